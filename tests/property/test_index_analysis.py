@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.iter_map import determined, reach, terms_of
 from compiler.ir.arith.simplify import normal
 from compiler.ir.core.nodes import BinOp, Expr, IntImm, Var
 from compiler.ir.core.visit import walk
-from compiler.schedule.index.iter_map import determined, reach, terms_of
 from compiler.schedule.index.region import contains, hull, span_of
 from compiler.schedule.primitives.sampling.sample import divisors, num_tiles, sample_tile
 from tests.property.acceptance import Acceptance

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from compiler.ir.arith.affine import affine
+from compiler.ir.arith.extents import extent_or_unknown
+from compiler.ir.arith.iter_map import Extents
 from compiler.ir.core.dtypes import is_integer
 from compiler.ir.core.expr_types import dtype_of, lanes_of
 from compiler.ir.core.frozen import frozen
@@ -40,9 +42,7 @@ from compiler.ir.core.nodes import (
     Var,
 )
 from compiler.ir.core.visit import children, substitute, walk
-from compiler.schedule.index.iter_map import Extents
 from compiler.schedule.tree.block_cache import by_identity
-from compiler.schedule.tree.extents import extent_or_unknown
 
 # The value of a `T.let` stands for its name in indices; copies of a larger one would pile up.
 _MAX_LET_NODES = 32

@@ -19,13 +19,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from compiler.ir.arith.affine import Affine, affine
+from compiler.ir.arith.extents import extent_or_unknown
+from compiler.ir.arith.iter_map import determined
 from compiler.ir.arith.simplify import normal, simplify
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import FALSE, BinOp, Compare, Expr, IntImm, Logic, LogicOp, Var
 from compiler.ir.core.visit import walk
 from compiler.schedule.index.index_map import IndexMap, IndexMapError
-from compiler.schedule.index.iter_map import determined
-from compiler.schedule.tree.extents import extent_or_unknown
 
 _Key = tuple[frozenset[tuple[Expr, int]], int]
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler.ir.arith.affine import Affine, affine
+from compiler.ir.arith.iter_map import Extents, Guards, variables
 from compiler.ir.arith.simplify import normal
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.frozen import frozen
 from compiler.ir.core.nodes import BinOp, Expr, IntImm, Var
-from compiler.schedule.index.iter_map import Extents, Guards, variables
 
 
 @frozen

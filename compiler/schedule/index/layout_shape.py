@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from compiler.ir.arith.affine import affine
+from compiler.ir.arith.extents import extent_or_unknown
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import BinOp, Expr, IntImm, Var
 from compiler.ir.core.visit import walk
 from compiler.schedule.index.index_map import IndexMap, IndexMapError, show
-from compiler.schedule.tree.extents import extent_or_unknown
 
 
 def map_extents(index_map: IndexMap, shape: Sequence[Expr]) -> tuple[Expr, ...]:

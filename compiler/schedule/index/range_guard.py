@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from compiler.ir.arith.affine import Affine
 from compiler.ir.arith.bounds import affine_bounds
+from compiler.ir.arith.extents import UNKNOWN
+from compiler.ir.arith.iter_map import Extents
 from compiler.ir.arith.simplify import normal
 from compiler.ir.core.nodes import BinOp, Compare, Expr, For, IntImm, Var
-from compiler.schedule.index.iter_map import Extents
 from compiler.schedule.index.region import Span
-from compiler.schedule.tree.extents import UNKNOWN
 
 
 def guards_of(

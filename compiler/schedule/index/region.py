@@ -9,11 +9,11 @@ from typing import TypeAlias
 
 from compiler.ir.arith.affine import Affine, affine
 from compiler.ir.arith.bounds import Interval, affine_bounds
+from compiler.ir.arith.extents import UNKNOWN
+from compiler.ir.arith.iter_map import Extents, canonical, variables
 from compiler.ir.arith.simplify import normal
 from compiler.ir.core.frozen import frozen
 from compiler.ir.core.nodes import BinOp, Expr, IntImm, Var
-from compiler.schedule.index.iter_map import Extents, canonical, variables
-from compiler.schedule.tree.extents import UNKNOWN
 
 
 @frozen

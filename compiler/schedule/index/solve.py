@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.extents import extent_or_unknown
+from compiler.ir.arith.iter_map import Extents, digit_of
 from compiler.ir.arith.simplify import normal
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import Block, Expr, IntImm, Var
 from compiler.ir.core.visit import substitute
-from compiler.schedule.index.iter_map import Extents, digit_of
 from compiler.schedule.index.region import Span, quotient, remainder
-from compiler.schedule.tree.extents import extent_or_unknown
 
 
 def solve_sum(

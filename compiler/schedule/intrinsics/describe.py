@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from compiler import te
+from compiler.ir.arith.extents import extent_or_unknown
 from compiler.ir.core.nodes import (
     TRUE,
     Block,
@@ -16,7 +17,6 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import refusal
 from compiler.schedule.rewrite.init_nest import init_nest, reads_without_init
-from compiler.schedule.tree.extents import extent_or_unknown
 from compiler.schedule.tree.tree import (
     block_path,
     child_blocks,

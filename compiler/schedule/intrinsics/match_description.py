@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NoReturn, TypeVar
 
 from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.iter_map import Extents, variables_of
 from compiler.ir.arith.simplify import normal
 from compiler.ir.core.dtypes import is_integer
 from compiler.ir.core.expr_types import dtype_of
@@ -36,7 +37,6 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.visit import operands_of, same_operation, substitute, walk
 from compiler.ir.text.print_expr import show_expr
-from compiler.schedule.index.iter_map import Extents, variables_of
 
 _Part = TypeVar("_Part")
 

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.extents import extent_or_unknown
+from compiler.ir.arith.iter_map import Extents, determined, reach, variables, variables_of
 from compiler.ir.arith.simplify import normal
 from compiler.ir.core.nodes import BinOp, Block, IterKind, Load, Store, Var
 from compiler.schedule.index.access import BlockAccess, BlockAccesses, facts_of
-from compiler.schedule.index.iter_map import Extents, determined, reach, variables, variables_of
 from compiler.schedule.index.region import contains, span_of
 from compiler.schedule.legality.disjoint_accesses import common_parts
 from compiler.schedule.tree.block_cache import by_identity
-from compiler.schedule.tree.extents import extent_or_unknown
 
 BlockKind: TypeAlias = Literal["complete", "in_place", "reduction", "update"]
 """How a block computes an element of what it writes:

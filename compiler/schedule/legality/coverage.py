@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 
+from compiler.ir.arith.extents import extent_or_unknown
+from compiler.ir.arith.iter_map import determined
 from compiler.ir.core.nodes import Buffer, IterVar, Var
 from compiler.schedule.index.access import BlockAccess
-from compiler.schedule.index.iter_map import determined
 from compiler.schedule.index.region import Box, Span, contains, span_of
 from compiler.schedule.legality.block_kind import Unclassified
 from compiler.schedule.legality.guard import covers_range, dense_box, dense_spans
 from compiler.schedule.legality.placed_block import PlacedBlock
-from compiler.schedule.tree.extents import extent_or_unknown
 
 _NONE: frozenset[Var] = frozenset()
 

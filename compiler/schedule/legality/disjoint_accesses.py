@@ -8,8 +8,8 @@ from collections.abc import Set as AbstractSet
 
 from compiler.ir.arith.affine import Affine
 from compiler.ir.arith.bounds import affine_bounds
+from compiler.ir.arith.iter_map import Extents, Guards, determined, variables
 from compiler.ir.core.nodes import Var
-from compiler.schedule.index.iter_map import Extents, Guards, determined, variables
 
 _NOTHING: Guards = {}
 

@@ -13,13 +13,8 @@ from collections.abc import Set as AbstractSet
 
 from compiler.ir.arith.affine import Affine
 from compiler.ir.arith.bounds import affine_bounds
-from compiler.ir.arith.simplify import equal, normal
-from compiler.ir.core.dtypes import is_integer
-from compiler.ir.core.expr_types import dtype_of
-from compiler.ir.core.nodes import TRUE, BinOp, Compare, Expr, For, IntImm, Logic, Var
-from compiler.ir.core.visit import walk
-from compiler.schedule.index.access import BlockAccess
-from compiler.schedule.index.iter_map import (
+from compiler.ir.arith.extents import UNKNOWN, extent_or_unknown
+from compiler.ir.arith.iter_map import (
     Extents,
     Guards,
     Terms,
@@ -29,10 +24,15 @@ from compiler.schedule.index.iter_map import (
     variables,
     variables_of,
 )
+from compiler.ir.arith.simplify import equal, normal
+from compiler.ir.core.dtypes import is_integer
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import TRUE, BinOp, Compare, Expr, For, IntImm, Logic, Var
+from compiler.ir.core.visit import walk
+from compiler.schedule.index.access import BlockAccess
 from compiler.schedule.index.range_guard import simplest_bound
 from compiler.schedule.index.region import Span, separated, span_of
 from compiler.schedule.legality.placed_block import PlacedBlock, conditions
-from compiler.schedule.tree.extents import UNKNOWN, extent_or_unknown
 
 _NOTHING: Extents = {}
 _MAX_DERIVED = 64

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.iter_map import Guards, Terms, variables_of
 from compiler.ir.core.nodes import Buffer, For, Var
-from compiler.schedule.index.iter_map import Guards, Terms, variables_of
 from compiler.schedule.legality.block_kind import Unclassified, is_commutative
 from compiler.schedule.legality.coverage import covers_reads
 from compiler.schedule.legality.disjoint_accesses import separates_iterations

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from compiler.ir.analysis.dependence import Touch, agree_on
+from compiler.ir.arith.iter_map import variables_of
 from compiler.ir.core.nodes import Buffer, For, IntImm, Var
 from compiler.ir.core.visit import walk_stmts
-from compiler.schedule.index.iter_map import variables_of
 from compiler.schedule.legality.coverage import covers_reads
 from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.reduction import starts_anew

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from compiler.identity_cache import IdentityCache
 from compiler.ir.arith.affine import Affine, affine
+from compiler.ir.arith.iter_map import Extents, canonical
 from compiler.ir.core.nodes import (
     Block,
     BlockRealize,
@@ -26,7 +27,6 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.visit import substitute, walk
 from compiler.schedule.error import Refuse
 from compiler.schedule.index.access import BlockAccess, BlockAccesses, facts_of
-from compiler.schedule.index.iter_map import Extents, canonical
 from compiler.schedule.legality.block_kind import (
     BlockKind,
     Unclassified,

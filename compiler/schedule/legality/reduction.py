@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 
 from compiler.ir.arith.affine import Affine
-from compiler.ir.core.nodes import Var
-from compiler.schedule.index.iter_map import (
+from compiler.ir.arith.iter_map import (
     IterSplit,
     determined,
     digit_of,
     variables,
     variables_of,
 )
+from compiler.ir.core.nodes import Var
 from compiler.schedule.legality.coverage import is_whole
 from compiler.schedule.legality.guard import dense_spans
 from compiler.schedule.legality.placed_block import PlacedBlock

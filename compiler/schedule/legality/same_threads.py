@@ -12,9 +12,9 @@ threads must have done the same, and in memory that they share.
 
 from __future__ import annotations
 
+from compiler.ir.arith.iter_map import variables, variables_of
 from compiler.ir.core.nodes import For, If
 from compiler.schedule.error import Refuse
-from compiler.schedule.index.iter_map import variables, variables_of
 from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.scope import BlockScope
 from compiler.schedule.tree.tree import Path, loop_at, loops_on

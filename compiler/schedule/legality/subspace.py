@@ -13,12 +13,8 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from compiler.ir.arith.affine import Affine
-from compiler.ir.arith.simplify import normal, prove, simplify
-from compiler.ir.core.dtypes import DType, is_integer
-from compiler.ir.core.expr_types import dtype_of
-from compiler.ir.core.nodes import TRUE, BinOp, Compare, Expr, IntImm, Var
-from compiler.ir.core.visit import substitute
-from compiler.schedule.index.iter_map import (
+from compiler.ir.arith.extents import UNKNOWN
+from compiler.ir.arith.iter_map import (
     Extents,
     Terms,
     count_of,
@@ -27,9 +23,13 @@ from compiler.schedule.index.iter_map import (
     variables,
     variables_of,
 )
+from compiler.ir.arith.simplify import normal, prove, simplify
+from compiler.ir.core.dtypes import DType, is_integer
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import TRUE, BinOp, Compare, Expr, IntImm, Var
+from compiler.ir.core.visit import substitute
 from compiler.schedule.legality.guard import conjunction, conjuncts, upper_bound
 from compiler.schedule.legality.placed_block import PlacedBlock
-from compiler.schedule.tree.extents import UNKNOWN
 
 _Term: TypeAlias = tuple[Expr, int]
 

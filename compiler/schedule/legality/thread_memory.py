@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from compiler.ir.analysis.specialize import symbolic_vars
+from compiler.ir.arith.iter_map import variables, variables_of
 from compiler.ir.core.nodes import (
     BlockRealize,
     Buffer,
@@ -32,7 +33,6 @@ from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk
 from compiler.ir.text.print_expr import show_expr
 from compiler.schedule.error import ScheduleError, refusal
-from compiler.schedule.index.iter_map import variables, variables_of
 from compiler.schedule.legality.independence import IterationNest, is_apart
 from compiler.schedule.legality.local_memory import foreign_reads
 from compiler.schedule.legality.placed_block import PlacedBlock

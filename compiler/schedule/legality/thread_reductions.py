@@ -10,13 +10,13 @@ So all threads reduce to the same elements, one at a time: the loop tells no ele
 
 from __future__ import annotations
 
+from compiler.ir.arith.extents import extent_or_unknown
+from compiler.ir.arith.iter_map import variables_of
 from compiler.ir.core.nodes import For
-from compiler.schedule.index.iter_map import variables_of
 from compiler.schedule.legality.block_kind import is_commutative
 from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.reducer import reduction_of
 from compiler.schedule.legality.reduction import why_not_once
-from compiler.schedule.tree.extents import extent_or_unknown
 
 
 def why_not_by_threads(site: PlacedBlock, loop: For) -> str | None:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from compiler.ir.arith.extents import extent_or_unknown
 from compiler.ir.core.nodes import (
     BlockRealize,
     Buffer,
@@ -32,7 +33,6 @@ from compiler.schedule.legality.guard import dense_box
 from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.scope import BlockScope
 from compiler.schedule.rewrite.placement import require_no_vector_around
-from compiler.schedule.tree.extents import extent_or_unknown
 from compiler.schedule.tree.tree import (
     Path,
     allocate_in,

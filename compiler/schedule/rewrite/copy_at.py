@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from compiler.ir.arith.affine import Affine
 from compiler.ir.arith.bounds import affine_bounds
+from compiler.ir.arith.extents import extent_or_unknown
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
     TRUE,
@@ -36,7 +37,6 @@ from compiler.schedule.rewrite.cache import CopyLocation, region_buffer, require
 from compiler.schedule.rewrite.copy_block import CopiedPart, read_to_find, whole_of
 from compiler.schedule.rewrite.placement import require_no_vector_around
 from compiler.schedule.rewrite.rewrite_access import Mode
-from compiler.schedule.tree.extents import extent_or_unknown
 from compiler.schedule.tree.tree import loop_at, loop_path
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from compiler.ir.analysis.regions import access_regions
 from compiler.ir.arith.affine import Affine
 from compiler.ir.arith.bounds import affine_bounds
+from compiler.ir.arith.extents import extent_or_unknown
+from compiler.ir.arith.iter_map import Extents
 from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.limits import MAX_EXTENT
@@ -30,11 +32,9 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk
-from compiler.schedule.index.iter_map import Extents
 from compiler.schedule.index.region import Box, Span
 from compiler.schedule.legality.guard import conjunction
 from compiler.schedule.rewrite.rewrite_access import AccessRewriter, Indices, Mode, with_views
-from compiler.schedule.tree.extents import extent_or_unknown
 from compiler.schedule.tree.tree import find_block, replace_at
 
 

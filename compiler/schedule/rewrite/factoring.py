@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
+from compiler.ir.arith.iter_map import variables
 from compiler.ir.arith.simplify import prove
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
@@ -26,7 +27,6 @@ from compiler.ir.core.nodes import (
     seq,
 )
 from compiler.ir.core.visit import map_region, substitute, walk
-from compiler.schedule.index.iter_map import variables
 from compiler.schedule.legality.guard import conjunction, conjuncts
 from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.reducer import ReductionForm

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from compiler.ir.arith.iter_map import variables
 from compiler.ir.core.nodes import (
     Buffer,
     For,
@@ -11,7 +12,6 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import Refuse
-from compiler.schedule.index.iter_map import variables
 from compiler.schedule.legality.block_kind import Unclassified, classify_block
 from compiler.schedule.legality.independence import IterationNest, is_apart, is_own
 from compiler.schedule.legality.placed_block import PlacedBlock

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from compiler.ir.analysis.regions import relaxed
+from compiler.ir.arith.iter_map import Extents, variables
 from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
@@ -23,7 +24,6 @@ from compiler.ir.core.nodes import (
     Var,
 )
 from compiler.ir.core.visit import map_stmt, substitute, transform_expr
-from compiler.schedule.index.iter_map import Extents, variables
 from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.subspace import Division, IteratorPart
 

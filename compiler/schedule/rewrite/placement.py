@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.extents import extent_or_unknown
+from compiler.ir.arith.iter_map import Extents, as_written, variables_of
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.limits import MAX_EXTENT
 from compiler.ir.core.nodes import Block, BlockRealize, Expr, For, IntImm, IterVar, Seq, Stmt, Var
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import Refuse
-from compiler.schedule.index.iter_map import Extents, as_written, variables_of
 from compiler.schedule.index.range_guard import guards_of
 from compiler.schedule.index.region import Span, hull
 from compiler.schedule.index.solve import without_units
@@ -21,7 +22,6 @@ from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.reduction import is_whole_reduction
 from compiler.schedule.legality.same_threads import require_no_shared_work
 from compiler.schedule.legality.scope import BlockScope
-from compiler.schedule.tree.extents import extent_or_unknown
 from compiler.schedule.tree.tree import Path, find_loop, insert_in, loop_at, loop_path, replace_at
 
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compiler.ir.analysis.specialize import symbolic_vars
+from compiler.ir.arith.extents import UNKNOWN
+from compiler.ir.arith.iter_map import determined, variables, variables_of
 from compiler.ir.arith.simplify import normal, simplify
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
@@ -28,7 +30,6 @@ from compiler.ir.core.visit import substitute, walk
 from compiler.ir.text.print_expr import show_expr
 from compiler.schedule.error import Refuse
 from compiler.schedule.index.index_map import IndexMapError, IndexMapLike, as_index_map
-from compiler.schedule.index.iter_map import determined, variables, variables_of
 from compiler.schedule.legality.block_kind import extents_of_iterators
 from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.scope import BlockScope
@@ -38,7 +39,6 @@ from compiler.schedule.rewrite.cache import (
 )
 from compiler.schedule.rewrite.copy_block import is_passed_on, point_of, read_to_find
 from compiler.schedule.rewrite.rewrite_access import AccessRewriter
-from compiler.schedule.tree.extents import UNKNOWN
 from compiler.schedule.tree.tree import (
     find_block,
     fresh_block_name,

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from compiler.ir.arith.extents import extent_or_unknown
+from compiler.ir.arith.iter_map import Extents
 from compiler.ir.core.nodes import (
     Block,
     BlockRealize,
@@ -20,8 +22,6 @@ from compiler.ir.core.nodes import (
     Var,
 )
 from compiler.ir.core.visit import map_expr, map_stmt, replace_buffers, walk_stmts
-from compiler.schedule.index.iter_map import Extents
-from compiler.schedule.tree.extents import extent_or_unknown
 
 Indices: TypeAlias = tuple[Expr, ...]
 Mode: TypeAlias = Literal["read", "write", "view"]

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from compiler.identity_cache import IdentityCache
 from compiler.ir.analysis.resolve_views import resolve_views
+from compiler.ir.arith.extents import extent_or_unknown
 from compiler.ir.core.children import STATEMENTS_IN
 from compiler.ir.core.nodes import (
     TRUE,
@@ -36,7 +37,6 @@ from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk, walk_stmts
 from compiler.ir.text.names import unique
 from compiler.schedule.error import Refuse
-from compiler.schedule.tree.extents import extent_or_unknown
 
 Path: TypeAlias = tuple[Stmt, ...]
 """Statements from the root realisation down, each the parent of the next."""

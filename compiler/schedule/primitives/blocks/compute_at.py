@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from compiler.ir.arith.affine import Affine
 from compiler.ir.arith.bounds import affine_bounds
+from compiler.ir.arith.extents import extent_or_unknown
+from compiler.ir.arith.iter_map import Extents, variables, variables_of
 from compiler.ir.arith.simplify import normal
 from compiler.ir.core.nodes import (
     Buffer,
@@ -13,7 +15,6 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import refusal
 from compiler.schedule.index.access import BlockAccess
-from compiler.schedule.index.iter_map import Extents, variables, variables_of
 from compiler.schedule.index.region import Span
 from compiler.schedule.index.solve import solve_sum
 from compiler.schedule.legality.coverage import read_box
@@ -30,7 +31,6 @@ from compiler.schedule.rewrite.placement import (
     require_movable,
     want,
 )
-from compiler.schedule.tree.extents import extent_or_unknown
 from compiler.schedule.tree.tree import extents_of, loops_on
 
 

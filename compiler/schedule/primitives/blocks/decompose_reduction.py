@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from compiler.ir.arith.iter_map import variables_of
 from compiler.ir.core.nodes import (
     Buffer,
     For,
@@ -14,7 +15,6 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import refusal
-from compiler.schedule.index.iter_map import variables_of
 from compiler.schedule.legality.block_kind import Unclassified
 from compiler.schedule.legality.coverage import covers_reads
 from compiler.schedule.legality.placed_block import PlacedBlock

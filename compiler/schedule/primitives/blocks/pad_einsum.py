@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from compiler.ir.arith.iter_map import variables
 from compiler.ir.arith.simplify import equal, simplify
 from compiler.ir.core.dtypes import is_float
 from compiler.ir.core.expr_types import dtype_of
@@ -34,7 +35,6 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import replace_buffers
 from compiler.schedule.error import Refuse, refusal
-from compiler.schedule.index.iter_map import variables
 from compiler.schedule.legality.block_kind import Unclassified
 from compiler.schedule.legality.coverage import writes_whole
 from compiler.schedule.legality.guard import conjunction

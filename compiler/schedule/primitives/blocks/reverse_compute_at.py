@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+from compiler.ir.arith.iter_map import determined
 from compiler.ir.arith.simplify import normal, recombine
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import Buffer, Expr, IntImm, Var
@@ -12,7 +13,6 @@ from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import substitute
 from compiler.schedule.error import ScheduleError, refusal
 from compiler.schedule.index.access import BlockAccess
-from compiler.schedule.index.iter_map import determined
 from compiler.schedule.index.region import Span
 from compiler.schedule.index.solve import solve_digits, solve_sum
 from compiler.schedule.legality.block_kind import extents_of_iterators

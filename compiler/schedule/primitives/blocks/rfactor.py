@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from compiler.ir.arith.iter_map import variables
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import For, If, IntImm, Let, Var, seq
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import Refuse, refusal
-from compiler.schedule.index.iter_map import variables
 from compiler.schedule.legality.block_kind import Unclassified
 from compiler.schedule.legality.reducer import reduction_of
 from compiler.schedule.legality.reduction import why_not_once

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from compiler.ir.analysis.regions import access_regions
 from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.iter_map import terms_of, variables, variables_of
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
     BinOp,
@@ -30,7 +31,6 @@ from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import map_stmt, transform_expr, walk_stmts
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.index.access import BlockAccess, facts_of
-from compiler.schedule.index.iter_map import terms_of, variables, variables_of
 from compiler.schedule.index.region import span_of
 from compiler.schedule.legality.block_kind import Unclassified
 from compiler.schedule.legality.coverage import covers_reads

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.iter_map import Extents
 from compiler.ir.arith.simplify import normal
 from compiler.ir.core.nodes import (
     Annotations,
@@ -22,7 +23,6 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import Refuse, ScheduleError, refusal
-from compiler.schedule.index.iter_map import Extents
 from compiler.schedule.intrinsics.match_description import MatchedBuffer, Matcher, MismatchError
 from compiler.schedule.intrinsics.tensor_intrin import TensorIntrin
 from compiler.schedule.legality.placed_block import scope_extents

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from compiler.ir.arith.extents import extent_or_unknown
+from compiler.ir.arith.iter_map import variables
 from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import BinOp, Expr, For, IntImm, Var
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.promotion import converted, widest
 from compiler.schedule.error import refusal
-from compiler.schedule.index.iter_map import variables
 from compiler.schedule.rewrite.rebind import rebind
-from compiler.schedule.tree.extents import extent_or_unknown
 from compiler.schedule.tree.plain_loop import require_plain
 from compiler.schedule.tree.tree import extents_of, loop_at, loop_path, loops_on, replace_at
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from compiler.ir.analysis.regions import read_outside_blocks
+from compiler.ir.arith.iter_map import variables_of
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
     TRUE,
@@ -27,7 +28,6 @@ from compiler.ir.core.visit import map_stmt, substitute
 from compiler.ir.text.names import unique
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.index.access import facts_of
-from compiler.schedule.index.iter_map import variables_of
 from compiler.schedule.legality.scope import BlockScope
 from compiler.schedule.rewrite.rebind import rebind
 from compiler.schedule.rewrite.renew import renewed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from compiler.ir.arith.extents import extent_or_unknown
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import Buffer, Expr, For, Seq, Stmt, Var, seq
 from compiler.ir.core.program import PrimFunc
@@ -13,7 +14,6 @@ from compiler.schedule.legality.independence import IterationNest, is_apart
 from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.scope import BlockScope
 from compiler.schedule.rewrite.rebind import rebind
-from compiler.schedule.tree.extents import extent_or_unknown
 from compiler.schedule.tree.plain_loop import require_plain
 from compiler.schedule.tree.tree import Path, extents_of, loop_path, loops_on, replace_at
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from compiler.ir.arith.iter_map import variables
 from compiler.ir.core.nodes import (
     For,
     Stmt,
@@ -12,7 +13,6 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import Refuse, refusal
-from compiler.schedule.index.iter_map import variables
 from compiler.schedule.legality.independence import IterationNest, is_apart, is_own, why_not_one
 from compiler.schedule.legality.scope import BlockScope
 from compiler.schedule.tree.tree import Path, loop_path, replace_at

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from compiler.ir.arith.extents import extent_or_unknown
 from compiler.ir.arith.simplify import prove, simplify
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import BinOp, Compare, Expr, For, IntImm, Stmt, Var
@@ -12,7 +13,6 @@ from compiler.ir.core.program import PrimFunc
 from compiler.ir.text.print_expr import show_expr
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.rewrite.rebind import rebind
-from compiler.schedule.tree.extents import extent_or_unknown
 from compiler.schedule.tree.plain_loop import require_plain
 from compiler.schedule.tree.tree import extents_of, loop_at, loop_path, loops_on, replace_at
 

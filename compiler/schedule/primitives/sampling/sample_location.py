@@ -7,19 +7,19 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from compiler.ir.arith.extents import extent_or_unknown
+from compiler.ir.arith.iter_map import variables_of
 from compiler.ir.core.nodes import (
     For,
     Var,
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import ScheduleError, refusal
-from compiler.schedule.index.iter_map import variables_of
 from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.scope import BlockScope, scope_of_block
 from compiler.schedule.primitives.blocks.compute_at import compute_at
 from compiler.schedule.primitives.blocks.compute_inline import compute_inline
 from compiler.schedule.trace.handle import Place
-from compiler.schedule.tree.extents import extent_or_unknown
 
 INLINE = -2
 ROOT = -1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from compiler.ir.arith.extents import extent_or_unknown
 from compiler.ir.arith.simplify import normal
 from compiler.ir.core.nodes import (
     Buffer,
@@ -39,7 +40,6 @@ from compiler.schedule.rewrite.copy_block import (
     redirect,
     whole_of,
 )
-from compiler.schedule.tree.extents import extent_or_unknown
 from compiler.schedule.tree.tree import extents_of, fresh_block_name, loops_on
 
 

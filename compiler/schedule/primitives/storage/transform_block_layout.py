@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from compiler.ir.arith.extents import extent_or_unknown
 from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
@@ -35,7 +36,6 @@ from compiler.schedule.index.layout_shape import map_extents
 from compiler.schedule.legality.block_kind import Unclassified, is_commutative
 from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.scope import scope_of_block
-from compiler.schedule.tree.extents import extent_or_unknown
 from compiler.schedule.tree.tree import replace_at
 
 

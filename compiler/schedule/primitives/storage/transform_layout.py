@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from compiler.ir.analysis.regions import access_regions
+from compiler.ir.arith.iter_map import Extents
 from compiler.ir.core.dtypes import DType, size_bytes
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.limits import MAX_BUFFER_BYTES, MAX_RANK
@@ -24,7 +25,6 @@ from compiler.ir.text.print_expr import show_expr
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.index.index_map import IndexMap, IndexMapError, show
 from compiler.schedule.index.index_map_inverse import inverse_of, is_injective
-from compiler.schedule.index.iter_map import Extents
 from compiler.schedule.index.layout_shape import map_extents
 from compiler.schedule.index.pad_value import PadValue
 from compiler.schedule.primitives.storage.set_scope import allocation_site

@@ -22,11 +22,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from compiler.ir.arith.affine import Affine, affine
+from compiler.ir.arith.extents import UNKNOWN
 from compiler.ir.arith.simplify import normal, recombine
 from compiler.ir.core.frozen import frozen
 from compiler.ir.core.nodes import BinOp, Expr, IntImm, Var
 from compiler.ir.core.visit import walk
-from compiler.schedule.tree.extents import UNKNOWN
 
 Terms: TypeAlias = frozenset[tuple[Expr, int]]
 Extents: TypeAlias = Mapping[Var, int]
