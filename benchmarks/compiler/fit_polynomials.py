@@ -1,6 +1,6 @@
 """Fit the polynomials of the code generator: print their coefficients and their errors.
 
-They stand in `compiler/backends/cpu/codegen/vector_math`.
+They stand in `compiler/backends/cpu/codegen/operations/vector_math`.
 
 Each is the minimax polynomial of a weighted error, found by Remez's exchange on a fine grid. Its
 coefficients are rounded one after another, the lowest power first, and the rest is fitted anew to

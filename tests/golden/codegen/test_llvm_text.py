@@ -12,7 +12,7 @@ from collections.abc import Callable
 import pytest
 
 from compiler.backends.cpu.codegen.machine_code import verify_module
-from compiler.backends.cpu.codegen.thread_pool import thread_pool
+from compiler.backends.cpu.codegen.threads.thread_pool import thread_pool
 from compiler.driver import emit
 from compiler.ir.core.program import PrimFunc
 from compiler.target.target import Target

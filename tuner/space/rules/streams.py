@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.backends.cpu.codegen.stores import STREAMS
+from compiler.backends.cpu.codegen.emitters.stores import STREAMS
 from tuner.space.analysis.block_facts import BlockFacts
 from tuner.space.rules.sketch_builder import SketchBuilder
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.backends.cpu.codegen.stores import STREAMS
+from compiler.backends.cpu.codegen.emitters.stores import STREAMS
 from compiler.ir.core.nodes import BlockRealize
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.primitives.sampling.sample import divisors

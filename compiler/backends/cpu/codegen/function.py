@@ -15,16 +15,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from compiler.backends.cpu.codegen import instruction_estimate
-from compiler.backends.cpu.codegen.builder import CodeBuilder
-from compiler.backends.cpu.codegen.expressions import Expressions
-from compiler.backends.cpu.codegen.frame import Frame
+from compiler.backends.cpu.codegen.emitters.expressions import Expressions
+from compiler.backends.cpu.codegen.emitters.scope import Scope
+from compiler.backends.cpu.codegen.emitters.statements import Statements
+from compiler.backends.cpu.codegen.emitters.stores import Stores
 from compiler.backends.cpu.codegen.instruction_estimate import InstructionEstimate
-from compiler.backends.cpu.codegen.instructions import Instructions, Value
-from compiler.backends.cpu.codegen.scope import Scope
-from compiler.backends.cpu.codegen.statements import Statements
-from compiler.backends.cpu.codegen.stores import Stores
-from compiler.backends.cpu.codegen.threads import DYNAMIC_LAUNCH, iterations_at_a_time
-from compiler.backends.cpu.codegen.types import scalar_type
+from compiler.backends.cpu.codegen.text.builder import CodeBuilder
+from compiler.backends.cpu.codegen.text.frame import Frame
+from compiler.backends.cpu.codegen.text.instructions import Instructions, Value
+from compiler.backends.cpu.codegen.text.types import scalar_type
+from compiler.backends.cpu.codegen.threads.dynamic_partition import (
+    DYNAMIC_LAUNCH,
+    iterations_at_a_time,
+)
 from compiler.ir.core.dtypes import is_integer
 from compiler.ir.core.nodes import Buffer, For, Load, Stmt, Store, Var
 from compiler.ir.core.visit import walk

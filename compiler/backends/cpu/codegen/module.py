@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from compiler.backends.backend import SourceCode
 from compiler.backends.cpu.codegen.error import CodegenError
-from compiler.backends.cpu.codegen.frame import CACHE_LINE_BYTES
 from compiler.backends.cpu.codegen.function import FunctionEmitter, ModuleState
-from compiler.backends.cpu.codegen.threads import dynamic_launch_runtime
+from compiler.backends.cpu.codegen.text.frame import CACHE_LINE_BYTES
+from compiler.backends.cpu.codegen.threads.dynamic_partition import dynamic_launch_runtime
 from compiler.ir.core.llvm_calls import LLVM_CALL, is_offered, llvm_function
 from compiler.ir.core.nodes import Buffer, Call, Stmt, StringImm
 from compiler.ir.core.visit import walk

@@ -1,7 +1,8 @@
 """The thread pool of this process: loaded when a kernel first needs it, and never unloaded.
 
-It has no threads until a launch needs them; see `compiler.backends.cpu.codegen.thread_pool`. A
-forked child starts with an empty pool, whatever its parent was doing.
+It has no threads until a launch needs them; see
+`compiler.backends.cpu.codegen.threads.thread_pool`. A forked child starts with an empty pool,
+whatever its parent was doing.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 import llvmlite.binding as llvm
 
 from compiler.backends.cpu.codegen.machine_code import compile_object
-from compiler.backends.cpu.codegen.thread_pool import LAUNCH, RESET, thread_pool
+from compiler.backends.cpu.codegen.threads.thread_pool import LAUNCH, RESET, thread_pool
 from compiler.backends.cpu.runtime.load import load_object
 from compiler.target.cores import available_cores
 from compiler.target.cpu import CpuTarget

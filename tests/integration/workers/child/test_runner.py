@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from compiler.backends.cpu.codegen.thread_pool import THREAD_NAME
+from compiler.backends.cpu.codegen.threads.thread_pool import THREAD_NAME
 from compiler.ir.text.printer import script
 from compiler.ops.spec import from_spec
 from compiler.runtime.measurement import ErrorKind

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compiler import ops, te
-from compiler.backends.cpu.codegen.stores import STREAMS
+from compiler.backends.cpu.codegen.emitters.stores import STREAMS
 from compiler.ir.core.program import PrimFunc
 from compiler.target.target import Target
 from tests.targets import here, level

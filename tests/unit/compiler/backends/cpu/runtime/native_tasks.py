@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.backends.cpu.codegen.machine_code import compile_object
-from compiler.backends.cpu.codegen.threads import dynamic_launch_runtime
+from compiler.backends.cpu.codegen.threads.dynamic_partition import dynamic_launch_runtime
 from compiler.backends.cpu.runtime.load import load_object
 from compiler.backends.cpu.runtime.pool import launch_address
 from compiler.target.cpu import CpuTarget

@@ -1,0 +1,1 @@
+"""Emitters: from nodes of the IR to instructions."""

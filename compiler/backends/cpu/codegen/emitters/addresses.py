@@ -1,0 +1,266 @@
+"""Addresses: row-major offsets as linear forms, split by the loop that each term depends on.
+
+`A[i, k]` inside loops `i` and `k` becomes `base + i*stride` in the loop `i`, plus `k*4` in the
+loop `k`, plus a constant: copies of a statement in unrolled loops differ in the constant only,
+which becomes part of the load's own address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import field
+from math import gcd
+
+from compiler.backends.cpu.codegen.emitters.scope import Binding, LaneRange, Scope
+from compiler.backends.cpu.codegen.text.builder import AddressKey
+from compiler.backends.cpu.codegen.text.instructions import Instructions, Value
+from compiler.backends.cpu.codegen.text.types import memory_type
+from compiler.identity_cache import IdentityCache
+from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.bounds import bounds
+from compiler.ir.arith.simplify import normal, recombine
+from compiler.ir.arith.vectors import as_ramp
+from compiler.ir.core.dtypes import DType, size_bytes
+from compiler.ir.core.frozen import frozen
+from compiler.ir.core.layout import strides_of
+from compiler.ir.core.nodes import Buffer, Call, Expr, IntImm, Load, Var
+from compiler.ir.core.visit import substitute, walk
+
+
+@frozen
+class Address:
+    """The address of an access: a pointer, and the distance in elements from lane to lane.
+
+    Attributes:
+        pointer: The address of the first lane.
+        stride: The distance between lanes; 0 is one element for all lanes, None means `offsets`.
+        offsets: A vector of element offsets from `pointer`.
+        lanes: More than 1 if the program itself writes a vector; in a vectorized loop, the loop
+            determines the lanes.
+        multiple: The distance in bytes from the beginning of the buffer is a multiple of this; 0
+            is a multiple of any number.
+    """
+
+    pointer: Value
+    stride: int | None
+    offsets: Value | None = None
+    lanes: int = 1
+    multiple: int = field(default=1, compare=False)
+
+    @property
+    def key(self) -> AddressKey:
+        """A tuple that equals another address's if the addresses are equal; fast to hash."""
+        offsets = None if self.offsets is None else self.offsets.name
+        return self.pointer.name, self.stride, offsets, self.lanes
+
+
+@frozen
+class _LinearOffset:
+    """An element offset as a linear form, and its growth from lane to lane.
+
+    Attributes:
+        base: The offset of the first lane.
+        stride: The growth from lane to lane, of a vector that the program writes itself.
+        lanes: The lanes of that vector.
+        variables: The variables it depends on; None if it is read from memory.
+        number: Distinguishes it from the other forms of the function.
+    """
+
+    base: Affine
+    stride: int
+    lanes: int
+    variables: tuple[Var, ...] | None
+    number: int
+
+
+class Addresses:
+    """Emits the addresses of accesses under the current bindings of variables.
+
+    Args:
+        instructions: The instructions of the function.
+        scope: The surroundings of the access.
+        emit_index: Emits an index expression as a 64-bit integer, or a vector of them.
+    """
+
+    def __init__(
+        self, instructions: Instructions, scope: Scope, emit_index: Callable[[Expr], Value]
+    ) -> None:
+        self._instructions = instructions
+        self._builder = instructions.builder
+        self._scope = scope
+        self._emit_index = emit_index
+        # By the name of a pointer: the element of its buffer, for those that no variable moves.
+        self._elements: dict[str, int] = {}
+        self._moved_pointers: dict[object, tuple[Value, int]] = {}
+        self._offsets: IdentityCache[
+            tuple[Expr, ...], IdentityCache[Buffer, _LinearOffset | None]
+        ] = IdentityCache()
+        self._num_offsets = 0
+
+    def address(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Address:
+        """Return the address of `buffer[indices]`."""
+        offset = self._linear_offset(buffer, indices)
+        if offset is None:
+            return self._scattered(buffer, indices)
+        if offset.variables is None:
+            return self._linear(buffer, offset) or self._scattered(buffer, indices)
+        # Copies of a statement in unrolled loops repeat the same addresses again and again.
+        scope = self._scope
+        key = (
+            offset.number,
+            scope.storage[buffer].name,
+            *[
+                b if isinstance(b, int) else b.name if isinstance(b, Value) else (b.offset, b.width)
+                for b in map(scope.env.__getitem__, offset.variables)
+            ],
+        )
+        addresses = self._builder.levels[-1].addresses
+        address = addresses.get(key)
+        if address is None:
+            address = self._linear(buffer, offset) or self._scattered(buffer, indices)
+            addresses[key] = address
+        return address
+
+    def _linear(self, buffer: Buffer, offset: _LinearOffset) -> Address | None:
+        """Return the address of an offset; None if it is not linear under these bindings."""
+        constant, stride = offset.base.const, offset.stride
+        moving: list[tuple[Value, int]] = []
+        env = self._scope.env
+        for atom, coefficient in offset.base.terms:
+            binding = env[atom] if isinstance(atom, Var) else self._atom(atom)
+            if isinstance(binding, int):
+                constant += coefficient * binding
+            elif isinstance(binding, LaneRange):
+                constant += coefficient * binding.offset
+                stride += coefficient
+            elif binding.lanes > 1:
+                return None
+            else:
+                moving.append((binding, coefficient))
+        size = size_bytes(buffer.dtype)
+        origin = self._scope.storage[buffer]
+        pointer, step = self._moved(origin, moving, size) if moving else (origin, 0)
+        if constant:
+            text = f"getelementptr inbounds i8, ptr {pointer.name}, i64 {constant * size}"
+            pointer = self._instructions.emit_once(text, len(self._builder.levels) - 1)
+        if not moving:
+            self._elements[pointer.name] = constant
+        return Address(pointer, stride, None, offset.lanes, gcd(constant, step) * size)
+
+    def _moved(
+        self, pointer: Value, moving: list[tuple[Value, int]], size: int
+    ) -> tuple[Value, int]:
+        """Return a pointer moved by a sum of values times elements, and the steps' common divisor.
+
+        Copies of a statement ask for the same. A pointer made of values that are available is
+        available, too, so one dictionary serves all levels.
+        """
+        key = (pointer.name, size, *[(value.name, coefficient) for value, coefficient in moving])
+        moved = self._moved_pointers.get(key)
+        if moved is None:
+            for value, coefficient in sorted(moving, key=lambda term: term[0].level):
+                pointer = self._advanced(pointer, value, coefficient * size)
+            divisor = gcd(*(coefficient for _, coefficient in moving))
+            moved = self._moved_pointers[key] = pointer, divisor
+        return moved
+
+    def _advanced(self, pointer: Value, value: Value, step_bytes: int) -> Value:
+        level = max(pointer.level, value.level)
+        offset = value.name
+        if step_bytes != 1:
+            text = f"mul nsw i64 {value.name}, {step_bytes}"
+            offset = self._builder.emit_once(text, value.level)
+        text = f"getelementptr inbounds i8, ptr {pointer.name}, i64 {offset}"
+        return self._instructions.emit_once(text, level)
+
+    def _linear_offset(self, buffer: Buffer, indices: tuple[Expr, ...]) -> _LinearOffset | None:
+        """Return the element offset in linear form, from a cache by the identity of both."""
+        of_buffers = self._offsets.find(indices, lambda _: IdentityCache())
+        return of_buffers.find(buffer, lambda _: self._analyzed(buffer, indices))
+
+    def _analyzed(self, buffer: Buffer, indices: tuple[Expr, ...]) -> _LinearOffset | None:
+        base, step, lanes = Affine((), 0), 0, 1
+        for stride, index in zip(strides_of(buffer), indices, strict=True):
+            ramp = as_ramp(index)
+            if ramp is None:
+                return None
+            base = base + normal(ramp.base, self._scope.extents).scaled(stride)
+            step += ramp.stride * stride
+            lanes = max(lanes, ramp.lanes)
+        base = recombine(base)
+        nodes = [node for atom, _ in base.terms for node in walk(atom)]
+        is_read = any(isinstance(node, Load | Call) for node in nodes)
+        variables = tuple(dict.fromkeys(node for node in nodes if isinstance(node, Var)))
+        self._num_offsets += 1
+        return _LinearOffset(base, step, lanes, None if is_read else variables, self._num_offsets)
+
+    def forget_offsets(self) -> None:
+        """Forget linear forms, which were simplified by extents that have changed."""
+        self._offsets.clear()
+
+    def _scattered(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Address:
+        """Return an address with a vector of offsets, one a lane."""
+        binary = self._instructions.binary
+        offsets = Value("0", 0)
+        for stride, index in zip(strides_of(buffer), indices, strict=True):
+            step = binary("mul", "i64", self._emit_index(index), Value(str(stride), 0))
+            offsets = binary("add", "i64", offsets, step)
+        return Address(self._scope.storage[buffer], None, offsets)
+
+    def _atom(self, atom: Expr) -> Binding:
+        """Evaluate a non-linear part of an offset as 64-bit integers, or as a constant."""
+        env = self._scope.env
+        variables = [node for node in walk(atom) if isinstance(node, Var)]
+        constants = {v: IntImm(b) for v in variables if isinstance(b := env[v], int)}
+        if len(constants) < len(set(variables)):
+            return self._emit_index(atom)
+        interval = bounds(substitute(atom, constants), {})
+        is_constant = interval is not None and interval[0] == interval[1]
+        return interval[0] if interval and is_constant else self._emit_index(atom)
+
+    # --- facts about addresses ------------------------------------------------------------------
+
+    def is_register(self, buffer: Buffer, address: Address) -> bool:
+        """Tell whether an access goes to registers, in all lanes and whatever the mask.
+
+        Intrinsics, such as masked loads, would keep the buffer in memory.
+        """
+        return address.stride == 1 and buffer in self._scope.registers
+
+    def num_lanes(self, address: Address) -> int:
+        """Return the number of elements that an access touches at once."""
+        if address.offsets is not None:
+            return address.offsets.lanes
+        if address.lanes > 1:
+            return address.lanes
+        mask = self._scope.mask
+        if mask is not None:
+            return max(mask.lanes, self._scope.num_lanes())
+        return 1 if address.stride == 0 else self._scope.num_lanes()
+
+    def element(self, pointer_name: str) -> int | None:
+        """Return the element that a pointer always points to; None if a variable moves it."""
+        return self._elements.get(pointer_name)
+
+    def stride_along(self, buffer: Buffer, indices: tuple[Expr, ...], var: Var) -> int | None:
+        """Return how many elements an access moves with a variable, None if that varies."""
+        offset = self._linear_offset(buffer, indices)
+        if offset is None:
+            return None
+        stride = 0
+        for atom, coefficient in offset.base.terms:
+            if atom is var:
+                stride = coefficient
+            elif var in set(walk(atom)):
+                return None
+        return stride
+
+    def pointers(self, dtype: DType, address: Address, lanes: int) -> str:
+        """Return a vector of pointers, one a lane, for an access that is not contiguous."""
+        if address.offsets is not None:
+            offsets = self._instructions.broadcast(address.offsets, "i64", lanes).name
+        else:
+            steps = (f"i64 {lane * (address.stride or 0)}" for lane in range(lanes))
+            offsets = f"<{', '.join(steps)}>"
+        base = f"{memory_type(dtype)}, ptr {address.pointer.name}"
+        return self._builder.emit(f"getelementptr {base}, <{lanes} x i64> {offsets}")

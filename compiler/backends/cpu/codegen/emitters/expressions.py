@@ -1,0 +1,312 @@
+"""Expressions: from IR to instructions, scalar or a vector at a time.
+
+A value that does not depend on the vectorized variable stays scalar until it meets a vector.
+Floating-point arithmetic may be contracted (multiply and add fused), and nothing else: no
+reassociation, no assumption about NaN or infinity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from compiler.backends.cpu.codegen.emitters.addresses import Addresses
+from compiler.backends.cpu.codegen.emitters.calls import Calls
+from compiler.backends.cpu.codegen.emitters.conditions import Conditions
+from compiler.backends.cpu.codegen.emitters.loads import Loads
+from compiler.backends.cpu.codegen.emitters.scope import LaneRange, Scope
+from compiler.backends.cpu.codegen.operations.conversions import Conversions
+from compiler.backends.cpu.codegen.operations.dot_products import DotProducts
+from compiler.backends.cpu.codegen.operations.integer_division import divide, floor_divide, shift
+from compiler.backends.cpu.codegen.text.instructions import Instructions, Value
+from compiler.backends.cpu.codegen.text.types import literal, scalar_type, vector
+from compiler.ir.arith.bounds import bounds
+from compiler.ir.core.dtypes import DType, bits, is_float, is_integer, is_signed
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
+    ArithOp,
+    BinOp,
+    Broadcast,
+    Call,
+    Cast,
+    Compare,
+    Conditional,
+    Expr,
+    FloatImm,
+    IntImm,
+    Load,
+    Logic,
+    Not,
+    Ramp,
+    Select,
+    StringImm,
+    Var,
+)
+from compiler.ir.core.visit import walk
+from compiler.target.cpu import CpuTarget
+
+_FLOAT_OPS = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
+_INT_OPS = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor"}
+_PREDICATES = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+_INDEX: DType = "int64"
+
+T = TypeVar("T")
+
+
+def _is_product(expr: Expr) -> bool:
+    return isinstance(expr, BinOp) and expr.op == "*"
+
+
+class Expressions:
+    """Emits expressions under the bindings and the mask of a scope.
+
+    Args:
+        instructions: The instructions of the function.
+        scope: The surroundings of the expressions.
+        target: The CPU.
+    """
+
+    def __init__(self, instructions: Instructions, scope: Scope, target: CpuTarget) -> None:
+        self._instructions = instructions
+        self._builder = instructions.builder
+        self._scope = scope
+        # Kept here, since the target derives it from the list of all features each time.
+        self._has_maximum = target.has_maximum
+        self.conversions = Conversions(instructions, has_halves=target.has_halves)
+        self.addresses = Addresses(instructions, scope, self.integer)
+        self._loads = Loads(instructions, scope, self.addresses, self.conversions)
+        self._calls = Calls(instructions, self.conversions, self.value, has_fma=target.has_fma)
+        self._conditions = Conditions()
+        self._dot_products = DotProducts(instructions, target.features)
+
+    def integer(self, expr: Expr) -> Value:
+        """Emit an index expression as a 64-bit integer or a vector of them."""
+        return self._int(expr, _INDEX)
+
+    def value(self, expr: Expr) -> Value:  # noqa: C901
+        """Emit an expression of the dtype it has."""
+        match expr:
+            case Load():
+                return self._loads.load(expr.buffer, expr.indices)
+            case BinOp():
+                return self._arithmetic(expr)
+            case IntImm() | FloatImm():
+                return Value(literal(expr), 0)
+            case Var():
+                return self._variable(expr, dtype_of(expr))
+            case Compare(op, lhs, rhs):
+                return self._compare(op, lhs, rhs)
+            case Logic(op, lhs, rhs):
+                return self._instructions.binary(op, "i1", self.value(lhs), self.value(rhs))
+            case Not(inner):
+                return self._instructions.invert(self.value(inner))
+            case Select(condition, then, otherwise):
+                return self._instructions.select(
+                    scalar_type(dtype_of(then)),
+                    self.value(condition),
+                    self.value(then),
+                    self.value(otherwise),
+                )
+            case Conditional():
+                return self._conditional(expr)
+            case Cast(dtype, inner):
+                return self.conversions.convert(self.value(inner), dtype_of(inner), dtype)
+            case Call():
+                return self._calls.call(expr)
+            case Ramp():
+                return self._ramp(expr, dtype_of(expr))
+            case Broadcast(inner, lanes):
+                return self._instructions.broadcast(
+                    self.value(inner), scalar_type(dtype_of(inner)), lanes
+                )
+            case StringImm():
+                raise AssertionError("a string is the name of a function, and no value")
+
+    # --- integers that address memory ---------------------------------------------------------
+
+    def _int(self, expr: Expr, dtype: DType) -> Value:
+        """Emit an integer expression in `dtype`, wider than its own, without overflow."""
+        match expr:
+            case IntImm(value):
+                return Value(str(value), 0)
+            case Var():
+                return self._variable(expr, dtype)
+            case BinOp(op, lhs, rhs):
+                return self._int_op(op, dtype, self._int(lhs, dtype), self._int(rhs, dtype), expr)
+            case Ramp():
+                return self._ramp(expr, dtype)
+            case _:
+                return self.conversions.convert(self.value(expr), dtype_of(expr), dtype)
+
+    def _ramp(self, ramp: Ramp, dtype: DType) -> Value:
+        scalar = scalar_type(dtype)
+        steps = ", ".join(f"{scalar} {ramp.stride * lane}" for lane in range(ramp.lanes))
+        base = self._int(ramp.base, dtype)
+        return self._instructions.binary("add", scalar, base, Value(f"<{steps}>", 0, ramp.lanes))
+
+    def _variable(self, var: Var, dtype: DType) -> Value:
+        binding = self._scope.env[var]
+        if isinstance(binding, int):
+            return Value(str(binding), 0)
+        scalar = scalar_type(dtype)
+        match binding:
+            case LaneRange(offset, width):
+                lanes = ", ".join(f"{scalar} {offset + lane}" for lane in range(width))
+                return Value(f"<{lanes}>", 0, width)
+            case Value() if scalar == "i64" or not is_integer(dtype):
+                return binding
+            case Value():
+                # Registers of loop variables have 64 bits; the program's type may be narrower.
+                return self._instructions.cast("trunc", "i64", scalar, binding)
+
+    def _int_op(self, op: ArithOp, dtype: DType, a: Value, b: Value, expr: BinOp) -> Value:
+        scalar = scalar_type(dtype)
+        signed = is_signed(dtype)
+        if op in _INT_OPS:
+            return self._instructions.binary(_INT_OPS[op], scalar, a, b)
+        if op in ("min", "max"):
+            return self._instructions.intrinsic(f"{'s' if signed else 'u'}{op}", scalar, (a, b))
+        interval = bounds(expr.rhs, self._scope.extents)
+        if op in ("<<", ">>"):
+            name = "shl" if op == "<<" else "ashr" if signed else "lshr"
+            if interval is not None and 0 <= interval[0] <= interval[1] < bits(dtype_of(expr)):
+                return self._instructions.binary(name, scalar, a, b)
+            return shift(self._instructions, name, scalar, a, b)
+        quotient = op == "//"
+        if interval is None or interval[0] < 1:
+            return divide(self._instructions, scalar, a, b, signed=signed, quotient=quotient)
+        if not signed or self._scope.is_natural(expr.lhs):
+            return self._instructions.binary("udiv" if quotient else "urem", scalar, a, b)
+        return floor_divide(self._instructions, scalar, a, b, quotient=quotient)
+
+    # --- arithmetic -------------------------------------------------------------------------
+
+    def _arithmetic(self, expr: BinOp) -> Value:
+        dtype = dtype_of(expr)
+        if not is_float(dtype):
+            match expr:
+                case BinOp("+", total, BinOp("*", a, b)) if dtype == "int32":
+                    return self._dot_products.add(self.value(total), self.value(a), self.value(b))
+                case BinOp(op, lhs, rhs):
+                    return self._int_op(op, dtype, self.value(lhs), self.value(rhs), expr)
+        scalar = scalar_type(dtype)
+        op, lhs, rhs = expr.op, expr.lhs, expr.rhs
+        if op == "+":
+            product, addend = (rhs, lhs) if _is_product(rhs) else (lhs, rhs)
+            if isinstance(product, BinOp) and product.op == "*":
+                operands = tuple(map(self.value, (product.lhs, product.rhs, addend)))
+                return self._instructions.intrinsic("fmuladd", scalar, operands)
+        if op in ("min", "max"):
+            return self._extremum(op, scalar, lhs, rhs)
+        if op == "//":
+            quotient = self._instructions.binary(
+                "fdiv contract", scalar, self.value(lhs), self.value(rhs)
+            )
+            return self._instructions.intrinsic("floor", scalar, (quotient,))
+        name = f"{_FLOAT_OPS[op]} contract"
+        return self._instructions.binary(name, scalar, self.value(lhs), self.value(rhs))
+
+    def _extremum(self, op: str, scalar: str, lhs: Expr, rhs: Expr) -> Value:
+        """Take the lesser or greater; NaN if either is NaN, as NumPy does; either of two zeros.
+
+        With a literal, which is not NaN, one comparison and one select suffice, a single
+        instruction on x86. An ordered comparison with NaN is false, so that `b` is taken.
+        Without a literal, a second select returns `a` if it is NaN.
+        """
+        if isinstance(lhs, FloatImm):
+            lhs, rhs = rhs, lhs
+        a, b = self.value(lhs), self.value(rhs)
+        if isinstance(rhs, FloatImm) and rhs.value == rhs.value:
+            keeps_a = self._instructions.fcmp("ult" if op == "min" else "ugt", scalar, a, b)
+            return self._instructions.select(scalar, keeps_a, a, b)
+        if self._has_maximum:
+            return self._instructions.intrinsic(
+                "minimum" if op == "min" else "maximum", scalar, (a, b)
+            )
+        chosen = self._instructions.select(
+            scalar, self._instructions.fcmp("olt" if op == "min" else "ogt", scalar, a, b), a, b
+        )
+        return self._instructions.select(
+            scalar, self._instructions.fcmp("uno", scalar, a, a), a, chosen
+        )
+
+    def _compare(self, op: str, lhs: Expr, rhs: Expr) -> Value:
+        dtype = dtype_of(lhs)
+        a, b = self.value(lhs), self.value(rhs)
+        scalar = scalar_type(dtype)
+        if op in ("==", "!="):
+            name = "eq" if op == "==" else "ne"
+            return (
+                self._instructions.fcmp({"eq": "oeq", "ne": "une"}[name], scalar, a, b)
+                if is_float(dtype)
+                else self._instructions.icmp(name, scalar, a, b)
+            )
+        order = _PREDICATES[op]
+        if is_float(dtype):
+            return self._instructions.fcmp(f"o{order}", scalar, a, b)
+        return self._instructions.icmp(f"{'s' if is_signed(dtype) else 'u'}{order}", scalar, a, b)
+
+    # --- choices ----------------------------------------------------------------------------
+
+    def _conditional(self, expr: Conditional) -> Value:
+        """Evaluate one side only: by branches, or if lanes differ by masking their loads."""
+        scope = self._scope
+        test = self._conditions.simplified(expr.condition, scope.env, scope.extents)
+        if isinstance(test, IntImm):
+            return self.value(expr.then if test.value else expr.otherwise)
+        condition = self.value(test)
+        if condition.lanes > 1:
+            then = self._masked(condition, expr.then)
+            inverse = self._instructions.invert(condition)
+            otherwise = self._masked(inverse, expr.otherwise)
+            return self._instructions.select(
+                scalar_type(dtype_of(expr)), condition, then, otherwise
+            )
+        if not any(isinstance(n, Load) for side in (expr.then, expr.otherwise) for n in walk(side)):
+            return self._instructions.select(
+                scalar_type(dtype_of(expr)),
+                condition,
+                self.value(expr.then),
+                self.value(expr.otherwise),
+            )
+        return self._branches(condition, expr)
+
+    def _masked(self, condition: Value, side: Expr) -> Value:
+        return self.under_mask(condition, lambda: self.value(side))
+
+    def under_mask(self, condition: Value, emit: Callable[[], T]) -> T:
+        """Emit something that only the lanes execute that satisfy a condition."""
+        scope = self._scope
+        outer = scope.mask
+        if outer is not None:
+            condition = self._instructions.binary("and", "i1", outer, condition)
+        scope.mask = condition
+        try:
+            return emit()
+        finally:
+            scope.mask = outer
+
+    def _branches(self, condition: Value, expr: Conditional) -> Value:
+        builder = self._builder
+        then_label, else_label, end_label = map(builder.fresh_name, ("then", "else", "end"))
+        sides = []
+        for label, side in ((then_label, expr.then), (else_label, expr.otherwise)):
+            builder.open(label)
+            value = self.value(side)
+            sides.append((value, builder.close()))
+        scalar = scalar_type(dtype_of(expr))
+        lanes = max(value.lanes for value, _ in sides)
+        outer = builder.innermost
+        builder.emit_void(f"br i1 {condition.name}, label %{then_label}, label %{else_label}")
+        incoming = []
+        for (value, level), label in zip(sides, (then_label, else_label), strict=True):
+            # A broadcast may add instructions, which belong to the last block of the side.
+            builder.reopen(level)
+            operand = self._instructions.broadcast(value, scalar, lanes)
+            builder.close()
+            incoming.append(f"[ {operand.name}, %{level.label} ]")
+            outer.lines += [f"{label}:", *level.lines, f"  br label %{end_label}"]
+        outer.lines.append(f"{end_label}:")
+        outer.label = end_label
+        result = builder.emit(f"phi {vector(scalar, lanes)} {', '.join(incoming)}")
+        return Value(result, builder.depth, lanes)

@@ -1,0 +1,87 @@
+"""Loads: a scalar, neighbours, elements a stride apart, or any elements; with or without a mask."""
+
+from __future__ import annotations
+
+from compiler.backends.cpu.codegen.emitters.addresses import Address, Addresses
+from compiler.backends.cpu.codegen.emitters.scope import Scope
+from compiler.backends.cpu.codegen.operations.conversions import Conversions
+from compiler.backends.cpu.codegen.operations.strided_loads import is_strided, strided_load
+from compiler.backends.cpu.codegen.text.instructions import Instructions, Value
+from compiler.backends.cpu.codegen.text.types import (
+    element_alignment,
+    is_narrow,
+    memory_type,
+    splat,
+    type_suffix,
+    vector,
+)
+from compiler.ir.core.dtypes import DType
+from compiler.ir.core.nodes import Buffer, Expr
+
+
+class Loads:
+    """Emits loads; elements that the same level loaded or stored before are not loaded again."""
+
+    def __init__(
+        self,
+        instructions: Instructions,
+        scope: Scope,
+        addresses: Addresses,
+        conversions: Conversions,
+    ) -> None:
+        self._instructions = instructions
+        self._builder = instructions.builder
+        self._scope = scope
+        self._addresses = addresses
+        self._conversions = conversions
+
+    def load(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Value:
+        """Emit the load of a buffer's element, or of those of all lanes."""
+        addresses, levels = self._addresses, self._builder.levels
+        address = addresses.address(buffer, indices)
+        lanes = addresses.num_lanes(address)
+        is_masked = lanes > 1 and not addresses.is_register(buffer, address)
+        mask = self._scope.mask if is_masked else None
+        loads = levels[-1].loads.setdefault(buffer.data, {})
+        key = (address.key, lanes, mask, buffer.dtype)
+        name = loads.get(key)
+        if name is None:
+            name = loads[key] = self._load_lanes(buffer.dtype, address, lanes, mask)
+        value = Value(name, len(levels) - 1, lanes)
+        if buffer.dtype == "bool":
+            return self._instructions.icmp("ne", "i8", value, Value("0", 0))
+        if is_narrow(buffer.dtype):
+            return self._conversions.from_bits(value, buffer.dtype)
+        return value
+
+    def _load_lanes(self, dtype: DType, address: Address, lanes: int, mask: Value | None) -> str:
+        scalar = memory_type(dtype)
+        kind = vector(scalar, lanes)
+        align = element_alignment(dtype)
+        pointer = address.pointer.name
+        emit, externals = self._builder.emit, self._instructions.externals
+        if lanes == 1 or (address.stride == 1 and mask is None):
+            return emit(f"load {kind}, ptr {pointer}, align {align}")
+        lane_mask = None if mask is None else self._instructions.broadcast(mask, "i1", lanes).name
+        test = f"<{lanes} x i1> {lane_mask or splat('i1', 'true', lanes)}"
+        suffix = type_suffix(scalar, lanes)
+        if address.stride == 1:
+            name = f"@llvm.masked.load.{suffix}.p0"
+            externals.add(f"declare {kind} {name}(ptr, <{lanes} x i1>, {kind})")
+            operand = f"ptr align {align} {pointer}"
+            return emit(f"call {kind} {name}({operand}, {test}, {kind} zeroinitializer)")
+        if address.stride is not None and is_strided(address.stride, lanes):
+            return strided_load(
+                self._instructions,
+                pointer,
+                scalar,
+                lanes=lanes,
+                stride=address.stride,
+                align=align,
+                mask=lane_mask,
+            )
+        pointers = self._addresses.pointers(dtype, address, lanes)
+        name = f"@llvm.masked.gather.{suffix}.v{lanes}p0"
+        externals.add(f"declare {kind} {name}(<{lanes} x ptr>, <{lanes} x i1>, {kind})")
+        operand = f"<{lanes} x ptr> align {align} {pointers}"
+        return emit(f"call {kind} {name}({operand}, {test}, {kind} zeroinitializer)")

@@ -1,0 +1,123 @@
+"""How a vectorized loop becomes vectors: how many lanes, in which chunks, and in which steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+
+from compiler.backends.cpu.codegen.emitters.scope import LaneRange
+from compiler.backends.cpu.codegen.operations.math_functions import POLYNOMIALS
+from compiler.identity_cache import IdentityCache
+from compiler.ir.core.dtypes import bits
+from compiler.ir.core.nodes import (
+    Allocate,
+    BinOp,
+    Broadcast,
+    Buffer,
+    Call,
+    For,
+    IntImm,
+    Load,
+    Ramp,
+    Store,
+    Var,
+)
+from compiler.ir.core.visit import substitute, walk
+
+
+class Vectorization:
+    """Analyzes vectorized loops, each once: copies in unrolled loops ask for the same.
+
+    Args:
+        vector_bits: The width of the CPU's vectors.
+        registers: The buffers that are kept in registers.
+    """
+
+    def __init__(self, vector_bits: int, registers: AbstractSet[Buffer]) -> None:
+        self.vector_bits = vector_bits
+        self._registers = registers
+        self._lanes: IdentityCache[For, int] = IdentityCache()
+        self._has_polynomials: IdentityCache[For, bool] = IdentityCache()
+
+    def num_lanes(self, loop: For) -> int:
+        """Return the number of lanes: the widest elements that are stored fill a register.
+
+        1 if lanes can't run at once, since some store has the same address in all of them.
+        """
+        return self._lanes.find(loop, self._count_lanes)
+
+    def _count_lanes(self, loop: For) -> int:
+        stores = [node for node in walk(loop.body) if isinstance(node, Store)]
+        if not stores or not _has_lanes(loop, stores):
+            return 1
+        return max(1, self.vector_bits // max(bits(s.buffer.dtype) for s in stores))
+
+    def has_polynomials(self, loop: For) -> bool:
+        """Tell whether a loop computes polynomials, each a chain of dependent operations.
+
+        Several vectors that are one to LLVM become chains side by side, operation by operation: up
+        to a quarter faster than one chain after another, of which few fit the CPU's window.
+        """
+        return self._has_polynomials.find(loop, self._computes_polynomials)
+
+    def _computes_polynomials(self, loop: For) -> bool:
+        nodes = list(walk(loop.body))
+        accessed = {node.buffer for node in nodes if isinstance(node, Load | Store)}
+        calls = [node for node in nodes if isinstance(node, Call) and node.name in POLYNOMIALS]
+        return not accessed & self._registers and any(
+            call.dtype == "float32" and loop.var in set(walk(call)) for call in calls
+        )
+
+
+def _has_lanes(loop: For, stores: list[Store]) -> bool:
+    for node in walk(loop.body):
+        if isinstance(node, Allocate | Ramp | Broadcast):
+            return False
+        if isinstance(node, For) and node.kind == "parallel":
+            return False
+        if isinstance(node, For) and loop.var in set(walk(node.extent)):
+            return False
+    return all(any(loop.var in set(walk(i)) for i in store.indices) for store in stores)
+
+
+def chunks(extent: int, lanes: int) -> Iterator[LaneRange]:
+    """Cut a range into vectors, and its rest into shorter ones, halving: 45 = 5 * 8 + 4 + 1."""
+    offset = 0
+    while offset < extent:
+        while lanes > extent - offset:
+            lanes //= 2
+        yield LaneRange(offset, lanes)
+        offset += lanes
+
+
+def strips(loop: For, extent: int, lanes: int, around: For | None = None) -> Iterator[For]:
+    """Cut a vectorized loop into a loop of steps of `lanes` iterations, and a loop of the rest.
+
+    Rewrites (19 iterations, 8 lanes):
+        for j in vectorized(19):   ->   for j_o in range(2):
+            body(j)                         for j_i in vectorized(8):
+                                                body(j_o * 8 + j_i)
+                                        for j_i in vectorized(3):
+                                            body(j_i + 16)
+
+    Args:
+        loop: The vectorized loop.
+        extent: Its number of iterations.
+        lanes: The iterations of a step.
+        around: The unrolled loop around it, which becomes part of a step, too.
+    """
+    outer, inner = Var(f"{loop.var.name}_o"), Var(f"{loop.var.name}_i")
+    num_steps = extent // lanes
+    index = BinOp("+", BinOp("*", outer, IntImm(lanes)), inner)
+    yield For(outer, IntImm(num_steps), _strip(loop, inner, (lanes, index), around))
+    rest = extent - num_steps * lanes
+    if rest:
+        index = BinOp("+", inner, IntImm(num_steps * lanes))
+        yield _strip(loop, inner, (rest, index), around)
+
+
+def _strip(loop: For, var: Var, part: tuple[int, BinOp], around: For | None) -> For:
+    extent, index = part
+    vectors = For(var, IntImm(extent), substitute(loop.body, {loop.var: index}), "vectorized")
+    return vectors if around is None else replace(around, body=vectors)

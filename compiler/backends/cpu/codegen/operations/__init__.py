@@ -1,0 +1,1 @@
+"""Operations on values: sequences of instructions that know no node of the IR."""

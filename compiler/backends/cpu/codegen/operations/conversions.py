@@ -1,0 +1,147 @@
+"""Conversions between types, and floats of 16 bits: bits in memory, 32-bit floats in registers."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from compiler.backends.cpu.codegen.text.instructions import Instructions, Value
+from compiler.backends.cpu.codegen.text.types import (
+    conversion,
+    is_narrow,
+    memory_type,
+    scalar_type,
+    vector,
+)
+from compiler.ir.core.dtypes import DType, bits, is_float
+
+
+class Conversions:
+    """Emits conversions.
+
+    Args:
+        instructions: The instructions of the function.
+        has_halves: Whether the CPU converts float16.
+    """
+
+    def __init__(self, instructions: Instructions, *, has_halves: bool) -> None:
+        self._instructions = instructions
+        self._has_halves = has_halves
+
+    def convert(self, value: Value, source: DType, target: DType) -> Value:
+        """Convert a value of one dtype to another."""
+        if source == target:
+            return value
+        instructions = self._instructions
+        from_type, to_type = scalar_type(source), scalar_type(target)
+        if target == "bool":
+            zero = Value("0.0" if is_float(source) else "0", 0)
+            compare = instructions.fcmp if is_float(source) else instructions.icmp
+            return compare("une" if is_float(source) else "ne", from_type, value, zero)
+        op = conversion(source, target)
+        if op is not None:
+            value = instructions.cast(op, from_type, to_type, value)
+        if op in ("fptosi", "fptoui"):
+            # LLVM's result for a float out of range is poison, which may differ from use to use;
+            # `freeze` makes it one arbitrary integer.
+            text = f"freeze {vector(to_type, value.lanes)} {value.name}"
+            value = instructions.emit_once(text, value.level, value.lanes)
+        return self.round_to(value, target) if is_narrow(target) else value
+
+    def reinterpret(self, value: Value, source: DType, target: DType) -> Value:
+        """Read the bits of a value as another type, in as many lanes as they fill."""
+        if is_narrow(source):
+            value = self.to_bits(value, source)
+        lanes = value.lanes * bits(source) // bits(target)
+        from_type = vector(memory_type(source), value.lanes)
+        value = self._instructions.bitcast(
+            value, from_type, vector(memory_type(target), lanes), lanes
+        )
+        return self.from_bits(value, target) if is_narrow(target) else value
+
+    # --- floats of 16 bits ----------------------------------------------------------------------
+
+    def round_to(self, value: Value, dtype: DType) -> Value:
+        """Round a 32-bit float to a value of a narrow type."""
+        return self.from_bits(self.to_bits(value, dtype), dtype)
+
+    def from_bits(self, value: Value, dtype: DType) -> Value:
+        """Return the 32-bit float that equals a narrow one, given as its bits."""
+        instructions = self._instructions
+        if dtype == "bfloat16" or self._has_halves:
+            result = self._widened(value, dtype)
+            if value.lanes == 1:
+                broadcast = partial(self._broadcast, value, dtype)
+                instructions.broadcasts[result.name] = broadcast
+            return result
+        wide = instructions.cast("zext", "i16", "i32", value)
+        # Exponent and mantissa are moved to the positions of a float, and the product with 2**112
+        # corrects the exponent's bias. It normalizes subnormal numbers, too.
+        magnitude = self._i32("and", wide, 0x7FFF)
+        shifted = instructions.cast("bitcast", "i32", "float", self._i32("shl", magnitude, 13))
+        scaled = instructions.binary("fmul", "float", shifted, Value("0x46F0000000000000", 0))
+        number = instructions.cast("bitcast", "float", "i32", scaled)
+        special = instructions.icmp("uge", "i32", magnitude, Value(str(0x7C00), 0))
+        infinite = self._i32("or", number, 0x7F800000)
+        number = instructions.select("i32", special, infinite, number)
+        sign = self._i32("shl", self._i32("and", wide, 0x8000), 16)
+        signed = instructions.binary("or", "i32", number, sign)
+        return instructions.cast("bitcast", "i32", "float", signed)
+
+    def _widened(self, value: Value, dtype: DType) -> Value:
+        cast = self._instructions.cast
+        if dtype == "float16":
+            return cast("fpext", "half", "float", cast("bitcast", "i16", "half", value))
+        wide = cast("zext", "i16", "i32", value)
+        return cast("bitcast", "i32", "float", self._i32("shl", wide, 16))
+
+    def _broadcast(self, scalar: Value, dtype: DType, lanes: int) -> Value:
+        """Return a narrow float, given as its bits, as a 32-bit float in every lane.
+
+        CPUs load 16 bits into all lanes at once. Widened before the broadcast, the scalar would
+        pass through a register first.
+        """
+        instructions = self._instructions
+        if dtype == "float16":
+            return self._widened(instructions.broadcast(scalar, "i16", lanes), dtype)
+        # Two copies a lane, so that the lanes have 32 bits already: the shift removes one.
+        copies = instructions.broadcast(scalar, "i16", 2 * lanes)
+        pairs = instructions.bitcast(copies, f"<{2 * lanes} x i16>", f"<{lanes} x i32>", lanes)
+        return instructions.cast("bitcast", "i32", "float", self._i32("shl", pairs, 16))
+
+    def to_bits(self, value: Value, dtype: DType) -> Value:
+        """Return the bits of a 32-bit float rounded to a narrow one: to nearest, ties to even."""
+        instructions = self._instructions
+        cast = instructions.cast
+        if dtype == "float16" and self._has_halves:
+            return cast("bitcast", "half", "i16", cast("fptrunc", "float", "half", value))
+        number = cast("bitcast", "float", "i32", value)
+        magnitude = self._i32("and", number, 0x7FFFFFFF)
+        is_nan = instructions.icmp("ugt", "i32", magnitude, Value(str(0x7F800000), 0))
+        if dtype == "bfloat16":
+            # The addition of just under half a unit, plus the lowest bit that stays, carries into
+            # the upper half exactly where the number rounds up.
+            upper = self._i32("lshr", number, 16)
+            evened = instructions.binary("add", "i32", number, self._i32("and", upper, 1))
+            nearest = self._i32("lshr", self._i32("add", evened, 0x7FFF), 16)
+            quiet = self._i32("or", upper, 0x40)
+            chosen = instructions.select("i32", is_nan, quiet, nearest)
+            return cast("trunc", "i32", "i16", chosen)
+        # A subnormal result: the CPU rounds the sum with 0.5, whose last bit has the weight of the
+        # last bit of a subnormal float16.
+        small = cast("bitcast", "i32", "float", magnitude)
+        small = instructions.binary("fadd", "float", small, Value("0.5", 0))
+        small = self._i32("sub", cast("bitcast", "float", "i32", small), 0x3F000000)
+        # A normal result: as for bfloat16, and the exponent's bias changes from 127 to 15.
+        lowest_bit = self._i32("and", self._i32("lshr", magnitude, 13), 1)
+        rebased = self._i32("add", magnitude, 0xFFF - (112 << 23))
+        normal = self._i32("lshr", instructions.binary("add", "i32", rebased, lowest_bit), 13)
+        is_small = instructions.icmp("ult", "i32", magnitude, Value(str(113 << 23), 0))
+        is_large = instructions.icmp("uge", "i32", magnitude, Value(str(143 << 23), 0))
+        special = instructions.select("i32", is_nan, Value(str(0x7E00), 0), Value(str(0x7C00), 0))
+        finite = instructions.select("i32", is_small, small, normal)
+        unsigned = instructions.select("i32", is_large, special, finite)
+        sign = self._i32("and", self._i32("lshr", number, 16), 0x8000)
+        return cast("trunc", "i32", "i16", instructions.binary("or", "i32", unsigned, sign))
+
+    def _i32(self, op: str, a: Value, b: int) -> Value:
+        return self._instructions.binary(op, "i32", a, Value(str(b), 0))

@@ -1,0 +1,186 @@
+"""Dot products of narrow integers by the CPU's instructions for them.
+
+If a reduction is unrolled, products of 8- or 16-bit integers are added to one 32-bit sum after
+another:
+
+    c1 = c0 + int32(a0) * int32(b0)
+    c2 = c1 + int32(a1) * int32(b1)      ->      c2 = c0 + pmaddwd([a0 a1], [b0 b1])
+
+Four products of bytes become a `vpdpbusd`, `sdot` or `udot` if the CPU has it. The sums in between
+are emitted, too; LLVM removes those that nothing else uses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from compiler.backends.cpu.codegen.text.instructions import Instructions, NarrowInteger, Value
+from compiler.backends.cpu.codegen.text.types import vector
+from compiler.ir.core.llvm_calls import is_offered, llvm_function
+
+_PAIRS = {
+    4: "llvm.x86.sse2.pmadd.wd",
+    8: "llvm.x86.avx2.pmadd.wd",
+    16: "llvm.x86.avx512.pmaddw.d.512",
+}
+_FOURS_OF_ARM = {
+    True: "llvm.aarch64.neon.sdot.v4i32.v16i8",
+    False: "llvm.aarch64.neon.udot.v4i32.v16i8",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    """A sum: its first term, and the products that were added to it."""
+
+    start: Value
+    products: tuple[tuple[NarrowInteger, NarrowInteger], ...]
+
+
+class DotProducts:
+    """Adds products, and records how each sum was made.
+
+    Args:
+        instructions: The instructions of the function.
+        features: The features of the CPU, as LLVM lists them.
+    """
+
+    def __init__(self, instructions: Instructions, features: str) -> None:
+        self._instructions = instructions
+        self._features = features
+        self._chains: dict[str, _Chain] = {}
+        self._is_offered: dict[str, bool] = {}
+
+    def add(self, total: Value, a: Value, b: Value) -> Value:
+        """Return `total + a * b` in 32 bits."""
+        plain = self._instructions.binary(
+            "add", "i32", total, self._instructions.binary("mul", "i32", a, b)
+        )
+        factors = (
+            self._instructions.widened_from.get(a.name),
+            self._instructions.widened_from.get(b.name),
+        )
+        if factors[0] is None or factors[1] is None:
+            return plain
+        return self._extended(plain, total, (factors[0], factors[1]))
+
+    def _extended(
+        self, plain: Value, total: Value, factors: tuple[NarrowInteger, NarrowInteger]
+    ) -> Value:
+        lanes = plain.lanes
+        four, pair = self._four(*factors, lanes), self._pair(*factors, lanes)
+        if four is None and pair is None:
+            return plain
+        chain = self._chains.get(total.name)
+        if chain is None or not _are_alike(chain.products[0], factors):
+            chain = _Chain(total, ())
+        chain = _Chain(chain.start, (*chain.products, factors))
+        if len(chain.products) == 4 and four is not None:
+            return self._sum_of_four(four, chain, lanes)
+        result = plain
+        if len(chain.products) == 2 and pair is not None:
+            result = self._sum_of_two(pair, chain, lanes)
+            if four is None:
+                return result
+        self._chains[result.name] = chain
+        return result
+
+    # --- the CPU's instructions -------------------------------------------------------------------
+
+    def _pair(self, a: NarrowInteger, b: NarrowInteger, lanes: int) -> str | None:
+        fits = all(factor.bits == 8 or factor.is_signed for factor in (a, b))
+        return self._offered(_PAIRS.get(lanes) if fits else None)
+
+    def _four(self, a: NarrowInteger, b: NarrowInteger, lanes: int) -> str | None:
+        if a.bits != 8 or b.bits != 8:
+            return None
+        if a.is_signed != b.is_signed:
+            has_width = lanes in _PAIRS
+            return self._offered(f"llvm.x86.avx512.vpdpbusd.{32 * lanes}" if has_width else None)
+        return self._offered(_FOURS_OF_ARM[a.is_signed] if lanes == 4 else None)
+
+    def _offered(self, name: str | None) -> str | None:
+        if name is not None and name not in self._is_offered:
+            self._is_offered[name] = is_offered(llvm_function(name), self._features)
+        return name if name is not None and self._is_offered[name] else None
+
+    # --- sums -------------------------------------------------------------------------------------
+
+    def _sum_of_two(self, name: str, chain: _Chain, lanes: int) -> Value:
+        kind = vector("i16", 2 * lanes)
+        sides = [(kind, self._halves(side, lanes)) for side in zip(*chain.products, strict=True)]
+        total = self._instructions.call(vector("i32", lanes), name, sides, lanes)
+        return self._instructions.binary("add", "i32", chain.start, total)
+
+    def _halves(self, factors: tuple[NarrowInteger, ...], lanes: int) -> Value:
+        """Return two factors side by side as 16-bit integers, for every lane."""
+        packed = self._packed(factors, lanes)
+        op = "sext" if factors[0].is_signed else "zext"
+        return packed if factors[0].bits == 16 else self._instructions.cast(op, "i8", "i16", packed)
+
+    def _sum_of_four(self, name: str, chain: _Chain, lanes: int) -> Value:
+        kind, whole = vector("i8", 4 * lanes), vector("i32", lanes)
+        # `vpdpbusd` takes the unsigned operand first.
+        sides = sorted(zip(*chain.products, strict=True), key=lambda side: side[0].is_signed)
+        operands = [(kind, self._packed(side, lanes)) for side in sides]
+        if "x86" in name:
+            operands = [
+                (whole, self._instructions.bitcast(value, kind, whole, lanes))
+                for _, value in operands
+            ]
+        start = self._instructions.broadcast(chain.start, "i32", lanes)
+        return self._instructions.call(whole, name, [(whole, start), *operands], lanes)
+
+    # --- operands ---------------------------------------------------------------------------------
+
+    def _packed(self, factors: tuple[NarrowInteger, ...], lanes: int) -> Value:
+        """Return factors side by side for every lane, as a vector of their own type."""
+        size = factors[0].bits
+        values = [factor.value for factor in factors]
+        if all(value.lanes == 1 for value in values):
+            word = f"i{size * len(values)}"
+            copies = self._instructions.broadcast(self._word(values, size, word), word, lanes)
+            whole = vector(f"i{size}", len(values) * lanes)
+            return self._instructions.bitcast(
+                copies, vector(word, lanes), whole, len(values) * lanes
+            )
+        rows = [self._instructions.broadcast(value, f"i{size}", lanes) for value in values]
+        while len(rows) > 1:
+            rows = [self._zipped(rows[i], rows[i + 1], size) for i in range(0, len(rows), 2)]
+            if len(rows) > 1:
+                pairs, words = vector(f"i{size}", 2 * lanes), vector(f"i{2 * size}", lanes)
+                rows = [self._instructions.bitcast(row, pairs, words, lanes) for row in rows]
+                size *= 2
+        element = f"i{factors[0].bits}"
+        zipped = vector(f"i{size}", 2 * lanes)
+        return self._instructions.bitcast(
+            rows[0], zipped, vector(element, len(values) * lanes), len(values) * lanes
+        )
+
+    def _word(self, values: list[Value], size: int, word: str) -> Value:
+        """Return scalars as parts of one integer, the lowest first.
+
+        LLVM turns loads of neighbours that are combined so into a single load.
+        """
+        result = self._instructions.cast("zext", f"i{size}", word, values[0])
+        for position, value in enumerate(values[1:], 1):
+            part = self._instructions.cast("zext", f"i{size}", word, value)
+            part = self._instructions.binary("shl", word, part, Value(str(position * size), 0))
+            result = self._instructions.binary("or", word, result, part)
+        return result
+
+    def _zipped(self, a: Value, b: Value, size: int) -> Value:
+        """Return the lanes of two vectors, interleaved."""
+        kind = vector(f"i{size}", a.lanes)
+        order = ", ".join(f"i32 {lane}, i32 {lane + a.lanes}" for lane in range(a.lanes))
+        level = max(a.level, b.level)
+        text = f"shufflevector {kind} {a.name}, {kind} {b.name}, <{2 * a.lanes} x i32> <{order}>"
+        return self._instructions.emit_once(text, level, 2 * a.lanes)
+
+
+def _are_alike(
+    one: tuple[NarrowInteger, NarrowInteger], other: tuple[NarrowInteger, NarrowInteger]
+) -> bool:
+    return all(
+        (a.bits, a.is_signed) == (b.bits, b.is_signed) for a, b in zip(one, other, strict=True)
+    )

@@ -1,0 +1,144 @@
+"""Instructions on values: each goes to the outermost level that has its operands.
+
+A value that does not depend on the vectorized variable is scalar until it meets a vector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from compiler.backends.cpu.codegen.text.builder import CodeBuilder
+from compiler.backends.cpu.codegen.text.types import splat, type_suffix, vector
+from compiler.ir.core.frozen import frozen
+
+
+@frozen
+class Value:
+    """A value in a register: its name or literal, the level that computes it, its lanes."""
+
+    name: str
+    level: int
+    lanes: int = 1
+
+
+@frozen
+class NarrowInteger:
+    """An integer of 8 or 16 bits, or a vector of them."""
+
+    value: Value
+    bits: int
+    is_signed: bool
+
+
+class Instructions:
+    """Emits instructions of one function.
+
+    Attributes:
+        builder: The text of the function.
+        externals: The declarations of the functions that it calls.
+        widened_from: By the name of a wider integer, the narrow one that it was widened from.
+        broadcasts: By the name of a scalar, a cheaper way to copy it into a number of lanes.
+    """
+
+    def __init__(self, builder: CodeBuilder) -> None:
+        self.builder = builder
+        self.externals: set[str] = set()
+        self.widened_from: dict[str, NarrowInteger] = {}
+        self.broadcasts: dict[str, Callable[[int], Value]] = {}
+
+    def emit_once(self, text: str, level: int, lanes: int = 1) -> Value:
+        """Return the value of an instruction without effect; emit it at `level` if it is new."""
+        return Value(self.builder.emit_once(text, level), level, lanes)
+
+    def binary(self, op: str, scalar: str, a: Value, b: Value) -> Value:
+        """Emit an operation on two values; a scalar that meets a vector is copied into lanes."""
+        lanes = max(a.lanes, b.lanes)
+        a, b = self.broadcast(a, scalar, lanes), self.broadcast(b, scalar, lanes)
+        level = max(a.level, b.level)
+        text = f"{op} {vector(scalar, lanes)} {a.name}, {b.name}"
+        return Value(self.builder.emit_once(text, level), level, lanes)
+
+    def icmp(self, predicate: str, scalar: str, a: Value, b: Value) -> Value:
+        """Compare integers."""
+        return self.binary(f"icmp {predicate}", scalar, a, b)
+
+    def fcmp(self, predicate: str, scalar: str, a: Value, b: Value) -> Value:
+        """Compare floats."""
+        return self.binary(f"fcmp {predicate}", scalar, a, b)
+
+    def invert(self, condition: Value) -> Value:
+        """Return the opposite of a condition."""
+        return self.binary("xor", "i1", condition, Value("true", 0))
+
+    def negate(self, scalar: str, a: Value) -> Value:
+        """Return a float with its sign flipped."""
+        return self.emit_once(f"fneg {vector(scalar, a.lanes)} {a.name}", a.level, a.lanes)
+
+    def select(self, scalar: str, condition: Value, then: Value, otherwise: Value) -> Value:
+        """Take one of two values, lane by lane."""
+        lanes = max(condition.lanes, then.lanes, otherwise.lanes)
+        then, otherwise = (
+            self.broadcast(then, scalar, lanes),
+            self.broadcast(otherwise, scalar, lanes),
+        )
+        kind, test = vector(scalar, lanes), vector("i1", condition.lanes)
+        level = max(condition.level, then.level, otherwise.level)
+        text = f"select {test} {condition.name}, {kind} {then.name}, {kind} {otherwise.name}"
+        return self.emit_once(text, level, lanes)
+
+    def broadcast(self, a: Value, scalar: str, lanes: int) -> Value:
+        """Copy a scalar into every lane; a vector of as many lanes stays as it is."""
+        if a.lanes == lanes:
+            return a
+        assert a.lanes == 1, f"{a.lanes} lanes meet {lanes}"
+        if not a.name.startswith("%"):
+            return Value(splat(scalar, a.name, lanes), a.level, lanes)
+        cheaper = self.broadcasts.get(a.name)
+        if cheaper is not None:
+            return cheaper(lanes)
+        kind = vector(scalar, lanes)
+        first = f"insertelement {kind} poison, {scalar} {a.name}, i64 0"
+        one = self.builder.emit_once(first, a.level)
+        text = f"shufflevector {kind} {one}, {kind} poison, <{lanes} x i32> zeroinitializer"
+        return self.emit_once(text, a.level, lanes)
+
+    def cast(self, op: str, source: str, target: str, value: Value) -> Value:
+        """Emit a conversion of one LLVM type to another, lane by lane."""
+        lanes = value.lanes
+        text = f"{op} {vector(source, lanes)} {value.name} to {vector(target, lanes)}"
+        result = self.emit_once(text, value.level, lanes)
+        if op in ("sext", "zext") and source in ("i8", "i16"):
+            self.widened_from[result.name] = NarrowInteger(value, int(source[1:]), op == "sext")
+        elif value.name in self.widened_from and target in ("i32", "i64"):
+            self.widened_from[result.name] = self.widened_from[value.name]
+        return result
+
+    def bitcast(self, value: Value, source: str, target: str, lanes: int) -> Value:
+        """Read the bits of a whole vector of one type as `lanes` lanes of another type."""
+        if source == target:
+            return value
+        return self.emit_once(f"bitcast {source} {value.name} to {target}", value.level, lanes)
+
+    def intrinsic(self, name: str, scalar: str, args: tuple[Value, ...]) -> Value:
+        """Call an LLVM intrinsic that is overloaded on the type of its operands."""
+        lanes = max(a.lanes for a in args)
+        kind = vector(scalar, lanes)
+        operands = [(kind, self.broadcast(a, scalar, lanes)) for a in args]
+        return self.call(kind, f"llvm.{name}.{type_suffix(scalar, lanes)}", operands, lanes)
+
+    def call(
+        self, kind: str, name: str, args: Sequence[tuple[str, Value]], lanes: int, flags: str = ""
+    ) -> Value:
+        """Call a function without effect.
+
+        Args:
+            kind: The LLVM type of its result.
+            name: Its name, without the `@`.
+            args: Its arguments, each after its LLVM type.
+            lanes: The lanes of the result.
+            flags: LLVM's fast-math flags of the call, each followed by a space.
+        """
+        self.externals.add(f"declare {kind} @{name}({', '.join(t for t, _ in args)})")
+        level = max((a.level for _, a in args), default=0)
+        operands = ", ".join(f"{t} {a.name}" for t, a in args)
+        return self.emit_once(f"call {flags}{kind} @{name}({operands})", level, lanes)
