@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loopwright.cli.options import (
+from loopwright.cli.shared.options import (
     HostOption,
     LogFormatOption,
     PortOption,

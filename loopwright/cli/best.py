@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from loopwright.cli.options import (
+from loopwright.cli.shared.options import (
     JsonOption,
     TargetOption,
     TokenOption,
@@ -14,7 +14,7 @@ from loopwright.cli.options import (
     WorkloadArgument,
     read_workload,
 )
-from loopwright.cli.output import (
+from loopwright.cli.shared.output import (
     against,
     between,
     console,
@@ -24,7 +24,7 @@ from loopwright.cli.output import (
     secs,
     times_faster,
 )
-from loopwright.cli.where import server
+from loopwright.cli.shared.where import server
 from service.wire.models import BestRead
 
 

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from loopwright.cli.failure import ExitCode, InputError
-from loopwright.cli.options import JsonOption
-from loopwright.cli.output import console, err_console, print_json, secs
+from loopwright.cli.shared.failure import ExitCode, InputError
+from loopwright.cli.shared.options import JsonOption
+from loopwright.cli.shared.output import console, err_console, print_json, secs
 from loopwright.local.checking import ScriptCheck, check_script, find_scripts
 
 

@@ -14,9 +14,9 @@ import typer
 
 from compiler.ir.analysis.structural import structural_hash
 from compiler.target.target import Target
-from loopwright.cli.failure import InputError
-from loopwright.cli.gzipped import gzip_file, is_to_be_gzipped
-from loopwright.cli.options import (
+from loopwright.cli.shared.failure import InputError
+from loopwright.cli.shared.gzipped import gzip_file, is_to_be_gzipped
+from loopwright.cli.shared.options import (
     DbOption,
     OptionalTargetOption,
     TokenOption,
@@ -24,8 +24,8 @@ from loopwright.cli.options import (
     complete_job,
     read_workload,
 )
-from loopwright.cli.output import err_console, waiting
-from loopwright.cli.where import server
+from loopwright.cli.shared.output import err_console, waiting
+from loopwright.cli.shared.where import server
 from loopwright.extras import load_extra
 from loopwright.workload import to_func
 
@@ -67,7 +67,9 @@ def export(
                 with server(url, token) as client, waiting(f"writing the records of {client.url}"):
                     client.export_records(whole, jobs=job or (), workload_key=key, target=where)
             else:
-                records = load_extra("loopwright.cli.database_records", "loopwright export --db")
+                records = load_extra(
+                    "loopwright.cli.shared.database_records", "loopwright export --db"
+                )
                 with waiting(f"writing the records of {db}"):
                     records.export_from(db, whole, jobs=job or (), workload_key=key, target=where)
             if is_to_be_gzipped(file):

@@ -11,11 +11,11 @@ from typing import Annotated
 import typer
 from rich.filesize import decimal
 
-from loopwright.cli.failure import InputError
-from loopwright.cli.gzipped import plain_file
-from loopwright.cli.options import DbOption, JsonOption, TokenOption, UrlOption
-from loopwright.cli.output import console, print_json, waiting
-from loopwright.cli.where import server
+from loopwright.cli.shared.failure import InputError
+from loopwright.cli.shared.gzipped import plain_file
+from loopwright.cli.shared.options import DbOption, JsonOption, TokenOption, UrlOption
+from loopwright.cli.shared.output import console, print_json, waiting
+from loopwright.cli.shared.where import server
 from loopwright.extras import load_extra
 from service.wire.server_models import ImportRead
 
@@ -66,6 +66,6 @@ def _import(path: Path, db: str | None, url: str | None, token: str | None) -> I
         size = decimal(path.stat().st_size)
         with server(url, token) as client, waiting(f"{client.url} takes in {size}"):
             return client.import_records(path)
-    records = load_extra("loopwright.cli.database_records", "loopwright import --db")
+    records = load_extra("loopwright.cli.shared.database_records", "loopwright import --db")
     added: ImportRead = records.import_into(db, path)
     return added

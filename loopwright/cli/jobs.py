@@ -7,15 +7,15 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from loopwright.cli.failure import InputError
-from loopwright.cli.options import (
+from loopwright.cli.shared.failure import InputError
+from loopwright.cli.shared.options import (
     JobArgument,
     JsonOption,
     OptionalTargetOption,
     TokenOption,
     UrlOption,
 )
-from loopwright.cli.output import (
+from loopwright.cli.shared.output import (
     console,
     err_console,
     labelled,
@@ -24,7 +24,7 @@ from loopwright.cli.output import (
     print_table,
     times_faster,
 )
-from loopwright.cli.where import server
+from loopwright.cli.shared.where import server
 from service.wire.models import MAX_SECONDS, MAX_TRIALS, JobRead, JobState
 
 jobs = typer.Typer(

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from compiler.runtime.signature import KeyFileError, SigningKey
-from loopwright.cli.failure import InputError
-from loopwright.cli.output import err_console
+from loopwright.cli.shared.failure import InputError
+from loopwright.cli.shared.output import err_console
 
 
 def key(

@@ -14,8 +14,8 @@ from typer.core import TyperGroup
 
 import loopwright
 from compiler.keywords import meant
-from loopwright.cli.failure import ExitCode, explain
-from loopwright.cli.output import err_console
+from loopwright.cli.shared.failure import ExitCode, explain
+from loopwright.cli.shared.output import err_console
 from loopwright.extras import MissingExtraError, load_extra
 
 COMMANDS = (

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from loopwright.cli.failure import InputError
-from loopwright.cli.options import DEFAULT_CERTIFICATES, CertificatesOption, LogFormatOption
+from loopwright.cli.shared.failure import InputError
+from loopwright.cli.shared.options import DEFAULT_CERTIFICATES, CertificatesOption, LogFormatOption
 from workers.engine.cluster import run_scheduler
 from workers.engine.engine import ClusterAddress
 from workers.log_format import LogFormat

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from loopwright.cli.options import (
+from loopwright.cli.shared.options import (
     HostOption,
     LogFormatOption,
     NumWorkersOption,

@@ -11,9 +11,9 @@ from uuid import UUID
 import typer
 from rich.table import Table
 
-from loopwright.cli.failure import InputError
-from loopwright.cli.options import JsonOption, ServedDbOption
-from loopwright.cli.output import console, err_console, moment, print_json, print_table
+from loopwright.cli.shared.failure import InputError
+from loopwright.cli.shared.options import JsonOption, ServedDbOption
+from loopwright.cli.shared.output import console, err_console, moment, print_json, print_table
 from service.common.quota import Quota
 from service.store import tokens
 from service.store.database.database import Database, open_database

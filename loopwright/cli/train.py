@@ -10,8 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from compiler.target.target import Target
-from loopwright.cli.options import JsonOption, TargetOption
-from loopwright.cli.output import console, err_console, facts, print_json, print_table
+from loopwright.cli.shared.options import JsonOption, TargetOption
+from loopwright.cli.shared.output import console, err_console, facts, print_json, print_table
 from loopwright.errors import LoopwrightError
 from service.learning import training
 from service.store import cost_models

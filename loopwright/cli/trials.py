@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from loopwright.cli.options import JobArgument, JsonOption, TokenOption, UrlOption
-from loopwright.cli.output import console, print_json, print_table, secs
-from loopwright.cli.where import server
+from loopwright.cli.shared.options import JobArgument, JsonOption, TokenOption, UrlOption
+from loopwright.cli.shared.output import console, print_json, print_table, secs
+from loopwright.cli.shared.where import server
 from service.wire.models import TrialRead
 
 

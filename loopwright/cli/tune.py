@@ -11,8 +11,8 @@ import typer
 from compiler.driver import compile_artifact
 from compiler.ir.analysis.flops import flops
 from compiler.target.target import Target
-from loopwright.cli.failure import ExitCode, InputError
-from loopwright.cli.options import (
+from loopwright.cli.shared.failure import ExitCode, InputError
+from loopwright.cli.shared.options import (
     JsonOption,
     TargetOption,
     TokenOption,
@@ -20,8 +20,7 @@ from loopwright.cli.options import (
     WorkloadsArgument,
     read_workload,
 )
-from loopwright.cli.outcome import Search, Several, TuneOutcome
-from loopwright.cli.output import (
+from loopwright.cli.shared.output import (
     against,
     between,
     console,
@@ -31,8 +30,9 @@ from loopwright.cli.output import (
     print_json,
     times_faster,
 )
-from loopwright.cli.tune_several import tune_several
-from loopwright.cli.where import TUNE_HERE, find_server
+from loopwright.cli.shared.where import TUNE_HERE, find_server
+from loopwright.cli.tuning.outcome import Search, Several, TuneOutcome
+from loopwright.cli.tuning.tune_several import tune_several
 from loopwright.client.client import Client
 from loopwright.errors import JobFailedError
 from loopwright.extras import load_extra
@@ -112,7 +112,7 @@ def tune(
     text = texts[0]
     search = Search(text, target, options)
     if found is None:
-        here = load_extra("loopwright.cli.tune_here", TUNE_HERE)
+        here = load_extra("loopwright.cli.tuning.tune_here", TUNE_HERE)
         outcome: TuneOutcome = here.tune_one_here(search, warm_start=warm_start)
     else:
         with Client(found, token) as client:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from loopwright.cli.options import (
+from loopwright.cli.shared.options import (
     DEFAULT_CERTIFICATES,
     CertificatesOption,
     LogFormatOption,

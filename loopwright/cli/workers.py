@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from loopwright.cli.options import JsonOption, TokenOption, UrlOption
-from loopwright.cli.output import console, moment, print_json, print_table
-from loopwright.cli.where import server
+from loopwright.cli.shared.options import JsonOption, TokenOption, UrlOption
+from loopwright.cli.shared.output import console, moment, print_json, print_table
+from loopwright.cli.shared.where import server
 from service.wire.server_models import WorkerRead
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import loopwright as lw
 from examples.serving import Server, free_port, serving
-from loopwright.cli import where
+from loopwright.cli.shared import where
 
 
 @pytest.fixture(scope="session")

@@ -164,7 +164,7 @@ def test_a_command_of_the_server_names_the_extra_in_one_line(arguments: list[str
 
 def test_tuning_in_this_process_names_the_extra(no_server: str) -> None:
     # The address at which no server answers is set in that Python, not here.
-    quiet = f"from loopwright.cli import where\nwhere.DEFAULT_URL = {no_server!r}\n"
+    quiet = f"from loopwright.cli.shared import where\nwhere.DEFAULT_URL = {no_server!r}\n"
     tune = "sys.argv[1:] = ['tune', 'matmul:8,8,8:float32']\nfrom loopwright_start import main\n"
     ran = light_python(f"{quiet}{tune}main()")
     assert ran.returncode == 1

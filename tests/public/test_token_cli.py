@@ -9,8 +9,8 @@ import pytest
 from fastapi.testclient import TestClient
 from typer.testing import CliRunner, Result
 
-from loopwright.cli.failure import explain
 from loopwright.cli.main import app
+from loopwright.cli.shared.failure import explain
 from loopwright.errors import AccessDeniedError
 from service.http.app import create_app
 from service.http.dependencies import Dependencies

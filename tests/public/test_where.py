@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from examples.serving import Server, serving
-from loopwright.cli import where
 from loopwright.cli.main import app
+from loopwright.cli.shared import where
 
 TARGET = "cpu -num-cores=1"
 OPERATOR = "matmul:24,16,16"

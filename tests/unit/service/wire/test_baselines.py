@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from loopwright.cli.output import against
+from loopwright.cli.shared.output import against
 from service.wire.models import BaselineRead
 
 

@@ -1,8 +1,8 @@
 """The protocol of a worker's state, by exhaustion: every order of the steps that threads may take.
 
 The steps are those of `compiler.backends.cpu.codegen.threads.thread_pool`: one access of the state
-or one call of the kernel each. Two launches compete for one worker, several times, and sleepers may wake
-for nothing.
+or one call of the kernel each. Two launches compete for one worker, several times, and sleepers may
+wake for nothing.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import zlib
 from pathlib import Path
 
 from loopwright.atomic_file import atomic_file
-from loopwright.cli.failure import InputError
+from loopwright.cli.shared.failure import InputError
 
 _MAGIC = b"\x1f\x8b"
 

@@ -12,7 +12,7 @@ from uuid import UUID
 import typer
 
 from compiler.script import parse
-from loopwright.cli.failure import InputError
+from loopwright.cli.shared.failure import InputError
 from loopwright.client.client import DEFAULT_URL, Client
 from loopwright.client.requests import read_id
 from loopwright.errors import LoopwrightError

@@ -10,7 +10,7 @@ from uuid import UUID
 from rich.progress import wrap_file
 
 from loopwright.atomic_file import atomic_file
-from loopwright.cli.output import err_console
+from loopwright.cli.shared.output import err_console
 from service.records.check import lines_of
 from service.records.merge import import_records
 from service.records.write import Selection, check, export

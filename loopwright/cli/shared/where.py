@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from loopwright.cli.output import err_console
+from loopwright.cli.shared.output import err_console
 from loopwright.client.client import DEFAULT_URL, Client
 from loopwright.errors import ProtocolError, RequestError, ServerUnreachableError
 

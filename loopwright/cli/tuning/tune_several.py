@@ -7,10 +7,16 @@ from collections.abc import Sequence
 import typer
 from rich.table import Table
 
-from loopwright.cli.failure import ExitCode, InputError
-from loopwright.cli.outcome import Several, TuneOutcome
-from loopwright.cli.output import err_console, labelled, print_json, print_table, times_faster
-from loopwright.cli.where import TUNE_HERE
+from loopwright.cli.shared.failure import ExitCode, InputError
+from loopwright.cli.shared.output import (
+    err_console,
+    labelled,
+    print_json,
+    print_table,
+    times_faster,
+)
+from loopwright.cli.shared.where import TUNE_HERE
+from loopwright.cli.tuning.outcome import Several, TuneOutcome
 from loopwright.client.client import Client
 from loopwright.errors import JobFailedError
 from loopwright.extras import load_extra
@@ -27,7 +33,7 @@ def tune_several(
         )
     try:
         if url is None:
-            here = load_extra("loopwright.cli.tune_here", TUNE_HERE)
+            here = load_extra("loopwright.cli.tuning.tune_here", TUNE_HERE)
             outcomes: list[TuneOutcome] = here.tune_several_here(asked, warm_start=warm_start)
         else:
             with Client(url, token) as client:

@@ -10,10 +10,10 @@ from threading import Event
 import typer
 
 from compiler.target.target import Target
-from loopwright.cli.failure import ExitCode
-from loopwright.cli.outcome import Search, Several, TuneOutcome, as_told
-from loopwright.cli.output import err_console
-from loopwright.cli.where import say_in_process
+from loopwright.cli.shared.failure import ExitCode
+from loopwright.cli.shared.output import err_console
+from loopwright.cli.shared.where import say_in_process
+from loopwright.cli.tuning.outcome import Search, Several, TuneOutcome, as_told
 from loopwright.local import tune_result, tuning
 from loopwright.workload import to_func
 from service.wire.times import RunTime

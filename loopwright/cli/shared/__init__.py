@@ -1,0 +1,1 @@
+"""What several commands share: options, output, errors, the choice of a server."""
