@@ -6,21 +6,21 @@ from tests.contracts.schedule_rule import ScheduleRuleContract
 from tuner.space.cpu_space import CPU_SPACE
 from tuner.space.own_rules import OwnRule
 from tuner.space.rules.auto_inline import AutoInline
+from tuner.space.rules.cpu.flat_columns import FlatColumns
+from tuner.space.rules.cpu.multi_level_tiling import MultiLevelTiling
+from tuner.space.rules.cpu.packed_products import PackedProducts
+from tuner.space.rules.cpu.packed_windows import PackedWindows
+from tuner.space.rules.cpu.place_producers import PlaceProducers
+from tuner.space.rules.cpu.product_chains import ProductChains
+from tuner.space.rules.cpu.row_chains import RowChains
+from tuner.space.rules.cpu.spatial_blocks import SpatialBlocks
+from tuner.space.rules.cpu.special_blocks import SpecialBlocks
+from tuner.space.rules.cpu.transposed_copies import TransposedCopies
+from tuner.space.rules.cpu.unrolled_choices import UnrolledChoices
+from tuner.space.rules.cpu.whole_reductions import WholeReductions
+from tuner.space.rules.cpu.window_rows import WindowRows
 from tuner.space.rules.decompose_reductions import DecomposeReductions
-from tuner.space.rules.flat_columns import FlatColumns
-from tuner.space.rules.multi_level_tiling import MultiLevelTiling
-from tuner.space.rules.packed_products import PackedProducts
-from tuner.space.rules.packed_windows import PackedWindows
-from tuner.space.rules.place_producers import PlaceProducers
-from tuner.space.rules.product_chains import ProductChains
-from tuner.space.rules.row_chains import RowChains
 from tuner.space.rules.rule import ScheduleRule
-from tuner.space.rules.spatial_blocks import SpatialBlocks
-from tuner.space.rules.special_blocks import SpecialBlocks
-from tuner.space.rules.transposed_copies import TransposedCopies
-from tuner.space.rules.unrolled_choices import UnrolledChoices
-from tuner.space.rules.whole_reductions import WholeReductions
-from tuner.space.rules.window_rows import WindowRows
 
 BUILT_IN = [*CPU_SPACE.first_rules, *CPU_SPACE.rules]
 KINDS = [

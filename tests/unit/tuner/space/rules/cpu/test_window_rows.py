@@ -15,8 +15,8 @@ from tests.unit.tuner.candidates import check_candidates
 from tuner.space.analysis.block_facts import sites
 from tuner.space.generate import design_space
 from tuner.space.rules.auto_inline import AutoInline
+from tuner.space.rules.cpu.window_rows import WindowRows
 from tuner.space.rules.sketch_builder import SketchBuilder
-from tuner.space.rules.window_rows import WindowRows
 from tuner.task import Task
 
 SLIDING = [

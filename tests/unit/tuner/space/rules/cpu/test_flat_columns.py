@@ -10,7 +10,7 @@ from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates
 from tuner.space.generate import design_space
 from tuner.space.rules.auto_inline import AutoInline
-from tuner.space.rules.flat_columns import FlatColumns
+from tuner.space.rules.cpu.flat_columns import FlatColumns
 from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.task import Task
 

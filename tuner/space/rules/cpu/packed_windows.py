@@ -9,7 +9,7 @@ from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
 from tuner.space.analysis.operand_roles import OperandRoles, dimension, find_roles
-from tuner.space.rules.copy_tiles import schedule_copy
+from tuner.space.rules.cpu.copy_tiles import schedule_copy
 from tuner.space.rules.epilogue import epilogue_of
 from tuner.space.rules.sketch_builder import SketchBuilder, Tiling
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from compiler.ir.core.nodes import Compare, Conditional, IntImm, Var
 from compiler.ir.core.visit import walk
 from tuner.space.analysis.block_facts import BlockFacts, BlockPosition, sites
-from tuner.space.rules.copy_tiles import schedule_copy
+from tuner.space.rules.cpu.copy_tiles import schedule_copy
 from tuner.space.rules.sketch_builder import SketchBuilder
 
 MAX_CHOICES = 8

@@ -10,8 +10,8 @@ from compiler.ir.core.program import PrimFunc
 from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates
 from tuner.space.generate import design_space
+from tuner.space.rules.cpu.unrolled_choices import UnrolledChoices
 from tuner.space.rules.sketch_builder import SketchBuilder
-from tuner.space.rules.unrolled_choices import UnrolledChoices
 from tuner.task import Task
 
 WINOGRAD = [

@@ -7,8 +7,8 @@ from math import prod
 
 from compiler.schedule.trace.handle import LoopRV
 from tuner.space.analysis.block_facts import BlockFacts, IterAxis, TensorAccess
+from tuner.space.rules.cpu.streams import offer_streams
 from tuner.space.rules.sketch_builder import SketchBuilder
-from tuner.space.rules.streams import offer_streams
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
 
 MAX_TILE = 64

@@ -1,0 +1,1 @@
+"""Schedule rules of CPUs: vectors, register tiles, panels, parts for cores."""
