@@ -1,4 +1,4 @@
-"""The script dialect: text in, programs out; nothing of the text is executed."""
+"""The script dialect: a parser from text to programs that executes nothing of the text."""
 
 from compiler.script.error import ScriptError
 from compiler.script.parser import parse, parse_module

@@ -1,4 +1,4 @@
-"""Arguments of the dialect's calls, and literals."""
+"""Arguments of calls in the dialect, and literals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DTYPE_NAMED: dict[str, DType] = {name: name for name in get_args(DType)}
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """The arguments of a call, by parameter."""
+    """The arguments of a call by parameter name."""
 
     call: ast.Call
     values: dict[str, ast.expr]
@@ -26,14 +26,14 @@ class Arguments:
         return self.values[name]
 
     def get(self, name: str) -> ast.expr | None:
-        """Return an argument that may be missing."""
+        """Return an optional argument, or None."""
         return self.values.get(name)
 
 
 def bind(
     context: Context, call: ast.Call, required: tuple[str, ...], optional: tuple[str, ...] = ()
 ) -> Arguments:
-    """Match the arguments of a call with its parameters.
+    """Bind the arguments of a call to its parameters.
 
     Raises:
         ScriptError: If an argument is missing, unknown, or given twice.
@@ -64,7 +64,7 @@ def string(context: Context, node: ast.expr, what: str) -> str:
     """Return a string literal.
 
     Raises:
-        ScriptError: If it is none; `what` names it.
+        ScriptError: If the node is not a string; `what` names it in the message.
     """
     if not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
         raise context.error(f"expected {what} as a string", node)
@@ -74,10 +74,10 @@ def string(context: Context, node: ast.expr, what: str) -> str:
 
 
 def dtype(context: Context, node: ast.expr) -> DType:
-    """Return a type given as a string.
+    """Return the type that a string names.
 
     Raises:
-        ScriptError: If there is no such type.
+        ScriptError: If the type is not supported.
     """
     name = string(context, node, "a type")
     if name not in DTYPE_NAMED:
@@ -89,7 +89,7 @@ def literal_dict(context: Context, node: ast.expr) -> Annotations:
     """Return a dictionary of literals.
 
     Raises:
-        ScriptError: If it is none, or a key is there twice.
+        ScriptError: If the node is not one, or a key appears twice.
     """
     if not isinstance(node, ast.Dict):
         raise context.error("expected a dictionary of literals", node)
@@ -99,7 +99,7 @@ def literal_dict(context: Context, node: ast.expr) -> Annotations:
             raise context.error("unpacking is not part of the dialect", value)
         name = string(context, key, "a key")
         if name in found:
-            raise context.error(f"the key {name!r} is there twice", key)
+            raise context.error(f"the key {name!r} appears twice", key)
         found[name] = _annotation(context, value)
     return tuple(found.items())
 
@@ -117,7 +117,7 @@ def _annotation(context: Context, node: ast.expr) -> AnnotationValue:
 
 
 def _typed_scalar(context: Context, node: ast.Call, of: DType, value: ast.expr) -> Scalar:
-    """Return what `T.int64(3)` or `T.bool(True)` is as a value of Python's."""
+    """Return the Python value of `T.int64(3)` or `T.bool(True)`."""
     plain = scalar(context, value)
     if isinstance(plain, str):
         raise context.error(f"expected a number as {of}", value)
@@ -131,10 +131,10 @@ def _typed_scalar(context: Context, node: ast.Call, of: DType, value: ast.expr) 
 
 
 def scalar(context: Context, node: ast.expr) -> Scalar:
-    """Return a literal: text, a number, True or False.
+    """Return a literal: a string, a number, True or False.
 
     Raises:
-        ScriptError: If it is none.
+        ScriptError: If the node is not a literal.
     """
     match node:
         case ast.Constant(value=bool() as value):

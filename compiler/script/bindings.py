@@ -1,4 +1,4 @@
-"""Parse statements that name something: values, variables, storage, threads."""
+"""Parse statements that bind a name: values, variables, storage, threads."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from compiler.script.symbols import declare_symbol
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What a statement that names something puts around all that come after it."""
+    """Wraps all later statements of a body in the effect of a binding."""
 
     around: Callable[[Stmt], Stmt]
 
 
 def assign(context: Context, name: str, value: ast.expr, node: ast.Assign) -> Binding | None:
-    """Parse `name = value`; None if the name stands for an existing value.
+    """Parse `name = value`; return None if the name is an alias of an existing value.
 
     Raises:
-        ScriptError: If the value is none.
+        ScriptError: If the right-hand side is not a value.
     """
     called = call_name(value)
     if called is None or not isinstance(value, ast.Call):
@@ -71,14 +71,14 @@ def let(
     node: ast.AnnAssign | ast.Assign,
     note: ast.expr | None = None,
 ) -> Binding:
-    """Parse `x: T.let[T.float32] = value`; `x: T.float32 = value` and `x = value` are older.
+    """Parse `x: T.let[T.float32] = value`, or the older `x: T.float32 = value` and `x = value`.
 
     Raises:
-        ScriptError: If the value is none, or is to change one outside.
+        ScriptError: If the right-hand side is not a value, or the name has an outer value already.
     """
     if context.is_outer(name):
         raise context.error(
-            f"{name} has a value outside: a value can't be changed, give this one another name",
+            f"{name} has an outer value already, and a value can't be changed: use another name",
             node.targets[0] if isinstance(node, ast.Assign) else node.target,
         )
     computed = expression(context, value)
@@ -109,7 +109,7 @@ def with_let(context: Context, node: ast.With, call: ast.Call, body: Body) -> St
     """Parse `with T.let(x, value):`, or `with T.LetStmt(value) as x:`.
 
     Raises:
-        ScriptError: If it names no value.
+        ScriptError: If the statement names no value.
     """
     name = node.items[0].optional_vars
     if name is None:
@@ -132,7 +132,7 @@ def with_storage(context: Context, node: ast.With, call: ast.Call, body: Body) -
     """Parse `with T.allocate((4,), "float32") as X:`.
 
     Raises:
-        ScriptError: If it allocates nothing.
+        ScriptError: If the statement names no buffer.
     """
     name = node.items[0].optional_vars
     if not isinstance(name, ast.Name):
@@ -146,7 +146,7 @@ def launch(context: Context, call: ast.Call, node: ast.stmt) -> Binding:
     """Parse `T.launch_thread(tx, 64)`, of a thread that `T.env_thread` named.
 
     Raises:
-        ScriptError: If it launches nothing.
+        ScriptError: If the call launches no such thread.
     """
     return _launch(context, *launched(context, None, call), node)
 
@@ -155,7 +155,7 @@ def with_threads(context: Context, node: ast.With, call: ast.Call, body: Body) -
     """Parse `with T.launch_thread("threadIdx.x", 64) as tx:`.
 
     Raises:
-        ScriptError: If it launches nothing.
+        ScriptError: If the statement names no thread.
     """
     name = node.items[0].optional_vars
     with context.scope():

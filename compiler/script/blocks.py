@@ -1,4 +1,4 @@
-"""Parse blocks: their head (axes, predicate, regions, buffers, initialisation) and their body."""
+"""Parse blocks: the head (axes, predicate, regions, buffers, initialisation) and the body."""
 
 from __future__ import annotations
 
@@ -52,15 +52,15 @@ HEAD_CALLS = frozenset({"where", "reads", "writes", "block_attr", "sblock_attr"}
 
 
 def block(context: Context, node: ast.With, body: Body) -> BlockRealize:
-    """Parse `with T.sblock("C"):` and what is in it; `body` parses the statements.
+    """Parse `with T.sblock("C"):` and its body; `body` parses the statements.
 
     Raises:
-        ScriptError: If it is no block of the dialect.
+        ScriptError: If the statement is not a block of the dialect.
     """
     name = _name(context, node)
     if name == "root":
         raise context.error(
-            'block "root" is the whole function: it can only stand alone there',
+            'block "root" is the whole function: it must be the only statement of a function',
             node.items[0].context_expr,
         )
     with context.scope():
@@ -72,10 +72,10 @@ def block(context: Context, node: ast.With, body: Body) -> BlockRealize:
 def root(
     context: Context, statements: Sequence[ast.stmt], body: Body, place: ast.AST
 ) -> BlockRealize:
-    """Parse the body of a function: the block "root", written out or not.
+    """Parse the body of a function: the block "root", explicit or implied.
 
     Raises:
-        ScriptError: If it is not legal in the dialect.
+        ScriptError: If the body is not legal in the dialect.
     """
     name = "root"
     if len(statements) == 1 and _is_root(only := statements[0]):
@@ -91,14 +91,14 @@ def root(
 
 
 def is_block(node: ast.stmt) -> bool:
-    """Tell whether a statement is a block."""
+    """Return whether a statement is a block."""
     return isinstance(node, ast.With) and call_name(node.items[0].context_expr) in BLOCKS
 
 
 def _is_root(node: ast.stmt) -> bool:
-    """Tell whether the one statement of a function is its root, written out.
+    """Return whether the only statement of a function is its explicit root.
 
-    That is a block without iterators: of another, the root is what stands around it.
+    The root is a block without iterators. A block with iterators has an implied root around it.
     """
     if not is_block(node):
         return False
@@ -122,13 +122,15 @@ def _name(context: Context, node: ast.With) -> str:
     call = node.items[0].context_expr
     assert isinstance(call, ast.Call)
     if node.items[0].optional_vars is not None:
-        raise context.error("a block is named by its text alone", node.items[0].optional_vars)
+        raise context.error(
+            "a block takes its name from its argument: leave out `as`", node.items[0].optional_vars
+        )
     given = bind(context, call, (), ("name", "no_realize", "exec_scope")).get("name")
     return "" if given is None else string(context, given, "a block's name")
 
 
 class _Head:
-    """What stands before the computation of a block."""
+    """The head of a block: everything before its computation."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -152,7 +154,7 @@ class _Head:
     def realize(
         self, name: str, rest: Sequence[ast.stmt], body: Body, place: ast.AST
     ) -> BlockRealize:
-        """Parse the rest, which is the computation, and put the block together."""
+        """Parse the rest, which is the computation, and build the block."""
         init = None
         if self.init is not None:
             with self._context.scope():
@@ -170,7 +172,7 @@ class _Head:
         *,
         is_root: bool = True,
     ) -> Block:
-        """Put the block together; regions that were not written are found from the body."""
+        """Build the block; infer regions that the text does not give from the body."""
         plain = Block(
             name,
             tuple(self.iter_vars),
@@ -237,7 +239,7 @@ class _Head:
 
     def _once(self, already: object, place: ast.AST) -> None:
         if already is not None:
-            raise self._context.error("this is there twice in the block", place)
+            raise self._context.error("this appears twice in the block", place)
 
     def _axis(self, statement: ast.Assign, call: ast.Call) -> None:
         target = statement.targets[0]
@@ -287,7 +289,7 @@ class _Head:
             axis = self._context.lookup(loop) if isinstance(loop, ast.Name) else None
             if not isinstance(axis, BlockAxis) or axis.step != 1:
                 raise self._context.error("expected a loop variable", loop)
-            # The axis counts from where the loop does.
+            # The axis starts at the first value of the loop.
             self._bind(name.id, _REMAP_LETTERS[letter], axis, axis.var)
 
     def _add(self, name: str, kind: IterKind, minimum: Expr, extent: Expr, value: Expr) -> None:

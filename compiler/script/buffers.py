@@ -28,7 +28,7 @@ from compiler.script.extents import extent_of, same_type
 from compiler.script.symbols import declared_dtype, dimension
 
 ALLOCATIONS = frozenset({"alloc_buffer", "sblock_alloc_buffer"})
-# In the order of the dialect; what lies behind `scope` says how memory is laid out by a driver.
+# In the order of the dialect. The parameters after `scope` describe the layout that a driver uses.
 DETAILS = (
     "dtype",
     "data",
@@ -62,7 +62,7 @@ def parameter(context: Context, name: str, annotation: ast.expr) -> Buffer:
             arguments = bind(context, annotation, ("shape",), _PARAMETER_DETAILS)
         case ast.Subscript(value=value, slice=inner) if dialect_name(value) == "Buffer":
             parts = inner.elts if isinstance(inner, ast.Tuple) and _is_typed(inner) else [inner]
-            # The subscript holds what the call takes.
+            # The subscript holds the arguments of the call.
             as_call = ast.copy_location(ast.Call(func=value, args=parts, keywords=[]), annotation)
             arguments = bind(context, as_call, ("shape",), _PARAMETER_DETAILS)
         case _:
@@ -88,7 +88,7 @@ def _called(node: ast.expr) -> ast.expr:
 
 
 def _is_typed(subscript: ast.Tuple) -> bool:
-    """Tell `T.Buffer[(4, 4), "float32"]` from `T.Buffer[4, 4]`."""
+    """Return whether a subscript gives a type, as `T.Buffer[(4, 4), "float32"]` does."""
     is_shape = bool(subscript.elts) and isinstance(subscript.elts[0], ast.Tuple | ast.List)
     return is_shape or any(
         isinstance(part, ast.Constant) and isinstance(part.value, str) for part in subscript.elts
@@ -102,15 +102,18 @@ def declare(
     place: ast.AST,
     source: BufferRegion | None = None,
 ) -> Buffer:
-    """Make the buffer that the arguments describe; of a view, what they leave out is its source's.
+    """Make the buffer that the arguments describe; a view inherits the rest from its source.
 
     Raises:
-        ScriptError: If they describe none.
+        ScriptError: If the arguments describe no buffer.
     """
     for unsupported in ("data", "byte_offset"):
         given = arguments.get(unsupported)
         if given is not None:
-            raise context.error(f"{unsupported} is not supported: a buffer has its own", given)
+            raise context.error(
+                f"{unsupported} is not supported: leave it out, each buffer has its own memory",
+                given,
+            )
     of, scope, factor = (arguments.get(key) for key in ("dtype", "scope", "offset_factor"))
     buffer = Buffer(
         Var(name, "handle"),
@@ -162,7 +165,7 @@ def _strides(context: Context, node: ast.expr | None) -> tuple[Expr, ...]:
 
 def _offset(context: Context, name: str, node: ast.expr | None, *, is_named: bool) -> Expr | None:
     if node is None or (isinstance(node, ast.Constant) and node.value is None):
-        # The offset of a view is a variable, which `A.elem_offset` stands for.
+        # The offset of a view is a variable; `A.elem_offset` refers to it.
         has_name = is_named and name in context.asked_offsets
         return Var(f"{name}_elem_offset") if has_name else None
     of = declared_dtype(context, node)
@@ -175,7 +178,7 @@ def allocation(context: Context, statement: ast.Assign) -> Buffer:
     """Parse `Y = T.alloc_buffer((4,), "float32", scope="local")` and define `Y`.
 
     Raises:
-        ScriptError: If it is none.
+        ScriptError: If the statement is not an allocation.
     """
     target, call = statement.targets[0], statement.value
     assert isinstance(call, ast.Call)
@@ -188,10 +191,10 @@ def allocation(context: Context, statement: ast.Assign) -> Buffer:
 
 
 def flat_allocation(context: Context, name: str, call: ast.Call, place: ast.AST) -> Buffer:
-    """Parse storage that lives to the end of the statements around it, and define its name.
+    """Parse storage that lives to the end of the enclosing statements, and define its name.
 
     Raises:
-        ScriptError: If the call describes no buffer of its own.
+        ScriptError: If the call does not describe a new buffer.
     """
     called = call_name(call) or ""
     details = _ALLOCATE_DETAILS if called == "allocate" else DETAILS
@@ -207,7 +210,7 @@ def match(context: Context, target: ast.expr, call: ast.Call) -> MatchBuffer:
     """Parse `A_1 = T.match_buffer(A[0:4, 0:4], (4, 4), ...)` in a block and define `A_1`.
 
     Raises:
-        ScriptError: If it is none.
+        ScriptError: If the statement is not a match.
     """
     if not isinstance(target, ast.Name):
         raise context.error("expected one name for the buffer", target)
@@ -225,7 +228,7 @@ def regions(context: Context, call: ast.Call) -> tuple[BufferRegion, ...]:
     """Parse the regions in `T.reads(A[i, 0:4], B)` or `T.reads([A[i, 0:4], B])`.
 
     Raises:
-        ScriptError: If an argument is no region of a buffer.
+        ScriptError: If an argument is not a region of a buffer.
     """
     if call.keywords:
         raise context.error("expected regions of buffers", call.keywords[0].value)
@@ -237,7 +240,7 @@ def regions(context: Context, call: ast.Call) -> tuple[BufferRegion, ...]:
 
 
 def check_regions(context: Context, number: int, place: ast.AST) -> None:
-    """Refuse a block that reads or writes too many buffers.
+    """Raise if a block reads or writes too many buffers.
 
     Raises:
         ScriptError: If it does.
@@ -247,10 +250,10 @@ def check_regions(context: Context, number: int, place: ast.AST) -> None:
 
 
 def region(context: Context, node: ast.expr) -> BufferRegion:
-    """Parse a region of a buffer; its name alone is the whole of it.
+    """Parse a region of a buffer; the name alone means the whole buffer.
 
     Raises:
-        ScriptError: If it is none.
+        ScriptError: If the node is not a region.
     """
     match node:
         case ast.Name():

@@ -59,7 +59,7 @@ from compiler.script.special import (
 Parser: TypeAlias = Callable[[Context, ast.Call], Expr]
 NamedParser: TypeAlias = Callable[[Context, ast.Call, str], Expr]
 
-# What is no expression, for hints.
+# Functions of the dialect that are not expressions, for hints.
 _STATEMENTS = (
     "Buffer",
     "alloc_buffer",
@@ -120,7 +120,7 @@ def call(context: Context, node: ast.Call) -> Expr:
     """Parse a call.
 
     Raises:
-        ScriptError: If there is no such function or it does not take these arguments.
+        ScriptError: If the function does not exist, or does not take these arguments.
     """
     name = dialect_name(node.func)
     if name is None:
@@ -132,7 +132,7 @@ def call(context: Context, node: ast.Call) -> Expr:
     if name in _OTHERS:
         return _OTHERS[name](context, node)
     if name in _STATEMENTS or name.startswith("axis."):
-        raise context.error(f"T.{name} has no value: it is a statement of its own", node.func)
+        raise context.error(f"T.{name} has no value: write it as a statement", node.func)
     known = [*_functions(), *_STATEMENTS]
     raise context.error(f"unknown function T.{name}{near(name, known)}", node.func)
 
@@ -142,14 +142,14 @@ def _functions() -> list[str]:
 
 
 def _method(context: Context, node: ast.Call) -> Expr:
-    """Parse `x.astype("float32")`, the one call that is not the dialect's."""
+    """Parse `x.astype("float32")`, the only method call that is legal."""
     if isinstance(node.func, ast.Attribute) and node.func.attr == "astype":
         argument = bind(context, node, ("dtype",))["dtype"]
         return _conversion(dtype(context, argument), expression(context, node.func.value))
     spelled = ast.unparse(node.func)[:40].rpartition(".")[2]
     if context.is_function(node.func):
         raise context.error(
-            f"{spelled} is a function of its own: a program calls no other. Write its statements "
+            f"{spelled} is another function, and a program can't call it. Write its statements "
             "here, or build each function and call one after the other",
             node.func,
         )
@@ -158,7 +158,7 @@ def _method(context: Context, node: ast.Call) -> Expr:
 
 
 def _typed(context: Context, node: ast.Call, name: str) -> Expr:
-    """Parse `T.float32(0)`, `T.float32("inf")` or, of any other value, a conversion."""
+    """Parse `T.float32(0)` or `T.float32("inf")`; of any other value, a conversion."""
     to = DTYPE_NAMED[name]
     value = bind(context, node, ("value",))["value"]
     match value:
@@ -174,7 +174,7 @@ def _typed(context: Context, node: ast.Call, name: str) -> Expr:
 
 
 def _conversion(to: DType, value: Expr) -> Expr:
-    """Return a conversion as it was written; what may be anything is of the type asked for."""
+    """Return an explicit conversion; an operand of any type takes the target type."""
     return converted(value, to) if is_anything(value) else Cast(to, value)
 
 
@@ -201,7 +201,7 @@ def _complement(context: Context, node: ast.Call) -> Expr:
 
 
 def _likely(context: Context, node: ast.Call) -> Expr:
-    """Parse `T.likely(condition)`, which only advises a compiler."""
+    """Parse `T.likely(condition)`, which is only a hint to the compiler."""
     return condition(context, bind(context, node, ("cond",), ("span",))["cond"])
 
 
@@ -313,7 +313,7 @@ _OTHERS: dict[str, Parser] = {
     "truncdiv": truncdiv,
     "truncmod": truncmod,
 }
-# Functions that are parsed alike, and how; the most frequent first.
+# Functions by their parser, the most frequent first.
 _TABLES: tuple[tuple[Mapping[str, object], NamedParser], ...] = (
     (DTYPE_NAMED, _typed),
     (INTRINSICS, _intrinsic),

@@ -1,7 +1,8 @@
-"""Put the constants that surround a live function in the place of their names.
+"""Replace names of Python constants in a decorated function by their values.
 
-A function that is decorated in Python may name what is around it: sizes, types, tuples of them.
-They are looked up, never computed by running the function; a text alone has none.
+A function that is decorated in Python may use names from its surroundings: sizes, types, tuples of
+them. The parser looks them up, and never runs the function to compute them. A script that is only
+text has no surroundings.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from compiler.script.error import ScriptError
 from compiler.script.source import Source
 
 Surroundings: TypeAlias = Callable[[str], object]
-"""Returns what a name stands for around the function; raises KeyError if it stands for nothing."""
+"""Returns the value of a name around the function; raises KeyError if it has none."""
 
 _ARITHMETIC: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
@@ -37,17 +38,17 @@ _COMPARISONS: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
-# Names that mean something to the dialect, whatever else they mean around it.
+# Names of the dialect, even if the surroundings define them, too.
 _RESERVED = frozenset({*PREFIXES, "I", "tvm", "range", "TypeVar"})
 
 
 def inline_constants(
     source: Source, function: ast.FunctionDef, around: Surroundings
 ) -> ast.FunctionDef:
-    """Return a function with the constants around it in the place of their names.
+    """Return a function with the names of surrounding constants replaced by their values.
 
     Raises:
-        ScriptError: If a name stands for something that is no constant.
+        ScriptError: If a name refers to something else than a constant.
     """
     inner = {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
     for node in ast.walk(function):
@@ -63,13 +64,13 @@ class _Inliner(ast.NodeTransformer):
         self._source = source
         self._around = around
         self._inner = inner
-        self._known: set[int] = set()  # constants that were put in, and what follows from them
-        self._keep: list[ast.expr] = []  # so that no id is given twice
+        self._known: set[int] = set()  # inserted constants, and what was folded from them
+        self._keep: list[ast.expr] = []  # keeps the nodes alive, so that no id is used twice
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         node.args = self.visit(node.args)
         node.body = self._statements(node.body)
-        return node  # decorators and the type of the result are left alone
+        return node  # decorators and the result type stay
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         found = self._value(node)
@@ -84,7 +85,7 @@ class _Inliner(ast.NodeTransformer):
         return constant
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        """Take `config.rows`; names of the dialect and `A.data` are left alone."""
+        """Replace `config.rows`; names of the dialect and `A.data` stay."""
         found = self._value(node)
         constant = None if found is None else self._constant(found[0], node)
         return node if constant is None else constant
@@ -144,7 +145,7 @@ class _Inliner(ast.NodeTransformer):
         return self._put(not value, node) if isinstance(node.op, ast.Not) else node
 
     def visit_If(self, node: ast.If) -> ast.If | list[ast.stmt]:
-        """Take the side of `if use_bias:` that is known to be taken."""
+        """Replace an `if use_bias:` with a constant condition by the branch that is taken."""
         node.test = self.visit(node.test)
         known = isinstance(node.test, ast.Constant) and id(node.test) in self._known
         if known:
@@ -171,7 +172,7 @@ class _Inliner(ast.NodeTransformer):
         return new
 
     def _elements(self, nodes: Sequence[ast.expr]) -> list[ast.expr]:
-        """Visit elements; `*shape` of a known shape is written out."""
+        """Visit elements; expand `*shape` of a constant shape."""
         new: list[ast.expr] = []
         for node in nodes:
             found = self.visit(node)
@@ -189,7 +190,7 @@ class _Inliner(ast.NodeTransformer):
         left: ast.expr,
         right: ast.expr,
     ) -> ast.expr:
-        """Return what an operator gives if it is one on constants that were put in."""
+        """Return the result of an operator on inserted constants; None for other operands."""
         a, b = _number(left), _number(right)
         is_known = id(left) in self._known or id(right) in self._known
         if compute is None or a is None or b is None or not is_known:
@@ -200,7 +201,7 @@ class _Inliner(ast.NodeTransformer):
             raise self._error(str(error), node) from None
 
     def _value(self, node: ast.expr) -> tuple[object] | None:
-        """Return what a name, or an attribute of what it stands for, is; None if it is nothing."""
+        """Return the value of a name, or of an attribute of it; None if there is none."""
         match node:
             case ast.Name(id=name) if name not in self._inner:
                 try:
@@ -216,7 +217,7 @@ class _Inliner(ast.NodeTransformer):
                 return None
 
     def _constant(self, value: object, place: ast.expr) -> ast.expr | None:
-        """Return the node of a constant; None if a value is none."""
+        """Return the node of a constant; None if the value is not a constant."""
         if isinstance(value, np.generic):
             value = value.item()
         if isinstance(value, np.dtype) or (

@@ -1,4 +1,4 @@
-"""What the parser knows at a place: the names in scope, and where each IR node came from."""
+"""The parser's context: the names in scope, and the source position of each IR node."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from compiler.script.source import Source
 
 Node = TypeVar("Node")
 
-# What a script may call the dialect.
+# The module names that a script may use for the dialect.
 PREFIXES = frozenset({"T", "tir", "tirx"})
 
 _MAX_SUBSTITUTED = 5_000
@@ -28,7 +28,7 @@ _MAX_SUBSTITUTED = 5_000
 
 @dataclass(frozen=True, slots=True)
 class BlockAxis:
-    """A loop variable or block iterator; `var` starts at zero, the script's name perhaps not."""
+    """A loop variable or block iterator; `var` starts at zero, but the script's name may not."""
 
     var: Var
     extent: Expr
@@ -37,7 +37,7 @@ class BlockAxis:
 
     @property
     def value(self) -> Expr:
-        """The value that the script's name stands for."""
+        """Return the value of the script's name."""
         scaled: Expr = self.var
         if self.step != 1:
             scaled = BinOp("*", self.var, IntImm(self.step, dtype_of(self.minimum)))
@@ -46,21 +46,21 @@ class BlockAxis:
 
 @dataclass(frozen=True, slots=True)
 class NamedValue:
-    """A name for an expression: a variable, or what `T.meta_var` abbreviates."""
+    """A name for an expression: a variable, or an abbreviation made by `T.meta_var`."""
 
     expr: Expr
 
 
 @dataclass(frozen=True, slots=True)
 class Handle:
-    """A parameter that is yet to be matched with a buffer."""
+    """A parameter without a buffer so far."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadBinding:
-    """A thread that is named before it is launched."""
+    """A named thread that is not launched yet."""
 
     tag: str
 
@@ -71,36 +71,36 @@ Entity: TypeAlias = Buffer | BlockAxis | NamedValue | Handle | ThreadBinding
 class Context:
     """Names and positions while one function is parsed.
 
-    Expressions hold calls and calls hold expressions; `parse_call` is how the former reach the
-    latter.
+    Expressions and calls contain each other. `parse_call` gives the expression parser access to the
+    call parser without an import cycle.
     """
 
     def __init__(self, source: Source, parse_call: Callable[[Context, ast.Call], Expr]) -> None:
         self.parse_call = parse_call
         self._source = source
         self._scopes: list[dict[str, Entity]] = [{}]
-        # The types of symbolic variables that the body declares after the signature names them.
+        # The types of symbolic variables: the signature uses them before the body declares them.
         self.symbol_dtypes: dict[str, DType] = {}
-        self.asked_offsets: frozenset[str] = frozenset()  # buffers whose offset the text speaks of
+        self.asked_offsets: frozenset[str] = frozenset()  # buffers whose offset the text uses
         self.functions: frozenset[str] = frozenset()  # the names of all functions of the text
         self.has_vectors = False  # whether a vector was parsed: most programs have none
         self._substituted = 0
-        # The nodes are kept with their places, so that no id is given twice.
+        # The cache keeps the nodes alive, so that no id is used twice.
         self._places: IdentityCache[object, ast.AST] = IdentityCache()
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """Forget, at the end, the names that were defined inside."""
+        """Open a scope: forget the names that are defined inside when it ends."""
         self._scopes.append({})
         yield
         self._scopes.pop()
 
     def define(self, name: str, entity: Entity) -> None:
-        """Let a name stand for a buffer or an axis from here to the end of the scope."""
+        """Bind a name to a buffer or an axis, from here to the end of the scope."""
         self._scopes[-1][name] = entity
 
     def lookup(self, name: ast.Name) -> Entity:
-        """Return what a name stands for.
+        """Return the entity that a name refers to.
 
         Raises:
             ScriptError: If the name is not defined here.
@@ -112,38 +112,38 @@ class Context:
         raise self.error(f"unknown name {name.id}{near(name.id, known)}", name)
 
     def get(self, name: str) -> Entity | None:
-        """Return what a name stands for; None if it is not defined here."""
+        """Return the entity that a name refers to; None if it is not defined here."""
         for scope in reversed(self._scopes):
             if name in scope:
                 return scope[name]
         return None
 
     def is_outer(self, name: str) -> bool:
-        """Tell whether a name is defined around the innermost scope, and not in it."""
+        """Return whether a name is defined around the innermost scope, and not in it."""
         return name not in self._scopes[-1] and self.get(name) is not None
 
     def value_of(self, entity: BlockAxis | NamedValue, place: ast.AST) -> Expr:
         """Return the expression that a name stands for.
 
         Raises:
-            ScriptError: If names for names for names have grown without bounds.
+            ScriptError: If names that refer to names expand to too many operations.
         """
         value = entity.value if isinstance(entity, BlockAxis) else entity.expr
         self.copying(value, 1, place)
         return value
 
     def copying(self, value: Expr, copies: int, place: ast.AST) -> None:
-        """Count the operations that a text adds to the program by writing `value` only once.
+        """Count the operations that the program gains because a text uses `value` several times.
 
-        Copies of copies would grow exponentially, so all of them together are limited.
+        Copies of copies would grow exponentially, so their total is limited.
 
         Args:
-            value: What a name, or the argument of a function, stands for.
-            copies: How often it is added to the program.
+            value: The value of a name, or an argument of a function.
+            copies: The number of times that it is added to the program.
             place: The name or the function.
 
         Raises:
-            ScriptError: If that is more than a program may have.
+            ScriptError: If the total exceeds what a program may have.
         """
         if isinstance(value, Var | IntImm):
             return
@@ -151,12 +151,12 @@ class Context:
         self._substituted += copies * size
         if self._substituted > _MAX_SUBSTITUTED:
             raise self.error(
-                f"names and functions stand for more than {_MAX_SUBSTITUTED} operations in all",
+                f"names and functions expand to more than {_MAX_SUBSTITUTED} operations",
                 place,
             )
 
     def is_function(self, node: ast.expr) -> bool:
-        """Tell whether a node names a function of the module: `g`, `Module.g` or `cls.g`."""
+        """Return whether a node names a function of the module: `g`, `Module.g` or `cls.g`."""
         match node:
             case ast.Name(id=name):
                 return name in self.functions and self.get(name) is None
@@ -166,23 +166,23 @@ class Context:
                 return False
 
     def ranges(self) -> dict[Var, Interval]:
-        """Return the values that loop variables and iterators in scope take, where it is known."""
+        """Return the ranges of loop variables and iterators in scope, if constant."""
         axes = (e for scope in self._scopes for e in scope.values() if isinstance(e, BlockAxis))
         return {
             axis.var: (0, axis.extent.value - 1) for axis in axes if isinstance(axis.extent, IntImm)
         }
 
     def at(self, node: Node, place: ast.AST) -> Node:
-        """Remember where an IR node came from."""
-        self._places.find(node, lambda _: place)  # the first place stays
+        """Remember the source position of an IR node, and return the node."""
+        self._places.find(node, lambda _: place)  # the first position stays
         return node
 
     def place_of(self, node: object) -> ast.AST | None:
-        """Return where an IR node came from."""
+        """Return the source position of an IR node."""
         return self._places.get(node)
 
     def error(self, message: str, place: ast.AST) -> ScriptError:
-        """Return an error at a place in the script."""
+        """Return an error at a position in the script."""
         return self._source.error(message, place)
 
 

@@ -1,4 +1,4 @@
-"""Parse divisions of integers: rounded towards zero, up, or as Python does."""
+"""Parse integer divisions: rounded towards zero, up, or down as in Python."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from compiler.script.expressions import arithmetic, check_divisor, pair
 
 
 def true_division(context: Context, node: ast.Call) -> Expr:
-    """Parse `T.Div(a, b)`: of integers, the quotient is rounded towards zero.
+    """Parse `T.Div(a, b)`; for integers, the quotient is rounded towards zero.
 
     Raises:
         ScriptError: If the operands have no common type.
@@ -30,13 +30,13 @@ def truncdiv(context: Context, node: ast.Call) -> Expr:
     """Parse `T.truncdiv(a, b)`: the quotient rounded towards zero.
 
     Raises:
-        ScriptError: If the operands are no integers.
+        ScriptError: If the operands are not integers.
     """
     return _towards_zero(context, *_integers(context, node), node)
 
 
 def truncmod(context: Context, node: ast.Call) -> Expr:
-    """Parse `T.truncmod(a, b)`: what is left of a quotient rounded towards zero.
+    """Parse `T.truncmod(a, b)`: the remainder of a quotient rounded towards zero.
 
     Raises:
         ScriptError: If the operands have no common type.
@@ -58,7 +58,7 @@ def ceildiv(context: Context, node: ast.Call) -> Expr:
     """Parse `T.ceildiv(a, b)`: the quotient rounded up, as TVM computes it.
 
     Raises:
-        ScriptError: If the operands are no integers.
+        ScriptError: If the operands are not integers.
     """
     lhs, rhs = _integers(context, node)
     total = BinOp("-", BinOp("+", lhs, rhs), IntImm(1, dtype_of(lhs)))
@@ -80,7 +80,7 @@ def _checked(context: Context, lhs: Expr, rhs: Expr, node: ast.Call) -> tuple[Ex
 def _towards_zero(context: Context, lhs: Expr, rhs: Expr, place: ast.AST) -> Expr:
     """Return a quotient rounded towards zero.
 
-    `//` rounds down: where the signs differ and something is left, that is one too low.
+    `//` rounds down. If the signs differ and there is a remainder, its result is one too low.
     """
     quotient = BinOp("//", lhs, rhs)
     if _is_at_least(context, lhs, 0) and _is_at_least(context, rhs, 1):

@@ -11,7 +11,7 @@ _WORDS: dict[type[ast.AST], str] = {
     ast.ClassDef: "a class",
     ast.Delete: "a deletion",
     ast.Dict: "a dictionary",
-    ast.Expr: "a value that nothing is done with",
+    ast.Expr: "a value that is not used",
     ast.FunctionDef: "a function",
     ast.GeneratorExp: "a comprehension",
     ast.Global: "a declaration of globals",
@@ -38,10 +38,10 @@ _WORDS: dict[type[ast.AST], str] = {
 
 
 class ScriptError(ValueError):
-    """A script was refused; says where and what was expected.
+    """A script that is not a legal program, with the position and what was expected.
 
     Attributes:
-        message: What is wrong, without the place.
+        message: What is wrong, without the position.
         line: The line, from 1.
         column: The column in characters, from 1.
     """
@@ -67,26 +67,26 @@ class ScriptError(ValueError):
         self._width = width
 
     def __str__(self) -> str:
-        """Render the message over the line, with carets under the place."""
+        """Render the message and the line, with carets under the position."""
         head = f"{self.filename}:{self.line}:{self.column}: {self.message}"
         if not self._text:
             return head
         gutter = f"{self.line:5} | "
         before = self._text[: self._caret]
-        # Tabs stay tabs, so that the carets stand under what they mean.
+        # Tabs stay tabs, so that the carets line up with the text.
         margin = "".join("\t" if char == "\t" else " " for char in before)
         carets = "^" * max(1, min(self._width, len(self._text) - len(before)))
         return f"{head}\n{gutter}{self._text}\n{'':5} | {margin}{carets}"
 
 
 def described(node: ast.AST) -> str:
-    """Return what a part of a text is called in a message."""
+    """Return the name of a syntax node for messages."""
     if isinstance(node, ast.Constant):
         return "a string" if isinstance(node.value, str) else repr(node.value)
     return _WORDS.get(type(node), type(node).__name__.lower())
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """Return a question that names what may have been meant; nothing if nothing is near."""
+    """Return ": did you mean ...?" with the nearest option; empty if none is near."""
     matches = difflib.get_close_matches(name, known, n=1)
     return f": did you mean {matches[0]}?" if matches else ""

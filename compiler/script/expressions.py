@@ -30,7 +30,7 @@ from compiler.script.error import described, near
 from compiler.script.extents import extent_between, same_type, strides_of
 from compiler.script.literals import Parsed, match_types, number
 
-# A chain of n conditions becomes n nested nodes; a longer one makes no legal program.
+# A chain of n conditions becomes n nested nodes, and the verifier limits the depth.
 _MAX_CHAIN = MAX_DEPTH
 
 _ARITHMETIC: dict[type[ast.operator], ArithOp] = {
@@ -61,7 +61,7 @@ def expression(context: Context, node: ast.expr) -> Expr:
     """Parse an expression.
 
     Raises:
-        ScriptError: If it is none of the dialect.
+        ScriptError: If the node is not an expression of the dialect.
     """
     return context.at(_expression(context, node), node)
 
@@ -117,7 +117,7 @@ def element(context: Context, node: ast.Subscript) -> tuple[Buffer, tuple[Expr, 
     """Parse an element of a buffer, or several as a vector: `A[i, 0:8]`.
 
     Raises:
-        ScriptError: If it is none, or has another number of indices than the buffer dimensions.
+        ScriptError: If the node is neither, or the number of indices is not that of dimensions.
     """
     buffer, places = subscript(context, node)
     return buffer, tuple(
@@ -127,7 +127,7 @@ def element(context: Context, node: ast.Subscript) -> tuple[Buffer, tuple[Expr, 
 
 
 def _vector(context: Context, place: ast.Slice) -> Expr:
-    """Parse `i:i + 8` or `0:16:2` in the place of an index."""
+    """Parse the index `i:i + 8` or `0:16:2`."""
     if place.lower is None or place.upper is None:
         raise context.error("expected both ends of the slice, such as 0:8", place)
     start, stop = same_type(index(context, place.lower), index(context, place.upper))
@@ -145,16 +145,16 @@ def _vector(context: Context, place: ast.Slice) -> Expr:
 
 
 def subscript(context: Context, node: ast.Subscript) -> tuple[Buffer, list[ast.expr]]:
-    """Parse the buffer of a subscript and return its places, one a dimension.
+    """Parse the buffer of a subscript; return it with the index nodes, one a dimension.
 
     Raises:
-        ScriptError: If it is no buffer or the number of places is wrong.
+        ScriptError: If it is not a buffer, or the number of indices is wrong.
     """
     if not isinstance(node.value, ast.Name):
         raise context.error("expected the name of a buffer", node.value)
     buffer = context.lookup(node.value)
     if not isinstance(buffer, Buffer):
-        raise context.error(f"{node.value.id} is no buffer: it can't be indexed", node.value)
+        raise context.error(f"{node.value.id} is not a buffer: it can't be indexed", node.value)
     places = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
     if len(places) != len(buffer.shape):
         raise context.error(
@@ -189,10 +189,10 @@ def condition(context: Context, node: ast.expr) -> Expr:
 
 
 def constant_int(context: Context, node: ast.expr, what: str) -> IntImm:
-    """Parse an integer that is known without running the program.
+    """Parse an integer constant.
 
     Raises:
-        ScriptError: If it is none; `what` names it.
+        ScriptError: If the node is not constant; `what` names it in the message.
     """
     value = simplify(index(context, node))
     if not isinstance(value, IntImm):
@@ -203,10 +203,10 @@ def constant_int(context: Context, node: ast.expr, what: str) -> IntImm:
 
 
 def interval(context: Context, first: ast.expr, last: ast.expr) -> tuple[Expr, Expr]:
-    """Parse the two ends of a range; return its first value and how many it has.
+    """Parse the two ends of a range; return its first value and its length.
 
     Raises:
-        ScriptError: If an end is no integer.
+        ScriptError: If an end is not an integer.
     """
     start, stop = same_type(index(context, first), index(context, last))
     start = simplify(start)
@@ -214,10 +214,10 @@ def interval(context: Context, first: ast.expr, last: ast.expr) -> tuple[Expr, E
 
 
 def combine(context: Context, op: ast.operator, lhs: Parsed, rhs: Parsed, place: ast.AST) -> Expr:
-    """Build what an operator of Python stands for.
+    """Build the expression of a Python operator.
 
     Raises:
-        ScriptError: If it stands for nothing, or does not take these operands.
+        ScriptError: If the dialect lacks the operator, or it does not take these operands.
     """
     if type(op) not in _ARITHMETIC:
         instead = ": use T.pow(a, b)" if isinstance(op, ast.Pow) else ""
@@ -229,7 +229,7 @@ def arithmetic(context: Context, op: ArithOp, left: Parsed, right: Parsed, place
     """Build an arithmetic operation.
 
     Raises:
-        ScriptError: If its operands have types that differ or that it does not take.
+        ScriptError: If its operands have different types, or types that it does not take.
     """
     lhs, rhs = match_types(context, left, right, place)
     dtype = dtype_of(lhs)
@@ -244,10 +244,10 @@ def arithmetic(context: Context, op: ArithOp, left: Parsed, right: Parsed, place
 
 
 def check_divisor(context: Context, op: ArithOp, divisor: Expr, place: ast.AST) -> None:
-    """Refuse a division of integers by a literal zero.
+    """Refuse an integer division by a literal zero.
 
     Raises:
-        ScriptError: If it is one.
+        ScriptError: If the divisor is zero.
     """
     if op in ("//", "%") and isinstance(divisor, IntImm) and divisor.value == 0:
         raise context.error("this divides by zero", place)
@@ -267,7 +267,7 @@ def logical(context: Context, op: LogicOp, values: list[ast.expr], place: ast.AS
     """Parse a conjunction or disjunction of any number of conditions.
 
     Raises:
-        ScriptError: If one of them is no condition.
+        ScriptError: If an operand is not a condition.
     """
     _check_chain(context, len(values), place)
     total = condition(context, values[0])
@@ -282,10 +282,10 @@ def choice(
     parts: tuple[ast.expr, ast.expr, ast.expr],
     place: ast.AST,
 ) -> Expr:
-    """Parse a condition and the two values it chooses from.
+    """Parse a conditional expression: a condition and two values.
 
     Raises:
-        ScriptError: If the condition is none or the values have types that differ.
+        ScriptError: If the condition is not one, or the values have different types.
     """
     test = condition(context, parts[0])
     then, otherwise = pair(context, parts[1], parts[2], place)
@@ -344,10 +344,10 @@ def _negative(context: Context, operand: ast.expr) -> Expr:
 
 
 def complement(context: Context, operand: ast.expr) -> Expr:
-    """Parse what `~x` stands for: each bit turned round, or a condition negated.
+    """Parse `~x`: the complement of the bits of an integer, or the negation of a condition.
 
     Raises:
-        ScriptError: If it is no integer and no condition.
+        ScriptError: If the operand is neither an integer nor a condition.
     """
     value = expression(context, operand)
     dtype = dtype_of(value)

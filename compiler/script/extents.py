@@ -14,7 +14,7 @@ from compiler.ir.core.promotion import promoted
 
 
 def strides_of(buffer: Buffer) -> tuple[Expr, ...]:
-    """Return the strides of a buffer in elements, of a dense one too."""
+    """Return the strides of a buffer in elements; a dense buffer has them, too."""
     if buffer.strides:
         return buffer.strides
     strides: list[Expr] = []
@@ -26,7 +26,7 @@ def strides_of(buffer: Buffer) -> tuple[Expr, ...]:
 
 
 def extent_between(start: Expr, stop: Expr) -> Expr:
-    """Return the number of values from `start` to `stop`, which is left out."""
+    """Return the number of values from `start` up to, but excluding, `stop`."""
     match start, stop:
         case IntImm(0), _:
             return extent_of(stop)
@@ -37,11 +37,11 @@ def extent_between(start: Expr, stop: Expr) -> Expr:
 
 
 def extent_of(expr: Expr) -> Expr:
-    """Return a number if an expression is known to be one, else the expression as it stands."""
+    """Return a constant if an expression is provably constant, else the expression itself."""
     known = simplify(expr)
     return known if isinstance(known, IntImm) else expr
 
 
 def same_type(a: Expr, b: Expr) -> tuple[Expr, Expr]:
-    """Return two integers of one type."""
+    """Return two integers converted to one type."""
     return (a, b) if dtype_of(a) == dtype_of(b) else promoted(a, b)

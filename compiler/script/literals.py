@@ -1,6 +1,6 @@
-"""Literals and operands: a bare number takes the type of what stands beside it.
+"""Literals and operands: a bare number takes the type of the other operand.
 
-Operands of different types get a common one, by the rules of TVM.
+Operands of different types get a common type by the rules of TVM.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Parsed: TypeAlias = tuple[Expr, ast.expr]
 
 
 def is_bare(node: ast.expr) -> bool:
-    """Tell whether a node is a number without a type, such as `0` or `-1.5`."""
+    """Return whether a node is a number without a type, such as `0` or `-1.5`."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         node = node.operand
     return isinstance(node, ast.Constant) and type(node.value) in (int, float)
@@ -32,7 +32,7 @@ def number(context: Context, value: float, dtype: DType, node: ast.expr) -> Expr
     """Return a literal of a type.
 
     Raises:
-        ScriptError: If the value is none of that type.
+        ScriptError: If the type can't hold the value.
     """
     if is_float(dtype):
         if not fits_float(value, dtype):
@@ -50,7 +50,7 @@ def number(context: Context, value: float, dtype: DType, node: ast.expr) -> Expr
 
 
 def fits_float(value: float, dtype: DType) -> bool:
-    """Tell whether a number is finite in a floating-point type, after rounding."""
+    """Return whether a number is finite in a floating-point type, after rounding."""
     try:
         with np.errstate(over="ignore"):
             return bool(np.isfinite(np.dtype(dtype).type(float(value))))
@@ -59,10 +59,10 @@ def fits_float(value: float, dtype: DType) -> bool:
 
 
 def text_number(context: Context, value: str, dtype: DType, node: ast.expr) -> Expr:
-    """Return the literal that `T.float32("inf")` and the like stand for.
+    """Return the literal for `T.float32("inf")` and similar calls.
 
     Raises:
-        ScriptError: If the text is no floating-point value.
+        ScriptError: If the text is not a floating-point value.
     """
     special = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
     if is_float(dtype) and value in special:
@@ -73,10 +73,10 @@ def text_number(context: Context, value: str, dtype: DType, node: ast.expr) -> E
 
 
 def adapt(context: Context, expr: Expr, node: ast.expr, dtype: DType) -> Expr:
-    """Give a bare number the type that its place asks for; leave other expressions alone.
+    """Convert a bare number to the required type; other expressions stay.
 
     Raises:
-        ScriptError: If the number is none of that type.
+        ScriptError: If the type can't hold the number.
     """
     if is_bare(node) and dtype_of(expr) != dtype:
         assert isinstance(expr, IntImm | FloatImm)
@@ -85,14 +85,16 @@ def adapt(context: Context, expr: Expr, node: ast.expr, dtype: DType) -> Expr:
 
 
 def match_types(context: Context, lhs: Parsed, rhs: Parsed, place: ast.AST) -> tuple[Expr, Expr]:
-    """Return two operands of one type: a bare number takes the other's, a narrow one is widened.
+    """Return two operands of one type.
+
+    A bare number takes the type of the other operand, and the narrower operand is widened.
 
     Raises:
-        ScriptError: If a number is none of the type it takes, or there is no common type.
+        ScriptError: If a type can't hold a number, or there is no common type.
     """
     a, b = lhs[0], rhs[0]
     if dtype_of(a) != dtype_of(b):
-        # `i + 1.5` is no integer: the number keeps its type then.
+        # In `i + 1.5` the number keeps its type, because the result is not an integer.
         if not _is_float_beside_integer(a, b):
             a = adapt(context, a, lhs[1], dtype_of(b))
         if not _is_float_beside_integer(b, a):
@@ -108,7 +110,7 @@ def match_types(context: Context, lhs: Parsed, rhs: Parsed, place: ast.AST) -> t
 
 
 def same_lanes(context: Context, a: Expr, b: Expr, place: ast.AST) -> tuple[Expr, Expr]:
-    """Return two operands of as many lanes: a scalar beside a vector is repeated.
+    """Return two operands with the same number of lanes: a scalar beside a vector is repeated.
 
     Raises:
         ScriptError: If they are vectors of different lengths.
@@ -124,10 +126,10 @@ def same_lanes(context: Context, a: Expr, b: Expr, place: ast.AST) -> tuple[Expr
 
 
 def stored(context: Context, name: str, dtype: DType, computed: Expr, value: ast.expr) -> Expr:
-    """Return a value in the type of what will hold it.
+    """Return a value converted to the type of its destination.
 
     Raises:
-        ScriptError: If something would be lost.
+        ScriptError: If the conversion would lose information.
     """
     found = adapt(context, computed, value, dtype)
     if dtype_of(found) != dtype and widens(dtype_of(found), dtype):

@@ -1,4 +1,4 @@
-"""Parse loops: `range(...)`, `T.grid(...)`, the kinds of loops, and launched threads."""
+"""Parse loops: `range(...)`, `T.grid(...)`, loops of a kind, and launched threads."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _LOOPS: dict[str, LoopKind] = {
 
 
 def loop(context: Context, node: ast.For, body: Body) -> Stmt:
-    """Parse a loop, or a nest of them; `body` parses the statements in it.
+    """Parse a loop or a nest of loops; `body` parses the statements in it.
 
     Raises:
-        ScriptError: If it is no loop of the dialect.
+        ScriptError: If the statement is not a loop of the dialect.
     """
     if node.orelse:
         raise context.error("a loop has no else", node.orelse[0])
@@ -60,7 +60,7 @@ def loop(context: Context, node: ast.For, body: Body) -> Stmt:
 
 
 def _loop_name(call: ast.expr) -> str | None:
-    """Return "range", "grid" or a kind of loop; None if it is no loop."""
+    """Return "range", "grid" or a kind of loop; None if the node is not a loop."""
     match call:
         case ast.Call(func=ast.Name(id="range")):
             return "range"
@@ -100,7 +100,7 @@ def _axis(
     last: ast.expr,
     step: ast.expr | None = None,
 ) -> BlockAxis:
-    """Return the axis of a loop from `first`, or zero, to `last`, which is left out."""
+    """Return the axis of a loop from `first`, or zero, up to, but excluding, `last`."""
     if first is None:
         extent = extent_of(index(context, last))
         start: Expr = IntImm(0, dtype_of(extent))
@@ -146,7 +146,7 @@ def _grid(context: Context, node: ast.For, call: ast.Call, body: Body) -> Stmt:
 
 
 def _grid_axis(context: Context, name: str, extent: ast.expr) -> BlockAxis:
-    """Return an axis of `T.grid(8, (2, 5))`: an extent, or where to start and an extent."""
+    """Return an axis of `T.grid(8, (2, 5))`: an extent, or a start and an extent."""
     if not isinstance(extent, ast.Tuple):
         return _axis(context, name, None, extent)
     if len(extent.elts) != 2:
@@ -160,7 +160,7 @@ def launched(context: Context, name: str | None, call: ast.Call) -> tuple[BlockA
     """Parse `T.launch_thread("threadIdx.x", 64)` and define the name of the loop.
 
     Raises:
-        ScriptError: If it launches nothing.
+        ScriptError: If the call launches no thread, or has no name.
     """
     two = bind(context, call, ("thread", "extent"))
     thread = two["thread"]

@@ -1,7 +1,8 @@
 """Parse scripts into programs. Works on Python's syntax tree and executes nothing.
 
-Takes the three spellings of the dialect that `compiler.ir.core.spelling` names, with any of the
-prefixes `T.`, `tir.` and `tirx.`; a text may hold one function, several, or a module class.
+The parser accepts the three spellings of the dialect in `compiler.ir.core.spelling`, with any of
+the
+prefixes `T.`, `tir.` and `tirx.`. A text holds one function, several functions, or a module class.
 """
 
 from __future__ import annotations
@@ -43,10 +44,10 @@ def parse(text: str, *, filename: str = "<script>") -> PrimFunc:
 
     Args:
         text: The script.
-        filename: What the text is called in messages.
+        filename: The name of the text in messages.
 
     Raises:
-        ScriptError: If the text is not a script of one legal program; says where.
+        ScriptError: If the text is not a script of one legal program; with the position.
     """
     source = Source(text, filename)
     functions, variables = _functions(source)
@@ -60,7 +61,7 @@ def parse_module(text: str, *, filename: str = "<script>") -> IRModule:
     """Parse a text that holds one or more functions.
 
     Raises:
-        ScriptError: If the text is not a script of legal programs; says where.
+        ScriptError: If the text is not a script of legal programs; with the position.
     """
     source = Source(text, filename)
     functions, variables = _functions(source)
@@ -73,11 +74,11 @@ def parse_function(text: str, *, filename: str, around: Surroundings) -> PrimFun
 
     Args:
         text: The script; its lines may all be indented.
-        filename: What the text is called in messages.
-        around: What names stand for around the function.
+        filename: The name of the text in messages.
+        around: Returns the values of names around the function.
 
     Raises:
-        ScriptError: If the text is not a script of one legal program; says where.
+        ScriptError: If the text is not a script of one legal program; with the position.
     """
     source = Source(text, filename, is_indented=True)
     functions, variables = _functions(source)
@@ -99,9 +100,9 @@ def _functions(source: Source) -> tuple[list[ast.FunctionDef], frozenset[str]]:
             case ast.FunctionDef():
                 raise source.error(f"expected @T.prim_func above function {node.name}", node)
             case ast.Expr(value=ast.Constant(value=str())) | ast.Import() | ast.ImportFrom():
-                pass  # a docstring; imports only give the dialect its name
+                pass  # a docstring; or an import, which only gives the dialect its name
             case ast.Expr(value=ast.Call(func=ast.Attribute(attr=attr))) if attr in _OF_MODULES:
-                pass  # what a module says of itself says nothing of its functions
+                pass  # attributes of the module do not affect its functions
             case ast.Assign() if (name := type_variable(node)) is not None:
                 variables.add(name)
             case _:
@@ -112,7 +113,7 @@ def _functions(source: Source) -> tuple[list[ast.FunctionDef], frozenset[str]]:
 
 
 def _bodies(source: Source, tree: ast.Module) -> Sequence[ast.stmt]:
-    """Return the statements of the text, with module classes replaced by what is in them."""
+    """Return the statements of the text, with the bodies of module classes in their places."""
     flat: list[ast.stmt] = []
     for node in tree.body:
         if not isinstance(node, ast.ClassDef):
@@ -125,7 +126,7 @@ def _bodies(source: Source, tree: ast.Module) -> Sequence[ast.stmt]:
 
 
 def _is_decorated(node: ast.FunctionDef | ast.ClassDef, names: frozenset[str]) -> bool:
-    """Tell whether a decorator ends in one of `names`: `@T.prim_func`, `@tvm.script.ir_module`."""
+    """Return whether a decorator ends in one of `names`, such as `@tvm.script.ir_module`."""
     for decorator in node.decorator_list:
         target = decorator.func if isinstance(decorator, ast.Call) else decorator
         if isinstance(target, ast.Attribute) and target.attr in names:
@@ -153,9 +154,7 @@ def _function(
     for argument in node.args.args:
         if params.get(argument.arg, node) is None:
             expected = f'expected A = T.match_buffer({argument.arg}, (...), "float32")'
-            raise context.error(
-                f"parameter {argument.arg} is matched with no buffer: {expected}", argument
-            )
+            raise context.error(f"parameter {argument.arg} has no buffer: {expected}", argument)
     found = tuple(param for param in params.values() if param is not None)
     func = PrimFunc(node.name, found, root(context, rest, statements, node), attrs)
     try:
@@ -166,7 +165,7 @@ def _function(
 
 
 def _asked_offsets(source: Source, node: ast.FunctionDef) -> frozenset[str]:
-    """Return the buffers `A` of which a text says `A.elem_offset`."""
+    """Return the buffers `A` whose `A.elem_offset` the text uses."""
     if not source.mentions(".elem_offset"):
         return frozenset()
     return frozenset(
@@ -182,7 +181,7 @@ _Params: TypeAlias = dict[str, Buffer | Var | None]
 
 
 def _parameters(context: Context, node: ast.FunctionDef) -> _Params:
-    """Return the parameters; None stands for a handle that is yet to be matched with a buffer."""
+    """Return the parameters; None stands for a handle without a buffer so far."""
     arguments = node.args
     _check_parameters(context, node)
     params: _Params = {}
@@ -194,7 +193,7 @@ def _parameters(context: Context, node: ast.FunctionDef) -> _Params:
     for argument in (*arguments.posonlyargs, *arguments.args):
         name, annotation = argument.arg, argument.annotation
         if name in params:
-            raise context.error(f"parameter {name} is there twice", argument)
+            raise context.error(f"parameter {name} appears twice", argument)
         if annotation is None:
             raise context.error(f'expected {name}: T.Buffer((...), "float32")', argument)
         if name in scalars:
@@ -221,7 +220,7 @@ def _check_parameters(context: Context, node: ast.FunctionDef) -> None:
 
 
 def _scalars(arguments: Sequence[ast.arg]) -> dict[str, DType]:
-    """Return the types of the parameters that are no buffers."""
+    """Return the types of the parameters that are not buffers."""
     return {
         a.arg: of
         for a in arguments
@@ -230,7 +229,7 @@ def _scalars(arguments: Sequence[ast.arg]) -> dict[str, DType]:
 
 
 def _scalar(context: Context, name: str, of: DType) -> Var:
-    """Return the variable of a parameter, which a shape may have named before."""
+    """Return the variable of a parameter; a shape may have used it before."""
     known = context.get(name)
     if isinstance(known, NamedValue) and isinstance(known.expr, Var):
         return known.expr
@@ -246,7 +245,7 @@ def _called(node: ast.expr) -> ast.expr:
 def _prelude(
     context: Context, body: Sequence[ast.stmt], params: _Params
 ) -> tuple[Annotations, Sequence[ast.stmt]]:
-    """Parse what stands before the computation: attributes, symbols, matched handles."""
+    """Parse the statements before the computation: attributes, symbols, matched handles."""
     attrs: Annotations = ()
     for number, statement in enumerate(body):
         match statement:
@@ -269,12 +268,12 @@ def _prelude(
 def _joined(context: Context, attrs: Annotations, more: Annotations, place: ast.AST) -> Annotations:
     for key, _ in more:
         if key in dict(attrs):
-            raise context.error(f"the attribute {key!r} is there already", place)
+            raise context.error(f"the attribute {key!r} is set already", place)
     return (*attrs, *more)
 
 
 def _is_view(node: ast.Call) -> bool:
-    """Tell whether a region is matched, not a handle."""
+    """Return whether a match is of a region, not of a handle."""
     return bool(node.args) and isinstance(node.args[0], ast.Subscript)
 
 

@@ -1,4 +1,4 @@
-"""The text of a script: bounded, turned into Python's syntax tree, and quoted in errors."""
+"""The text of a script: limits on its size, its syntax tree, and excerpts for errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from compiler.script.error import ScriptError
 
 MAX_BYTES = 1_000_000
-# Python's parser takes seconds for a text of nothing but marks; scripts have one in six characters.
+# Python's parser takes seconds for a text of only marks. In scripts, one of six characters is one.
 MAX_MARKS = 100_000
 MAX_DEPTH = 120  # each level of the tree costs the parser a few frames of the stack
 MAX_NODES = 200_000
@@ -31,9 +31,9 @@ class Source:
     def __init__(self, text: str, filename: str, *, is_indented: bool = False) -> None:
         if not isinstance(text, str):
             raise TypeError(f"expected the text of a script, got a {type(text).__name__}")
-        text = text.removeprefix("\ufeff")  # the mark that some editors begin a file with
+        text = text.removeprefix("\ufeff")  # the byte order mark that some editors write
         self._lines = re.split(r"\r\n|\r|\n", text)
-        # How far the lines that are parsed stand left of those that are quoted.
+        # The indentation that was removed before parsing, for columns in errors.
         self._margin = _margin(self._lines) if is_indented else 0
         self._text = _dedented(self._lines, self._margin) if self._margin else text
         self._filename = filename
@@ -42,7 +42,7 @@ class Source:
         """Return the syntax tree.
 
         Raises:
-            ScriptError: If the text is no Python, or too long or too deep to be taken.
+            ScriptError: If the text is not Python, or too long, or nested too deeply.
         """
         try:
             size_bytes = len(self._text.encode())
@@ -65,8 +65,8 @@ class Source:
 
     def _parse(self) -> ast.Module:
         try:
-            # Python warns of `1if x`; the caller did not write it and can't mend it. Filters
-            # belong to the whole process, so threads take turns.
+            # Python warns of `1if x`, but the caller did not write the text and can't fix it.
+            # Warning filters are global to the process, so a lock guards them.
             with _WARNINGS, warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 return ast.parse(self._text)
@@ -81,7 +81,7 @@ class Source:
             raise self.error_at(str(error)) from None
 
     def mentions(self, words: str) -> bool:
-        """Tell whether the text holds these characters."""
+        """Return whether the text contains these characters."""
         return words in self._text
 
     def error(self, message: str, node: ast.AST) -> ScriptError:
@@ -93,9 +93,9 @@ class Source:
         return self.error_at(message, line, start + 1, end - start)
 
     def error_at(self, message: str, line: int = 1, column: int = 1, width: int = 1) -> ScriptError:
-        """Return an error at a place."""
+        """Return an error at a line and column."""
         text = self._lines[line - 1] if 0 < line <= len(self._lines) else ""
-        # A line without end would drown the message: an excerpt around the place is quoted.
+        # A very long line would hide the message: quote an excerpt around the position.
         start = max(0, column - _EXCERPT // 2) if len(text) > _EXCERPT else 0
         if len(message) > _LONGEST:
             message = f"{message[:_LONGEST]} ..."
@@ -110,7 +110,7 @@ class Source:
         )
 
     def _characters(self, line: int, utf8_offset: int) -> int:
-        """Turn an offset in bytes, which the tree has, into one in characters."""
+        """Convert an offset in bytes, as in the syntax tree, to one in characters."""
         text = self._lines[line - 1] if 0 < line <= len(self._lines) else ""
         encoded = text[self._margin :].encode()[:utf8_offset]
         return self._margin + len(encoded.decode(errors="ignore"))
@@ -121,17 +121,17 @@ class Source:
 
 
 def _dedented(lines: list[str], margin: int) -> str:
-    # A comment may stand further left than the code around it.
+    # A comment may be indented less than the code around it.
     return "\n".join(line.lstrip() if line[:margin].strip() else line[margin:] for line in lines)
 
 
 def _margin(lines: list[str]) -> int:
-    """Return how far the first line that is not empty is indented."""
+    """Return the indentation of the first non-empty line."""
     return next((len(line) - len(line.lstrip()) for line in lines if line.strip()), 0)
 
 
 def _walk(tree: ast.AST) -> Iterator[tuple[ast.AST, int]]:
-    """Yield the nodes with their depth, but for operators and the like, which hold nothing."""
+    """Yield the nodes with their depth, without operators and other leaf markers."""
     stack = [(tree, 0)]
     while stack:
         node, depth = stack.pop()

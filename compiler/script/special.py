@@ -1,4 +1,4 @@
-"""Parse calls that are no arithmetic: opaque functions, LLVM's by name, bits of another type."""
+"""Parse special calls: opaque functions, LLVM intrinsics by name, reinterpreted bits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def opaque(context: Context, node: ast.Call, name: str) -> Expr:
     """Parse a call of an opaque function.
 
     Raises:
-        ScriptError: If it does not take these arguments.
+        ScriptError: If the function does not take these arguments.
     """
     known = OPAQUE[name]
     if node.keywords:
@@ -50,17 +50,19 @@ def _argument(context: Context, node: ast.expr) -> Expr:
         case ast.Attribute(value=ast.Name() as name, attr="data"):
             buffer = context.lookup(name)
             if not isinstance(buffer, Buffer):
-                raise context.error(f"{name.id} is no buffer", name)
+                raise context.error(
+                    f"{name.id} is not a buffer: expected the data of one, such as A.data", name
+                )
             return buffer.data
         case _:
             return expression(context, node)
 
 
 def let_in(context: Context, node: ast.Call) -> Expr:
-    """Parse `T.Let(body, where={x: value})`: the body with the value in the name's place.
+    """Parse `T.Let(body, where={x: value})`: the body with the name replaced by the value.
 
     Raises:
-        ScriptError: If it names no value.
+        ScriptError: If the call names no value.
     """
     two = bind(context, node, ("expr", "where"))
     match two["where"]:
@@ -77,14 +79,16 @@ def reinterpret(context: Context, node: ast.Call) -> Expr:
     """Parse `T.reinterpret("float32", x)`: the bits of a value as those of another type.
 
     Raises:
-        ScriptError: If they are no whole number of values of that type.
+        ScriptError: If the size is not a multiple of the size of that type.
     """
     two = bind(context, node, ("dtype", "value"))
     of, lanes = vector_type(context, two["dtype"])
     value = expression(context, two["value"])
     size = lanes_of(value) * bits(dtype_of(value))
     if size != lanes * bits(of) or "bool" in (of, dtype_of(value)):
-        raise context.error(f"{size} bits of {dtype_of(value)} can't be taken for {of}", node)
+        raise context.error(
+            f"{size} bits of {dtype_of(value)} can't be reinterpreted as {of}", node
+        )
     return Call("reinterpret", (value,), of)
 
 
@@ -92,14 +96,14 @@ def llvm_call(context: Context, node: ast.Call) -> Expr:
     """Parse `T.call_llvm_pure_intrin("int32x8", "llvm.x86.avx2.pmadd.wd", a, b)`.
 
     Raises:
-        ScriptError: If the function is not known or does not take these operands.
+        ScriptError: If the function is not supported, or does not take these operands.
     """
     if len(node.args) < 2 or node.keywords:
         raise context.error("expected a type, the name of a function, and its operands", node)
     of, lanes = vector_type(context, node.args[0])
     name = string(context, node.args[1], "a function's name")
     operands = [expression(context, operand) for operand in node.args[2:]]
-    # Older scripts say how many operands there are.
+    # Older scripts give the number of operands first.
     if operands and operands[0] == IntImm(len(operands) - 1, "uint32"):
         operands = operands[1:]
     try:
@@ -113,10 +117,10 @@ def llvm_call(context: Context, node: ast.Call) -> Expr:
 
 
 def is_nan(context: Context, node: ast.Call) -> Expr:
-    """Parse `T.isnan(x)`: only a NaN differs from itself.
+    """Parse `T.isnan(x)` as `x != x`, which only a NaN satisfies.
 
     Raises:
-        ScriptError: If the argument is no floating-point value.
+        ScriptError: If the argument is not a floating-point value.
     """
     return _differs_from_itself(context, _floating(context, node), node)
 
@@ -130,7 +134,7 @@ def is_inf(context: Context, node: ast.Call) -> Expr:
     """Parse `T.isinf(x)`, as TVM writes it.
 
     Raises:
-        ScriptError: If the argument is no floating-point value.
+        ScriptError: If the argument is not a floating-point value.
     """
     return _is_infinite(context, _floating(context, node), node)
 
@@ -146,7 +150,7 @@ def is_finite(context: Context, node: ast.Call) -> Expr:
     """Parse `T.isfinite(x)`, as TVM writes it.
 
     Raises:
-        ScriptError: If the argument is no floating-point value.
+        ScriptError: If the argument is not a floating-point value.
     """
     value = _floating(context, node)
     context.copying(value, 1, node)
@@ -163,10 +167,10 @@ def _floating(context: Context, node: ast.Call) -> Expr:
 
 
 def vector_type(context: Context, node: ast.expr) -> tuple[DType, int]:
-    """Parse a type such as "int8x32": the type of an element, and how many there are.
+    """Parse a type such as "int8x32": the type of an element, and the number of elements.
 
     Raises:
-        ScriptError: If it is no type.
+        ScriptError: If the text is not a type.
     """
     text = string(context, node, "a type")
     base, separator, lanes = text.rpartition("x")

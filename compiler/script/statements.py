@@ -1,4 +1,4 @@
-"""Parse statements: stores, loops, conditions and the blocks among them."""
+"""Parse statements: stores, loops, conditions and blocks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def statements(context: Context, body: Sequence[ast.stmt], place: ast.AST) -> St
     """Parse a list of statements.
 
     Raises:
-        ScriptError: If one of them is none of the dialect, or there are none.
+        ScriptError: If a statement is not part of the dialect, or the list is empty.
     """
     parsed = [found for node in body if (found := _statement(context, node)) is not None]
     if not parsed:
@@ -50,7 +50,7 @@ def statements(context: Context, body: Sequence[ast.stmt], place: ast.AST) -> St
 
 
 def _statement(context: Context, node: ast.stmt) -> Stmt | Binding | None:  # noqa: C901 - a case each
-    """Parse a statement; None if it says nothing of its own."""
+    """Parse a statement; return None if it has no effect."""
     match node:
         case ast.Assign(targets=[ast.Subscript() as target], value=value):
             return _store(context, target, value, node)
@@ -71,7 +71,7 @@ def _statement(context: Context, node: ast.stmt) -> Stmt | Binding | None:  # no
         case ast.Expr(value=ast.Constant(value=str())) | ast.Pass():
             return None  # a docstring
         case ast.Assert(test=test):
-            # It says nothing of what is computed where it holds.
+            # An assertion does not change what is computed.
             condition(context, test)
             return None
         case ast.Expr(value=ast.Call() as call) if not _is_of_head(call):
@@ -100,7 +100,7 @@ def _with(context: Context, node: ast.With) -> Stmt:
 
 
 def _check_advice(context: Context, call: ast.Call) -> None:
-    """Take `T.attr(...)`, which advises a compiler; threads are more than advice.
+    """Accept `T.attr(...)` as a compiler hint, unless it binds threads.
 
     Raises:
         ScriptError: If it binds threads.
@@ -111,7 +111,7 @@ def _check_advice(context: Context, call: ast.Call) -> None:
 
 
 def _is_of_head(node: ast.expr) -> bool:
-    """Tell whether a call belongs before the first statement of a block."""
+    """Return whether a call belongs before the first statement of a block."""
     name = call_name(node) or ""
     return name in HEAD_CALLS or name == "match_buffer" or name.startswith("axis.")
 
@@ -144,15 +144,15 @@ def _buffer_store(context: Context, call: ast.Call, node: ast.stmt) -> Stmt:
 
 
 def _misplaced(context: Context, node: ast.stmt) -> ScriptError:
-    """Return the error that says what is wrong with a statement that can't stand here."""
+    """Return an error for a statement that is illegal at its position."""
     value = getattr(node, "value", None)
     name = call_name(value)
     if name in ALLOCATIONS:
         return context.error("expected one name for the buffer: X = T.alloc_buffer(...)", node)
     if name is not None and name.startswith("axis."):
-        return context.error("axes are bound before the first statement of a block", node)
+        return context.error("bind axes before the first statement of a block", node)
     if name == "match_buffer" or name in HEAD_CALLS:
-        return context.error(f"T.{name} stands before the first statement of a block", node)
+        return context.error(f"T.{name} must come before the first statement of a block", node)
     match node:
         case ast.With():
             return _misplaced_with(context, node)
@@ -181,7 +181,7 @@ def _misplaced_with(context: Context, node: ast.With) -> ScriptError:
         return context.error(f"{expected} one thing at a time", node.items[1].context_expr)
     call = node.items[0].context_expr
     if call_name(call) == "init":
-        return context.error("T.init stands before the first statement of a block", call)
+        return context.error("T.init must come before the first statement of a block", call)
     spelled = ast.unparse(call.func if isinstance(call, ast.Call) else call)[:40]
     known = [f"T.{name}" for name in ("block", "sblock", "init", "allocate", "LetStmt", "let")]
     return context.error(expected + near(spelled, known)[1:], call)

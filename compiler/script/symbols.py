@@ -25,7 +25,7 @@ def declared_dtype(context: Context, node: ast.expr | None) -> DType | None:
         arguments = bind(context, node, (), ("dtype", "name"))
         of = arguments.get("dtype")
         if name[-3:] == "Var" and "name" in arguments.values:
-            of = arguments["name"]  # T.Var("n", "int64") says them the other way round
+            of = arguments["name"]  # T.Var("n", "int64") has them in the other order
         return "int32" if of is None else dtype(context, of)
     return None
 
@@ -39,10 +39,10 @@ def scalar_parameter(annotation: ast.expr) -> DType | None:
 
 
 def declare_symbol(context: Context, statement: ast.stmt) -> bool:
-    """Take `n = T.int64()` or `n, m = T.int64(), T.int64()`; tell whether it was that.
+    """Parse `n = T.int64()` or `n, m = T.int64(), T.int64()`; return whether it was that.
 
     Raises:
-        ScriptError: If a variable is declared with another type than it has already.
+        ScriptError: If a variable is declared with another type than before.
     """
     pairs = list(_declarations(context, statement))
     for target, of in pairs:
@@ -74,7 +74,7 @@ def _declarations(context: Context, statement: ast.stmt) -> Iterator[tuple[ast.e
 
 
 def find_declarations(context: Context, body: Sequence[ast.stmt]) -> None:
-    """Note the types of the symbols that a body declares: the signature comes first."""
+    """Record the types of the symbols that a body declares; the signature is parsed before it."""
     for statement in body:
         for target, of in _declarations(context, statement):
             if isinstance(target, ast.Name):
@@ -82,10 +82,10 @@ def find_declarations(context: Context, body: Sequence[ast.stmt]) -> None:
 
 
 def dimension(context: Context, node: ast.expr) -> Expr:
-    """Parse an extent, a stride or an offset; text names variables that it may be the first to.
+    """Parse an extent, a stride or an offset; a string may introduce a symbolic variable.
 
     Raises:
-        ScriptError: If it is no integer.
+        ScriptError: If the result is not an integer.
     """
     if not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
         return index(context, node)

@@ -53,7 +53,7 @@ def test_a_module_of_several_functions_is_refused_with_their_names() -> None:
 
 @pytest.mark.parametrize("call", ["Module.g(A, B)", "cls.g(A.data, B.data)", "g(A, B)"])
 def test_a_call_of_another_function_is_refused_with_what_to_do(call: str) -> None:
-    with pytest.raises(lw.ScriptError, match="g is a function of its own: a program calls no"):
+    with pytest.raises(lw.ScriptError, match="g is another function, and a program can"):
         lw.parse_module(SEVERAL.replace("            B[i] = A[i]\n", f"            {call}\n"))
 
 

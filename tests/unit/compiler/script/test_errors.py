@@ -86,7 +86,7 @@ def test_a_long_line_is_quoted_around_the_place() -> None:
         ("A[vi, vj]", "A[vi, vj + 1]", 7, "vj + 1 runs from 1 to 4, the dimension from 0 to 3"),
         ("A[vi, vj]", "A[vi, A[vi, vj]]", 7, "expected an integer, got float32"),
         ("A[vi, vj]", "A", 7, "buffer A is used without indices"),
-        ("A[vi, vj]", "vi[vj]", 7, "vi is no buffer: it can't be indexed"),
+        ("A[vi, vj]", "vi[vj]", 7, "vi is not a buffer: it can't be indexed"),
         ("C[vi, vj] = ", "c, d = ", 7, "expected one name, or an element of a buffer"),
         ("C[vi, vj] = ", "C.c = ", 7, "expected one name, or an element of a buffer"),
         ("C[vi, vj] + 1.0", "C[vi, vj] @ 1.0", 11, "@ is not part of"),
@@ -98,7 +98,12 @@ def test_a_long_line_is_quoted_around_the_place() -> None:
         ),
         ("B[vi, vj] = C", "T.reads(C[vi, 0]); B[vi, vj] = C", 11, "which its T.reads does not"),
         ("B[vi, vj] = C", "T.writes(C); B[vi, vj] = C", 11, "block B writes B[vi, vj]"),
-        ("B[vi, vj] = C", "A[vi, vj] = 0; T.reads(); B[vi, vj] = C", 11, "stands before the first"),
+        (
+            "B[vi, vj] = C",
+            "A[vi, vj] = 0; T.reads(); B[vi, vj] = C",
+            11,
+            "must come before the first",
+        ),
         ('    C = T.alloc_buffer((8, 4), "float32")', "    pass", 7, "unknown name C"),
     ],
 )

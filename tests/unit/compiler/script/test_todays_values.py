@@ -53,7 +53,7 @@ def test_what_follows_a_with_is_not_in_its_scope() -> None:
 
 
 def test_a_value_of_a_loop_can_not_be_changed_inside() -> None:
-    with pytest.raises(ScriptError, match="x has a value outside"):
+    with pytest.raises(ScriptError, match="x has an outer value already"):
         in_block("x = A[vi]\nfor j in range(2):\n    x = x + 1.0\nB[vi] = x")
 
 
@@ -65,7 +65,7 @@ def test_an_abbreviation_stands_for_its_expression() -> None:
 
 def test_abbreviations_of_abbreviations_are_bounded() -> None:
     chain = "\n".join(f"x{n} = T.meta_var(x{n - 1} + x{n - 1})" for n in range(1, 60))
-    with pytest.raises(ScriptError, match="names and functions stand for more than"):
+    with pytest.raises(ScriptError, match="names and functions expand to more than"):
         in_block(f"x0 = T.meta_var(vi)\n{chain}\nB[vi] = T.Cast('float32', x59)")
 
 
