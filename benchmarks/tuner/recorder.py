@@ -212,5 +212,5 @@ def _draw_whole(space: DesignSpace, index: int, num: int) -> Ints:
 def _own(space: DesignSpace, index: int, rows: Ints) -> Ints:
     """Return the rows that stand for programs of their own, and whose code is not too long."""
     sketch = space.sketches[index]
-    rows = rows[sketch.is_own(rows)]
+    rows = rows[sketch.is_representative(rows)]
     return rows[is_compilable(sketch, rows, CpuTarget.of(space.target))]

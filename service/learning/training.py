@@ -66,7 +66,7 @@ def train_on_store(
     """
     tasks, num_unread = _tasks(session, label)
     kind = kind_of_label(label)
-    trained = train(tasks, known=known, kind=kind, on_progress=on_progress)
+    trained = train(tasks, extra_samples=known, kind=kind, on_progress=on_progress)
     return replace(trained, num_skipped=trained.num_skipped + num_unread)
 
 

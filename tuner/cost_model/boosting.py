@@ -57,7 +57,7 @@ def boost(samples: Sequence[Samples], seed: int, num_trees: int) -> list[Member]
     """Return the members of a model of these samples, with equal shares."""
     labels = np.concatenate(labels_of(samples))
     # Weights only compare: their mean does not set how bold a leaf is.
-    weights = np.concatenate([_weights(each) for each in samples])
+    weights = np.concatenate([_weights(group) for group in samples])
     matrix = xgboost.QuantileDMatrix(
         np.vstack([s.features for s in samples]),
         labels,
@@ -74,11 +74,11 @@ def boost(samples: Sequence[Samples], seed: int, num_trees: int) -> list[Member]
     ]
 
 
-def blend(base: Sequence[Member], own: Sequence[Member], own_share: float) -> list[Member]:
-    """Return the members of both, where `own` have a share of the whole say."""
+def blend(base: Sequence[Member], new: Sequence[Member], new_share: float) -> list[Member]:
+    """Return the members of both, where `new` have a share of the whole say."""
     return [
-        *_with_say(base, 1.0 - own_share),
-        *_with_say(own, own_share),
+        *_with_say(base, 1.0 - new_share),
+        *_with_say(new, new_share),
     ]
 
 
@@ -91,9 +91,9 @@ def score(members: Sequence[Member], features: FeatureMatrix) -> Scores:
 
 def spread(members: Sequence[Member], features: FeatureMatrix) -> Scores:
     """Return the standard deviation of what members think of each row, by their shares."""
-    thoughts, shares = _thoughts(members, features)
-    found: Scores = np.sqrt(shares @ (thoughts - shares @ thoughts) ** 2)
-    return found
+    predictions, shares = _thoughts(members, features)
+    deviations: Scores = np.sqrt(shares @ (predictions - shares @ predictions) ** 2)
+    return deviations
 
 
 def _thoughts(members: Sequence[Member], features: FeatureMatrix) -> tuple[Scores, Scores]:
@@ -111,10 +111,10 @@ def _with_say(members: Sequence[Member], say: float) -> list[Member]:
 def labels_of(samples: Sequence[Samples]) -> list[Scores]:
     """Return the labels of samples: the best time of their task over their own."""
     best: dict[str, float] = {}
-    for each in samples:
-        fastest = float(each.run_secs.min(initial=np.inf))
-        best[each.task_key] = min(best.get(each.task_key, np.inf), fastest)
-    return [_labels(each, best[each.task_key]) for each in samples]
+    for task_samples in samples:
+        fastest = float(task_samples.run_secs.min(initial=np.inf))
+        best[task_samples.task_key] = min(best.get(task_samples.task_key, np.inf), fastest)
+    return [_labels(task_samples, best[task_samples.task_key]) for task_samples in samples]
 
 
 def _labels(samples: Samples, best_secs: float) -> Scores:

@@ -79,7 +79,7 @@ def held_out(
     groups: Sequence[Hashable],
     seed: int = 0,
     num_trees: int = STORE_TREES,
-    known: Sequence[Samples] = (),
+    always_trained: Sequence[Samples] = (),
 ) -> list[Quality | None]:
     """Judge models on tasks that they were not trained on.
 
@@ -88,23 +88,25 @@ def held_out(
     Args:
         samples: All of a task each, in one piece.
         groups: The group of each: its operator, say, or the task itself.
-        known: What every model is trained on besides, unless it is of a task that is held out.
+        always_trained: Samples that every model is also trained on, except those of held-out tasks.
 
     Returns:
         For each of `samples` the quality; None if too little is there to train on or to judge.
     """
-    found: list[Quality | None] = [None] * len(samples)
+    qualities: list[Quality | None] = [None] * len(samples)
     for group in dict.fromkeys(groups):
         held = {s.task_key for s, g in zip(samples, groups, strict=True) if g == group}
         others = [s for s, g in zip(samples, groups, strict=True) if g != group]
-        others += [s for s in known if s.task_key not in held]
+        others += [s for s in always_trained if s.task_key not in held]
         if not others:
             continue
         members = boost(others, seed, num_trees)
-        for index, each in enumerate(samples):
+        for index, task_samples in enumerate(samples):
             if groups[index] == group:
-                found[index] = quality(score(members, each.features), each.run_secs)
-    return found
+                qualities[index] = quality(
+                    score(members, task_samples.features), task_samples.run_secs
+                )
+    return qualities
 
 
 def pairwise_accuracy(trials: Sequence[MeasuredTrial]) -> float | None:

@@ -47,11 +47,11 @@ def unpacked(stored: bytes, kind: str) -> tuple[dict[str, Any], bytes]:
         header = None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise CostModelError(f"expected a stored cost model, not {stored[:16]!r}...")
-    for key, wanted in _versions(kind).items():
-        if header.get(key) != wanted:
+    for key, expected in _versions(kind).items():
+        if header.get(key) != expected:
             raise CostModelError(
                 f"the stored cost model has {key} {header.get(key)!r}, this program has "
-                f"{wanted!r}: train it anew"
+                f"{expected!r}: train it anew"
             )
     digest = header.pop("sha256", None)
     if digest != _digest(header, trees):

@@ -14,7 +14,7 @@ def encode(members: Sequence[Member], kind: str = "cpu") -> bytes:
     """Return a header line, then the trees of the members in XGBoost's UBJSON."""
     parts = [bytes(member.trees.save_raw("ubj")) for member in members]
     shares = [member.share for member in members]
-    return packed([len(part) for part in parts], shares, b"".join(parts), kind)
+    return packed([len(tree_bytes) for tree_bytes in parts], shares, b"".join(parts), kind)
 
 
 def decode(stored: bytes, kind: str = "cpu") -> list[Member]:

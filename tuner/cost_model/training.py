@@ -75,7 +75,7 @@ def train(
     tasks: Iterable[MeasuredTask],
     *,
     seed: int = 0,
-    known: Sequence[Samples] = (),
+    extra_samples: Sequence[Samples] = (),
     kind: str = "cpu",
     on_progress: Callable[[str], None] = _ignore,
 ) -> Trained:
@@ -84,21 +84,24 @@ def train(
     The same tasks in the same order with the same seed give the same model.
 
     Args:
-        known: Samples of other tasks, told to every model, and judged by none.
+        extra_samples: Samples of other tasks: every model is trained on them, none is judged.
         kind: The kind of the targets of all tasks.
-        on_progress: Told in words what is being done.
+        on_progress: Called with a text for each step.
 
     Raises:
         CostModelError: If there is nothing to train on.
     """
     samples: list[Samples] = []
     num_skipped = 0
-    for number, each in enumerate(tasks, start=1):
-        on_progress(f"task {number}: {each.task.func.name}, {len(each.measured)} measurements")
-        found, skipped = samples_of(each)
+    for number, measured_task in enumerate(tasks, start=1):
+        on_progress(
+            f"task {number}: {measured_task.task.func.name}, "
+            f"{len(measured_task.measured)} measurements"
+        )
+        task_samples, skipped = samples_of(measured_task)
         num_skipped += skipped
-        if len(found.run_secs):
-            samples.append(found)
+        if len(task_samples.run_secs):
+            samples.append(task_samples)
     if not samples:
         raise CostModelError(
             "there is nothing to train a cost model on: no measurement of a schedule that the "
@@ -106,14 +109,16 @@ def train(
         )
     on_progress(f"judging on held-out tasks, {min(MAX_FOLDS, len(samples))} groups")
     folds = [number % MAX_FOLDS for number in range(len(samples))]
-    judged = held_out(samples, folds, seed, known=known)
-    on_progress(f"training on {sum(len(s.run_secs) for s in [*samples, *known])} measurements")
+    judged = held_out(samples, folds, seed, always_trained=extra_samples)
+    on_progress(
+        f"training on {sum(len(s.run_secs) for s in [*samples, *extra_samples])} measurements"
+    )
     return Trained(
-        model=stored_model.encode(boost([*samples, *known], seed, STORE_TREES), kind),
+        model=stored_model.encode(boost([*samples, *extra_samples], seed, STORE_TREES), kind),
         num_tasks=len(samples),
         num_samples=sum(len(s.run_secs) for s in samples),
         num_skipped=num_skipped,
-        fingerprint=_fingerprint([*samples, *known]),
+        fingerprint=_fingerprint([*samples, *extra_samples]),
         by_task={s.task_key: q for s, q in zip(samples, judged, strict=True)},
     )
 
@@ -126,29 +131,29 @@ def samples_of(measured: MeasuredTask) -> tuple[Samples, int]:
     space = design_space(measured.task)
     by_sketch: dict[int, list[tuple[tuple[int, ...], Measured]]] = {}
     num_skipped = 0
-    for each in measured.measured:
-        if each.candidate.sketch == DEFAULT_SKETCH:
+    for measurement in measured.measured:
+        if measurement.candidate.sketch == DEFAULT_SKETCH:
             continue
-        point = space.point(each.candidate)
+        point = space.point(measurement.candidate)
         if point is None:
             num_skipped += 1
         else:
-            by_sketch.setdefault(point.sketch, []).append((point.choices, each))
+            by_sketch.setdefault(point.sketch, []).append((point.choices, measurement))
     rows = [
         space.features(sketch, np.array([choices for choices, _ in pairs], np.int64))
         for sketch, pairs in by_sketch.items()
     ]
-    kept = [each for pairs in by_sketch.values() for _, each in pairs]
+    sampled = [measurement for pairs in by_sketch.values() for _, measurement in pairs]
     matrix = np.vstack(rows) if rows else np.empty((0, 0), np.float32)
-    secs = np.array([each.run_secs for each in kept])
-    weights = np.array([each.weight for each in kept])
+    secs = np.array([measurement.run_secs for measurement in sampled])
+    weights = np.array([measurement.weight for measurement in sampled])
     return Samples(measured.task.key, matrix, secs, weights), num_skipped
 
 
 def _fingerprint(samples: Sequence[Samples]) -> str:
     digest = sha256()
-    for each in samples:
-        digest.update(each.task_key.encode())
-        for column in (each.features, each.run_secs):
+    for task_samples in samples:
+        digest.update(task_samples.task_key.encode())
+        for column in (task_samples.features, task_samples.run_secs):
             digest.update(np.ascontiguousarray(column).tobytes())
     return digest.hexdigest()

@@ -86,9 +86,9 @@ class XGBoostModel:
     def _trained(self) -> list[Member]:
         num = self._num_samples()
         if self._is_stale and num >= MIN_SAMPLES:
-            own = boost(self._samples, self._seed, JOB_TREES)
-            own_share = num / (num + BASE_SAMPLES)
-            self._members = blend(self._base, own, own_share) if self._base else own
+            job_members = boost(self._samples, self._seed, JOB_TREES)
+            job_share = num / (num + BASE_SAMPLES)
+            self._members = blend(self._base, job_members, job_share) if self._base else job_members
             self._is_stale = False
         return self._members
 

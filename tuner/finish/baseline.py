@@ -103,15 +103,15 @@ def measure_baselines(
     """
     kernel: list[Measurement] = []
     libraries: dict[str, list[Measurement]] = {}
-    for own, others in rivals.measure_baselines(task, trial, NUM_ROUNDS, seed):
-        if should_stop() or not own.ok:
+    for kernel_round, others in rivals.measure_baselines(task, trial, NUM_ROUNDS, seed):
+        if should_stop() or not kernel_round.ok:
             return []
-        kernel.append(own)
+        kernel.append(kernel_round)
         for name, measured in others.items():
             libraries.setdefault(name, []).append(measured)
-    right = {name: rounds for name, rounds in libraries.items() if all(m.ok for m in rounds)}
-    found = [_baseline(task, name, rounds, kernel) for name, rounds in right.items()]
-    credible = [one for one in found if _is_possible(task, one)]
+    correct = {name: rounds for name, rounds in libraries.items() if all(m.ok for m in rounds)}
+    baselines = [_baseline(task, name, rounds, kernel) for name, rounds in correct.items()]
+    credible = [b for b in baselines if _is_possible(task, b)]
     return sorted(credible, key=lambda baseline: baseline.speedup)
 
 
@@ -122,7 +122,10 @@ def _baseline(
     run_secs = statistics.median(m.best_secs for m in rounds)
     peak_flops = _peak(task, facts)
     pairs = zip(rounds, kernel, strict=True)
-    ratios = [math.log(theirs.best_secs / own.best_secs) for theirs, own in pairs]
+    ratios = [
+        math.log(library_round.best_secs / kernel_round.best_secs)
+        for library_round, kernel_round in pairs
+    ]
     interval = tuple(map(math.exp, shift_interval(ratios, _ERROR_RATE)))
     is_known = math.isfinite(interval[1])
     return Baseline(

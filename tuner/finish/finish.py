@@ -131,33 +131,35 @@ def finish(
     Returns:
         What was found; None if there is nothing to measure, or `should_stop` said so meanwhile.
     """
-    begin = clock()
+    start_secs = clock()
     enough_secs = max(LEAST_SECS, MAX_TIME_SHARE * sum(_secs(t.measurement) for t in trials))
     failed: list[Finalist] = []
     for _ in range(_NUM_ATTEMPTS):
-        known = {f.trial.number for f in failed}
-        finalists = choose_finalists([t for t in trials if t.number not in known], also)
+        failed_numbers = {f.trial.number for f in failed}
+        finalists = choose_finalists([t for t in trials if t.number not in failed_numbers], also)
         if not finalists:
             break
         final = _Final(task, finalists, comparer, seed)
-        for _ in final.play(lambda: clock() - begin > enough_secs):
+        for _ in final.play(lambda: clock() - start_secs > enough_secs):
             if should_stop():
                 return None
-            if clock() - begin > MAX_SECS:
+            if clock() - start_secs > MAX_SECS:
                 final.look()
                 break
         if final.alive:
-            found = final.result(failed)
-            if clock() - begin > MAX_SECS:
-                return found
-            return _with_default(found, task, trials, comparer, seed=seed, should_stop=should_stop)
+            comparison = final.result(failed)
+            if clock() - start_secs > MAX_SECS:
+                return comparison
+            return _with_default(
+                comparison, task, trials, comparer, seed=seed, should_stop=should_stop
+            )
         # Each of them went wrong, which their trials did not: the next best take their places.
         failed += final.result().finalists
     return Finish(tuple(failed)) if failed else None
 
 
 def _with_default(
-    found: Finish,
+    comparison: Finish,
     task: Task,
     trials: Sequence[MeasuredTrial],
     comparer: Comparer,
@@ -167,11 +169,11 @@ def _with_default(
 ) -> Finish | None:
     """Add the default schedule to a finish that it was too slow for, if that takes little."""
     default = next((t for t in trials if t.number == 0 and t.measurement.ok), None)
-    if default is None or any(f.trial is default for f in found.finalists):
-        return found
+    if default is None or any(f.trial is default for f in comparison.finalists):
+        return comparison
     affordable = int(MAX_DEFAULT_SECS / (_RUNS_A_ROUND * default.best_secs))
     if affordable < _LEAST_ROUNDS:
-        return found
+        return comparison
     num_rounds = min(DEFAULT_ROUNDS, affordable)
     rounds: list[Measurement] = []
     for (measured,) in comparer.compare(
@@ -181,11 +183,11 @@ def _with_default(
             return None
         rounds.append(measured)
         if not measured.ok:
-            return found  # it ran before; its provisional time has to do
+            return comparison  # it ran before; its provisional time has to do
     if not rounds:
-        return found
-    again = _finalist_of(default, rounds, Outcome.SLOWER)
-    return Finish((again, *found.finalists))
+        return comparison
+    default_finalist = _finalist_of(default, rounds, Outcome.SLOWER)
+    return Finish((default_finalist, *comparison.finalists))
 
 
 def _finalist_of(trial: MeasuredTrial, rounds: Sequence[Measurement], outcome: Outcome) -> Finalist:
@@ -204,10 +206,10 @@ def choose_finalists(
     Nothing is to be gained by timing what is a quarter slower again, unless an earlier finish kept
     it (`also`).
     """
-    right = sorted((t for t in trials if t.measurement.ok), key=lambda t: (t.best_secs, t.number))
-    close = [t for t in right if t.best_secs < FINALIST_RATIO * right[0].best_secs]
+    correct = sorted((t for t in trials if t.measurement.ok), key=lambda t: (t.best_secs, t.number))
+    close = [t for t in correct if t.best_secs < FINALIST_RATIO * correct[0].best_secs]
     chosen = close[:NUM_FINALISTS] + [t for t in close[NUM_FINALISTS:] if t.number == 0]
-    chosen += [t for t in right if t.number in also and t not in chosen]
+    chosen += [t for t in correct if t.number in also and t not in chosen]
     return sorted(chosen, key=lambda t: t.number)
 
 
@@ -236,17 +238,17 @@ class _Final:
     def measure(self, num_rounds: int) -> Iterator[None]:
         """Measure those who are alive until there are `num_rounds` rounds, one a step."""
         done = max(map(len, self._rounds))
-        places = list(self.alive)
-        candidates = [self._trials[place].candidate for place in places]
+        indices = list(self.alive)
+        candidates = [self._trials[index].candidate for index in indices]
         results = self._comparer.compare(
             self._task, candidates, num_rounds - done, _mixed(self._seed, done)
         )
         for measured in results:
-            for place, measurement in zip(places, measured, strict=True):
-                if place not in self._outcomes:
-                    self._rounds[place].append(measurement)
+            for index, measurement in zip(indices, measured, strict=True):
+                if index not in self._outcomes:
+                    self._rounds[index].append(measurement)
                     if not measurement.ok:
-                        self._drop(place, Outcome.FAILED)
+                        self._drop(index, Outcome.FAILED)
             yield
 
     def look(self) -> None:
@@ -254,12 +256,12 @@ class _Final:
         # One-sided, and one look of several: see the head of this file.
         limit = ERROR_RATE / len(self._trials) / len(ANALYSIS_ROUNDS)
         slower = {
-            one
-            for one, other in permutations(self.alive, 2)
-            if p_slower(self._differences(one, other)) <= limit
+            index
+            for index, rival in permutations(self.alive, 2)
+            if p_slower(self._differences(index, rival)) <= limit
         }
-        for place in slower:
-            self._drop(place, Outcome.SLOWER)
+        for loser in slower:
+            self._drop(loser, Outcome.SLOWER)
 
     def is_decided(self) -> bool:
         """Tell whether little is left to find out: the fastest is alone, or near the best."""
@@ -284,20 +286,20 @@ class _Final:
         finalists = [*others, *map(self._finalist, range(len(self._trials)))]
         return Finish(tuple(sorted(finalists, key=lambda f: f.trial.number)))
 
-    def _differences(self, one: int, other: int) -> list[float]:
-        """Return how much longer `one` took than `other`, round by round, as logarithms."""
-        pairs = zip(self._rounds[one], self._rounds[other], strict=True)
+    def _differences(self, index: int, rival: int) -> list[float]:
+        """Return how much longer `index` took than `rival`, round by round, as logarithms."""
+        pairs = zip(self._rounds[index], self._rounds[rival], strict=True)
         return [math.log(a.best_secs / b.best_secs) for a, b in pairs]
 
-    def _drop(self, place: int, outcome: Outcome) -> None:
-        self._outcomes[place] = outcome
-        self.alive.remove(place)
+    def _drop(self, index: int, outcome: Outcome) -> None:
+        self._outcomes[index] = outcome
+        self.alive.remove(index)
 
-    def _secs(self, place: int) -> float:
-        return statistics.median(m.best_secs for m in self._rounds[place])
+    def _secs(self, index: int) -> float:
+        return statistics.median(m.best_secs for m in self._rounds[index])
 
-    def _finalist(self, place: int) -> Finalist:
-        return _finalist_of(self._trials[place], self._rounds[place], self._outcomes[place])
+    def _finalist(self, index: int) -> Finalist:
+        return _finalist_of(self._trials[index], self._rounds[index], self._outcomes[index])
 
 
 def _secs(measurement: Measurement) -> float:

@@ -76,9 +76,9 @@ def _means_of_pairs(values: Sequence[float]) -> Floats:
 
 def _doubled_ranks(sizes: Floats) -> NDArray[np.int64]:
     """Return twice the rank of each value, from 1; equal values share their mean rank."""
-    _, place, counts = np.unique(sizes, return_inverse=True, return_counts=True)
+    _, inverse, counts = np.unique(sizes, return_inverse=True, return_counts=True)
     below = np.cumsum(counts) - counts
-    doubled: NDArray[np.int64] = (2 * below + counts + 1)[place]
+    doubled: NDArray[np.int64] = (2 * below + counts + 1)[inverse]
     return doubled
 
 

@@ -45,6 +45,11 @@ def sparkline(points: Sequence[Sequence[float]], num_measured: int) -> tuple[flo
         return ()
     first = int(points[0][0])
     num = min(SPARKLINE_POINTS, max(num_measured - first, 0) + 1)
-    places = [first + round(i * (num_measured - first) / max(num - 1, 1)) for i in range(num)]
+    sampled_numbers = [
+        first + round(i * (num_measured - first) / max(num - 1, 1)) for i in range(num)
+    ]
     numbers = [point[0] for point in points]
-    return tuple(points[bisect.bisect_right(numbers, place) - 1][1] for place in places)
+    return tuple(
+        points[bisect.bisect_right(numbers, trial_number) - 1][1]
+        for trial_number in sampled_numbers
+    )

@@ -200,14 +200,14 @@ class SearchLoop:
 
     def _untold(self, end: int) -> list[list[MeasuredTrial]]:
         """Return the rounds before `end` that were not told, which the caller tells."""
-        begin, self._num_told = self._num_told, max(self._num_told, end)
+        first_round, self._num_told = self._num_told, max(self._num_told, end)
         return [
             [
                 self._trials[n]
                 for n in range(number * ROUND_SIZE, (number + 1) * ROUND_SIZE)
                 if n in self._trials
             ]
-            for number in range(begin, end)
+            for number in range(first_round, end)
         ]
 
     def _has_round(self, number: int) -> bool:
@@ -219,8 +219,8 @@ class SearchLoop:
         start = number * ROUND_SIZE
         # A round is proposed in full even where the budget cuts it, so that a search with a
         # larger budget begins like this one.
-        wanted = range(start, min(start + ROUND_SIZE, end))
-        missing = [n for n in wanted if n not in self._trials]
+        round_numbers = range(start, min(start + ROUND_SIZE, end))
+        missing = [n for n in round_numbers if n not in self._trials]
         measured = {t.candidate.key for t in self._trials.values()}
         fresh = [p for p in proposals if p.candidate.key not in measured]
         waiting = dict(enumerate(zip(missing, fresh, strict=False)))
@@ -249,8 +249,8 @@ class SearchLoop:
         """Return why a round ends that began when `end` trials were allowed."""
         if (reason := self._interrupted()) is not None:
             return reason
-        now = self._budget().trials
-        return StopReason.BUDGET if now < end and now <= len(self._trials) else None
+        max_trials = self._budget().trials
+        return StopReason.BUDGET if max_trials < end and max_trials <= len(self._trials) else None
 
     def _until_interrupted(
         self, results: Iterator[tuple[int, Measurement]]

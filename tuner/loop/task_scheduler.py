@@ -61,16 +61,16 @@ def choose(progress: Sequence[Progress], open_tasks: Sequence[int]) -> int:
 def _gain(progress: Sequence[Progress], index: int) -> float:
     task_progress = progress[index]
     num_trials = len(task_progress.trials)
-    now = task_progress.best_secs(num_trials)
-    if not math.isfinite(now):
+    best_secs = task_progress.best_secs(num_trials)
+    if not math.isfinite(best_secs):
         return 0.0  # a task without a correct trial may never have one: the others come first
     window = min(WINDOW, num_trials - 1)
     before = task_progress.best_secs(num_trials - window)
     # Before its first correct trial a task had no time that could have fallen.
-    fallen = (before - now) / window if window and math.isfinite(before) else 0.0
+    fallen = (before - best_secs) / window if window and math.isfinite(before) else 0.0
     reach = SLACK * task_progress.task.flops / _fastest_rate(progress, task_progress.task)
-    stale = num_trials - 1 - [t.best_secs for t in task_progress.trials].index(now)
-    hoped = max(now / num_trials, (now - reach) * math.exp2(-stale / WINDOW))
+    stale = num_trials - 1 - [t.best_secs for t in task_progress.trials].index(best_secs)
+    hoped = max(best_secs / num_trials, (best_secs - reach) * math.exp2(-stale / WINDOW))
     return task_progress.task.weight * (PAST_WEIGHT * fallen + (1 - PAST_WEIGHT) * hoped)
 
 

@@ -29,10 +29,10 @@ class ReplayMeasurer:
             UnknownCandidateError: If a candidate was never recorded.
         """
         for index, candidate in enumerate(candidates):
-            found = self._measurements.get(candidate.key)
-            if found is None:
+            measurement = self._measurements.get(candidate.key)
+            if measurement is None:
                 raise UnknownCandidateError(
                     f"candidate {candidate.key[:12]} of sketch {candidate.sketch!r} is not among "
                     f"the {len(self._measurements)} recorded"
                 )
-            yield index, found
+            yield index, measurement

@@ -49,9 +49,9 @@ def base_model(directory: Path) -> BaseModel:
     """Return the base model: the one in `directory`, or else a new one, which is left there."""
     fingerprint = _fingerprint()
     path = directory / "models" / fingerprint[:32]
-    kept = _kept(path, fingerprint)
-    if kept is not None:
-        return kept
+    stored = _kept(path, fingerprint)
+    if stored is not None:
+        return stored
     trained = _trained(packaged.packaged_samples(), fingerprint)
     with suppress(OSError):  # where nothing can be kept, it is trained again next time
         _keep(trained, path)
@@ -79,11 +79,11 @@ def _kept(path: Path, fingerprint: str) -> BaseModel | None:
     """Return the model in a file, None if there is none, or if it is damaged."""
     try:
         head, _, model = path.read_bytes().partition(b"\n")
-        found = BaseModel(model, **json.loads(head))
-        stored_format.check(found.model, KIND)
+        stored = BaseModel(model, **json.loads(head))
+        stored_format.check(stored.model, KIND)
     except (OSError, ValueError, TypeError, CostModelError):
         return None
-    return found if found.fingerprint == fingerprint else None
+    return stored if stored.fingerprint == fingerprint else None
 
 
 def _keep(trained: BaseModel, path: Path) -> None:

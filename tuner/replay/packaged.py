@@ -33,7 +33,7 @@ def fingerprint() -> str:
 
 def packaged_samples() -> list[Samples]:
     """Return samples of all packaged sets to train on: of large sets `ROWS` candidates each."""
-    return [thinned(each.samples(), ROWS) for each in packaged_sets()]
+    return [thinned(recorded.samples(), ROWS) for recorded in packaged_sets()]
 
 
 def thinned(samples: Samples, most: int) -> Samples:

@@ -54,6 +54,6 @@ def _measured(recorded: RecordedSet, proposals: list[Proposal], start: int) -> l
     for number, proposal in enumerate(proposals, start):
         point = recorded.space.point(proposal.candidate)
         assert point is not None, "a search proposes what its space holds"
-        found = recorded.measurement(point)
-        trials.append(MeasuredTrial(number, proposal.candidate, found, proposal.predicted))
+        measurement = recorded.measurement(point)
+        trials.append(MeasuredTrial(number, proposal.candidate, measurement, proposal.predicted))
     return trials

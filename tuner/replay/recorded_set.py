@@ -145,7 +145,11 @@ class RecordedSet:
 
     def _only(self, which: Masks) -> RecordedSet:
         rows = tuple(r[m] for r, m in zip(self.rows, which, strict=True))
-        points = {Point(s, tuple(row)) for s, own in enumerate(rows) for row in own.tolist()}
+        points = {
+            Point(s, tuple(row))
+            for s, sketch_rows in enumerate(rows)
+            for row in sketch_rows.tolist()
+        }
         return replace(
             self,
             rows=rows,
@@ -193,10 +197,10 @@ class RecordedSet:
             content = json.loads(lzma.decompress(path.read_bytes()))
         except (ValueError, lzma.LZMAError) as error:
             raise RecordedSetError(f"{path.name} is no recorded set: {error}") from error
-        found = (content.get("format"), content.get("version"))
-        if found != (FORMAT, FORMAT_VERSION):
+        file_version = (content.get("format"), content.get("version"))
+        if file_version != (FORMAT, FORMAT_VERSION):
             raise RecordedSetError(
-                f"{path.name} is no recorded set of version {FORMAT_VERSION}, but {found}"
+                f"{path.name} is no recorded set of version {FORMAT_VERSION}, but {file_version}"
             )
         sketches = tuple(read_sketch(obj) for obj in content["sketches"])
         widths = [len(sketch.knobs) for sketch in sketches]

@@ -51,8 +51,8 @@ class RecordedSpace(DesignSpace):
 
     def keep(self, sketch: int, choices: Ints) -> Ints:
         """Return the rows that were recorded."""
-        known = self._known[sketch]
-        return choices[[row.tobytes() in known for row in np.ascontiguousarray(choices)]]
+        recorded_rows = self._known[sketch]
+        return choices[[row.tobytes() in recorded_rows for row in np.ascontiguousarray(choices)]]
 
     def draw(self, sketch: int, num: int, rng: np.random.Generator) -> Ints:
         """Draw up to `num` different rows of a sketch, evenly."""

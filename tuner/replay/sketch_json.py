@@ -56,8 +56,8 @@ def _write(value: Any) -> Any:
     if isinstance(value, Trace):
         return {"is": "Trace", "trace": value.to_json()}
     if type(value) in _NAMES:
-        own = {field.name: _write(getattr(value, field.name)) for field in fields(value)}
-        return {"is": _NAMES[type(value)], **own}
+        members = {field.name: _write(getattr(value, field.name)) for field in fields(value)}
+        return {"is": _NAMES[type(value)], **members}
     if isinstance(value, frozenset):
         return {"set": sorted(value)}
     if isinstance(value, tuple):
@@ -73,8 +73,8 @@ def _read(value: Any) -> Any:
             return frozenset(items)
         case {"is": "Trace", "trace": dict(trace)}:
             return Trace.from_json(trace)
-        case {"is": str(name), **own} if name in _KINDS:
-            return _KINDS[name](**{str(key): _read(item) for key, item in own.items()})
+        case {"is": str(name), **members} if name in _KINDS:
+            return _KINDS[name](**{str(key): _read(item) for key, item in members.items()})
         case dict():
             raise ValueError(f"expected something that a sketch is made of, not {str(value)[:80]}")
         case _:

@@ -42,8 +42,8 @@ class Annealing:
         for _ in range(min(num, len(self._chains))):
             self._turn = (self._turn + 1) % len(self._chains)
             taken = state.seen | set(points)
-            beside = points_beside(state, self._chains[self._turn], rng)
-            step = next((point for point in beside if point not in taken), None)
+            steps = points_beside(state, self._chains[self._turn], rng)
+            step = next((point for point in steps if point not in taken), None)
             if step is not None:
                 self._steps[step] = self._turn
                 points.append(step)

@@ -24,9 +24,9 @@ def draw_points(
     """Draw up to `num` different points that were not seen, evenly over sketches."""
     streams: list[list[Point]] = []
     # In a large space few draws have been seen; in a small one, all may have been.
-    for wanted in (num, num + len(seen)):
+    for num_drawn in (num, num + len(seen)):
         streams = [
-            [p for p in points_of(i, space.draw(i, wanted, rng)) if p not in seen]
+            [p for p in points_of(i, space.draw(i, num_drawn, rng)) if p not in seen]
             for i in range(len(space.sketches))
         ]
         if sum(map(len, streams)) >= num:

@@ -48,9 +48,9 @@ class DesignSpace:
 
     def without(self, dropped: Collection[int]) -> DesignSpace:
         """Return the space without some sketches; keep the cached facts of the others."""
-        kept = [index for index in range(len(self.sketches)) if index not in dropped]
-        space = DesignSpace([self.sketches[index] for index in kept], self.target)
-        space._small = {n: self._small[i] for n, i in enumerate(kept) if i in self._small}
+        retained = [index for index in range(len(self.sketches)) if index not in dropped]
+        space = DesignSpace([self.sketches[index] for index in retained], self.target)
+        space._small = {n: self._small[i] for n, i in enumerate(retained) if i in self._small}
         return space
 
     def candidate(self, point: Point) -> Candidate:
@@ -82,7 +82,7 @@ class DesignSpace:
         rows = self.canonical(
             sketch, choices[self.search_space.passes(self.sketches[sketch], choices, self.target)]
         )
-        return rows[self.sketches[sketch].is_own(rows)]
+        return rows[self.sketches[sketch].is_representative(rows)]
 
     def draw(self, sketch: int, num: int, rng: np.random.Generator) -> Ints:
         """Draw up to `num` different rows of a sketch, each of its points with the same chance.
@@ -94,13 +94,15 @@ class DesignSpace:
         if self.is_small(sketch):
             rows = self.enumerate(sketch)
             return rows[rng.permutation(len(rows))[:num]]
-        found = np.empty((0, len(self.sketches[sketch].knobs)), np.int64)
+        unique = np.empty((0, len(self.sketches[sketch].knobs)), np.int64)
         for _ in range(MAX_DRAWS):
-            drawn = self._own(sketch, self.sketches[sketch].draw(max(4 * num, 256), rng))
-            found = distinct(np.vstack([found, drawn]))
-            if len(found) >= num:
+            drawn = self._representatives(
+                sketch, self.sketches[sketch].draw(max(4 * num, 256), rng)
+            )
+            unique = distinct(np.vstack([unique, drawn]))
+            if len(unique) >= num:
                 break
-        return found[:num]
+        return unique[:num]
 
     def is_small(self, sketch: int) -> bool:
         """Tell whether a sketch can be enumerated."""
@@ -118,7 +120,7 @@ class DesignSpace:
         if sketch not in self._small:
             sizes = self.sketches[sketch].num_options
             every = np.indices(tuple(sizes.tolist())).reshape(len(sizes), -1).T.astype(np.int64)
-            self._small[sketch] = self._own(sketch, every.reshape(-1, len(sizes)))
+            self._small[sketch] = self._representatives(sketch, every.reshape(-1, len(sizes)))
         return self._small[sketch]
 
     def count(self, sketch: int) -> Count:
@@ -126,17 +128,17 @@ class DesignSpace:
 
         An estimate is the share of a sample of decisions that are points, of all decisions.
         """
-        own = self.sketches[sketch]
+        table = self.sketches[sketch]
         if self.is_small(sketch):
             return Count(len(self.enumerate(sketch)), is_exact=True)
-        drawn = own.draw(NUM_COUNTED, np.random.default_rng(0))
-        share = len(self._own(sketch, drawn)) / len(drawn)
-        return Count(round(own.size * share), is_exact=False)
+        drawn = table.draw(NUM_COUNTED, np.random.default_rng(0))
+        share = len(self._representatives(sketch, drawn)) / len(drawn)
+        return Count(round(table.size * share), is_exact=False)
 
-    def _own(self, sketch: int, choices: Ints) -> Ints:
-        own = self.sketches[sketch]
-        rows = choices[self.search_space.passes(own, choices, self.target)]
-        return rows[own.is_own(rows)]
+    def _representatives(self, sketch: int, choices: Ints) -> Ints:
+        table = self.sketches[sketch]
+        rows = choices[self.search_space.passes(table, choices, self.target)]
+        return rows[table.is_representative(rows)]
 
 
 def distinct(rows: Ints) -> Ints:

@@ -66,13 +66,13 @@ def _chosen(task: Task, names: Collection[str] | None) -> list[ScheduleRule]:
     rules: list[ScheduleRule] = [*space.first_rules, *own_rules(), *space.rules]
     if names is None:
         return rules
-    known = [rule_name(rule) for rule in rules]
+    rule_names = [rule_name(rule) for rule in rules]
     for name in names:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+        if name not in rule_names:
+            near = difflib.get_close_matches(name, rule_names, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(rule_names)}"
             raise ValueError(f"unknown schedule rule {name!r}: {hint}")
-    return [rule for rule, name in zip(rules, known, strict=True) if name in names]
+    return [rule for rule, name in zip(rules, rule_names, strict=True) if name in names]
 
 
 def _finished(draft: SketchBuilder) -> Sketch:
@@ -84,11 +84,11 @@ def _finished(draft: SketchBuilder) -> Sketch:
 def _applied(rule: ScheduleRule, draft: SketchBuilder) -> list[SketchBuilder]:
     before = draft.extent
     try:
-        found = rule.apply(draft)
+        drafts = rule.apply(draft)
     except ScheduleError:
         # A program that the rule did not foresee gets a smaller space, not a failure.
         return []
-    for one in found:
-        if one.extent != before:
-            one.rules = (*one.rules, rule_name(rule))
-    return found
+    for applied in drafts:
+        if applied.extent != before:
+            applied.rules = (*applied.rules, rule_name(rule))
+    return drafts

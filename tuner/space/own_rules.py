@@ -30,20 +30,20 @@ class OwnRule:
             ScheduleRuleError: If the function raises, or returns anything but drafts.
         """
         try:
-            found: object = self.function(draft)
+            returned: object = self.function(draft)
         except Exception as error:
             raise ScheduleRuleError(self.name, f"raised {type(error).__name__}: {error}") from error
-        if not isinstance(found, list | tuple) or not all(
-            isinstance(d, SketchBuilder) for d in found
+        if not isinstance(returned, list | tuple) or not all(
+            isinstance(d, SketchBuilder) for d in returned
         ):
-            raise ScheduleRuleError(self.name, _not_drafts(found))
-        return list(found)
+            raise ScheduleRuleError(self.name, _not_drafts(returned))
+        return list(returned)
 
 
-def _not_drafts(found: object) -> str:
-    if isinstance(found, SketchBuilder):
+def _not_drafts(returned: object) -> str:
+    if isinstance(returned, SketchBuilder):
         return "returned a draft: expected a list of drafts, so return [draft]"
-    return f"returned {found!r}: expected a list of drafts, [draft] if it does nothing"
+    return f"returned {returned!r}: expected a list of drafts, [draft] if it does nothing"
 
 
 _RULES: dict[str, OwnRule] = {}

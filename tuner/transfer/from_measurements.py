@@ -18,7 +18,7 @@ from tuner.warm_start import WarmStart
 
 def warm_start_of(
     task: Task,
-    known: Sequence[MeasuredTask],
+    measured_tasks: Sequence[MeasuredTask],
     *,
     seed: int = 0,
     rules: Collection[str] | None = None,
@@ -34,30 +34,41 @@ def warm_start_of(
         rules: The names of the schedule rules that the search may use; None for all.
         base: A model of other measurements; new samples weigh more the more there are.
     """
-    alike = [each for each in known if each.task.target.label == task.target.label]
-    shape = shape_of(task.func)
-    apart = [
-        distance(shape, shape_of(each.task.func)) + target_distance(task.target, each.task.target)
-        for each in alike
+    same_label = [
+        measured_task
+        for measured_task in measured_tasks
+        if measured_task.task.target.label == task.target.label
     ]
-    near = sorted((far, n) for n, far in enumerate(apart) if math.isfinite(far))[:NUM_RELATIVES]
-    relatives = [Relative(alike[n].task, _best(alike[n].measured)) for _, n in near]
+    shape = shape_of(task.func)
+    distances = [
+        distance(shape, shape_of(measured_task.task.func))
+        + target_distance(task.target, measured_task.task.target)
+        for measured_task in same_label
+    ]
+    nearest = sorted(
+        (task_distance, n)
+        for n, task_distance in enumerate(distances)
+        if math.isfinite(task_distance)
+    )[:NUM_RELATIVES]
+    relatives = [Relative(same_label[n].task, _best(same_label[n].measured)) for _, n in nearest]
     candidates = tuple(fit.candidate for fit in refitted(task, relatives, rules=rules))
-    return WarmStart(_model(alike, seed, base, task.target.kind), candidates)
+    return WarmStart(_model(same_label, seed, base, task.target.kind), candidates)
 
 
 def _best(measured: Sequence[Measured]) -> tuple[Candidate, ...]:
-    right = sorted((m for m in measured if math.isfinite(m.run_secs)), key=lambda m: m.run_secs)
-    return tuple(each.candidate for each in right[:BEST_OF_EACH])
+    correct = sorted((m for m in measured if math.isfinite(m.run_secs)), key=lambda m: m.run_secs)
+    return tuple(measurement.candidate for measurement in correct[:BEST_OF_EACH])
 
 
-def _model(known: Sequence[MeasuredTask], seed: int, base: bytes | None, kind: str) -> bytes | None:
-    samples = [samples_of(each)[0] for each in known]
-    samples = [each for each in samples if len(each.run_secs)]
+def _model(
+    measured_tasks: Sequence[MeasuredTask], seed: int, base: bytes | None, kind: str
+) -> bytes | None:
+    samples = [samples_of(task_samples)[0] for task_samples in measured_tasks]
+    samples = [task_samples for task_samples in samples if len(task_samples.run_secs)]
     if not samples:
         return base
-    own = boost(samples, seed, STORE_TREES)
+    members = boost(samples, seed, STORE_TREES)
     if base is not None:
-        num = sum(len(each.run_secs) for each in samples)
-        own = blend(stored_model.decode(base, kind), own, num / (num + BASE_SAMPLES))
-    return stored_model.encode(own, kind)
+        num = sum(len(task_samples.run_secs) for task_samples in samples)
+        members = blend(stored_model.decode(base, kind), members, num / (num + BASE_SAMPLES))
+    return stored_model.encode(members, kind)

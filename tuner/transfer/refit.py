@@ -96,22 +96,22 @@ class _Goal:
     def distances(self, rows: Ints) -> Floats:
         """Return how far rows are from the goal, in weighted doublings."""
         values = self.sketch.values(rows)
-        apart = np.abs(np.log2(np.maximum(values, 0.5) / np.maximum(self.values, 0.5)))
-        found: Floats = np.nan_to_num(apart * self.value_weights).sum(axis=1)
+        value_doublings = np.abs(np.log2(np.maximum(values, 0.5) / np.maximum(self.values, 0.5)))
+        distances: Floats = np.nan_to_num(value_doublings * self.value_weights).sum(axis=1)
         weights = np.array(LEVEL_WEIGHTS)[:, None]
         for nest, tiles in zip(self.sketch.nests, self.tiles, strict=True):
             doublings = np.abs(np.log2(nest.tables(values).tiles / tiles[:, :, None]))
-            found += (weights * doublings.sum(axis=1)).sum(axis=0)
-        return found
+            distances += (weights * doublings.sum(axis=1)).sum(axis=0)
+        return distances
 
     def start(self) -> Ints:
         """Return the row whose knobs, taken separately, are nearest to the source's."""
         row, column = [], 0
         for knob in self.sketch.knobs:
             width = knob.options.shape[1]
-            wanted = np.maximum(self.values[column : column + width], 0.5)
-            apart = np.abs(np.log2(np.maximum(knob.options, 0.5) / wanted))
-            row.append(int(np.argmin(np.nan_to_num(apart).sum(axis=1))))
+            source_values = np.maximum(self.values[column : column + width], 0.5)
+            doublings = np.abs(np.log2(np.maximum(knob.options, 0.5) / source_values))
+            row.append(int(np.argmin(np.nan_to_num(doublings).sum(axis=1))))
             column += width
         return np.array(row, np.int64)
 
@@ -132,8 +132,9 @@ def _tiles(old: TiledNest, numbers: Ints, new: TiledNest, *, keep_whole: bool) -
 def _are_alike(old: Sketch, new: Sketch) -> bool:
     """Tell whether the tiles of two sketches can be compared: the same blocks, the same axes."""
     return len(old.nests) == len(new.nests) and all(
-        [a.is_reduction for a in one.facts.axes] == [a.is_reduction for a in other.facts.axes]
-        for one, other in zip(old.nests, new.nests, strict=True)
+        [a.is_reduction for a in old_nest.facts.axes]
+        == [a.is_reduction for a in new_nest.facts.axes]
+        for old_nest, new_nest in zip(old.nests, new.nests, strict=True)
     )
 
 
@@ -151,15 +152,15 @@ def _nearest(goal: _Goal, space: DesignSpace, index: int) -> Ints:
     """Return the nearest row that passes the static filter."""
     sketch = goal.sketch
     if space.is_small(index):
-        kept = space.enumerate(index)
+        rows = space.enumerate(index)
     else:
         near = _near(goal, _descend(goal))
-        kept = space.keep(index, near)
-        if not len(kept):
-            kept = space.draw(index, MAX_NEAR // 8, np.random.default_rng(0))
-    if not len(kept):
+        rows = space.keep(index, near)
+        if not len(rows):
+            rows = space.draw(index, MAX_NEAR // 8, np.random.default_rng(0))
+    if not len(rows):
         raise RefitError(f"no candidate of sketch {sketch.name!r} passes the static filter")
-    nearest: Ints = kept[np.argmin(goal.distances(kept))]
+    nearest: Ints = rows[np.argmin(goal.distances(rows))]
     return nearest
 
 
@@ -177,20 +178,20 @@ def _descend(goal: _Goal) -> Ints:
 
 def _near(goal: _Goal, row: Ints) -> Ints:
     """Return rows around one: all combinations of the nearest few options of each knob."""
-    each = int(MAX_NEAR ** (1 / max(len(row), 1)))
+    num_options = int(MAX_NEAR ** (1 / max(len(row), 1)))
     ranked = [
         np.argsort(goal.distances(_changed(goal, row, knob)), kind="stable")
         for knob in range(len(row))
     ]
-    counts = _shared_out([len(r) for r in ranked], each)
+    counts = _shared_out([len(r) for r in ranked], num_options)
     grid = product(*(r[:n].tolist() for r, n in zip(ranked, counts, strict=True)))
     rows: npt.NDArray[np.int64] = np.array(list(grid), np.int64)
     return rows
 
 
-def _shared_out(sizes: list[int], each: int) -> list[int]:
+def _shared_out(sizes: list[int], even_share: int) -> list[int]:
     """Return how many options to take of knobs: what small ones leave over goes to the others."""
-    counts = [min(size, each) for size in sizes]
+    counts = [min(size, even_share) for size in sizes]
     while True:
         grown = [min(c + 1, size) for c, size in zip(counts, sizes, strict=True)]
         if grown == counts or math.prod(grown) > MAX_NEAR:

@@ -55,17 +55,17 @@ def refitted(
     if not relatives:
         return []
     space = design_space(task, rules)
-    each = [
+    fits_by_relative = [
         _of_one(number, relative, design_space(relative.task, rules), space)
         for number, relative in enumerate(relatives)
     ]
-    found: dict[Point, Refitted] = {}
-    turns = chain.from_iterable(zip_longest(*each))
+    by_point: dict[Point, Refitted] = {}
+    turns = chain.from_iterable(zip_longest(*fits_by_relative))
     for point, source, rank in (fit for fit in turns if fit is not None):
-        found.setdefault(point, Refitted(space.candidate(point), source, rank))
-        if len(found) == limit:
+        by_point.setdefault(point, Refitted(space.candidate(point), source, rank))
+        if len(by_point) == limit:
             break
-    return list(found.values())
+    return list(by_point.values())
 
 
 def _of_one(

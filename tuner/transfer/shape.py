@@ -61,12 +61,12 @@ def shape_of(func: PrimFunc) -> Shape:
     return Shape(operator_hash(func), tuple(blocks), tuple(factors))
 
 
-def shape_from_json(operator: str, kept: Mapping[str, Any]) -> Shape:
+def shape_from_json(operator: str, obj: Mapping[str, Any]) -> Shape:
     """Return the shape that `Shape.to_json` wrote."""
-    return Shape(operator, tuple(tuple(b) for b in kept["blocks"]), tuple(kept["factors"]))
+    return Shape(operator, tuple(tuple(b) for b in obj["blocks"]), tuple(obj["factors"]))
 
 
-def distance(one: Shape, other: Shape) -> float:
+def distance(first: Shape, second: Shape) -> float:
     """Return how far apart two shapes are, in doublings; infinity for two operators.
 
     The distance of two blocks is the sum over their iterators of |log2| of the ratio of extents;
@@ -75,23 +75,23 @@ def distance(one: Shape, other: Shape) -> float:
     product with twice the rows is 1 away, and so is a convolution with twice the stride.
     """
     is_same = (
-        one.operator == other.operator
-        and [*map(len, one.blocks)] == [*map(len, other.blocks)]
-        and len(one.factors) == len(other.factors)
+        first.operator == second.operator
+        and [*map(len, first.blocks)] == [*map(len, second.blocks)]
+        and len(first.factors) == len(second.factors)
     )
     if not is_same:
         return math.inf
-    weights = zip(_shares(one), _shares(other), strict=True)
-    apart = [_doublings(a, b) for a, b in zip(one.blocks, other.blocks, strict=True)]
-    blocks = sum((w + v) / 2 * d for (w, v), d in zip(weights, apart, strict=True))
-    return blocks + _doublings(one.factors, other.factors)
+    weights = zip(_shares(first), _shares(second), strict=True)
+    block_distances = [_doublings(a, b) for a, b in zip(first.blocks, second.blocks, strict=True)]
+    blocks = sum((w + v) / 2 * d for (w, v), d in zip(weights, block_distances, strict=True))
+    return blocks + _doublings(first.factors, second.factors)
 
 
-def target_distance(one: Target, other: Target) -> float:
+def target_distance(first: Target, second: Target) -> float:
     """Return how far apart two targets are, in doublings of the cores; infinity for two CPUs."""
-    if one.label != other.label:
+    if first.label != second.label:
         return math.inf
-    return abs(math.log2(one.num_cores / other.num_cores))
+    return abs(math.log2(first.num_cores / second.num_cores))
 
 
 def _shares(shape: Shape) -> list[float]:
@@ -99,9 +99,9 @@ def _shares(shape: Shape) -> list[float]:
     return [p / max(sum(points), 1) for p in points]
 
 
-def _doublings(one: Numbers, other: Numbers) -> float:
+def _doublings(first: Numbers, second: Numbers) -> float:
     # An extent of zero, which some program may have, is a half.
-    pairs = zip(one, other, strict=True)
+    pairs = zip(first, second, strict=True)
     return sum(abs(math.log2(max(a, 0.5) / max(b, 0.5))) for a, b in pairs)
 
 

@@ -160,11 +160,11 @@ class BlockPosition:
 
 def sites(func: PrimFunc) -> list[BlockPosition]:
     """Return the blocks of the root in program order."""
-    found = list(_sites(func.root.body, ()))
-    outermost = Counter(id(site.loops[0]) for site in found if site.loops)
+    positions = list(_sites(func.root.body, ()))
+    outermost = Counter(id(position.loops[0]) for position in positions if position.loops)
     return [
-        replace(site, is_alone=not site.loops or outermost[id(site.loops[0])] == 1)
-        for site in found
+        replace(position, is_alone=not position.loops or outermost[id(position.loops[0])] == 1)
+        for position in positions
     ]
 
 

@@ -82,12 +82,12 @@ def _column(access: TensorAccess, axis: int) -> list[int]:
 
 def _channel(facts: BlockFacts, image: TensorAccess, weights: TensorAccess) -> int | None:
     """Return the longest axis summed over that is alone in a dimension of both operands."""
-    found = [
+    candidates = [
         index
         for index, axis in enumerate(facts.axes)
         if axis.is_reduction and _is_alone(image, index) and _is_alone(weights, index)
     ]
-    return max(found, key=lambda index: facts.axes[index].extent, default=None)
+    return max(candidates, key=lambda index: facts.axes[index].extent, default=None)
 
 
 def _is_moved_over(facts: BlockFacts, image: TensorAccess, weights: TensorAccess) -> bool:

@@ -73,16 +73,16 @@ def find_product(facts: BlockFacts) -> Product | None:
 
 
 def _operand(read: TensorAccess, across: int, along: int) -> Operand | None:
-    found = _dimension(read, across), _dimension(read, along)
-    if found[0] is None or found[1] is None:
+    dims = _dimension(read, across), _dimension(read, along)
+    if dims[0] is None or dims[1] is None:
         return None
-    return Operand(read, found[0], found[1])
+    return Operand(read, dims[0], dims[1])
 
 
 def _dimension(read: TensorAccess, axis: int) -> int | None:
     """Return the dimension whose index is an axis, if no other dimension depends on it."""
-    found = [number for number, row in enumerate(read.coefficients) if row[axis]]
-    if len(found) != 1:
+    dims = [number for number, row in enumerate(read.coefficients) if row[axis]]
+    if len(dims) != 1:
         return None
-    row = read.coefficients[found[0]]
-    return found[0] if row[axis] == 1 and sum(map(abs, row)) == 1 else None
+    row = read.coefficients[dims[0]]
+    return dims[0] if row[axis] == 1 and sum(map(abs, row)) == 1 else None

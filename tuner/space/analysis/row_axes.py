@@ -43,9 +43,10 @@ def row_axes(blocks: Sequence[BlockFacts]) -> RowAxes:
     rows = [i for i in range(len(sink.axes)) if classes.is_open((sink.name, i))]
     placed = [b for b in blocks if any(_find(classes, b, sink, row) is not None for row in rows)]
     rows = [row for row in rows if all(_find(classes, b, sink, row) is not None for b in placed)]
-    found = {b.name: tuple(_find(classes, b, sink, row) for row in rows) for b in placed}
+    axes_by_block = {b.name: tuple(_find(classes, b, sink, row) for row in rows) for b in placed}
     return RowAxes(
-        sink.name, {name: tuple(a for a in axes if a is not None) for name, axes in found.items()}
+        sink.name,
+        {name: tuple(a for a in axes if a is not None) for name, axes in axes_by_block.items()},
     )
 
 
@@ -53,18 +54,18 @@ def _link(
     classes: _Classes, producer: BlockFacts, consumer: BlockFacts, read: TensorAccess
 ) -> None:
     """Join the axes that write and read the same index; bar those that are read otherwise."""
-    for written, wanted in zip(producer.write.coefficients, read.coefficients, strict=True):
-        own = [i for i, coefficient in enumerate(written) if coefficient]
-        other = [i for i, coefficient in enumerate(wanted) if coefficient]
+    for written_row, read_row in zip(producer.write.coefficients, read.coefficients, strict=True):
+        written_axes = [i for i, coefficient in enumerate(written_row) if coefficient]
+        read_axes = [i for i, coefficient in enumerate(read_row) if coefficient]
         is_same = (
-            len(own) == len(other) == 1
-            and written[own[0]] == wanted[other[0]] == 1
-            and producer.axes[own[0]].extent == consumer.axes[other[0]].extent
+            len(written_axes) == len(read_axes) == 1
+            and written_row[written_axes[0]] == read_row[read_axes[0]] == 1
+            and producer.axes[written_axes[0]].extent == consumer.axes[read_axes[0]].extent
         )
         if is_same and read.is_affine:
-            classes.join((producer.name, own[0]), (consumer.name, other[0]))
+            classes.join((producer.name, written_axes[0]), (consumer.name, read_axes[0]))
         else:
-            for axis in own:
+            for axis in written_axes:
                 classes.bar((producer.name, axis))
 
 
@@ -88,8 +89,8 @@ class _Classes:
             axis = self._parents[axis]
         return axis
 
-    def join(self, one: AxisOf, other: AxisOf) -> None:
-        first, second = self.root(one), self.root(other)
+    def join(self, axis: AxisOf, other_axis: AxisOf) -> None:
+        first, second = self.root(axis), self.root(other_axis)
         if first != second:
             self._parents[first] = second
             if first in self._barred:

@@ -52,9 +52,9 @@ def passes(sketch: Sketch, choices: Ints, target: CpuTarget) -> Mask:
     values = sketch.values(choices)
     alive = _sound(sketch, values, target)
     alive = alive[_wastes_little(sketch, values[alive], target)]
-    kept = np.zeros(len(choices), np.bool_)
-    kept[alive] = True
-    return kept
+    mask = np.zeros(len(choices), np.bool_)
+    mask[alive] = True
+    return mask
 
 
 def is_compilable(sketch: Sketch, choices: Ints, target: CpuTarget) -> Mask:

@@ -54,8 +54,8 @@ class LoopSlot:
         if self.column is not None:
             return values[:, self.column]
         inner = np.prod(values[:, list(self.others)], axis=1)
-        rest: Ints = -(-self.extent // inner)
-        return rest
+        remainder: Ints = -(-self.extent // inner)
+        return remainder
 
 
 Zone = tuple[LoopSlot, ...]
@@ -81,18 +81,18 @@ def find_zones(func: PrimFunc, trace: Trace, knobs: tuple[Knob, ...]) -> tuple[Z
             slots[loop.var] = slot
     always_one = {var for var, loop in loops.items() if loop.extent == IntImm(1)}
     chains = _chains(schedule.func.body)
-    found = [zone for chain in chains for zone in _zones(chain, slots, always_one)]
-    return tuple(zone for zone in found if _has_choice(zone))
+    zones = [zone for chain in chains for zone in _zones(chain, slots, always_one)]
+    return tuple(zone for zone in zones if _has_choice(zone))
 
 
 def _loop(schedule: Schedule, handle: Handle | None) -> For | None:
     """Return the loop that a handle stands for, None if it became part of another one."""
     assert isinstance(handle, LoopRV), "loops are split into loops"
     try:
-        found = schedule.get(handle)
+        loop = schedule.get(handle)
     except ScheduleError:
         return None
-    return found if isinstance(found, For) else None
+    return loop if isinstance(loop, For) else None
 
 
 def _slots(trace: Trace, knobs: tuple[Knob, ...], extents: dict[str, int]) -> dict[str, LoopSlot]:
@@ -113,7 +113,7 @@ def _slots(trace: Trace, knobs: tuple[Knob, ...], extents: dict[str, int]) -> di
             columns |= {name: (start + n, number) for n, name in enumerate(instruction.outputs)}
             first += width
     uses = Counter(name for i in trace.instructions for name in i.refs() if name in columns)
-    found: dict[str, LoopSlot] = {}
+    slots: dict[str, LoopSlot] = {}
     for instruction in trace.instructions:
         if instruction.name != "split":
             continue
@@ -124,13 +124,13 @@ def _slots(trace: Trace, knobs: tuple[Knob, ...], extents: dict[str, int]) -> di
             if isinstance(factor, Ref) and factor.name in columns:
                 column, number = columns[factor.name]
                 is_free = uses[factor.name] == 1 and isinstance(knobs[number], TileKnob)
-                found[output] = LoopSlot(column, number if is_free else None)
+                slots[output] = LoopSlot(column, number if is_free else None)
             elif factor is None and len(names) == len(factors) - 1:
                 extent = extents.get(instruction.outputs[0])
                 if extent is not None:
                     others = tuple(columns[name][0] for name in names)
-                    found[output] = LoopSlot(None, None, extent, others)
-    return found
+                    slots[output] = LoopSlot(None, None, extent, others)
+    return slots
 
 
 def _chains(stmt: Stmt) -> Iterator[list[For]]:
@@ -187,16 +187,16 @@ def canonical(
     values = values.copy()
     for zone in zones:
         _shift(zone, values)
-    found = choices.copy()
+    canonical_choices = choices.copy()
     is_option = np.ones(len(choices), np.bool_)
     first = 0
     for index, knob in enumerate(knobs):
         width = knob.options.shape[1]
         if isinstance(knob, TileKnob) and any(s.knob == index for zone in zones for s in zone):
-            found[:, index] = knob.choices(values[:, first : first + width])
-            is_option &= found[:, index] >= 0
+            canonical_choices[:, index] = knob.choices(values[:, first : first + width])
+            is_option &= canonical_choices[:, index] >= 0
         first += width
-    return np.where(is_option[:, None], found, choices)
+    return np.where(is_option[:, None], canonical_choices, choices)
 
 
 def _shift(zone: Zone, values: Ints) -> None:
@@ -217,9 +217,9 @@ def _shift(zone: Zone, values: Ints) -> None:
         ]
         turns = old[:, position] > 1
         # The first of the places, from the inside, that is not before what was placed last.
-        at = np.array(places)[np.searchsorted(places, free).clip(max=len(places) - 1)]
-        new[rows[turns], at[turns]] = old[turns, position]
-        free = np.where(turns, at + 1, free)
+        target_position = np.array(places)[np.searchsorted(places, free).clip(max=len(places) - 1)]
+        new[rows[turns], target_position[turns]] = old[turns, position]
+        free = np.where(turns, target_position + 1, free)
     for position, slot in enumerate(slots):
         if slot.knob is not None and slot.column is not None:
             values[:, slot.column] = new[:, position]

@@ -52,8 +52,8 @@ class TileKnob:
         """Return the index of the option that a trace's decision is, None if there is none."""
         if isinstance(decision, int) or len(decision) != self.parts:
             return None
-        found = np.flatnonzero((self.options == np.array(decision)).all(axis=1))
-        return int(found[0]) if len(found) else None
+        matches = np.flatnonzero((self.options == np.array(decision)).all(axis=1))
+        return int(matches[0]) if len(matches) else None
 
     def neighbours(self, choices: Ints, rng: np.random.Generator) -> Ints:
         """Move one prime factor between two random parts of each choice, where that is legal."""
@@ -68,16 +68,16 @@ class TileKnob:
         moved = factors.copy()
         moved[rows, source] //= np.where(moves, prime, 1)
         moved[rows, goal] *= np.where(moves, prime, 1)
-        places = self.choices(moved)
-        found: Ints = np.where(places < 0, choices, places)
-        return found
+        indices = self.choices(moved)
+        neighbours: Ints = np.where(indices < 0, choices, indices)
+        return neighbours
 
     def choices(self, factors: Ints) -> Ints:
         """Return the indices of the options that rows of factors are, -1 where there is none."""
         codes = self._codes(factors)
-        place = np.minimum(np.searchsorted(self._own_codes, codes), len(self.options) - 1)
-        found: Ints = np.where((self.options[place] == factors).all(axis=1), place, -1)
-        return found
+        index = np.minimum(np.searchsorted(self._own_codes, codes), len(self.options) - 1)
+        matches: Ints = np.where((self.options[index] == factors).all(axis=1), index, -1)
+        return matches
 
     @cached_property
     def _own_codes(self) -> Ints:
@@ -85,11 +85,11 @@ class TileKnob:
 
     def _codes(self, factors: Ints) -> Ints:
         """Encode rows of factors as integers in the same, lexicographic, order."""
-        known = np.array(divisors(self.extent))
-        digits = np.searchsorted(known, factors)
+        divisor_list = np.array(divisors(self.extent))
+        digits = np.searchsorted(divisor_list, factors)
         codes = np.zeros(len(factors), np.int64)
-        for part in range(self.parts - 1):  # the last factor follows from the others
-            codes = codes * len(known) + digits[:, part]
+        for position in range(self.parts - 1):  # the last factor follows from the others
+            codes = codes * len(divisor_list) + digits[:, position]
         return codes
 
 
@@ -159,20 +159,20 @@ def _factorizations(extent: int, parts: int, max_innermost: int) -> Ints:
     if num_tiles(extent, parts, max_innermost) > MAX_OPTIONS:
         rng = Random(0)
         drawn = {sample_tile(rng, extent, parts, max_innermost) for _ in range(MAX_OPTIONS // 4)}
-        found = np.array(sorted(drawn), np.int64)
+        options = np.array(sorted(drawn), np.int64)
     else:
-        found = _every_factorization(extent, parts, max_innermost)
-    found.setflags(write=False)
-    return found
+        options = _every_factorization(extent, parts, max_innermost)
+    options.setflags(write=False)
+    return options
 
 
 def _every_factorization(extent: int, parts: int, max_innermost: int) -> Ints:
     # Rows for the innermost parts of each divisor, grown from the inside out.
     rows = {d: np.array([[d]], np.int64) for d in divisors(extent) if d <= max_innermost}
-    for part in range(1, parts):
-        wanted = divisors(extent) if part < parts - 1 else (extent,)
+    for position in range(1, parts):
+        totals = divisors(extent) if position < parts - 1 else (extent,)
         grown: dict[int, Ints] = {}
-        for total in wanted:
+        for total in totals:
             blocks = [
                 np.hstack([np.full((len(rows[total // d]), 1), d), rows[total // d]])
                 for d in divisors(total)

@@ -108,7 +108,7 @@ class NestTables:
     @cached_property
     def footprints(self) -> Floats:
         """By access and level: the bytes of the cache lines that one run touches."""
-        found = [
+        footprints = [
             _line_bytes(access, spans, count)
             for access, spans, count in zip(
                 self.nest.accesses, self.spans, self.elements, strict=True
@@ -116,8 +116,8 @@ class NestTables:
         ]
         for index in self.nest.packed:
             access = self.nest.accesses[index]
-            found[index] = np.maximum(self.elements[index] * access.item_bytes, LINE_BYTES)
-        return np.stack(found)
+            footprints[index] = np.maximum(self.elements[index] * access.item_bytes, LINE_BYTES)
+        return np.stack(footprints)
 
     @cached_property
     def traffic(self) -> Floats:
@@ -125,14 +125,14 @@ class NestTables:
 
         A run finds its data still there if the loops around it do not move that access.
         """
-        found = np.empty_like(self.footprints)
+        traffic = np.empty_like(self.footprints)
         for level in range(NUM_LEVELS):
             entered = self.trips[level] * self.footprints[:, level]
             if level:
                 stays = self.elements[:, level] == self.elements[:, level - 1]
-                entered = np.where(stays, found[:, level - 1], entered)
-            found[:, level] = entered
-        return found
+                entered = np.where(stays, traffic[:, level - 1], entered)
+            traffic[:, level] = entered
+        return traffic
 
     @cached_property
     def vector_length(self) -> Floats:

@@ -59,14 +59,14 @@ class Sketch:
             return np.empty((len(choices), 0), np.int64)
         return np.hstack([k.options[choices[:, i]] for i, k in enumerate(self.knobs)])
 
-    def is_own(self, choices: Ints) -> npt.NDArray[np.bool_]:
+    def is_representative(self, choices: Ints) -> npt.NDArray[np.bool_]:
         """Tell which rows of choices stand for themselves: no other row, of no other sketch."""
         values = self.values(choices)
         rows = canonical(self.zones, self.knobs, choices, values)
-        own: npt.NDArray[np.bool_] = (rows == choices).all(axis=1)
+        mask: npt.NDArray[np.bool_] = (rows == choices).all(axis=1)
         for column, number in self.excluded:
-            own &= values[:, column] != number
-        return own
+            mask &= values[:, column] != number
+        return mask
 
     def canonical(self, choices: Ints) -> Ints:
         """Return, for each row of choices, the row that stands for all those of its program."""
@@ -86,6 +86,6 @@ class Sketch:
         decisions = candidate.trace.decisions
         if candidate.sketch != self.name or len(decisions) != len(self.knobs):
             return None
-        found = [k.choice(d) for k, d in zip(self.knobs, decisions, strict=True)]
-        known = tuple(c for c in found if c is not None)
-        return known if len(known) == len(found) else None
+        choices = [k.choice(d) for k, d in zip(self.knobs, decisions, strict=True)]
+        legal_choices = tuple(c for c in choices if c is not None)
+        return legal_choices if len(legal_choices) == len(choices) else None

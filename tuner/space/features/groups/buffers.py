@@ -48,10 +48,10 @@ def buffer_columns(batch: CandidateBatch) -> Floats:
 
     All are logarithms, but for types, levels, strides and conflicts.
     """
-    found = np.zeros((NUM_BUFFERS, len(_BUFFER), len(batch)))
+    columns = np.zeros((NUM_BUFFERS, len(_BUFFER), len(batch)))
     for index in range(min(NUM_BUFFERS, len(batch.main.nest.accesses))):
-        _fill(found[index], batch, index)
-    return found.reshape(len(BUFFER_NAMES), len(batch))
+        _fill(columns[index], batch, index)
+    return columns.reshape(len(BUFFER_NAMES), len(batch))
 
 
 def _fill(out: Floats, batch: CandidateBatch, index: int) -> None:
@@ -98,10 +98,10 @@ def _nearest(batch: CandidateBatch, reuse: Floats) -> Floats:
     level = np.where(again.any(axis=0), NUM_LEVELS - 1 - again[::-1].argmax(axis=0), -1)
     one_point = sum(access.item_bytes for access in main.nest.accesses)
     touched = np.vstack([batch.bytes, np.full((1, len(batch)), one_point)])
-    at = np.maximum(level, 0)[None]
-    count = np.take_along_axis(reuse, at, axis=0)[0]
-    distance = np.take_along_axis(touched, at + 1, axis=0)[0]
-    points = main.trips[NUM_LEVELS] / np.take_along_axis(main.trips, at + 1, axis=0)[0]
-    known = level >= 0
-    logarithms = np.log2(np.stack([count, distance, points])) * known
+    level_index = np.maximum(level, 0)[None]
+    count = np.take_along_axis(reuse, level_index, axis=0)[0]
+    distance = np.take_along_axis(touched, level_index + 1, axis=0)[0]
+    points = main.trips[NUM_LEVELS] / np.take_along_axis(main.trips, level_index + 1, axis=0)[0]
+    has_reuse = level >= 0
+    logarithms = np.log2(np.stack([count, distance, points])) * has_reuse
     return np.vstack([(level + 1)[None], logarithms])

@@ -36,12 +36,12 @@ def cache_columns(batch: CandidateBatch) -> Floats:
     level is, and `moved` the bytes a point that come from beyond it, both as logarithms.
     """
     target = batch.target
-    found = []
+    columns = []
     for size in (target.l1_bytes, target.l2_bytes, target.l3_bytes):
-        found.append((batch.bytes > size).sum(axis=0)[None])
-        found.append(np.log2(batch.bytes[[1, 3, 4]] / size))
-        found.append(np.log2(_moved(batch, size) / batch.points)[None])
-    return np.concatenate(found)
+        columns.append((batch.bytes > size).sum(axis=0)[None])
+        columns.append(np.log2(batch.bytes[[1, 3, 4]] / size))
+        columns.append(np.log2(_moved(batch, size) / batch.points)[None])
+    return np.concatenate(columns)
 
 
 def curve_columns(batch: CandidateBatch) -> Floats:
@@ -60,6 +60,6 @@ def _moved(batch: CandidateBatch, cache_bytes: int) -> Floats:
 
 def cycle_columns(batch: CandidateBatch) -> Floats:
     """Return estimated cycles for each point of the main nest, as logarithms."""
-    found = [*batch.roofline.parts.values(), batch.roofline.total]
+    cycles = [*batch.roofline.parts.values(), batch.roofline.total]
     others = sum((Roofline(t, batch.target).total for t in batch.tables[1:]), np.ones(len(batch)))
-    return np.log2(np.stack([*found, others]) / batch.points)
+    return np.log2(np.stack([*cycles, others]) / batch.points)

@@ -17,10 +17,10 @@ def knob_columns(batch: CandidateBatch) -> Floats:
 
     Zeros where there are fewer. A knob is free if the main nest has none of its columns.
     """
-    found = np.zeros((NUM_KNOBS, len(batch)))
+    columns = np.zeros((NUM_KNOBS, len(batch)))
     for row, knob in enumerate(free_knobs(batch.sketch)[:NUM_KNOBS]):
-        found[row] = batch.choices[:, knob] / max(batch.sketch.num_options[knob] - 1, 1)
-    return found
+        columns[row] = batch.choices[:, knob] / max(batch.sketch.num_options[knob] - 1, 1)
+    return columns
 
 
 def free_knobs(sketch: Sketch) -> list[int]:

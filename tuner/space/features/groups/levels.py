@@ -36,9 +36,9 @@ def level_columns(batch: CandidateBatch) -> Floats:
     main = batch.main
     trips = main.trips[:NUM_LEVELS]
     work = main.trips[NUM_LEVELS] / trips
-    found = [main.level_extents, trips, batch.bytes, work / batch.bytes]
-    found.append(batch.traffic / main.trips[NUM_LEVELS])
-    logarithms: Floats = np.log2(np.concatenate(found))
+    columns = [main.level_extents, trips, batch.bytes, work / batch.bytes]
+    columns.append(batch.traffic / main.trips[NUM_LEVELS])
+    logarithms: Floats = np.log2(np.concatenate(columns))
     return logarithms
 
 
@@ -49,7 +49,7 @@ def axis_columns(batch: CandidateBatch) -> Floats:
     the innermost first; those of one element are left out.
     """
     main = batch.main
-    found = np.ones((len(AXIS_NAMES), len(batch)))
+    columns = np.ones((len(AXIS_NAMES), len(batch)))
     row = 0
     spatial, summed = _axes(main.nest.facts)
     for axes, count, levels in (
@@ -58,11 +58,11 @@ def axis_columns(batch: CandidateBatch) -> Floats:
     ):
         width = 1 + len(levels)
         for position, axis in enumerate(axes[:count]):
-            at = row + position * width
-            found[at] = main.nest.facts.axes[axis].extent
-            found[at + 1 : at + width] = main.extents[list(levels), axis]
+            column = row + position * width
+            columns[column] = main.nest.facts.axes[axis].extent
+            columns[column + 1 : column + width] = main.extents[list(levels), axis]
         row += count * width
-    logarithms: Floats = np.log2(found)
+    logarithms: Floats = np.log2(columns)
     return logarithms
 
 

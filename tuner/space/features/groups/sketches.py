@@ -51,8 +51,8 @@ def target_columns(batch: CandidateBatch) -> Floats:
     target = batch.target
     sizes = [float(np.log2(getattr(target, name))) for name in _SIZES]
     rate = np.log2(_flops_per_cycle(target))
-    found = [*sizes, float(target.has_fma), rate, rate - np.log2(MEMORY_BYTES_PER_CYCLE)]
-    return _constant(found, batch)
+    values = [*sizes, float(target.has_fma), rate, rate - np.log2(MEMORY_BYTES_PER_CYCLE)]
+    return _constant(values, batch)
 
 
 def _flops_per_cycle(target: CpuTarget) -> float:
@@ -64,20 +64,20 @@ def sketch_columns(batch: CandidateBatch) -> Floats:
     """Flags: which tags and rules a sketch has, and in which buckets the parts of its name are."""
     sketch = batch.sketch
     others = {_bucket(rule) for rule in sketch.rules if rule not in BUILT_IN_RULES}
-    parts = {_bucket(part) for part in sketch.name.split("/")}
-    found = [tag in sketch.tags for tag in TAGS]
-    found += [rule in sketch.rules for rule in BUILT_IN_RULES]
-    found += [bucket in others for bucket in range(NUM_BUCKETS)]
-    found += [bucket in parts for bucket in range(NUM_BUCKETS)]
-    return _constant([float(flag) for flag in found], batch)
+    name_buckets = {_bucket(name_part) for name_part in sketch.name.split("/")}
+    flags = [tag in sketch.tags for tag in TAGS]
+    flags += [rule in sketch.rules for rule in BUILT_IN_RULES]
+    flags += [bucket in others for bucket in range(NUM_BUCKETS)]
+    flags += [bucket in name_buckets for bucket in range(NUM_BUCKETS)]
+    return _constant([float(flag) for flag in flags], batch)
 
 
 def block_columns(batch: CandidateBatch) -> Floats:
     """The arithmetic of the main nest's block at a point, by kind, and its size."""
     facts = batch.main.nest.facts
     counts = asdict(facts.operations)
-    found = [float(np.log2(1 + counts[name])) for name in _OPERATIONS]
-    found += [
+    values = [float(np.log2(1 + counts[name])) for name in _OPERATIONS]
+    values += [
         float(np.log2(max(facts.flops_per_point, 1) * facts.points)),
         float(facts.flops_per_point),
         float(len(facts.reads)),
@@ -86,12 +86,12 @@ def block_columns(batch: CandidateBatch) -> Floats:
         float(facts.is_affine),
         float(len(batch.tables)),
     ]
-    return _constant(found, batch)
+    return _constant(values, batch)
 
 
 def _bucket(name: str) -> int:
     return crc32(name.encode()) % NUM_BUCKETS
 
 
-def _constant(found: list[float], batch: CandidateBatch) -> Floats:
-    return np.broadcast_to(np.array(found)[:, None], (len(found), len(batch)))
+def _constant(values: list[float], batch: CandidateBatch) -> Floats:
+    return np.broadcast_to(np.array(values)[:, None], (len(values), len(batch)))

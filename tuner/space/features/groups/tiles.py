@@ -36,15 +36,15 @@ def tile_columns(batch: CandidateBatch) -> Floats:
     them, and `code` counts the instructions of the unrolled body, or of those of all nests.
     """
     main, tile = batch.main, batch.tile
-    one = np.ones(len(batch))
+    ones = np.ones(len(batch))
     vector = main.nest.vector_axis
     axes = main.nest.facts.axes
     steps = main.level_extents[UNROLLED_LEVEL]
     use = tile.registers / batch.target.num_vector_registers
     return np.stack(
         [
-            one * (vector is not None),
-            one * (vector is not None and axes[vector].is_reduction),
+            ones * (vector is not None),
+            ones * (vector is not None and axes[vector].is_reduction),
             np.log2(main.vector_length),
             tile.efficiency,
             np.log2(tile.rows),
@@ -98,6 +98,6 @@ def other_columns(batch: CandidateBatch) -> Floats:
     share = np.full(len(batch), tables.nest.facts.points / batch.points)
     touched = tables.footprints[:, REGISTER_LEVEL].sum(axis=0)
     cycles = batch.cycles(1)
-    found = [share, tables.vector_length, tile.rows, tile.unrolled_body, touched, cycles]
-    logarithms: Floats = np.log2(np.stack(found))
+    columns = [share, tables.vector_length, tile.rows, tile.unrolled_body, touched, cycles]
+    logarithms: Floats = np.log2(np.stack(columns))
     return logarithms

@@ -137,7 +137,7 @@ def test_rows_are_kept_as_those_that_stand_for_them() -> None:
     kept = space.keep(index, drawn)
     assert 0 < len(distinct(kept)) < len(distinct(drawn))
     assert (space.canonical(index, kept) == kept).all()
-    assert space.sketches[index].is_own(kept).all()
+    assert space.sketches[index].is_representative(kept).all()
 
 
 def test_draws_are_even_over_the_points_of_a_sketch() -> None:
