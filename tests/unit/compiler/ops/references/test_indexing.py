@@ -1,0 +1,27 @@
+"""References of lookups and running sums against loops."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from compiler import ops
+from tests.unit.compiler.ops.reference_checks import Array, check, given
+
+
+def test_elements_by_indices() -> None:
+    (a,), indices = given((4, 5)), np.array([[3, 0, 9], [1, -2, 2]], np.int32)
+    clipped = indices.clip(0, 3)
+    got = ops.reference("take:4,5,indices=2x3:float64")(a, indices)
+    for place in np.ndindex(2, 3, 5):
+        assert got[place] == a[clipped[place[:2]], place[2]]
+    got = ops.reference("gather:4,5,indices=2x3:float64")(a, indices)
+    for i, j in np.ndindex(2, 3):
+        assert got[i, j] == a[clipped[i, j], j]
+
+
+def test_running_sums() -> None:
+    def slow(a: Array) -> Array:
+        return np.array([[a[i, : j + 1].sum() for j in range(5)] for i in range(3)])
+
+    check("cumsum:3,5", [(3, 5)], slow)
+    check("cumsum:5,3,axis=0", [(5, 3)], lambda a: slow(a.T).T)
