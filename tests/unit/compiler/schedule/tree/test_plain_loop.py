@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import loopwright as lw
+from compiler.ir.arith.extents import UNKNOWN, extent_or_unknown
 from compiler.ir.core.nodes import For
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import ScheduleError, refusal
-from compiler.schedule.tree.extents import UNKNOWN, extent_or_unknown
 from compiler.schedule.tree.plain_loop import literal_extent, require_plain
 from compiler.schedule.tree.tree import loops_below
 from compiler.script import parse
