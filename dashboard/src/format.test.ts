@@ -50,6 +50,7 @@ test("a rate is operations over time", () => {
 
 test("ages are in one unit", () => {
   expect(ago("2026-01-01T00:00:00Z", Date.parse("2026-01-01T00:02:30Z"))).toBe("2 min ago");
+  expect(ago("2026-01-01T00:00:00Z", Date.parse("2026-01-01T03:02:30Z"))).toBe("3 h ago");
   expect(duration(3 * 3600 + 120)).toBe("3 h 2 min");
 });
 

@@ -1,4 +1,6 @@
-/** Numbers and times as people read them. */
+/** Numbers, times and stop reasons as people read them. */
+
+import { STOP_REASONS } from "./api/stopReasons";
 
 const UNITS: readonly (readonly [number, string])[] = [
   [1, "s"],
@@ -37,7 +39,8 @@ export function speedup(
 /** How long ago, in one unit. */
 export function ago(iso: string | null | undefined, now: number = Date.now()): string {
   if (!iso) return "–";
-  return `${duration(Math.max(0, now - Date.parse(iso)) / 1000)} ago`;
+  const span = duration(Math.max(0, now - Date.parse(iso)) / 1000);
+  return `${span.replace(/ h .*/, " h")} ago`;
 }
 
 /** A span of time for people, in one or two units. */
@@ -80,13 +83,6 @@ export function large(value: number, unit: string): string {
 export function plural(value: number, noun: string, several = `${noun}s`): string {
   return `${count(value)} ${value === 1 ? noun : several}`;
 }
-
-const STOP_REASONS: Readonly<Record<string, string>> = {
-  budget: "trial limit reached",
-  time_budget: "time limit reached",
-  plateau: "no recent improvement",
-  exhausted: "every schedule tried",
-};
 
 /** Why a search finished, in words. */
 export function stopReason(reason: string): string {

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-_WORDS = {
+STOP_REASON_WORDS = {
     "budget": "trial limit reached",
     "time_budget": "time limit reached",
     "plateau": "no recent improvement",
     "exhausted": "every schedule tried",
 }
+"""The other reasons, `stopped` and `cancelled`, are words already. The dashboard's copy is generated
+from these (`dashboard/schema.py`)."""
 
 
 def stop_reason_in_words(reason: str) -> str:
     """Return why a search finished, such as `trial limit reached`."""
-    return _WORDS.get(reason, reason.replace("_", " "))
+    return STOP_REASON_WORDS.get(reason, reason.replace("_", " "))

@@ -58,5 +58,5 @@ def test_unknown_jobs_are_left_out_of_a_comparison(open_tab: OpenTab, server: Se
     expect(page.get_by_role("alert")).to_contain_text("no job with the id abc")
     expect(page.get_by_role("region", name="Final results")).to_contain_text("matmul")
     assert not violations(page)
-    page.get_by_role("alert").get_by_role("button", name="Leave out").click()
+    page.get_by_role("alert").get_by_role("button", name="Remove").click()
     expect(page.get_by_role("alert")).to_have_count(0)

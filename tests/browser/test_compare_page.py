@@ -26,7 +26,7 @@ def test_seeds_are_a_band_and_the_table_has_each(
     expect(
         page.get_by_role("img", name=re.compile("Shortest sample so far of 2 jobs"))
     ).to_be_visible()
-    expect(page.get_by_text("band from least to greatest")).to_be_visible()
+    expect(page.get_by_text("band from minimum to maximum")).to_be_visible()
     table = page.get_by_role("region", name="Final results")
     for job in jobs:
         expect(table.get_by_text(f"seed {job.seed}", exact=True)).to_be_visible()
@@ -49,7 +49,7 @@ def test_axes_are_chosen(open_tab: OpenTab, jobs: list[lw.models.JobRead]) -> No
 
 def test_a_job_is_left_out(open_tab: OpenTab, jobs: list[lw.models.JobRead]) -> None:
     page = open_tab(f"/compare?jobs={jobs[0].id},{jobs[1].id}")
-    page.get_by_role("button", name=f"Leave out seed {jobs[0].seed}").click()
+    page.get_by_role("button", name=f"Remove seed {jobs[0].seed}").click()
     expect(page).to_have_url(re.compile(rf"jobs={jobs[1].id}$"))
     expect(page.get_by_text("Median of")).to_have_count(0)
 

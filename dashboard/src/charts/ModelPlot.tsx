@@ -12,7 +12,7 @@ interface Props {
   onOpen: (number: number) => void;
 }
 
-/** What the cost model thought of each trial within its round, and what was measured. */
+/** Each trial's predicted and measured position within its round. */
 export function ModelPlot({ columns, summary, isChosen, onBrush, onOpen }: Props) {
   return (
     <Dots
@@ -22,11 +22,11 @@ export function ModelPlot({ columns, summary, isChosen, onBrush, onOpen }: Props
       group={columns.sketch}
       colors={sketchColors(columns.sketches)}
       isChosen={isChosen}
-      xAxis={{ label: "predicted: better than … of its round", text: percent }}
-      yAxis={{ label: "measured: of the fastest's speed", text: percent }}
+      xAxis={{ label: "predicted to be faster than this share of its round", text: percent }}
+      yAxis={{ label: "measured speed, relative to the fastest", text: percent }}
       summary={summary}
       name={(index) =>
-        `Trial ${columns.number[index] ?? ""}: predicted better than ` +
+        `Trial ${columns.number[index] ?? ""}: predicted to be faster than ` +
         `${percent(columns.predicted_percentile[index] ?? 0)} of its round; ${secs(columns.best_secs[index])}`
       }
       onBrush={onBrush}

@@ -5,7 +5,7 @@ import { color } from "../components/theme";
 import { useThemeName } from "../components/useThemeName";
 import { useWidth } from "../components/useWidth";
 import { secs } from "../format";
-import { labelled, positions, valuesBetween } from "./axes";
+import { labelled, positions, shortNames, valuesBetween } from "./axes";
 import { speedColor } from "./palette";
 import type { Span } from "./selection";
 
@@ -33,6 +33,7 @@ export function Parallel({ decisions, summary, brushed, isChosen, onBrush }: Pro
   const canvas = useRef<HTMLCanvasElement>(null);
   const theme = useThemeName();
   const axes = decisions.decisions;
+  const labels = shortNames(axes.map(({ name }) => name));
   const width = Math.max(given, LEFT + RIGHT + MIN_GAP * (axes.length - 1));
   const gap = axes.length > 1 ? (width - LEFT - RIGHT) / (axes.length - 1) : 0;
 
@@ -50,6 +51,7 @@ export function Parallel({ decisions, summary, brushed, isChosen, onBrush }: Pro
             <AxisLine
               key={name}
               name={name}
+              label={labels[index] ?? name}
               values={values}
               left={LEFT + index * gap}
               brushed={brushed(name)}
@@ -66,6 +68,7 @@ export function Parallel({ decisions, summary, brushed, isChosen, onBrush }: Pro
 
 interface AxisProps {
   name: string;
+  label: string;
   values: readonly number[];
   left: number;
   brushed: Span | undefined;
@@ -79,7 +82,7 @@ function down(at: number): number {
 }
 
 /** One axis: drag along it to select values, click it to select all again. */
-function AxisLine({ name, values, left, brushed, onBrush }: AxisProps) {
+function AxisLine({ name, label, values, left, brushed, onBrush }: AxisProps) {
   const from = useRef<number | null>(null);
   const at = positions(values);
   const placeOf = (event: PointerEvent<SVGRectElement>) => {
@@ -104,7 +107,7 @@ function AxisLine({ name, values, left, brushed, onBrush }: AxisProps) {
         textAnchor="end"
         transform={`translate(${left + 4} ${HEIGHT - FOOT + 16}) rotate(-30)`}
       >
-        {shorten(name)}
+        {shorten(label)}
       </text>
       <rect
         className="grip"

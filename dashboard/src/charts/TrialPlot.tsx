@@ -41,7 +41,7 @@ export function TrialPlot({ columns, view, defaultSecs, isChosen, onBrush, onOpe
         isWhole: isByNumber,
         text: (value) => (isByNumber ? value.toLocaleString("en") : clock(value)),
       }}
-      yAxis={{ label: "time of a run", isLog: view.isLog, text: tickSecs }}
+      yAxis={{ label: "run time", isLog: view.isLog, text: tickSecs }}
       summary={describe(columns)}
       name={(index) => nameOf(columns, index)}
       onBrush={(x, y) => {

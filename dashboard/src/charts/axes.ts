@@ -16,6 +16,14 @@ export function valuesBetween(values: readonly number[], [low, high]: Span): Spa
   return first === undefined || last === undefined ? null : [first, last];
 }
 
+/** The names of decisions, without the block if all are of one: `i of C, part 2` is `i, part 2`. */
+export function shortNames(names: readonly string[]): string[] {
+  const blocks = new Set(names.map((name) => BLOCK.exec(name)?.[1]));
+  return blocks.size === 1 ? names.map((name) => name.replace(BLOCK, "$2")) : [...names];
+}
+
+const BLOCK = / of ([^\s,]+)(, part \d+)?$/;
+
 /** At most `most` of the values, the least and the greatest among them, to write beside an axis. */
 export function labelled(values: readonly number[], most: number): number[] {
   if (values.length <= most) return [...values];

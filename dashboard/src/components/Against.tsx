@@ -49,7 +49,7 @@ function Verdict({ baseline }: { baseline: Baseline }) {
       );
     case "no_claim":
       return (
-        <span title={`Its ${kernel_set ?? ""} kernels leave a part of this CPU unused`}>
+        <span title={`Its ${kernel_set ?? ""} kernels do not use all instructions of this CPU`}>
           not comparable: the library does not use this CPU's full instruction set
         </span>
       );

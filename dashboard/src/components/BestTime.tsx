@@ -5,8 +5,8 @@ export type TimeKind = components["schemas"]["TimeKind"];
 
 /** What each statistic is, for the title of its label. */
 export const MEANINGS: Readonly<Record<TimeKind, string>> = {
-  provisional: "The shortest sample of one trial, as the search measured it",
-  confirmed: "The median of the rounds at the end of the job, and its interval of 95%",
+  provisional: "The shortest sample of one trial during the search",
+  confirmed: "The median of the final comparison, with its 95% interval",
 };
 
 interface Props {

@@ -26,6 +26,6 @@ async function copy(text: () => string | Promise<string>): Promise<string> {
     await navigator.clipboard.writeText(await text());
     return "Copied";
   } catch {
-    return "The browser does not allow copying";
+    return "The browser blocked access to the clipboard";
   }
 }

@@ -10,7 +10,7 @@ export function NotFound({ title, children }: { title: string; children: ReactNo
   return (
     <>
       <h1>{title}</h1>
-      <Empty title="Nothing to show">
+      <Empty>
         <p>{children}</p>
         <Link className="button main" to="/">
           Show all jobs

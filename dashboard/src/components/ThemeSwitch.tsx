@@ -3,7 +3,7 @@ import { useState } from "react";
 import { chooseTheme, chosenTheme, type Theme } from "./theme";
 
 const NEXT: Record<Theme, Theme> = { system: "light", light: "dark", dark: "system" };
-const NAMES: Record<Theme, string> = { system: "as the system", light: "light", dark: "dark" };
+const NAMES: Record<Theme, string> = { system: "system", light: "light", dark: "dark" };
 const SHAPES: Record<Theme, string> = {
   system: "M3 5h18v11H3zM8 20h8M12 16v4",
   light:

@@ -41,7 +41,7 @@ export default function ComparePage() {
           <span>
             This service has no job with the id <code>{id}</code>.
           </span>
-          <button onClick={() => drop(id)}>Leave out</button>
+          <button onClick={() => drop(id)}>Remove</button>
         </div>
       ))}
       {ids.length === 0 && (

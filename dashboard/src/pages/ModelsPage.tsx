@@ -64,9 +64,9 @@ function Kind({ label, models }: { label: string; models: CostModel[] }) {
               <TaskTable model={newest} before={before} />
               <p className="quiet small" style={{ margin: "0.7rem 0 0" }}>
                 Each task is evaluated with a model trained on the others. Pairs: the share ranked
-                correctly. Drift: the change since version {before?.version ?? "–"}. First pick: the
-                speed of the top-ranked candidate relative to the best. Trials saved: relative to
-                random order.
+                correctly.{before && ` Drift: the change since version ${before.version}.`} First
+                pick: the speed of the top-ranked candidate relative to the best. Trials saved:
+                relative to random order.
               </p>
             </>
           ) : (

@@ -94,12 +94,12 @@ function Actions({ summary, found }: { summary: BestSummary; found: Found }) {
 function besides(baseline: Best["baseline"]): Record<string, string> {
   if (!baseline) return {};
   const { version, run_secs, kernel_secs, tried } = baseline;
-  const library = `${version}: ${secs(run_secs)}, the kernel beside it ${secs(kernel_secs)}`;
+  const library = `${version}: ${secs(run_secs)}, the kernel ${secs(kernel_secs)}`;
   const how = howItRan(baseline);
   const settings = (tried ?? []).map((one) => `${one.name}: ${secs(one.secs)} (${one.kernel_set})`);
   return {
     library,
-    ...(how && { "library's code": how }),
+    ...(how && { "library code": how }),
     ...(settings.length > 0 && { "settings tried": settings.join("; ") }),
   };
 }

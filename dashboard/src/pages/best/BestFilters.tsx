@@ -5,8 +5,8 @@ const SORTS = [
   ["", "Newest first"],
   ["created_at", "Oldest first"],
   ["run_secs", "Fastest first"],
-  ["-baseline", "Furthest ahead of a library"],
-  ["baseline", "Furthest behind a library"],
+  ["-baseline", "Fastest relative to a library"],
+  ["baseline", "Slowest relative to a library"],
 ] as const;
 
 /** Narrows the best schedules by operator, name, key and target. */

@@ -42,7 +42,7 @@ export function CurvePlot({ compared, axis, measure, isLog, hasDefault }: Props)
   return (
     <figure style={{ margin: 0 }}>
       <LinePlot
-        label={`Shortest sample so far of ${compared.length} jobs, by ${axis === "number" ? "trials" : "seconds"}; the table below has what they ended with`}
+        label={`Shortest sample so far of ${compared.length} jobs, by ${axis === "number" ? "trials" : "seconds"}; the table below lists the results`}
         x={x}
         lines={lines}
         isLog={isLog}
@@ -74,6 +74,6 @@ function lineOf(
     return { ...drawn, label: `${group.label}, seed ${seeds[0]}`, values: rows[0] ?? [] };
   }
   const { middle, low, high } = bandOf(rows);
-  const label = `${group.label}: median of ${seeds.length} seeds, band from least to greatest`;
+  const label = `${group.label}: median of ${seeds.length} seeds, band from minimum to maximum`;
   return { ...drawn, label, values: middle, band: { low, high } };
 }

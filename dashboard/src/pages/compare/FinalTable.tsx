@@ -22,7 +22,7 @@ const TAIL: readonly Column[] = [
   ["Speed", "number"],
   ["Trials", "number"],
   ["Time", "number"],
-  ["Shown", "quiet"],
+  ["Remove", "quiet"],
 ];
 
 /** What each job ended with, the seeds of a group together. */
@@ -116,10 +116,10 @@ function JobRow({
       </Cell>
       <Cell className="whole">
         <button
-          aria-label={`Leave out seed ${job.seed} of ${job.workload_name}`}
+          aria-label={`Remove seed ${job.seed} of ${job.workload_name}`}
           onClick={() => onDrop(job.id)}
         >
-          Leave out
+          Remove
         </button>
       </Cell>
     </CardRow>

@@ -2,6 +2,7 @@ import type { UseQueryResult } from "@tanstack/react-query";
 import { useState } from "react";
 
 import type { Decisions } from "../../api/plots";
+import { shortNames } from "../../charts/axes";
 import { Parallel, SpeedScale } from "../../charts/Parallel";
 import { decisionCondition, type Span } from "../../charts/selection";
 import { Answer } from "../../components/Answer";
@@ -110,6 +111,8 @@ function Shown({ decisions, isChosen, handle }: ShownProps) {
 
 function Importance({ decisions }: { decisions: Decisions }) {
   const known = decisions.decisions.filter(({ importance }) => importance !== null);
+  const all = decisions.decisions.map(({ name }) => name);
+  const short = new Map(shortNames(all).map((name, index) => [all[index], name]));
   const sorted = known.toSorted((a, b) => (b.importance ?? 0) - (a.importance ?? 0));
   return (
     <div>
@@ -119,8 +122,8 @@ function Importance({ decisions }: { decisions: Decisions }) {
         <tbody>
           {sorted.map(({ name, importance }) => (
             <tr key={name}>
-              <th scope="row" className="mono">
-                {name}
+              <th scope="row" className="mono long" title={name}>
+                {short.get(name)}
               </th>
               <td className="bar-cell">
                 <Meter share={importance ?? 0} />
@@ -130,7 +133,7 @@ function Importance({ decisions }: { decisions: Decisions }) {
           ))}
         </tbody>
       </table>
-      <p className="quiet small">The share of the variance in time that one decision explains.</p>
+      <p className="quiet small">The share of the time variance that one decision explains.</p>
     </div>
   );
 }
@@ -200,6 +203,6 @@ interface ValuesProps {
 
 function inWords({ decisions, sketch }: Decisions): string {
   const first = decisions.toSorted((a, b) => (b.importance ?? 0) - (a.importance ?? 0))[0];
-  const most = first?.importance ? `; ${first.name} matters most` : "";
-  return `Decisions of ${sketch ?? "trials"}, an axis for each of ${decisions.length}${most}`;
+  const most = first?.importance ? `; ${first.name} is the most important` : "";
+  return `${decisions.length} decisions of ${sketch ?? "trials"}, one axis each${most}`;
 }

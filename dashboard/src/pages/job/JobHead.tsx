@@ -67,7 +67,7 @@ function figures(job: Job) {
     ...(job.flops ? ([["Speed", <Speed key="speed" job={job} />]] as const) : []),
     ["Trials", `${count(job.num_measured)} of ${count(job.trials)}`],
     ["Time", spent === null ? "–" : duration(spent)],
-    ["Trials a second", job.trials_per_sec == null ? "–" : job.trials_per_sec.toFixed(1)],
+    ["Trials per second", job.trials_per_sec == null ? "–" : job.trials_per_sec.toFixed(1)],
     ["Search", `${job.strategy}, seed ${job.seed}`],
     ...(job.owner ? ([["Owner", job.owner]] as const) : []),
     ...(job.stop_reason ? ([["Finished", stopReason(job.stop_reason)]] as const) : []),

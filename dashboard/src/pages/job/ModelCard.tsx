@@ -32,8 +32,7 @@ export function ModelCard({ columns, model, isChosen, handle, onOpen }: Props) {
           />
           {model && <Numbers items={figures(model)} />}
           <p className="quiet small">
-            {inWords(model)} Scores are comparable within one round only, so each trial is placed
-            among those of its own.
+            {inWords(model)} Scores are comparable only within one round.
           </p>
         </>
       ) : (
@@ -59,7 +58,7 @@ type Model = Summary["model"];
 
 function inWords(model: Model | undefined): string {
   const rank = model?.rank_correlation;
-  if (!model || rank == null) return "The quality of the predictions is not known yet.";
+  if (!model || rank == null) return "Too few trials to evaluate the predictions.";
   const verdict =
     rank > 0.7
       ? "ranks well"
@@ -69,7 +68,7 @@ function inWords(model: Model | undefined): string {
           ? "ranks poorly"
           : "guesses";
   return (
-    `The model ${verdict}: it had ${percent(model.top_quarter, 0)} of each round's fastest ` +
-    "quarter in its own best quarter, where chance has 25 %."
+    `The model ${verdict}: its best quarter contains ${percent(model.top_quarter, 0)} of each ` +
+    "round's fastest quarter (random order: 25 %)."
   );
 }

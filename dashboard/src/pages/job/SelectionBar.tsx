@@ -36,7 +36,7 @@ function inWords(name: Condition, value: Span | string): string {
     case "time":
       return `${secs(low)} to ${secs(high)}`;
     case "place":
-      return `predicted better than ${percent(low, 0)} to ${percent(high, 0)}`;
+      return `predicted to be faster than ${percent(low, 0)} to ${percent(high, 0)}`;
     case "speed":
       return `${percent(low, 0)} to ${percent(high, 0)} of the round's speed`;
     default:

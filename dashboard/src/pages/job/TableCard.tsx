@@ -28,7 +28,7 @@ export function TableCard({ job, columns, isChosen, handle }: Props) {
         </h2>
         {rows.isSampled && (
           <span className="quiet small">
-            of those that the plots draw; drop the decisions for all
+            only trials that the plots show; remove the decisions to list all
           </span>
         )}
       </div>

@@ -11,18 +11,20 @@ const KINDS = [
 
 /** The pairwise accuracy of each version; chance is one half. */
 export function DriftPlot({ models }: { models: readonly CostModel[] }) {
-  const lines: Line[] = KINDS.map(([label, isSuch], place) => ({
-    label,
-    color: colorOf(place),
-    hasDots: true,
-    values: models.map((model) =>
-      isSuch(model) ? figure(model.quality, "pairwise_accuracy") : null,
-    ),
-  }));
+  const lines: Line[] = KINDS.filter(([, isSuch]) => models.some(isSuch)).map(
+    ([label, isSuch], place) => ({
+      label,
+      color: colorOf(place),
+      hasDots: true,
+      values: models.map((model) =>
+        isSuch(model) ? figure(model.quality, "pairwise_accuracy") : null,
+      ),
+    }),
+  );
   return (
     <figure style={{ margin: 0 }}>
       <LinePlot
-        label="Pairwise accuracy by version; the table below has the figures"
+        label="Pairwise accuracy by version; the table below lists the values"
         x={models.map((model) => model.version)}
         lines={lines}
         format={(value) => `${Number((100 * value).toPrecision(4))} %`}

@@ -19,7 +19,7 @@ export function TrialView({ trial, job }: { trial: Trial; job: Job | undefined }
       <div className="page-head">
         <h1>Trial {trial.number}</h1>
         <span className={trial.error ? "state failed" : "state succeeded"}>
-          {trial.error?.replaceAll("_", " ") ?? "right"}
+          {trial.error?.replaceAll("_", " ") ?? "correct"}
         </span>
         <span className="mono quiet">{trial.sketch}</span>
       </div>
