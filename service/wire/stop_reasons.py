@@ -8,8 +8,8 @@ STOP_REASON_WORDS = {
     "plateau": "no recent improvement",
     "exhausted": "every schedule tried",
 }
-"""The other reasons, `stopped` and `cancelled`, are words already. The dashboard's copy is generated
-from these (`dashboard/schema.py`)."""
+"""The reasons `stopped` and `cancelled` are words already. `dashboard/schema.py` generates the
+dashboard's copy from this table."""
 
 
 def stop_reason_in_words(reason: str) -> str:
