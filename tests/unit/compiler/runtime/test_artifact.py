@@ -128,3 +128,9 @@ def test_an_artifact_of_another_backend_names_it(matmul: Module) -> None:
     assert Artifact.from_bytes(artifact.to_bytes()) == artifact
     with pytest.raises(ArtifactError, match=r"no backend for 'toy' targets: registered: cpu"):
         Module(artifact)
+
+
+def test_a_kernel_for_an_unknown_target_is_not_loaded(matmul: Module) -> None:
+    artifact = Artifact.from_bytes(with_meta(matmul.artifact, target="cpu -mcpu=nothing"))
+    with pytest.raises(ArtifactError, match="unknown CPU 'nothing'"):
+        Module(artifact)

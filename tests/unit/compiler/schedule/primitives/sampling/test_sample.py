@@ -1,11 +1,11 @@
-"""Sampling: what is drawn, how given decisions are made to fit, and what is refused."""
+"""Tiles and choices that a schedule draws, and decisions that are made to fit."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import product
 from random import Random
 from typing import Any
@@ -15,15 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compiler.ir.analysis.structural import structural_equal
-from compiler.ir.core.nodes import (
-    For,
-)
-from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import TraceError
 from compiler.schedule.primitives.sampling.sample import divisors, fitted, sample_partitioned
 from compiler.schedule.schedule import Schedule
-from compiler.schedule.trace.handle import LoopRV
 from compiler.schedule.trace.trace import Trace
+from tests.unit.compiler.schedule.primitives.sampling.draws import (
+    UNIFORM,
+    equally_often,
+    location,
+    survives,
+)
 from tests.unit.compiler.schedule.schedule_asserts import (
     SYMBOLIC,
     computes_the_same,
@@ -33,26 +34,10 @@ from tests.unit.compiler.schedule.schedule_asserts import (
     scheduled,
 )
 
-UNIFORM = 3.0
-"""By how much a count of draws may differ from what is expected, in standard deviations of it."""
-
 
 def values(sch: Schedule, handles: Sequence[Any]) -> list[int | None]:
     """Return what handles stand for."""
     return [None if handle is None else sch.get(handle) for handle in handles]  # type: ignore[misc]
-
-
-def survives(sch: Schedule, program: PrimFunc) -> None:
-    """Check that a trace says in JSON, in Python and in TVM's JSON what was done."""
-    again = Schedule(program)
-    trace = Trace.from_json(json.loads(json.dumps(sch.trace.to_json())))
-    assert trace == sch.trace
-    exec(sch.trace.python(), {"sch": again})
-    assert again.trace == sch.trace
-    assert structural_equal(again.func, sch.func)
-    fresh = Schedule(program)
-    Trace.apply_json_to_schedule(json.loads(json.dumps(sch.trace.as_json())), fresh)
-    assert fresh.trace.decisions == sch.trace.decisions
 
 
 @pytest.mark.parametrize(
@@ -119,13 +104,6 @@ def test_a_tile_may_be_without_a_limit() -> None:
     for _ in range(50):
         sch.sample_perfect_tile(i, 2, -1)
     assert {d[-1] for d in sch.trace.decisions if isinstance(d, tuple)} == {1, 2, 4, 8, 16}
-
-
-def equally_often(drawn: Counter[Any], expected: set[Any]) -> None:
-    """Check that things were drawn about equally often, and no others."""
-    assert set(drawn) == expected
-    mean = drawn.total() / len(expected)
-    assert all(abs(count - mean) <= UNIFORM * math.sqrt(mean) for count in drawn.values()), drawn
 
 
 @pytest.mark.parametrize(
@@ -250,116 +228,6 @@ def test_candidates_are_drawn_by_their_weights() -> None:
     assert drawn[8] == 0
     assert abs(drawn[7] - 100) < UNIFORM * math.sqrt(75)
     assert sch.get(sch.sample_categorical([7, 8], [1.0, 0.0], decision=1)) == 8
-
-
-def location(decision: int | None, block: str = "Y") -> tuple[Schedule, LoopRV]:
-    """Return a schedule with a location for a block of a matrix product and its relu."""
-    sch = Schedule(matmul_relu(), seed=4)
-    return sch, sch.sample_compute_location(block, decision)
-
-
-@pytest.mark.parametrize(
-    ("decision", "chosen"), [(-9, -1), (-2, -1), (-1, -1), (0, 0), (1, 1), (2, 1), (99, 1)]
-)
-def test_a_decision_for_a_location_is_the_possible_one_before(decision: int, chosen: int) -> None:
-    sch, loop = location(decision)
-    assert sch.trace.decisions == (chosen,)
-    sch.compute_at("Y", loop)
-    computes_the_same(matmul_relu(), sch.func)
-    assert structural_equal(sch.func, matmul_relu()) == (chosen == -1)
-    survives(sch, matmul_relu())
-
-
-def test_a_location_is_a_loop_around_the_consumers() -> None:
-    sch, loop = location(1)
-    assert isinstance(at := sch.get(loop), For)
-    assert at is sch.get(sch.get_loops("C")[1])
-
-
-@pytest.mark.parametrize("primitive", ["compute_at", "reverse_compute_at"])
-def test_a_location_may_be_in_other_blocks(primitive: str) -> None:
-    sch = Schedule(elementwise())
-    inline = sch.sample_compute_location("B", decision=-2)
-    block = sch.get_block("B" if primitive == "compute_at" else "C")
-    getattr(sch, primitive)(block, inline)
-    expected = Schedule(elementwise())
-    getattr(expected, primitive.replace("_at", "_inline"))(
-        expected.get_block(block_name(primitive))
-    )
-    assert structural_equal(sch.func, expected.func)
-    with refused(sch, f"is dead: {primitive} consumed it", at="def main"):
-        sch.get_loops(block)
-    again = Trace.from_json(sch.trace.to_json()).apply_to(elementwise())
-    assert structural_equal(again.func, sch.func)
-
-
-def block_name(primitive: str) -> str:
-    return "B" if primitive == "compute_at" else "C"
-
-
-def test_only_what_can_be_inlined_is() -> None:
-    assert Schedule(elementwise()).sample_compute_location("B", -2) is not None
-    sch = Schedule(elementwise())
-    sch.sample_compute_location("C", -2)
-    assert sch.trace.decisions == (-1,)
-
-
-def test_locations_are_drawn_equally_often_anew() -> None:
-    sch = Schedule(elementwise(), seed=0)
-    for _ in range(400):
-        sch.sample_compute_location("B")
-    equally_often(Counter(sch.trace.decisions), {-2, -1, 0, 1})
-    sch, _ = location(1)
-    drawn = {sch.trace.apply_to(matmul_relu(), [None], seed=n).trace.decisions for n in range(20)}
-    assert drawn == {(-1,), (0,), (1,)}
-
-
-def test_loops_of_one_iteration_are_no_locations() -> None:
-    sch = Schedule(elementwise())
-    sch.add_unit_loop(sch.get_loops("C")[0])
-    sch.sample_compute_location("B", 0)
-    assert sch.trace.decisions == (-1,)
-
-
-def test_loops_below_a_reduction_are_no_locations() -> None:
-    sch = Schedule(matmul_relu())
-    sch.cache_read("Y", 0, "global")
-    _, _, k = sch.get_loops("Y")
-    sch.sample_compute_location("A_global", 2)
-    i, j, _ = sch.get_loops("Y")
-    sch.reorder(i, k, j)
-    sch.sample_compute_location("A_global", 2)
-    sch.sample_compute_location("A_global", 1)
-    assert [*sch.trace.decisions] == [1, 1, 1]
-
-
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda sch, loop: sch.parallel(loop),
-        lambda sch, loop: sch.split(loop, [None, 2]),
-        lambda sch, loop: sch.get(loop),
-    ],
-)
-@pytest.mark.parametrize(("decision", "place"), [(-2, "inline"), (-1, "root")])
-def test_a_location_that_is_no_loop_is_none(
-    use: Callable[[Schedule, LoopRV], object], decision: int, place: str
-) -> None:
-    sch = Schedule(elementwise())
-    loop = sch.sample_compute_location("B", decision)
-    with refused(sch, place, at="def main"):
-        use(sch, loop)
-    sch.remove_rv(loop)
-    with refused(sch, "is dead: remove_rv consumed it", at="def main"):
-        sch.compute_at("B", loop)
-
-
-def test_sample_compute_location_refuses_the_root_and_what_is_no_number() -> None:
-    sch = Schedule(elementwise())
-    with refused(sch, '"root" is the root block', at="def main"):
-        sch.sample_compute_location("root")
-    with refused(sch, "expected an integer, got 'x'", at="def main"):
-        sch.sample_compute_location("B", "x")  # type: ignore[arg-type]
 
 
 def test_a_decision_in_json_is_checked() -> None:

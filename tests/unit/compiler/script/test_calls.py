@@ -1,20 +1,16 @@
-"""Values, statements and expressions of today's programs: each is read, printed and read back."""
+"""Functions and operators of TVM's scripts."""
+
+from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from compiler.ir.analysis.structural import structural_equal
 from compiler.ir.core.nodes import (
-    Call,
-    Evaluate,
     IntImm,
-    Let,
     Ramp,
     Store,
-    StringImm,
 )
 from compiler.ir.core.visit import walk
-from compiler.script import ScriptError
 from tests.unit.compiler.script.round_trips import (
     in_block,
     outputs,
@@ -22,79 +18,6 @@ from tests.unit.compiler.script.round_trips import (
 )
 
 A = np.linspace(-2, 2, 8, dtype="float32")
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        "x: T.let[T.float32] = A[vi]\nB[vi] = x + x",
-        "x: T.let = A[vi]\nB[vi] = x + x",
-        "x: T.float32 = A[vi]\nB[vi] = x + x",
-        "x = A[vi]\nB[vi] = x + x",
-        "with T.LetStmt(A[vi]) as x:\n    B[vi] = x + x",
-        'x = T.var("float32")\nwith T.let(x, A[vi]):\n    B[vi] = x + x',
-    ],
-)
-def test_a_value_may_have_a_name(body: str) -> None:
-    func = in_block(body)
-    (let,) = (node for node in walk(func.body) if isinstance(node, Let))
-    assert let.var.dtype == "float32"
-    np.testing.assert_array_equal(outputs(func, A=A)["B"], A + A)
-
-
-def test_a_named_value_is_computed_once() -> None:
-    func = in_block("x: T.let = A[vi]\nB[vi] = 0.0\nB[vi] = x")
-    np.testing.assert_array_equal(outputs(func, A=A)["B"], A)
-
-
-def test_what_follows_a_with_is_not_in_its_scope() -> None:
-    func = in_block("with T.LetStmt(A[vi]) as x:\n    B[vi] = x\nB[vi] = B[vi] + 1.0")
-    np.testing.assert_array_equal(outputs(func, A=A)["B"], A + 1)
-
-
-def test_a_value_of_a_loop_can_not_be_changed_inside() -> None:
-    with pytest.raises(ScriptError, match="x has an outer value already"):
-        in_block("x = A[vi]\nfor j in range(2):\n    x = x + 1.0\nB[vi] = x")
-
-
-def test_an_abbreviation_stands_for_its_expression() -> None:
-    func = in_block("x = T.meta_var(vi // 2 * 2)\nB[vi] = A[x]")
-    assert not any(isinstance(node, Let) for node in walk(func.body))
-    np.testing.assert_array_equal(outputs(func, A=A)["B"], A[np.arange(8) // 2 * 2])
-
-
-def test_abbreviations_of_abbreviations_are_bounded() -> None:
-    chain = "\n".join(f"x{n} = T.meta_var(x{n - 1} + x{n - 1})" for n in range(1, 60))
-    with pytest.raises(ScriptError, match="names and functions expand to more than"):
-        in_block(f"x0 = T.meta_var(vi)\n{chain}\nB[vi] = T.Cast('float32', x59)")
-
-
-def test_a_let_expression_is_its_body_with_the_value() -> None:
-    func = in_block("B[vi] = T.Let(x * x, where={x: A[vi] + 1.0})")
-    np.testing.assert_allclose(outputs(func, A=A)["B"], (A + 1) ** 2, rtol=1e-6)
-
-
-def test_calls_that_have_an_effect_are_statements() -> None:
-    func = in_block('T.tvm_storage_sync("shared")\nT.evaluate(vi + 1)\nT.evaluate(0)\nB[vi] = 0.0')
-    calls = [node.value for node in walk(func.body) if isinstance(node, Evaluate)]
-    assert isinstance(calls[0], Call)
-    assert calls[0].args[0] == StringImm("shared")
-    assert calls[2] == IntImm(0)
-
-
-def test_a_promise_is_a_statement() -> None:
-    func = in_block("T.assume(N[vi] >= 0)\nB[vi] = 0.0")
-    assert "T.assume(N[vi] >= 0)" in func.script()
-
-
-def test_an_undefined_value_has_the_type_of_its_place() -> None:
-    func = in_block("B[vi] = T.undef()")
-    assert 'B[vi] = T.Cast("float32", T.undef())' in func.script()
-
-
-def test_advice_and_assertions_are_read_over() -> None:
-    func = in_block('T.attr({"pragma_x": 1})\nassert vi >= 0, "never"\nB[vi] = A[vi]')
-    assert structural_equal(func, in_block("B[vi] = A[vi]"))
 
 
 def test_several_stores_stand_in_one_block() -> None:

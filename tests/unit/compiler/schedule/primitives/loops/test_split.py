@@ -1,0 +1,70 @@
+"""`split`: requirements."""
+
+from __future__ import annotations
+
+import pytest
+
+from compiler.schedule.schedule import Schedule
+from tests.unit.compiler.schedule.schedule_asserts import (
+    LOOSE_STORE,
+    SYMBOLIC,
+    elementwise,
+    refused,
+    scheduled,
+)
+
+
+def test_split_refuses_a_loop_of_threads() -> None:
+    sch = Schedule(elementwise())
+    i, _ = sch.get_loops("B")
+    sch.bind(i, "threadIdx.x")
+    with refused(sch, "loop i is bound to threadIdx.x", at="for i in T.thread_binding(16"):
+        sch.split(i, [4, 4])
+
+
+def test_split_refuses_a_loop_with_annotations() -> None:
+    sch = Schedule(elementwise())
+    i, _ = sch.get_loops("B")
+    sch.annotate(i, "pragma", 1)
+    with refused(sch, "loop i has annotations: pragma", at="for i in"):
+        sch.split(i, [4, 4])
+
+
+@pytest.mark.parametrize(
+    ("factors", "reason"),
+    [
+        ([], "by no factors"),
+        ([None, None], "at most one factor may be None, got [None, None]"),
+        ([None, 0], "factor 0 of loop i is not positive"),
+        ([-4, -4], "factor -4 of loop i is not positive"),
+        ([3, 5], "the product 15 of the factors [3, 5] is less than the extent 16 of loop i"),
+    ],
+)
+def test_split_refuses_factors_that_make_no_nest(factors: list[int | None], reason: str) -> None:
+    sch = Schedule(elementwise())
+    i, _ = sch.get_loops("B")
+    with refused(sch, reason, at="for i in range(16)"):
+        sch.split(i, factors)
+
+
+def test_split_without_predication_refuses_factors_that_need_it() -> None:
+    sch = Schedule(elementwise())
+    i, _ = sch.get_loops("B")
+    reason = "the factors [None, 5] make more iterations than loop i has"
+    with refused(sch, reason, at="for i in range(16)"):
+        sch.split(i, [None, 5], disable_predication=True)
+    assert len(sch.split(i, [None, 4], disable_predication=True)) == 2
+
+
+def test_stores_outside_blocks_are_refused() -> None:
+    sch = scheduled(LOOSE_STORE)
+    (i,) = sch.get_loops("C")
+    with refused(sch, "this store lies in no block", at="C[i] = A[i] + T.float32(1.0)"):
+        sch.parallel(i)
+
+
+def test_split_refuses_factors_that_may_be_too_few_for_an_unknown_extent() -> None:
+    sch = scheduled(SYMBOLIC)
+    i, _ = sch.get_loops("C")
+    with refused(sch, "of the factors [4, 4] may be less than the extent n", at="for i in"):
+        sch.split(i, [4, 4])
