@@ -15,7 +15,7 @@ import psycopg
 from sqlalchemy import URL
 
 from service.store.database.database import Database, open_database
-from service.store.database.schema import METADATA
+from service.store.schema import METADATA
 
 _NOBODY = "nobody"
 

@@ -12,11 +12,12 @@ import numpy as np
 from sqlalchemy import insert
 
 from service.intake.request_validation import parse_target, read_workload
-from service.store import best_schedules, targets, workloads
+from service.store import targets, workloads
 from service.store.database.base import utc_now
 from service.store.database.database import Database
 from service.store.jobs import jobs
 from service.store.jobs.jobs import JobRow, NewJob
+from service.store.results import best_schedules
 from service.store.trials import trials
 from service.store.trials.trials import TrialRow
 from service.wire.models import JobState, Strategy, Workload

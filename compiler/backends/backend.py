@@ -130,14 +130,8 @@ class Backend(ABC):
         return None
 
 
-def _load_cpu() -> Backend:
-    # It loads LLVM, which backends of other kinds do without.
-    from compiler.backends.cpu.backend import CpuBackend  # noqa: PLC0415
-
-    return CpuBackend()
-
-
-BACKENDS: KindRegistry[Backend] = KindRegistry("backend", cpu=_load_cpu)
+BACKENDS: KindRegistry[Backend] = KindRegistry("backend")
+"""The backend of each kind; `compiler/backends/__init__.py` provides those of the project."""
 
 
 def backend_of(target: Target) -> Backend:

@@ -20,18 +20,21 @@ class KindRegistry(Generic[Value]):
 
     Args:
         noun: What the values are, for messages.
-        loaders: By kind, a function that imports the value.
     """
 
-    def __init__(self, noun: str, **loaders: Callable[[], Value]) -> None:
+    def __init__(self, noun: str) -> None:
         self._noun = noun
-        self._loaders = loaders
+        self._loaders: dict[str, Callable[[], Value]] = {}
         self._values: dict[str, Value] = {}
 
     @property
     def kinds(self) -> list[str]:
         """The registered kinds, sorted."""
         return sorted({*self._loaders, *self._values})
+
+    def provide(self, kind: str, load: Callable[[], Value]) -> None:
+        """Set the function that imports the value of a kind which comes with the project."""
+        self._loaders[kind] = load
 
     def register(self, kind: str, value: Value) -> None:
         """Register a value for a new kind, in this process.

@@ -76,14 +76,8 @@ def kind_of_label(label: str) -> str:
     return label.partition("/")[0]
 
 
-def _load_cpu() -> type[Target]:
-    # It loads LLVM, which targets of other kinds do without.
-    from compiler.target.cpu import CpuTarget  # noqa: PLC0415
-
-    return CpuTarget
-
-
-TARGET_KINDS: KindRegistry[type[Target]] = KindRegistry("target class", cpu=_load_cpu)
+TARGET_KINDS: KindRegistry[type[Target]] = KindRegistry("target class")
+"""The class of each kind; `compiler/target/__init__.py` provides those of the project."""
 
 
 def _class_of(text: str) -> type[Target]:

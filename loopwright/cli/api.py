@@ -11,7 +11,7 @@ from loopwright.cli.shared.options import (
     ServedTokenOption,
     SigningKeyOption,
 )
-from service.http.limits.rate_limit import DEFAULT_PER_SEC
+from service.http.rate_limit import DEFAULT_PER_SEC
 from service.processes.serve import serve
 from workers.log_format import LogFormat
 

@@ -28,8 +28,9 @@ from service.learning import training
 from service.learning.retrain import Retrainer
 from service.store import workers
 from service.store.database.database import Database
-from service.store.jobs import baselines, blame, claims, controls, finals, leases
+from service.store.jobs import baselines, blame, claims, controls, leases
 from service.store.jobs.jobs import JobRow
+from service.store.results import finals
 from service.store.trials import trials
 from service.wire.models import JobState
 from tuner.finish.baseline import BaselineMeasurer

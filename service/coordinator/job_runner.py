@@ -18,10 +18,11 @@ from service.coordinator.heartbeat import Heartbeat
 from service.coordinator.heartbeat_measurer import HeartbeatMeasurer, Measuring
 from service.learning import warm_start
 from service.store.database.database import Database
-from service.store.jobs import finals, groups
+from service.store.jobs import groups
 from service.store.jobs.jobs import JobRow
+from service.store.results import finals
+from service.store.results.sql_store import SqlStore
 from service.store.tasks import load_task
-from service.store.trials.sql_store import SqlStore
 from tuner.finish.baseline import Baseline, BaselineMeasurer, measure_baselines
 from tuner.finish.finish import Finish, finish
 from tuner.loop.budget import StopReason

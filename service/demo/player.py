@@ -14,13 +14,14 @@ from service.common.owner import Owner
 from service.coordinator.heartbeat import Heartbeat
 from service.coordinator.job_runner import Drives, JobOutcome
 from service.store.database.database import Database
-from service.store.jobs import finals, jobs
+from service.store.jobs import jobs
 from service.store.jobs.baselines import BaselineRow
-from service.store.jobs.finals import FinalRow
 from service.store.jobs.jobs import JobRow, NewJob
+from service.store.results import finals
+from service.store.results.finals import FinalRow
+from service.store.results.sql_store import SqlStore
 from service.store.tasks import load_task
 from service.store.trials import trials
-from service.store.trials.sql_store import SqlStore
 from tuner.finish.baseline import Baseline
 from tuner.finish.finish import Finalist, Finish
 from tuner.loop.budget import StopReason

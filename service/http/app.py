@@ -14,12 +14,12 @@ from service.http.cache.schedule_answers import ScheduleAnswers
 from service.http.dependencies import Dependencies
 from service.http.event_feed import EventFeed
 from service.http.limits.content_types import ContentTypes
-from service.http.limits.rate_limit import DEFAULT_PER_SEC, RateLimit
 from service.http.limits.request_limits import BodyLimit, KnownCallers, KnownHosts
 from service.http.limits.same_origin import SameOrigin
 from service.http.limits.security_headers import SecurityHeaders
 from service.http.metrics import Metrics, Timed
 from service.http.pages import Pages
+from service.http.rate_limit import DEFAULT_PER_SEC, RateLimit
 from service.http.routes import (
     artifacts,
     caller,

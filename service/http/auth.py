@@ -22,7 +22,7 @@ from starlette.exceptions import HTTPException
 
 from compiler.bounded_cache import BoundedCache
 from service.common.caller import ANYBODY, Caller
-from service.http.limits.rate_limit import RateLimit
+from service.http.rate_limit import RateLimit
 from service.store import tokens
 from service.store.database.database import Database
 from service.wire.server_models import Scope

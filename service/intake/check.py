@@ -8,8 +8,8 @@ from functools import lru_cache, partial
 from service.intake.request_validation import read_target
 from service.intake.text_reader import apart
 from service.intake.workload_text import Looked, look_here, space_here
-from service.store.best_schedules import BestScheduleRow
 from service.store.database.database import Database
+from service.store.results.best_schedules import BestScheduleRow
 from service.wire.readings import CheckRequest, SpaceRead, WorkloadCheck
 
 _one_at_a_time = threading.Lock()

@@ -16,11 +16,10 @@ from sqlalchemy.orm import Session
 from service.common.caller import Caller
 from service.intake.request_validation import parse_target, read_workload
 from service.jobs.jobs import Queue
-from service.store import best_schedules
 from service.store.database.database import Database
-from service.store.jobs import finals, jobs, quotas
+from service.store.jobs import jobs, quotas
 from service.store.jobs.jobs import JobRow
-from service.store.trials import toolchains
+from service.store.results import best_schedules, finals, toolchains
 from service.wire.models import JobRead, JobState, ScheduleQuery, SearchOptions
 
 TRIALS = 200

@@ -12,9 +12,9 @@ from service.common.caller import ANYBODY, Caller
 from service.common.errors import Flaw, UnprocessableError
 from service.common.new_workload import NewWorkload
 from service.intake.request_validation import read_rules, read_target, read_workload
-from service.store import targets, workloads
+from service.store import targets, warm_starts, workloads
 from service.store.database.database import Database
-from service.store.jobs import idempotency, jobs, quotas, warm_starts
+from service.store.jobs import idempotency, jobs, quotas
 from service.store.jobs.jobs import JobRow, NewJob
 from service.wire.models import JobCreate, JobRead, SearchOptions
 

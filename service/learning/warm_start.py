@@ -11,13 +11,13 @@ from compiler.target.target import kind_of_label
 from compiler.user_cache import default_directory
 from service.common.owner import Owner
 from service.learning.neighbours import Neighbour, nearest
-from service.store import cost_models
+from service.store import cost_models, warm_starts
 from service.store.cost_models import CostModelRow, NewCostModel
 from service.store.database.database import Database
-from service.store.jobs import leases, warm_starts
+from service.store.jobs import leases
 from service.store.jobs.jobs import JobRow
-from service.store.jobs.warm_starts import WarmCandidateRow, WarmStartRow
 from service.store.tasks import parse_candidate
+from service.store.warm_starts import WarmCandidateRow, WarmStartRow
 from tuner.cost_model import stored_format
 from tuner.cost_model.cost_model import CostModelError
 from tuner.replay import base_model

@@ -22,8 +22,8 @@ from service.http.app import create_app
 from service.http.dependencies import Dependencies
 from service.http.limits.connections import ConnectionLimits
 from service.http.limits.http_protocol import limited
-from service.http.limits.rate_limit import DEFAULT_PER_SEC
 from service.http.pages import HOW_TO_BUILD, is_built
+from service.http.rate_limit import DEFAULT_PER_SEC
 from service.processes.coordinator_thread import CoordinatorThread
 from service.processes.external_coordinator import ExternalCoordinator
 from service.store import tokens

@@ -11,11 +11,11 @@ from sqlalchemy.orm import Session
 from service.common.paging import CursorKey, page
 from service.reading.lists import as_page, contains, has_shape
 from service.reading.queries import SchedulesQuery
-from service.store.best_schedules import BestScheduleRow, baseline_of
 from service.store.jobs.baselines import BaselineRow
-from service.store.jobs.finals import FinalRow, measured_by
 from service.store.jobs.jobs import JobRow
-from service.store.trials.toolchains import is_outdated
+from service.store.results.best_schedules import BestScheduleRow, baseline_of
+from service.store.results.finals import FinalRow, measured_by
+from service.store.results.toolchains import is_outdated
 from service.store.trials.trials import TrialRow
 from service.store.workloads import WorkloadRow
 from service.wire.models import Page

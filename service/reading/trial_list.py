@@ -11,7 +11,8 @@ from compiler.runtime.measurement import ErrorKind
 from service.common.paging import CursorKey, ListPage, page
 from service.reading.lists import as_page
 from service.reading.queries import TrialsQuery
-from service.store.jobs import finals, jobs
+from service.store.jobs import jobs
+from service.store.results import finals
 from service.store.trials import trials
 from service.store.trials.trials import TrialRow
 from service.wire.models import Page, TrialRead

@@ -32,14 +32,15 @@ from service.records.lines import (
 from service.records.staging import StagedLine, Staging
 from service.store import targets, workloads
 from service.store.database.database import Database
-from service.store.jobs import finals, groups, jobs
+from service.store.jobs import groups, jobs
 from service.store.jobs.baselines import BaselineRow
-from service.store.jobs.finals import FinalRow
 from service.store.jobs.groups import GroupRow
 from service.store.jobs.jobs import JobRow
+from service.store.results import finals
+from service.store.results.finals import FinalRow
+from service.store.results.settle import settle
 from service.store.targets import TargetRow
 from service.store.trials import trial_chunks
-from service.store.trials.settle import settle
 from service.store.trials.trials import TrialRow
 from service.store.workloads import WorkloadRow
 from service.wire.models import JobState, Workload

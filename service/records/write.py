@@ -28,9 +28,9 @@ from service.records.lines import (
 from service.store.database.base import utc_now
 from service.store.database.database import Database
 from service.store.jobs.baselines import BaselineRow
-from service.store.jobs.finals import FinalRow
 from service.store.jobs.groups import GroupRow
 from service.store.jobs.jobs import JobRow
+from service.store.results.finals import FinalRow
 from service.store.targets import TargetRow
 from service.store.trials.trials import TrialRow
 from service.store.workloads import WorkloadRow

@@ -12,8 +12,8 @@ from statistics import median
 
 from sqlalchemy.orm import Session
 
-from service.store.jobs import warm_starts
-from service.store.jobs.warm_starts import WarmStartOutcome
+from service.store import warm_starts
+from service.store.warm_starts import WarmStartOutcome
 
 MIN_OUTCOMES = 3
 """Fewer are no basis."""

@@ -14,11 +14,11 @@ from service.common.new_workload import NewWorkload
 from service.intake.request_validation import parse_target, read_workload
 from service.schedules.kernel_builder import KernelBuilder, KernelRequest
 from service.schedules.nearest import adapt_nearest
-from service.store import artifacts, best_schedules, targets, workloads
+from service.store import artifacts, targets, workloads
 from service.store.artifacts import ArtifactRow
 from service.store.database.database import Database
-from service.store.jobs import finals
-from service.store.trials import toolchains, trials
+from service.store.results import best_schedules, finals, toolchains
+from service.store.trials import trials
 from service.wire.models import BestRead, ScheduleQuery
 
 

@@ -10,8 +10,8 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from service.store.best_schedules import BestScheduleRow
 from service.store.jobs.jobs import JobRow
+from service.store.results.best_schedules import BestScheduleRow
 from service.store.targets import TargetRow
 from service.store.trials.trials import TrialRow
 from service.store.workloads import WorkloadRow

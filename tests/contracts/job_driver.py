@@ -12,7 +12,7 @@ from service.coordinator.heartbeat import Heartbeat
 from service.coordinator.job_runner import Drives, JobOutcome
 from service.store.database.database import Database
 from service.store.jobs import claims, controls
-from service.store.trials.sql_store import SqlStore
+from service.store.results.sql_store import SqlStore
 
 
 class DrivesContract:

@@ -15,7 +15,7 @@ from compiler.runtime.artifact import ArtifactError
 from compiler.target.error import TargetError
 from compiler.target.target import Target
 from service.coordinator.measurer import WorkerMeasurer
-from service.store.trials.toolchains import is_outdated
+from service.store.results.toolchains import is_outdated
 from tests.toy_backend.toy import COLUMNS, ROWS, ToyModule, ToyTarget, cost_secs, registered
 from tuner.finish.finish import finish
 from tuner.loop.search_result import SearchResult

@@ -14,7 +14,8 @@ def _load_cpu() -> SearchSpace:
     return CPU_SPACE
 
 
-SEARCH_SPACES: KindRegistry[SearchSpace] = KindRegistry("search space", cpu=_load_cpu)
+SEARCH_SPACES: KindRegistry[SearchSpace] = KindRegistry("search space")
+SEARCH_SPACES.provide("cpu", _load_cpu)
 
 
 def search_space_of(target: Target) -> SearchSpace:

@@ -17,8 +17,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from compiler.bounded_cache import BoundedCache
 from service.http.auth import Tokens, admits_at_once
-from service.http.limits.rate_limit import RateLimit
-from service.http.routes.conditional import has_it
+from service.http.conditional import has_it
+from service.http.rate_limit import RateLimit
 from service.store.database.data_version import DataVersion
 
 MAX_BYTES = 16 << 20

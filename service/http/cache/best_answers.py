@@ -14,10 +14,10 @@ from typing import Any, TypeAlias
 
 from service.intake.request_validation import parse_target, read_workload
 from service.schedules.schedules import find_best, find_nearest, find_nearest_by_key
-from service.store import best_schedules
-from service.store.best_schedules import Stamp
 from service.store.database.data_version import DataVersion
 from service.store.database.database import Database
+from service.store.results import best_schedules
+from service.store.results.best_schedules import Stamp
 from service.wire.models import BestRead, ScheduleQuery
 
 MAX_KEPT = 4096

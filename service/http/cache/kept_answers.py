@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.http.auth import Tokens
 from service.http.cache.short_cut import may_read
-from service.http.limits.rate_limit import RateLimit
+from service.http.rate_limit import RateLimit
 from service.store.database.data_version import DataVersion
 
 MAX_KEPT = 256

@@ -17,8 +17,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from service.common.caller import ANYBODY, Caller
 from service.http.auth import Tokens, token_in
 from service.http.cache.best_answers import MAX_KEPT, Answer, BestAnswers
-from service.http.limits.rate_limit import RateLimit
-from service.http.routes.conditional import has_it, quoted
+from service.http.conditional import has_it, quoted
+from service.http.rate_limit import RateLimit
 
 PATH = "/schedules/best"
 _ROUTE = SimpleNamespace(path=PATH)  # what metrics count it under

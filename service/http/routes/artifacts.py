@@ -7,9 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Response
 
 from service.http.auth import SUBMIT, CallerOf
+from service.http.conditional import has_it, quoted
 from service.http.dependencies import PartsOf
 from service.http.problems import responses
-from service.http.routes.conditional import has_it, quoted
 from service.http.routes.enqueued import enqueued
 from service.schedules.schedules import fetch_kernel, plan_kernel
 from service.wire.models import ScheduleQuery

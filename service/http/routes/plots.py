@@ -11,9 +11,9 @@ from uuid import UUID
 from fastapi import APIRouter, Header, Query, Response
 from pydantic import BaseModel
 
+from service.http.conditional import NOT_MODIFIED, has_it, quoted
 from service.http.dependencies import PartsOf
 from service.http.problems import responses
-from service.http.routes.conditional import NOT_MODIFIED, has_it, quoted
 from service.reading.queries import ColumnsQuery, CurveQuery, SelectionQuery
 from service.store.jobs import jobs
 from service.store.jobs.jobs import JobRow

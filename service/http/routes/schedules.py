@@ -10,9 +10,9 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from service.common.errors import Flaw, UnprocessableError
 from service.http.auth import CallerOf
 from service.http.cache.schedule_answers import Answer, ScheduleAnswers
+from service.http.conditional import NOT_MODIFIED, has_it, quoted
 from service.http.dependencies import PartsOf
 from service.http.problems import responses
-from service.http.routes.conditional import NOT_MODIFIED, has_it, quoted
 from service.http.routes.enqueued import enqueued
 from service.reading.queries import SchedulesQuery
 from service.reading.schedule_list import list_schedules

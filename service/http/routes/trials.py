@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path
 from service.http.dependencies import PartsOf
 from service.http.problems import responses
 from service.schedules.trial_code import show_code
-from service.store.jobs import finals
+from service.store.results import finals
 from service.store.trials import trials
 from service.wire.models import TrialCode, TrialRead
 

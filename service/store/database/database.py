@@ -14,7 +14,6 @@ from service.common.errors import ServeError
 from service.store.database import postgresql, sqlite
 from service.store.database.error import DatabaseLostError
 from service.store.database.file_health import DatabaseFile
-from service.store.database.schema import METADATA
 
 _log = structlog.get_logger()
 
@@ -24,9 +23,6 @@ _EXPECTED = "expected sqlite:///PATH or postgresql://USER@HOST/NAME"
 
 class Database:
     """An open database; safe to use from several threads."""
-
-    # Rows refer to each other by name: all of them must be known before the first is used.
-    tables = METADATA
 
     def __init__(self, engine: Engine, file: DatabaseFile | None = None) -> None:
         self.engine = engine

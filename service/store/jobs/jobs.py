@@ -48,7 +48,7 @@ from tuner.loop.budget import Budget, StopReason
 from tuner.loop.progress import sparkline
 
 if TYPE_CHECKING:
-    from service.store.jobs.finals import FinalRow
+    from service.store.results.finals import FinalRow
 
 
 def _read_with(column: Any, key: Any, own: Any) -> Any:

@@ -14,7 +14,7 @@ from service.jobs.jobs import submit_job
 from service.store.database.database import Database
 from service.store.jobs import claims
 from service.store.jobs.jobs import JobRow
-from service.store.trials.sql_store import SqlStore
+from service.store.results.sql_store import SqlStore
 from service.wire.models import JobCreate, Strategy, Workload
 from tuner.candidate import Candidate, default_candidate
 from tuner.space.design_space import DesignSpace, Point

@@ -10,7 +10,7 @@ import pytest
 from service.coordinator.coordinator import Coordinator
 from service.store import cost_models
 from service.store.database.database import Database
-from service.store.jobs import finals
+from service.store.results import finals
 from service.wire.models import JobState, Strategy
 from tests.integration.service.driving import (
     TRIALS,

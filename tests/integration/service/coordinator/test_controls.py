@@ -16,7 +16,8 @@ from service.coordinator.coordinator import Coordinator
 from service.http.app import create_app
 from service.http.dependencies import Dependencies
 from service.store.database.database import Database
-from service.store.jobs import events, finals, jobs
+from service.store.jobs import events, jobs
+from service.store.results import finals
 from service.wire.models import JobState
 from tests.integration.service.driving import (
     TRIALS,

@@ -19,9 +19,10 @@ from service.reading.schedule_list import list_schedules
 from service.reading.trial_list import list_trials
 from service.schedules.schedules import find_best
 from service.store.database.database import Database
-from service.store.jobs import events, finals, jobs
+from service.store.jobs import events, jobs
+from service.store.results import finals
+from service.store.results.sql_store import SqlStore
 from service.store.trials import trials
-from service.store.trials.sql_store import SqlStore
 from service.store.trials.trials import TrialRow
 from service.store.workloads import WorkloadRow
 from service.wire.models import JobState

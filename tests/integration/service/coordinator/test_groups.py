@@ -18,7 +18,8 @@ from service.http.app import create_app
 from service.http.dependencies import Dependencies
 from service.jobs.groups import read, submit_group
 from service.store.database.database import Database
-from service.store.jobs import controls, finals
+from service.store.jobs import controls
+from service.store.results import finals
 from service.wire.models import GroupCreate, GroupRead, GroupTask, JobState, Strategy, Workload
 from tests.integration.service.driving import Interrupting, act, cost, rows
 from tuner.candidate import DEFAULT_SKETCH, Candidate

@@ -20,11 +20,11 @@ from service.http.app import create_app
 from service.http.dependencies import Dependencies
 from service.reading import queries
 from service.store import tokens
-from service.store.best_schedules import BestScheduleRow
 from service.store.cost_models import NewCostModel, add
 from service.store.database.base import utc_now
 from service.store.database.database import Database
 from service.store.jobs.jobs import JobRow
+from service.store.results.best_schedules import BestScheduleRow
 from service.store.targets import TargetRow
 from service.store.trials.trials import TrialRow
 from service.store.workers import WorkerRow

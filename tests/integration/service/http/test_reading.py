@@ -22,7 +22,7 @@ from service.http.event_feed import MAX_WAITING, EventFeed
 from service.store import tokens
 from service.store.database.database import Database
 from service.store.jobs import events, jobs
-from service.store.trials.sql_store import SqlStore
+from service.store.results.sql_store import SqlStore
 from service.wire.models import Event, EventKind, JobState
 from service.wire.server_models import Scope
 from tests.integration.service.tuned import SPEC, task_of, tuned

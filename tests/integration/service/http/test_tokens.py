@@ -16,7 +16,7 @@ from service.http.app import create_app
 from service.http.auth import REMEMBERED_SECS, Tokens
 from service.http.dependencies import Dependencies
 from service.http.event_feed import EventFeed
-from service.http.limits.rate_limit import RateLimit
+from service.http.rate_limit import RateLimit
 from service.store import tokens
 from service.store.database.base import utc_now
 from service.store.database.database import Database

@@ -17,15 +17,15 @@ from service.common.owner import Owner
 from service.coordinator.coordinator import Coordinator
 from service.jobs.jobs import submit_job
 from service.learning.warm_start import begin
-from service.store import cost_models
-from service.store.best_schedules import BestScheduleRow
+from service.store import cost_models, warm_starts
 from service.store.cost_models import CostModelRow, NewCostModel
 from service.store.database.database import Database, open_database
-from service.store.jobs import jobs, warm_starts
+from service.store.jobs import jobs
 from service.store.jobs.jobs import JobRow
 from service.store.relatives import best_trials
+from service.store.results.best_schedules import BestScheduleRow
+from service.store.results.sql_store import SqlStore
 from service.store.trials import trials
-from service.store.trials.sql_store import SqlStore
 from service.wire.models import JobCreate, JobState, Strategy, Workload
 from tests.integration.service.driving import Interrupting, cost
 from tests.integration.service.tuned import OWNER, SPEC, claimed, some_candidates, task_of, tuned

@@ -26,11 +26,11 @@ from service.http.dependencies import Dependencies
 from service.http.routes.records import MEDIA_TYPE
 from service.records.lines import VERSION
 from service.records.write import Selection
-from service.store.best_schedules import BestScheduleRow
 from service.store.database.database import Database, open_database
-from service.store.database.schema import ROWS
 from service.store.jobs import claims
 from service.store.jobs.jobs import JobRow
+from service.store.results.best_schedules import BestScheduleRow
+from service.store.schema import ROWS
 from service.wire.models import JobState
 from service.wire.server_models import ImportRead
 from tests.integration.service.recorded import (

@@ -21,10 +21,10 @@ from service.http.dependencies import Dependencies
 from service.intake.request_validation import read_workload
 from service.learning.warm_start import begin
 from service.schedules.expected_loss import MIN_OUTCOMES, expected_loss
+from service.store import warm_starts
 from service.store.database.database import Database
-from service.store.jobs import warm_starts
+from service.store.results.sql_store import SqlStore
 from service.store.trials import trials
-from service.store.trials.sql_store import SqlStore
 from service.wire.models import BestRead, Workload
 from tests.integration.service.tuned import OWNER, claimed, task_of, tuned
 from tuner.trial import MeasuredTrial

@@ -18,7 +18,7 @@ from service.http.app import create_app
 from service.http.dependencies import Dependencies
 from service.jobs.jobs import submit_job
 from service.store.database.database import Database
-from service.store.trials.sql_store import SqlStore
+from service.store.results.sql_store import SqlStore
 from service.wire.models import JobCreate, Workload
 from tuner.candidate import Candidate, default_candidate
 from tuner.task import Task

@@ -14,7 +14,8 @@ def test_a_value_is_loaded_on_first_use_and_once() -> None:
         loads.append("cpu")
         return "of CPUs"
 
-    registry = KindRegistry("thing", cpu=load)
+    registry: KindRegistry[str] = KindRegistry("thing")
+    registry.provide("cpu", load)
     assert registry.kinds == ["cpu"]
     assert not loads
     assert [registry.find("cpu"), registry.find("cpu")] == ["of CPUs", "of CPUs"]
@@ -22,7 +23,8 @@ def test_a_value_is_loaded_on_first_use_and_once() -> None:
 
 
 def test_a_kind_has_one_value() -> None:
-    registry = KindRegistry("thing", cpu=lambda: 1)
+    registry: KindRegistry[int] = KindRegistry("thing")
+    registry.provide("cpu", lambda: 1)
     registry.register("toy", 2)
     for kind in ("cpu", "toy"):
         with pytest.raises(ValueError, match=f"a thing for '{kind}' targets already"):
@@ -31,7 +33,8 @@ def test_a_kind_has_one_value() -> None:
 
 
 def test_an_unknown_kind_is_refused_with_those_that_are_registered() -> None:
-    registry = KindRegistry("thing", cpu=lambda: 1)
+    registry: KindRegistry[int] = KindRegistry("thing")
+    registry.provide("cpu", lambda: 1)
     registry.register("toy", 2)
     with pytest.raises(UnknownKindError, match=r"no thing for 'tpu' targets: registered: cpu, toy"):
         registry.find("tpu")

@@ -10,7 +10,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from service.http.auth import Tokens
 from service.http.cache.answer_cache import AnswerCache
-from service.http.limits.rate_limit import RateLimit
+from service.http.rate_limit import RateLimit
 from service.store.database.data_version import DataVersion
 from service.store.database.database import Database
 from tests.service_fixtures import add_job

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.http.limits.rate_limit import RateLimit
+from service.http.rate_limit import RateLimit
 
 
 class Clock:

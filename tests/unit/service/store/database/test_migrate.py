@@ -12,7 +12,8 @@ from sqlalchemy import inspect, text
 from compiler.ir.text.printer import script
 from compiler.ops.spec import from_spec
 from service.intake.request_validation import read_workload
-from service.store.database import migrate, schema
+from service.store import schema
+from service.store.database import migrate
 from service.store.database.database import Database
 from service.store.jobs import jobs
 from service.store.jobs.jobs import JobRow

@@ -13,7 +13,8 @@ from service.store.database.base import Base, UtcDateTime, utc_now
 from service.store.jobs import baselines
 from service.store.jobs.baselines import BaselineRow
 from service.store.jobs.jobs import JobRow
-from service.store.trials import toolchains, trials
+from service.store.results import toolchains
+from service.store.trials import trials
 from service.store.trials.trials import TrialRow
 from service.wire.models import BaselineRead
 from service.wire.times import RunTime, holds_against

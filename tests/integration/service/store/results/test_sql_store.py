@@ -17,8 +17,8 @@ from service.store import targets, workloads
 from service.store.database.database import Database
 from service.store.jobs import claims, events, jobs
 from service.store.jobs.jobs import NewJob
+from service.store.results.sql_store import SqlStore
 from service.store.trials import trial_chunks, trials
-from service.store.trials.sql_store import SqlStore
 from service.store.trials.trial_chunks import PackedTrialsRow
 from service.store.trials.trial_columns import joined
 from service.wire.models import EventKind, Strategy

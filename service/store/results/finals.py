@@ -21,12 +21,12 @@ from sqlalchemy import (
 from sqlalchemy.orm import Mapped, Session, column_property, mapped_column, undefer
 
 from compiler.runtime.measurement import ErrorKind
-from service.store.best_schedules import BestScheduleRow
 from service.store.database.base import Base, UtcDateTime, enum_column, utc_now
 from service.store.jobs import events
 from service.store.jobs.jobs import JobRow
+from service.store.results.best_schedules import BestScheduleRow
+from service.store.results.toolchains import is_old
 from service.store.trials import trials
-from service.store.trials.toolchains import is_old
 from service.store.trials.trials import TrialRow
 from service.wire.models import EventKind, FinalRead
 from service.wire.times import RunTime, holds_against

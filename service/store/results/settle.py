@@ -9,11 +9,11 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, exists, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from service.store.best_schedules import BestScheduleRow
-from service.store.jobs.finals import FinalRow
 from service.store.jobs.jobs import JobRow
+from service.store.results.best_schedules import BestScheduleRow
+from service.store.results.finals import FinalRow
+from service.store.results.toolchains import is_old, measured_today
 from service.store.trials import trials
-from service.store.trials.toolchains import is_old, measured_today
 from service.store.trials.trials import TrialRow
 from service.wire.models import JobState
 from service.wire.times import RunTime, holds_against

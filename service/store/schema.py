@@ -6,16 +6,17 @@ from sqlalchemy import MetaData
 
 from service.store import (
     artifacts,
-    best_schedules,
     cost_models,
     targets,
     tokens,
+    warm_starts,
     worker_samples,
     workers,
     workloads,
 )
 from service.store.database.base import Base
-from service.store.jobs import baselines, events, finals, groups, idempotency, jobs, warm_starts
+from service.store.jobs import baselines, events, groups, idempotency, jobs
+from service.store.results import best_schedules, finals
 from service.store.trials import trial_chunks, trials
 
 ROWS = (

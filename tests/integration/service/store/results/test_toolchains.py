@@ -15,11 +15,11 @@ from compiler.runtime.measurement import ErrorKind, Measurement
 from service.http.app import create_app
 from service.http.dependencies import Dependencies
 from service.learning import warm_start
-from service.store import best_schedules
 from service.store.database.database import Database
 from service.store.jobs import jobs
-from service.store.trials.settle import settle
-from service.store.trials.sql_store import SqlStore
+from service.store.results import best_schedules
+from service.store.results.settle import settle
+from service.store.results.sql_store import SqlStore
 from service.store.trials.trials import TrialRow
 from service.wire.models import JobState
 from tests.integration.service.tuned import OWNER, SPEC, claimed, task_of, tuned

@@ -10,14 +10,14 @@ from sqlalchemy.orm import Session
 
 from compiler.runtime.measurement import STORED_FIELDS, Measurement
 from service.common.owner import Owner
-from service.store import best_schedules
 from service.store.database.base import utc_now
 from service.store.database.database import Database
 from service.store.jobs import blame, events, jobs, leases
 from service.store.jobs.jobs import JobRow
+from service.store.results import best_schedules, toolchains
+from service.store.results.settle import settle
 from service.store.tasks import parse_candidate
-from service.store.trials import toolchains, trial_chunks, trials
-from service.store.trials.settle import settle
+from service.store.trials import trial_chunks, trials
 from service.store.trials.trials import TrialRow
 from service.wire.models import EventKind
 from service.wire.times import kind_of

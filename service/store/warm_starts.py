@@ -11,10 +11,10 @@ from uuid import UUID
 from sqlalchemy import JSON, ForeignKey, ForeignKeyConstraint, Integer, String, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from service.store.best_schedules import BestScheduleRow
 from service.store.cost_models import CostModelRow
 from service.store.database.base import Base, UtcDateTime, utc_now
 from service.store.jobs.jobs import JobRow
+from service.store.results.best_schedules import BestScheduleRow
 from service.store.targets import TargetRow
 from service.store.trials.trials import TrialRow
 from service.store.workloads import WorkloadRow
