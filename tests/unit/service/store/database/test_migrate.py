@@ -90,8 +90,8 @@ def test_budgets_keep_their_values_under_new_names(database: Database) -> None:
 
 def test_a_database_knows_all_rows_whatever_else_was_imported() -> None:
     code = (
-        "from service.store.database.database import Database;"
+        "from service.store.database.base import Base;"
         "from sqlalchemy.orm import configure_mappers;"
-        " configure_mappers(); assert 'finals' in Database.tables.tables"
+        " configure_mappers(); assert 'finals' in Base.metadata.tables"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
