@@ -22,8 +22,8 @@ export function ModelPlot({ columns, summary, isChosen, onBrush, onOpen }: Props
       group={columns.sketch}
       colors={sketchColors(columns.sketches)}
       isChosen={isChosen}
-      xAxis={{ label: "predicted to be faster than this share of its round", text: percent }}
-      yAxis={{ label: "measured speed, relative to the fastest", text: percent }}
+      xAxis={{ label: "predicted percentile in its round", text: percent }}
+      yAxis={{ label: "speed relative to the fastest", text: percent }}
       summary={summary}
       name={(index) =>
         `Trial ${columns.number[index] ?? ""}: predicted to be faster than ` +
