@@ -34,20 +34,20 @@ def keywords_of(function: Callable[..., object]) -> frozenset[str]:
     return frozenset(p.name for p in parameters if p.kind in by_name and p.name != "self")
 
 
-def check_keywords(function: str, given: Iterable[str], known: Collection[str]) -> None:
+def check_keywords(function: str, names: Iterable[str], accepted: Collection[str]) -> None:
     """Refuse names that are not known.
 
     Raises:
         TypeError: Naming the first of them, and what may have been meant.
     """
-    for name in given:
-        if name not in known:
+    for name in names:
+        if name not in accepted:
             raise TypeError(
-                f"{function}() got an unexpected keyword argument {name!r}: {meant(name, known)}"
+                f"{function}() got an unexpected keyword argument {name!r}: {meant(name, accepted)}"
             )
 
 
-def meant(name: str, known: Collection[str]) -> str:
+def meant(name: str, accepted: Collection[str]) -> str:
     """Return a suggestion for a name that is not known: the nearest one, or else all."""
-    near = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(known))}"
+    near = difflib.get_close_matches(name, accepted, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(accepted))}"

@@ -20,7 +20,7 @@ from compiler.ir.text.names import unique
 from compiler.schedule.error import Detail, ScheduleError, refusal
 from compiler.schedule.legality.legal_result import legal_result
 from compiler.schedule.rewrite.derive_blocks import derive_blocks
-from compiler.schedule.trace.handle import BlockRV, ExprRV, Handle, LoopRV, Place, TermRV
+from compiler.schedule.trace.handle import BlockRV, ExprRV, Handle, LoopRV, SpecialLocation, TermRV
 from compiler.schedule.trace.instruction import Argument, Decision, Instruction, NoteDict, Ref, Term
 from compiler.schedule.tree.tree import block_path, loops_on, realize_at, statements, with_block
 
@@ -40,7 +40,7 @@ class State:
         self._blocks: dict[BlockRV, tuple[str, str]] = {}
         self._loops: dict[LoopRV, tuple[str, Var]] = {}
         self._values: dict[ExprRV, int] = {}
-        self._places: dict[LoopRV, Place] = {}
+        self._special_locations: dict[LoopRV, SpecialLocation] = {}
         self._detail: Detail = "detail"
         self._dead: dict[Handle, str] = {}
         # The maps by which parameters got other layouts, by function and parameter.
@@ -94,9 +94,9 @@ class State:
         self._loops[handle] = (func.name, var)
         return handle
 
-    def _new_place(self, location: Place) -> LoopRV:
+    def _new_special_location(self, location: SpecialLocation) -> LoopRV:
         handle = LoopRV(self._new_name("l"), location)
-        self._places[handle] = location
+        self._special_locations[handle] = location
         return handle
 
     def _new_value(self, value: int) -> ExprRV:
@@ -117,8 +117,8 @@ class State:
     def _loop(self, primitive: str, loop: LoopRV) -> tuple[PrimFunc, Var]:
         """Return the function and the variable of a loop."""
         self._require_alive(primitive, loop)
-        if loop in self._places:
-            location = self._places[loop]
+        if loop in self._special_locations:
+            location = self._special_locations[loop]
             raise self._fail(primitive, f"handle {loop.name} stands for the {location}, no loop")
         if loop not in self._loops:
             raise self._fail(primitive, f"{_shown(loop)} is no loop of this schedule")
@@ -210,7 +210,7 @@ class State:
             ScheduleError: If the handle is dead, or of another schedule.
         """
         self._require_alive("remove_rv", rand_var)
-        handle_tables = (self._blocks, self._loops, self._values, self._places)
+        handle_tables = (self._blocks, self._loops, self._values, self._special_locations)
         if not any(rand_var in handles for handles in handle_tables):
             raise self._fail("remove_rv", f"{_shown(rand_var)} is of no use to this schedule")
         self._dead[rand_var] = "remove_rv"

@@ -27,8 +27,8 @@ class TracePrefixCache:
 
     def __init__(self) -> None:
         self._func: PrimFunc | None = None
-        self._known: BoundedCache[tuple[Instruction, ...], _Prefix]
-        self._known = BoundedCache(MAX_BEGINNINGS)
+        self._prefixes: BoundedCache[tuple[Instruction, ...], _Prefix]
+        self._prefixes = BoundedCache(MAX_BEGINNINGS)
 
     def apply(self, trace: Trace, func: PrimFunc) -> Schedule:
         """Return what `trace.apply_to(func)` returns.
@@ -38,16 +38,16 @@ class TracePrefixCache:
         """
         if func is not self._func:
             self._func = func
-            self._known.clear()
+            self._prefixes.clear()
         instructions = trace.instructions
         deciding = (n for n, i in enumerate(instructions) if i.spec.decides)
         count = next(deciding, len(instructions))
         first = instructions[:count]
-        prefix = self._known.get(first)
+        prefix = self._prefixes.get(first)
         if prefix is None:
             begun = Schedule(func)
             prefix = begun, replay(first, begun)
-            self._known.put(first, prefix)
+            self._prefixes.put(first, prefix)
         begun, handles = prefix
         schedule = begun.copy()
         replay(instructions[count:], schedule, handles=handles)

@@ -93,15 +93,15 @@ def literal_dict(context: Context, node: ast.expr) -> Annotations:
     """
     if not isinstance(node, ast.Dict):
         raise context.error("expected a dictionary of literals", node)
-    found: dict[str, AnnotationValue] = {}
+    entries: dict[str, AnnotationValue] = {}
     for key, value in zip(node.keys, node.values, strict=True):
         if key is None:
             raise context.error("unpacking is not part of the dialect", value)
         name = string(context, key, "a key")
-        if name in found:
+        if name in entries:
             raise context.error(f"the key {name!r} appears twice", key)
-        found[name] = _annotation(context, value)
-    return tuple(found.items())
+        entries[name] = _annotation(context, value)
+    return tuple(entries.items())
 
 
 def _annotation(context: Context, node: ast.expr) -> AnnotationValue:

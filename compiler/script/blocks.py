@@ -70,7 +70,7 @@ def block(context: Context, node: ast.With, body: Body) -> BlockRealize:
 
 
 def root(
-    context: Context, statements: Sequence[ast.stmt], body: Body, place: ast.AST
+    context: Context, statements: Sequence[ast.stmt], body: Body, source_node: ast.AST
 ) -> BlockRealize:
     """Parse the body of a function: the block "root", explicit or implied.
 
@@ -81,13 +81,15 @@ def root(
     if len(statements) == 1 and _is_root(only := statements[0]):
         assert isinstance(only, ast.With)
         name = _name(context, only)
-        statements, place = only.body, only
+        statements, source_node = only.body, only
     head = _Head(context)
-    rest = head.take_all(statements)
+    computation = head.take_all(statements)
     if head.iter_vars or head.predicate is not None or head.init is not None:
-        raise context.error("the whole function has no axes, no predicate and no T.init", place)
-    found = head.block(name, body(context, rest, place), place)
-    return BlockRealize((), TRUE, context.at(found, place))
+        raise context.error(
+            "the whole function has no axes, no predicate and no T.init", source_node
+        )
+    root_block = head.block(name, body(context, computation, source_node), source_node)
+    return BlockRealize((), TRUE, context.at(root_block, source_node))
 
 
 def is_block(node: ast.stmt) -> bool:
@@ -152,22 +154,24 @@ class _Head:
         return []
 
     def realize(
-        self, name: str, rest: Sequence[ast.stmt], body: Body, place: ast.AST
+        self, name: str, computation: Sequence[ast.stmt], body: Body, source_node: ast.AST
     ) -> BlockRealize:
         """Parse the rest, which is the computation, and build the block."""
         init = None
         if self.init is not None:
             with self._context.scope():
                 init = body(self._context, self.init.body, self.init)
-        computed = self.block(name, body(self._context, rest, place), place, init, is_root=False)
+        computed = self.block(
+            name, body(self._context, computation, source_node), source_node, init, is_root=False
+        )
         predicate = TRUE if self.predicate is None else self.predicate
-        return BlockRealize(tuple(self._values), predicate, self._context.at(computed, place))
+        return BlockRealize(tuple(self._values), predicate, self._context.at(computed, source_node))
 
     def block(
         self,
         name: str,
         body: Stmt,
-        place: ast.AST,
+        source_node: ast.AST,
         init: Stmt | None = None,
         *,
         is_root: bool = True,
@@ -186,13 +190,13 @@ class _Head:
         )
         if is_root or (self._reads is not None and self._writes is not None):
             return plain
-        found = with_regions(plain)
-        for derived in (found.reads, found.writes):
-            check_regions(self._context, len(derived), place)
+        derived_block = with_regions(plain)
+        for derived in (derived_block.reads, derived_block.writes):
+            check_regions(self._context, len(derived), source_node)
         return replace(
             plain,
-            reads=found.reads if self._reads is None else self._reads,
-            writes=found.writes if self._writes is None else self._writes,
+            reads=derived_block.reads if self._reads is None else self._reads,
+            writes=derived_block.writes if self._writes is None else self._writes,
         )
 
     def _take(self, statement: ast.stmt) -> bool:
@@ -204,8 +208,8 @@ class _Head:
             case ast.Assign(targets=[target], value=ast.Call() as call) if (
                 call_name(call) == "match_buffer"
             ):
-                found = match(self._context, target, call)
-                self._matches.append(self._context.at(found, statement))
+                view = match(self._context, target, call)
+                self._matches.append(self._context.at(view, statement))
             case ast.Assign() if declare_symbol(self._context, statement):
                 pass
             case ast.Assign(value=ast.Call() as call) if (call_name(call) or "")[:5] == "axis.":
@@ -237,9 +241,9 @@ class _Head:
                 argument = bind(self._context, call, ("attrs",))["attrs"]
                 self._annotations = literal_dict(self._context, argument)
 
-    def _once(self, already: object, place: ast.AST) -> None:
+    def _once(self, already: object, source_node: ast.AST) -> None:
         if already is not None:
-            raise self._context.error("this appears twice in the block", place)
+            raise self._context.error("this appears twice in the block", source_node)
 
     def _axis(self, statement: ast.Assign, call: ast.Call) -> None:
         target = statement.targets[0]

@@ -99,7 +99,7 @@ def declare(
     context: Context,
     name: str,
     arguments: Arguments,
-    place: ast.AST,
+    source_node: ast.AST,
     source: BufferRegion | None = None,
 ) -> Buffer:
     """Make the buffer that the arguments describe; a view inherits the rest from its source.
@@ -108,23 +108,23 @@ def declare(
         ScriptError: If the arguments describe no buffer.
     """
     for unsupported in ("data", "byte_offset"):
-        given = arguments.get(unsupported)
-        if given is not None:
+        unsupported_argument = arguments.get(unsupported)
+        if unsupported_argument is not None:
             raise context.error(
                 f"{unsupported} is not supported: leave it out, each buffer has its own memory",
-                given,
+                unsupported_argument,
             )
     of, scope, factor = (arguments.get(key) for key in ("dtype", "scope", "offset_factor"))
     buffer = Buffer(
         Var(name, "handle"),
-        _shape(context, arguments, place, source),
+        _shape(context, arguments, source_node, source),
         _default_dtype(source) if of is None else dtype(context, of),
         _default_scope(source) if scope is None else string(context, scope, "a scope"),
         _strides(context, arguments.get("strides")),
         _offset(context, name, arguments.get("elem_offset"), is_named=source is not None),
         0 if factor is None else _offset_factor(context, factor),
     )
-    return context.at(buffer, place)
+    return context.at(buffer, source_node)
 
 
 def _offset_factor(context: Context, node: ast.expr) -> int:
@@ -145,13 +145,13 @@ def _default_scope(source: BufferRegion | None) -> str:
 
 
 def _shape(
-    context: Context, arguments: Arguments, place: ast.AST, source: BufferRegion | None
+    context: Context, arguments: Arguments, source_node: ast.AST, source: BufferRegion | None
 ) -> tuple[Expr, ...]:
     shape = arguments.get("shape")
     if shape is None and source is not None:
         return tuple(r.extent for r in source.region)
     if shape is None:
-        raise context.error("expected a shape", place)
+        raise context.error("expected a shape", source_node)
     extents = shape.elts if isinstance(shape, ast.Tuple | ast.List) else [shape]
     return tuple(extent_of(dimension(context, extent)) for extent in extents)
 
@@ -190,7 +190,7 @@ def allocation(context: Context, statement: ast.Assign) -> Buffer:
     return buffer
 
 
-def flat_allocation(context: Context, name: str, call: ast.Call, place: ast.AST) -> Buffer:
+def flat_allocation(context: Context, name: str, call: ast.Call, source_node: ast.AST) -> Buffer:
     """Parse storage that lives to the end of the enclosing statements, and define its name.
 
     Raises:
@@ -199,9 +199,9 @@ def flat_allocation(context: Context, name: str, call: ast.Call, place: ast.AST)
     called = call_name(call) or ""
     details = _ALLOCATE_DETAILS if called == "allocate" else DETAILS
     arguments = bind(context, call, ("shape",), details)
-    buffer = declare(context, name, arguments, place)
+    buffer = declare(context, name, arguments, source_node)
     if called in _SCOPED:
-        buffer = context.at(replace(buffer, scope=_SCOPED[called]), place)
+        buffer = context.at(replace(buffer, scope=_SCOPED[called]), source_node)
     context.define(name, buffer)
     return buffer
 
@@ -239,14 +239,14 @@ def regions(context: Context, call: ast.Call) -> tuple[BufferRegion, ...]:
     return tuple(region(context, part) for part in parts)
 
 
-def check_regions(context: Context, number: int, place: ast.AST) -> None:
+def check_regions(context: Context, number: int, source_node: ast.AST) -> None:
     """Raise if a block reads or writes too many buffers.
 
     Raises:
         ScriptError: If it does.
     """
     if number > _MAX_REGIONS:
-        raise context.error(f"{number} regions: expected {_MAX_REGIONS} at most", place)
+        raise context.error(f"{number} regions: expected {_MAX_REGIONS} at most", source_node)
 
 
 def region(context: Context, node: ast.expr) -> BufferRegion:
@@ -264,9 +264,9 @@ def region(context: Context, node: ast.expr) -> BufferRegion:
                 buffer, tuple(Range(IntImm(0, dtype_of(n)), n) for n in buffer.shape)
             )
         case ast.Subscript():
-            buffer, places = subscript(context, node)
-            ranges = zip(places, buffer.shape, strict=True)
-            box = tuple(_range(context, place, extent) for place, extent in ranges)
+            buffer, index_nodes = subscript(context, node)
+            ranges = zip(index_nodes, buffer.shape, strict=True)
+            box = tuple(_range(context, index_node, extent) for index_node, extent in ranges)
             return context.at(BufferRegion(buffer, box), node)
         case _:
             raise context.error("expected a region of a buffer, such as A[i, 0:4]", node)

@@ -133,8 +133,8 @@ def call(context: Context, node: ast.Call) -> Expr:
         return _OTHERS[name](context, node)
     if name in _STATEMENTS or name.startswith("axis."):
         raise context.error(f"T.{name} has no value: write it as a statement", node.func)
-    known = [*_functions(), *_STATEMENTS]
-    raise context.error(f"unknown function T.{name}{near(name, known)}", node.func)
+    names = [*_functions(), *_STATEMENTS]
+    raise context.error(f"unknown function T.{name}{near(name, names)}", node.func)
 
 
 def _functions() -> list[str]:

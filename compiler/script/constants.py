@@ -64,7 +64,7 @@ class _Inliner(ast.NodeTransformer):
         self._source = source
         self._around = around
         self._inner = inner
-        self._known: set[int] = set()  # inserted constants, and what was folded from them
+        self._constant_ids: set[int] = set()  # inserted constants, and what was folded from them
         self._keep: list[ast.expr] = []  # keeps the nodes alive, so that no id is used twice
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
@@ -73,12 +73,12 @@ class _Inliner(ast.NodeTransformer):
         return node  # decorators and the result type stay
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        found = self._value(node)
-        if found is None:
+        value = self._value(node)
+        if value is None:
             return node
-        constant = self._constant(found[0], node)
+        constant = self._constant(value[0], node)
         if constant is None:
-            what = type(found[0]).__name__
+            what = type(value[0]).__name__
             raise self._error(
                 f"{node.id} is a {what}: expected a number, a string or a tuple of them", node
             )
@@ -86,8 +86,8 @@ class _Inliner(ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         """Replace `config.rows`; names of the dialect and `A.data` stay."""
-        found = self._value(node)
-        constant = None if found is None else self._constant(found[0], node)
+        value = self._value(node)
+        constant = None if value is None else self._constant(value[0], node)
         return node if constant is None else constant
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
@@ -108,12 +108,12 @@ class _Inliner(ast.NodeTransformer):
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         self.generic_visit(node)
         match node:
-            case ast.Subscript(value=ast.Tuple(elts=elements) as value, slice=place) if (
-                id(value) in self._known
+            case ast.Subscript(value=ast.Tuple(elts=elements) as value, slice=position) if (
+                id(value) in self._constant_ids
             ):
-                index = _number(place)
+                index = _number(position)
                 if not isinstance(index, int) or not -len(elements) <= index < len(elements):
-                    raise self._error(f"expected an index below {len(elements)}", place)
+                    raise self._error(f"expected an index below {len(elements)}", position)
                 return elements[index]
             case _:
                 return node
@@ -138,7 +138,7 @@ class _Inliner(ast.NodeTransformer):
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         self.generic_visit(node)
         value = _number(node.operand)
-        if id(node.operand) not in self._known or value is None:
+        if id(node.operand) not in self._constant_ids or value is None:
             return node
         if isinstance(node.op, ast.USub):
             return self._put(-value, node)
@@ -147,40 +147,40 @@ class _Inliner(ast.NodeTransformer):
     def visit_If(self, node: ast.If) -> ast.If | list[ast.stmt]:
         """Replace an `if use_bias:` with a constant condition by the branch that is taken."""
         node.test = self.visit(node.test)
-        known = isinstance(node.test, ast.Constant) and id(node.test) in self._known
-        if known:
-            taken = node.body if node.test.value else node.orelse  # type: ignore[attr-defined]
-            return self._statements(taken)
+        is_constant = isinstance(node.test, ast.Constant) and id(node.test) in self._constant_ids
+        if is_constant:
+            branch = node.body if node.test.value else node.orelse  # type: ignore[attr-defined]
+            return self._statements(branch)
         node.body, node.orelse = self._statements(node.body), self._statements(node.orelse)
         return node
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         node.test = self.visit(node.test)
-        if isinstance(node.test, ast.Constant) and id(node.test) in self._known:
-            taken = node.body if node.test.value else node.orelse
-            found = self.visit(taken)
-            assert isinstance(found, ast.expr)
-            return found
+        if isinstance(node.test, ast.Constant) and id(node.test) in self._constant_ids:
+            branch = node.body if node.test.value else node.orelse
+            inlined = self.visit(branch)
+            assert isinstance(inlined, ast.expr)
+            return inlined
         node.body, node.orelse = self.visit(node.body), self.visit(node.orelse)
         return node
 
     def _statements(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
         new: list[ast.stmt] = []
         for statement in body:
-            found = self.visit(statement)
-            new.extend(found if isinstance(found, list) else [found])
+            inlined = self.visit(statement)
+            new.extend(inlined if isinstance(inlined, list) else [inlined])
         return new
 
     def _elements(self, nodes: Sequence[ast.expr]) -> list[ast.expr]:
         """Visit elements; expand `*shape` of a constant shape."""
         new: list[ast.expr] = []
         for node in nodes:
-            found = self.visit(node)
-            match found:
+            inlined = self.visit(node)
+            match inlined:
                 case ast.Starred(value=ast.Tuple(elts=elements)):
                     new.extend(elements)
                 case _:
-                    new.append(found)
+                    new.append(inlined)
         return new
 
     def _folded(
@@ -192,7 +192,7 @@ class _Inliner(ast.NodeTransformer):
     ) -> ast.expr:
         """Return the result of an operator on inserted constants; None for other operands."""
         a, b = _number(left), _number(right)
-        is_known = id(left) in self._known or id(right) in self._known
+        is_known = id(left) in self._constant_ids or id(right) in self._constant_ids
         if compute is None or a is None or b is None or not is_known:
             return node
         try:
@@ -209,14 +209,14 @@ class _Inliner(ast.NodeTransformer):
                 except KeyError:
                     return None
             case ast.Attribute(value=inner, attr=attr):
-                found = self._value(inner)
-                if found is None or not hasattr(found[0], attr):
+                owner = self._value(inner)
+                if owner is None or not hasattr(owner[0], attr):
                     return None
-                return (getattr(found[0], attr),)
+                return (getattr(owner[0], attr),)
             case _:
                 return None
 
-    def _constant(self, value: object, place: ast.expr) -> ast.expr | None:
+    def _constant(self, value: object, source_node: ast.expr) -> ast.expr | None:
         """Return the node of a constant; None if the value is not a constant."""
         if isinstance(value, np.generic):
             value = value.item()
@@ -225,29 +225,29 @@ class _Inliner(ast.NodeTransformer):
         ):
             value = np.dtype(value).name
         if isinstance(value, float) and not math.isfinite(value):
-            return self._infinite(value, place)
+            return self._infinite(value, source_node)
         if isinstance(value, bool | int | float | str):
-            return self._put(value, place)
+            return self._put(value, source_node)
         if isinstance(value, tuple | list):
-            elements = [self._constant(element, place) for element in value]
+            elements = [self._constant(element, source_node) for element in value]
             if None in elements:
                 return None
-            found = ast.Tuple(elts=elements, ctx=ast.Load())  # type: ignore[arg-type]
-            return self._remember(ast.copy_location(found, place))
+            elements_node = ast.Tuple(elts=elements, ctx=ast.Load())  # type: ignore[arg-type]
+            return self._remember(ast.copy_location(elements_node, source_node))
         return None
 
-    def _infinite(self, value: float, place: ast.expr) -> ast.expr:
+    def _infinite(self, value: float, source_node: ast.expr) -> ast.expr:
         func = ast.Attribute(value=ast.Name(id="T", ctx=ast.Load()), attr="float32", ctx=ast.Load())
         call = ast.Call(func=func, args=[ast.Constant(value=str(value))], keywords=[])
         for node in ast.walk(call):
-            ast.copy_location(node, place)
+            ast.copy_location(node, source_node)
         return call
 
-    def _put(self, value: object, place: ast.expr) -> ast.expr:
-        return self._remember(ast.copy_location(ast.Constant(value=value), place))  # type: ignore[arg-type]
+    def _put(self, value: object, source_node: ast.expr) -> ast.expr:
+        return self._remember(ast.copy_location(ast.Constant(value=value), source_node))  # type: ignore[arg-type]
 
     def _remember(self, node: ast.expr) -> ast.expr:
-        self._known.add(id(node))
+        self._constant_ids.add(id(node))
         self._keep.append(node)
         return node
 

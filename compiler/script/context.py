@@ -86,7 +86,7 @@ class Context:
         self.has_vectors = False  # whether a vector was parsed: most programs have none
         self._substituted = 0
         # The cache keeps the nodes alive, so that no id is used twice.
-        self._places: IdentityCache[object, ast.AST] = IdentityCache()
+        self._source_nodes: IdentityCache[object, ast.AST] = IdentityCache()
 
     @contextmanager
     def scope(self) -> Iterator[None]:
@@ -105,11 +105,11 @@ class Context:
         Raises:
             ScriptError: If the name is not defined here.
         """
-        found = self.get(name.id)
-        if found is not None:
-            return found
-        known = {known for scope in self._scopes for known in scope}
-        raise self.error(f"unknown name {name.id}{near(name.id, known)}", name)
+        entity = self.get(name.id)
+        if entity is not None:
+            return entity
+        defined = {defined for scope in self._scopes for defined in scope}
+        raise self.error(f"unknown name {name.id}{near(name.id, defined)}", name)
 
     def get(self, name: str) -> Entity | None:
         """Return the entity that a name refers to; None if it is not defined here."""
@@ -122,17 +122,17 @@ class Context:
         """Return whether a name is defined around the innermost scope, and not in it."""
         return name not in self._scopes[-1] and self.get(name) is not None
 
-    def value_of(self, entity: BlockAxis | NamedValue, place: ast.AST) -> Expr:
+    def value_of(self, entity: BlockAxis | NamedValue, source_node: ast.AST) -> Expr:
         """Return the expression that a name stands for.
 
         Raises:
             ScriptError: If names that refer to names expand to too many operations.
         """
         value = entity.value if isinstance(entity, BlockAxis) else entity.expr
-        self.copying(value, 1, place)
+        self.copying(value, 1, source_node)
         return value
 
-    def copying(self, value: Expr, copies: int, place: ast.AST) -> None:
+    def copying(self, value: Expr, copies: int, source_node: ast.AST) -> None:
         """Count the operations that the program gains because a text uses `value` several times.
 
         Copies of copies would grow exponentially, so their total is limited.
@@ -140,7 +140,7 @@ class Context:
         Args:
             value: The value of a name, or an argument of a function.
             copies: The number of times that it is added to the program.
-            place: The name or the function.
+            source_node: The name or the function.
 
         Raises:
             ScriptError: If the total exceeds what a program may have.
@@ -152,7 +152,7 @@ class Context:
         if self._substituted > _MAX_SUBSTITUTED:
             raise self.error(
                 f"names and functions expand to more than {_MAX_SUBSTITUTED} operations",
-                place,
+                source_node,
             )
 
     def is_function(self, node: ast.expr) -> bool:
@@ -172,18 +172,18 @@ class Context:
             axis.var: (0, axis.extent.value - 1) for axis in axes if isinstance(axis.extent, IntImm)
         }
 
-    def at(self, node: Node, place: ast.AST) -> Node:
+    def at(self, node: Node, source_node: ast.AST) -> Node:
         """Remember the source position of an IR node, and return the node."""
-        self._places.find(node, lambda _: place)  # the first position stays
+        self._source_nodes.find(node, lambda _: source_node)  # the first position stays
         return node
 
-    def place_of(self, node: object) -> ast.AST | None:
+    def source_node_of(self, node: object) -> ast.AST | None:
         """Return the source position of an IR node."""
-        return self._places.get(node)
+        return self._source_nodes.get(node)
 
-    def error(self, message: str, place: ast.AST) -> ScriptError:
+    def error(self, message: str, source_node: ast.AST) -> ScriptError:
         """Return an error at a position in the script."""
-        return self._source.error(message, place)
+        return self._source.error(message, source_node)
 
 
 def _is_zero(expr: Expr) -> bool:

@@ -86,7 +86,7 @@ def described(node: ast.AST) -> str:
     return _WORDS.get(type(node), type(node).__name__.lower())
 
 
-def near(name: str, known: Iterable[str]) -> str:
+def near(name: str, names: Iterable[str]) -> str:
     """Return ": did you mean ...?" with the nearest option; empty if none is near."""
-    matches = difflib.get_close_matches(name, known, n=1)
+    matches = difflib.get_close_matches(name, names, n=1)
     return f": did you mean {matches[0]}?" if matches else ""

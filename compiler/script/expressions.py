@@ -95,21 +95,21 @@ def _expression(context: Context, node: ast.expr) -> Expr:  # noqa: C901 - a cas
             raise context.error(f"expected a value, got {described(node)}", node)
 
 
-def _described(context: Context, node: ast.Attribute, place: ast.expr | None) -> Expr:
+def _described(context: Context, node: ast.Attribute, dimension: ast.expr | None) -> Expr:
     """Parse `A.strides[0]`, `A.shape[0]` or `A.elem_offset`."""
     buffer = context.lookup(node.value) if isinstance(node.value, ast.Name) else None
     if not isinstance(buffer, Buffer):
         raise context.error("expected the name of a buffer", node.value)
-    if node.attr == "elem_offset" and place is None:
+    if node.attr == "elem_offset" and dimension is None:
         return IntImm(0) if buffer.elem_offset is None else buffer.elem_offset
     parts = {"shape": buffer.shape, "strides": strides_of(buffer)}.get(node.attr)
     if parts is None:
         hint = near(node.attr, ("shape", "strides", "elem_offset"))
         raise context.error(f"a buffer has no {node.attr}{hint}", node)
-    assert place is not None
-    number = constant_int(context, place, "a dimension").value
+    assert dimension is not None
+    number = constant_int(context, dimension, "a dimension").value
     if not 0 <= number < len(parts):
-        raise context.error(f"{buffer.name} has {len(parts)} dimension(s), got {number}", place)
+        raise context.error(f"{buffer.name} has {len(parts)} dimension(s), got {number}", dimension)
     return parts[number]
 
 
@@ -119,24 +119,24 @@ def element(context: Context, node: ast.Subscript) -> tuple[Buffer, tuple[Expr, 
     Raises:
         ScriptError: If the node is neither, or the number of indices is not that of dimensions.
     """
-    buffer, places = subscript(context, node)
+    buffer, items = subscript(context, node)
     return buffer, tuple(
-        _vector(context, place) if isinstance(place, ast.Slice) else index(context, place)
-        for place in places
+        _vector(context, item) if isinstance(item, ast.Slice) else index(context, item)
+        for item in items
     )
 
 
-def _vector(context: Context, place: ast.Slice) -> Expr:
+def _vector(context: Context, slice_node: ast.Slice) -> Expr:
     """Parse the index `i:i + 8` or `0:16:2`."""
-    if place.lower is None or place.upper is None:
-        raise context.error("expected both ends of the slice, such as 0:8", place)
-    start, stop = same_type(index(context, place.lower), index(context, place.upper))
-    step = 1 if place.step is None else constant_int(context, place.step, "a step").value
+    if slice_node.lower is None or slice_node.upper is None:
+        raise context.error("expected both ends of the slice, such as 0:8", slice_node)
+    start, stop = same_type(index(context, slice_node.lower), index(context, slice_node.upper))
+    step = 1 if slice_node.step is None else constant_int(context, slice_node.step, "a step").value
     length = simplify(BinOp("-", stop, start))
     if not isinstance(length, IntImm):
-        raise context.error("expected a slice of constant length", place)
+        raise context.error("expected a slice of constant length", slice_node)
     if step < 1 or length.value < 1:
-        raise context.error(f"a slice of length {length.value} with step {step}", place)
+        raise context.error(f"a slice of length {length.value} with step {step}", slice_node)
     lanes = -(-length.value // step)
     if lanes == 1:
         return start
@@ -213,7 +213,9 @@ def interval(context: Context, first: ast.expr, last: ast.expr) -> tuple[Expr, E
     return start, extent_between(start, stop)
 
 
-def combine(context: Context, op: ast.operator, lhs: Parsed, rhs: Parsed, place: ast.AST) -> Expr:
+def combine(
+    context: Context, op: ast.operator, lhs: Parsed, rhs: Parsed, source_node: ast.AST
+) -> Expr:
     """Build the expression of a Python operator.
 
     Raises:
@@ -221,55 +223,59 @@ def combine(context: Context, op: ast.operator, lhs: Parsed, rhs: Parsed, place:
     """
     if type(op) not in _ARITHMETIC:
         instead = ": use T.pow(a, b)" if isinstance(op, ast.Pow) else ""
-        raise context.error(f"{described(op)} is not part of the dialect{instead}", place)
-    return arithmetic(context, _ARITHMETIC[type(op)], lhs, rhs, place)
+        raise context.error(f"{described(op)} is not part of the dialect{instead}", source_node)
+    return arithmetic(context, _ARITHMETIC[type(op)], lhs, rhs, source_node)
 
 
-def arithmetic(context: Context, op: ArithOp, left: Parsed, right: Parsed, place: ast.AST) -> Expr:
+def arithmetic(
+    context: Context, op: ArithOp, left: Parsed, right: Parsed, source_node: ast.AST
+) -> Expr:
     """Build an arithmetic operation.
 
     Raises:
         ScriptError: If its operands have different types, or types that it does not take.
     """
-    lhs, rhs = match_types(context, left, right, place)
+    lhs, rhs = match_types(context, left, right, source_node)
     dtype = dtype_of(lhs)
     if dtype == "bool" and op in ("&", "|"):
         return Logic("and" if op == "&" else "or", lhs, rhs)
     if op == "/" and not is_float(dtype):
-        raise context.error(f"/ divides floating-point values, got {dtype}: use //", place)
+        raise context.error(f"/ divides floating-point values, got {dtype}: use //", source_node)
     if not (is_integer(dtype) or (is_float(dtype) and op in _ON_FLOATS)):
-        raise context.error(f"{op} does not take operands of type {dtype}", place)
+        raise context.error(f"{op} does not take operands of type {dtype}", source_node)
     check_divisor(context, op, rhs, right[1])
     return BinOp(op, lhs, rhs)
 
 
-def check_divisor(context: Context, op: ArithOp, divisor: Expr, place: ast.AST) -> None:
+def check_divisor(context: Context, op: ArithOp, divisor: Expr, source_node: ast.AST) -> None:
     """Refuse an integer division by a literal zero.
 
     Raises:
         ScriptError: If the divisor is zero.
     """
     if op in ("//", "%") and isinstance(divisor, IntImm) and divisor.value == 0:
-        raise context.error("this divides by zero", place)
+        raise context.error("this divides by zero", source_node)
 
 
-def pair(context: Context, left: ast.expr, right: ast.expr, place: ast.AST) -> tuple[Expr, Expr]:
+def pair(
+    context: Context, left: ast.expr, right: ast.expr, source_node: ast.AST
+) -> tuple[Expr, Expr]:
     """Parse two operands of one type.
 
     Raises:
         ScriptError: If their types differ.
     """
     lhs, rhs = expression(context, left), expression(context, right)
-    return match_types(context, (lhs, left), (rhs, right), place)
+    return match_types(context, (lhs, left), (rhs, right), source_node)
 
 
-def logical(context: Context, op: LogicOp, values: list[ast.expr], place: ast.AST) -> Expr:
+def logical(context: Context, op: LogicOp, values: list[ast.expr], source_node: ast.AST) -> Expr:
     """Parse a conjunction or disjunction of any number of conditions.
 
     Raises:
         ScriptError: If an operand is not a condition.
     """
-    _check_chain(context, len(values), place)
+    _check_chain(context, len(values), source_node)
     total = condition(context, values[0])
     for value in values[1:]:
         total = Logic(op, total, condition(context, value))
@@ -280,7 +286,7 @@ def choice(
     context: Context,
     node: type[Conditional | Select],
     parts: tuple[ast.expr, ast.expr, ast.expr],
-    place: ast.AST,
+    source_node: ast.AST,
 ) -> Expr:
     """Parse a conditional expression: a condition and two values.
 
@@ -288,7 +294,7 @@ def choice(
         ScriptError: If the condition is not one, or the values have different types.
     """
     test = condition(context, parts[0])
-    then, otherwise = pair(context, parts[1], parts[2], place)
+    then, otherwise = pair(context, parts[1], parts[2], source_node)
     return node(test, then, otherwise)
 
 
@@ -333,10 +339,10 @@ def _negative(context: Context, operand: ast.expr) -> Expr:
     value = expression(context, operand)
     dtype = dtype_of(value)
     match value:
-        case FloatImm(known):
-            return FloatImm(-known, dtype)
-        case IntImm(known) if is_integer(dtype):
-            return number(context, -known, dtype, operand)
+        case FloatImm(literal):
+            return FloatImm(-literal, dtype)
+        case IntImm(literal) if is_integer(dtype):
+            return number(context, -literal, dtype, operand)
     if dtype == "bool":
         raise context.error("- does not take an operand of type bool: use `not`", operand)
     # Not `0 - x`, which would lose the sign of a zero.
@@ -374,6 +380,8 @@ def _comparison(context: Context, node: ast.Compare) -> Expr:
     return total
 
 
-def _check_chain(context: Context, length: int, place: ast.AST) -> None:
+def _check_chain(context: Context, length: int, source_node: ast.AST) -> None:
     if length > _MAX_CHAIN:
-        raise context.error(f"a chain of {length} conditions: expected {_MAX_CHAIN} at most", place)
+        raise context.error(
+            f"a chain of {length} conditions: expected {_MAX_CHAIN} at most", source_node
+        )

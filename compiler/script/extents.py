@@ -38,8 +38,8 @@ def extent_between(start: Expr, stop: Expr) -> Expr:
 
 def extent_of(expr: Expr) -> Expr:
     """Return a constant if an expression is provably constant, else the expression itself."""
-    known = simplify(expr)
-    return known if isinstance(known, IntImm) else expr
+    simplified = simplify(expr)
+    return simplified if isinstance(simplified, IntImm) else expr
 
 
 def same_type(a: Expr, b: Expr) -> tuple[Expr, Expr]:

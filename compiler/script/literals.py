@@ -84,7 +84,9 @@ def adapt(context: Context, expr: Expr, node: ast.expr, dtype: DType) -> Expr:
     return expr
 
 
-def match_types(context: Context, lhs: Parsed, rhs: Parsed, place: ast.AST) -> tuple[Expr, Expr]:
+def match_types(
+    context: Context, lhs: Parsed, rhs: Parsed, source_node: ast.AST
+) -> tuple[Expr, Expr]:
     """Return two operands of one type.
 
     A bare number takes the type of the other operand, and the narrower operand is widened.
@@ -104,12 +106,12 @@ def match_types(context: Context, lhs: Parsed, rhs: Parsed, place: ast.AST) -> t
         raise context.error(
             f"expected operands of one type, got {dtype_of(a)} and {dtype_of(b)}: "
             f'convert with T.Cast("{dtype_of(a)}", ...)',
-            place,
+            source_node,
         )
-    return same_lanes(context, a, b, place) if context.has_vectors else (a, b)
+    return same_lanes(context, a, b, source_node) if context.has_vectors else (a, b)
 
 
-def same_lanes(context: Context, a: Expr, b: Expr, place: ast.AST) -> tuple[Expr, Expr]:
+def same_lanes(context: Context, a: Expr, b: Expr, source_node: ast.AST) -> tuple[Expr, Expr]:
     """Return two operands with the same number of lanes: a scalar beside a vector is repeated.
 
     Raises:
@@ -122,7 +124,7 @@ def same_lanes(context: Context, a: Expr, b: Expr, place: ast.AST) -> tuple[Expr
         return Broadcast(a, right), b
     if right == 1:
         return a, Broadcast(b, left)
-    raise context.error(f"vectors of {left} and {right} lanes", place)
+    raise context.error(f"vectors of {left} and {right} lanes", source_node)
 
 
 def stored(context: Context, name: str, dtype: DType, computed: Expr, value: ast.expr) -> Expr:
@@ -131,15 +133,15 @@ def stored(context: Context, name: str, dtype: DType, computed: Expr, value: ast
     Raises:
         ScriptError: If the conversion would lose information.
     """
-    found = adapt(context, computed, value, dtype)
-    if dtype_of(found) != dtype and widens(dtype_of(found), dtype):
-        found = converted(found, dtype)
-    if dtype_of(found) != dtype:
+    adapted = adapt(context, computed, value, dtype)
+    if dtype_of(adapted) != dtype and widens(dtype_of(adapted), dtype):
+        adapted = converted(adapted, dtype)
+    if dtype_of(adapted) != dtype:
         raise context.error(
-            f'{name} holds {dtype}, got {dtype_of(found)}: convert with T.Cast("{dtype}", ...)',
+            f'{name} holds {dtype}, got {dtype_of(adapted)}: convert with T.Cast("{dtype}", ...)',
             value,
         )
-    return found
+    return adapted
 
 
 def widens(source: DType, to: DType) -> bool:

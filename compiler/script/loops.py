@@ -162,15 +162,15 @@ def launched(context: Context, name: str | None, call: ast.Call) -> tuple[BlockA
     Raises:
         ScriptError: If the call launches no thread, or has no name.
     """
-    two = bind(context, call, ("thread", "extent"))
-    thread = two["thread"]
-    known = context.lookup(thread) if isinstance(thread, ast.Name) else None
-    if isinstance(known, ThreadBinding) and isinstance(thread, ast.Name):
-        name, tag = name or thread.id, known.tag
+    arguments = bind(context, call, ("thread", "extent"))
+    thread = arguments["thread"]
+    thread_entity = context.lookup(thread) if isinstance(thread, ast.Name) else None
+    if isinstance(thread_entity, ThreadBinding) and isinstance(thread, ast.Name):
+        name, tag = name or thread.id, thread_entity.tag
     else:
         tag = string(context, thread, "a thread")
     if name is None:
         raise context.error("expected a name: tx = T.launch_thread(...)", call)
-    axis = _axis(context, name, None, two["extent"])
+    axis = _axis(context, name, None, arguments["extent"])
     context.define(name, axis)
     return axis, tag

@@ -89,14 +89,14 @@ def parse_function(text: str, *, filename: str, around: Surroundings) -> PrimFun
 
 def _functions(source: Source) -> tuple[list[ast.FunctionDef], frozenset[str]]:
     """Return the functions of a text, at least one, and the type variables declared above them."""
-    found: dict[str, ast.FunctionDef] = {}
+    functions: dict[str, ast.FunctionDef] = {}
     variables: set[str] = set()
     for node in _bodies(source, source.tree()):
         match node:
             case ast.FunctionDef() if _is_decorated(node, frozenset({"prim_func"})):
-                if node.name in found:
+                if node.name in functions:
                     raise source.error(f"function {node.name} is defined twice", node)
-                found[node.name] = node
+                functions[node.name] = node
             case ast.FunctionDef():
                 raise source.error(f"expected @T.prim_func above function {node.name}", node)
             case ast.Expr(value=ast.Constant(value=str())) | ast.Import() | ast.ImportFrom():
@@ -107,9 +107,9 @@ def _functions(source: Source) -> tuple[list[ast.FunctionDef], frozenset[str]]:
                 variables.add(name)
             case _:
                 raise source.error("expected a function with @T.prim_func", node)
-    if not found:
+    if not functions:
         raise source.error_at("expected a function with @T.prim_func, got none")
-    return list(found.values()), frozenset(variables)
+    return list(functions.values()), frozenset(variables)
 
 
 def _bodies(source: Source, tree: ast.Module) -> Sequence[ast.stmt]:
@@ -150,17 +150,17 @@ def _function(
         if context.symbol_dtypes.setdefault(name, "int64") == "int64":
             context.define(name, NamedValue(Var(name, "int64")))
     params = _parameters(context, node)
-    attrs, rest = _prelude(context, node.body, params)
+    attrs, statements_left = _prelude(context, node.body, params)
     for argument in node.args.args:
         if params.get(argument.arg, node) is None:
             expected = f'expected A = T.match_buffer({argument.arg}, (...), "float32")'
             raise context.error(f"parameter {argument.arg} has no buffer: {expected}", argument)
-    found = tuple(param for param in params.values() if param is not None)
-    func = PrimFunc(node.name, found, root(context, rest, statements, node), attrs)
+    parameters = tuple(param for param in params.values() if param is not None)
+    func = PrimFunc(node.name, parameters, root(context, statements_left, statements, node), attrs)
     try:
         verify(func)
     except VerifyError as error:
-        raise context.error(error.message, context.place_of(error.node) or node) from None
+        raise context.error(error.message, context.source_node_of(error.node) or node) from None
     return func
 
 
@@ -230,9 +230,9 @@ def _scalars(arguments: Sequence[ast.arg]) -> dict[str, DType]:
 
 def _scalar(context: Context, name: str, of: DType) -> Var:
     """Return the variable of a parameter; a shape may have used it before."""
-    known = context.get(name)
-    if isinstance(known, NamedValue) and isinstance(known.expr, Var):
-        return known.expr
+    entity = context.get(name)
+    if isinstance(entity, NamedValue) and isinstance(entity.expr, Var):
+        return entity.expr
     var = Var(name, of)
     context.define(name, NamedValue(var))
     return var
@@ -265,10 +265,12 @@ def _prelude(
     return attrs, []
 
 
-def _joined(context: Context, attrs: Annotations, more: Annotations, place: ast.AST) -> Annotations:
+def _joined(
+    context: Context, attrs: Annotations, more: Annotations, source_node: ast.AST
+) -> Annotations:
     for key, _ in more:
         if key in dict(attrs):
-            raise context.error(f"the attribute {key!r} is set already", place)
+            raise context.error(f"the attribute {key!r} is set already", source_node)
     return (*attrs, *more)
 
 

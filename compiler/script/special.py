@@ -30,16 +30,14 @@ def opaque(context: Context, node: ast.Call, name: str) -> Expr:
     Raises:
         ScriptError: If the function does not take these arguments.
     """
-    known = OPAQUE[name]
+    signature = OPAQUE[name]
     if node.keywords:
         raise context.error(f"T.{name} takes no keyword arguments", node.keywords[0])
-    if not known.least <= len(node.args) <= known.most:
-        raise context.error(
-            f"T.{name} takes {known.least} to {known.most} argument(s), got {len(node.args)}",
-            node,
-        )
+    if not signature.least <= len(node.args) <= signature.most:
+        expected = f"{signature.least} to {signature.most} argument(s)"
+        raise context.error(f"T.{name} takes {expected}, got {len(node.args)}", node)
     args = tuple(_argument(context, argument) for argument in node.args)
-    return Call(name, args, known.dtype or "int32")
+    return Call(name, args, signature.dtype or "int32")
 
 
 def _argument(context: Context, node: ast.expr) -> Expr:
@@ -125,8 +123,8 @@ def is_nan(context: Context, node: ast.Call) -> Expr:
     return _differs_from_itself(context, _floating(context, node), node)
 
 
-def _differs_from_itself(context: Context, value: Expr, place: ast.AST) -> Expr:
-    context.copying(value, 1, place)
+def _differs_from_itself(context: Context, value: Expr, source_node: ast.AST) -> Expr:
+    context.copying(value, 1, source_node)
     return Compare("!=", value, value)
 
 
@@ -139,11 +137,11 @@ def is_inf(context: Context, node: ast.Call) -> Expr:
     return _is_infinite(context, _floating(context, node), node)
 
 
-def _is_infinite(context: Context, value: Expr, place: ast.AST) -> Expr:
-    context.copying(value, 1, place)
+def _is_infinite(context: Context, value: Expr, source_node: ast.AST) -> Expr:
+    context.copying(value, 1, source_node)
     dtype = dtype_of(value)
     infinite = Compare("==", Call("abs", (value,), dtype), FloatImm(float("inf"), dtype))
-    return Logic("and", infinite, Not(_differs_from_itself(context, value, place)))
+    return Logic("and", infinite, Not(_differs_from_itself(context, value, source_node)))
 
 
 def is_finite(context: Context, node: ast.Call) -> Expr:

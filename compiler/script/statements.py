@@ -29,24 +29,26 @@ from compiler.script.symbols import declare_symbol
 _THREADS = frozenset({"thread_extent", "virtual_thread"})
 
 
-def statements(context: Context, body: Sequence[ast.stmt], place: ast.AST) -> Stmt:
+def statements(context: Context, body: Sequence[ast.stmt], source_node: ast.AST) -> Stmt:
     """Parse a list of statements.
 
     Raises:
         ScriptError: If a statement is not part of the dialect, or the list is empty.
     """
-    parsed = [found for node in body if (found := _statement(context, node)) is not None]
+    parsed = [statement for node in body if (statement := _statement(context, node)) is not None]
     if not parsed:
-        raise context.error("expected at least one statement that computes something", place)
-    if not any(isinstance(found, Binding) for found in parsed):
+        raise context.error("expected at least one statement that computes something", source_node)
+    if not any(isinstance(statement, Binding) for statement in parsed):
         return seq(*parsed)  # type: ignore[arg-type]
-    rest: list[Stmt] = []
-    for found in reversed(parsed):
-        if isinstance(found, Binding):
-            rest = [found.around(seq(*reversed(rest)) if rest else Evaluate(IntImm(0)))]
+    remaining: list[Stmt] = []
+    for statement in reversed(parsed):
+        if isinstance(statement, Binding):
+            remaining = [
+                statement.around(seq(*reversed(remaining)) if remaining else Evaluate(IntImm(0)))
+            ]
         else:
-            rest.append(found)
-    return seq(*reversed(rest))
+            remaining.append(statement)
+    return seq(*reversed(remaining))
 
 
 def _statement(context: Context, node: ast.stmt) -> Stmt | Binding | None:  # noqa: C901 - a case each
@@ -183,16 +185,16 @@ def _misplaced_with(context: Context, node: ast.With) -> ScriptError:
     if call_name(call) == "init":
         return context.error("T.init must come before the first statement of a block", call)
     spelled = ast.unparse(call.func if isinstance(call, ast.Call) else call)[:40]
-    known = [f"T.{name}" for name in ("block", "sblock", "init", "allocate", "LetStmt", "let")]
-    return context.error(expected + near(spelled, known)[1:], call)
+    spellings = [f"T.{name}" for name in ("block", "sblock", "init", "allocate", "LetStmt", "let")]
+    return context.error(expected + near(spelled, spellings)[1:], call)
 
 
-def _store(context: Context, target: ast.Subscript, value: ast.expr, place: ast.stmt) -> Stmt:
+def _store(context: Context, target: ast.Subscript, value: ast.expr, source_node: ast.stmt) -> Stmt:
     buffer, indices = element(context, target)
     computed = stored(context, buffer.name, buffer.dtype, expression(context, value), value)
     if context.has_vectors:
         _check_lanes(context, indices, computed, value)
-    return context.at(Store(buffer, indices, computed), place)
+    return context.at(Store(buffer, indices, computed), source_node)
 
 
 def _check_lanes(

@@ -48,11 +48,11 @@ def declare_symbol(context: Context, statement: ast.stmt) -> bool:
     for target, of in pairs:
         if not isinstance(target, ast.Name):
             raise context.error("expected one name for the variable", target)
-        known = context.get(target.id)
-        if not (isinstance(known, NamedValue) and isinstance(known.expr, Var)):
+        entity = context.get(target.id)
+        if not (isinstance(entity, NamedValue) and isinstance(entity.expr, Var)):
             context.define(target.id, NamedValue(Var(target.id, of)))
-        elif known.expr.dtype != of:
-            raise context.error(f"{target.id} is {known.expr.dtype} already, not {of}", statement)
+        elif entity.expr.dtype != of:
+            raise context.error(f"{target.id} is {entity.expr.dtype} already, not {of}", statement)
     return bool(pairs)
 
 

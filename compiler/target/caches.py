@@ -29,21 +29,21 @@ def read_caches(cpu: Path, usual: Caches) -> Caches:
     last level is whole: cores that wait leave it to the others. A CPU without a third level has
     its second, whole, for its last.
     """
-    found: dict[int, tuple[int, int]] = {}
+    levels: dict[int, tuple[int, int]] = {}
     for index in sorted((cpu / "cache").glob("index*")):
         with suppress(OSError, ValueError):
             if (index / "type").read_text().strip() != "Instruction":
                 size = _bytes((index / "size").read_text().strip())
                 shared = _count((index / "shared_cpu_list").read_text())
-                found[int((index / "level").read_text())] = size, shared
+                levels[int((index / "level").read_text())] = size, shared
     threads = 1
     with suppress(OSError, ValueError):
         threads = _count((cpu / "topology" / "thread_siblings_list").read_text())
-    l1 = found[1][0] if 1 in found else usual.l1_bytes
-    if 2 not in found:
+    l1 = levels[1][0] if 1 in levels else usual.l1_bytes
+    if 2 not in levels:
         return Caches(l1, usual.l2_bytes, usual.l3_bytes)
-    l2, sharers = found[2]
-    l3 = found[3][0] if 3 in found else l2
+    l2, sharers = levels[2]
+    l3 = levels[3][0] if 3 in levels else l2
     return Caches(l1, l2 // max(1, sharers // threads), l3)
 
 

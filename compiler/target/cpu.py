@@ -130,9 +130,9 @@ class CpuTarget(Target):
         """The host's as the system describes them; another CPU's as models usually have them."""
         if not self._is_detected:
             return CPUS[self.cpu].caches
-        known = CPUS.get(self.cpu)
+        described_cpu = CPUS.get(self.cpu)
         usual = USUAL_CACHES["x86_64" if self._is_x86 else "aarch64"]
-        return host_caches(known.caches if known else usual)
+        return host_caches(described_cpu.caches if described_cpu else usual)
 
 
 @lru_cache(maxsize=256)
@@ -160,12 +160,12 @@ def _parse(text: str) -> tuple[str, int]:
 
 
 def _known_cpu(name: str, text: str) -> str:
-    known = {*CPUS, host_cpu()}
+    names = {*CPUS, host_cpu()}
     if name == "native":
         return host_cpu()
-    if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(known))}"
+    if name not in names:
+        near = difflib.get_close_matches(name, names, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(names))}"
         raise TargetError(f"unknown CPU {name!r} in target {text!r}: {hint}")
     return name
 

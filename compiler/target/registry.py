@@ -62,6 +62,6 @@ class KindRegistry(Generic[Value]):
         except KeyError:
             pass
         if kind not in self._loaders:
-            known = ", ".join(self.kinds)
-            raise UnknownKindError(f"no {self._noun} for {kind!r} targets: registered: {known}")
+            kinds = ", ".join(self.kinds)
+            raise UnknownKindError(f"no {self._noun} for {kind!r} targets: registered: {kinds}")
         return self._values.setdefault(kind, self._loaders[kind]())

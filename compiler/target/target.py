@@ -81,14 +81,14 @@ TARGET_KINDS: KindRegistry[type[Target]] = KindRegistry("target class")
 
 
 def _class_of(text: str) -> type[Target]:
-    given: object = text
-    if not isinstance(given, str):
-        raise TargetError(f"a target is a text such as 'cpu -num-cores=1', not {given!r}")
+    target_text: object = text
+    if not isinstance(target_text, str):
+        raise TargetError(f"a target is a text such as 'cpu -num-cores=1', not {target_text!r}")
     kind = next(iter(with_own_kind(text).split()), "")
     try:
         return TARGET_KINDS.find(kind)
     except UnknownKindError:
-        known = ", ".join(map(repr, TARGET_KINDS.kinds))
+        kinds = ", ".join(map(repr, TARGET_KINDS.kinds))
         example = "such as 'cpu -num-cores=1'"
-        message = f"unknown target kind {kind!r} in {text!r}: expected {known}, {example}"
+        message = f"unknown target kind {kind!r} in {text!r}: expected {kinds}, {example}"
         raise TargetError(message) from None

@@ -37,9 +37,9 @@ def create_prim_func(ops: Sequence[Tensor | Variable] | Tensor, name: str = "mai
         ValueError: If an input is not among the parameters, or a tensor is there twice.
         VerifyError: If the program is not legal, for example reads out of bounds.
     """
-    given = [ops] if isinstance(ops, Tensor) else list(ops)
-    tensors = [op for op in given if isinstance(op, Tensor)]
-    if len({id(op) for op in given}) != len(given):
+    parameters = [ops] if isinstance(ops, Tensor) else list(ops)
+    tensors = [op for op in parameters if isinstance(op, Tensor)]
+    if len({id(op) for op in parameters}) != len(parameters):
         raise ValueError("a tensor is given twice as a parameter")
     definitions, read = _needed(tensors)
     for tensor in read:
@@ -53,16 +53,16 @@ def create_prim_func(ops: Sequence[Tensor | Variable] | Tensor, name: str = "mai
     renamed = _rename([*tensors, *inner])
     taken: set[str] = {"root"}
 
-    def naming(wanted: str) -> str:
-        found = unique(identifier(wanted), taken)
-        taken.add(found)
-        return found
+    def naming(base: str) -> str:
+        name = unique(identifier(base), taken)
+        taken.add(name)
+        return name
 
     _require_size(definitions)
     nests: list[Stmt] = [emit(definition, naming) for definition in definitions]
     body = replace_buffers(seq(*nests), renamed)
     root = Block("root", (), (), (), body, alloc_buffers=tuple(renamed[t.buffer] for t in inner))
-    params = tuple(op.var if isinstance(op, Variable) else renamed[op.buffer] for op in given)
+    params = tuple(op.var if isinstance(op, Variable) else renamed[op.buffer] for op in parameters)
     func = PrimFunc(name, params, BlockRealize((), TRUE, root), (("tir.noalias", True),))
     verify(func)
     return func

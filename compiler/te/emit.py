@@ -64,21 +64,21 @@ def _nest(compute: Compute, targets: Sequence[Buffer], naming: Naming, time: Tim
     In a scan, the loop over its steps is around all of it already.
     """
     value = compute.value
-    place = tuple(compute.indices)
+    indices = tuple(compute.indices)
     axes: list[tuple[Var, Expr]] = []
-    parts: list[tuple[str, Stmt | None, Stmt]]
+    stages: list[tuple[str, Stmt | None, Stmt]]
     if isinstance(value, Reduction):
         axes = [(axis.loop, axis.extent) for axis in value.axes]
-        parts = [(compute.name, *_combined(value, targets, place))]
+        stages = [(compute.name, *_combined(value, targets, indices))]
     else:
-        stores = [Store(t, place, v.expr) for t, v in zip(targets, value, strict=True)]
-        parts = [(o.name, None, s) for o, s in zip(compute.outputs, stores, strict=True)]
+        stores = [Store(t, indices, v.expr) for t, v in zip(targets, value, strict=True)]
+        stages = [(o.name, None, s) for o, s in zip(compute.outputs, stores, strict=True)]
     space = list(zip(compute.indices, compute.extents, strict=True))
     loops = [(Var(var.name, var.dtype), extent) for var, extent in (*space, *axes)]
     if time is not None:
         loops[0] = (time.loop, time.extent)
     blocks: list[Stmt] = []
-    for name, init, body in parts:
+    for name, init, body in stages:
         iters, mapping = _iterators(space, axes, time)
         first = None if init is None else _tidied(substitute(init, mapping))
         update = substitute(body, mapping)
@@ -110,21 +110,21 @@ def _iterators(
 
 
 def _combined(
-    reduction: Reduction, targets: Sequence[Buffer], place: tuple[Expr, ...]
+    reduction: Reduction, targets: Sequence[Buffer], indices: tuple[Expr, ...]
 ) -> tuple[Stmt, Stmt]:
     """Return the initialisation and the update of an element, or of several together."""
     old: dict[Var, Expr] = {
-        accumulator: Load(target, place)
+        accumulator: Load(target, indices)
         for accumulator, target in zip(reduction.accumulators, targets, strict=True)
     }
     starts = zip(targets, reduction.initial, strict=True)
-    init = seq(*(Store(target, place, value.expr) for target, value in starts))
+    init = seq(*(Store(target, indices, value.expr) for target, value in starts))
     values = [substitute(value.expr, old) for value in reduction.combined]
     if len(values) == 1:
-        return init, Store(targets[0], place, values[0])
+        return init, Store(targets[0], indices, values[0])
     # All new values come before the first store: each may read all old ones.
     names = [Var(f"v_{target.name}", target.dtype) for target in targets]
-    body = seq(*(Store(t, place, name) for t, name in zip(targets, names, strict=True)))
+    body = seq(*(Store(t, indices, name) for t, name in zip(targets, names, strict=True)))
     for name, value in zip(reversed(names), reversed(values), strict=True):
         body = Let(name, value, body)
     return init, body
@@ -181,9 +181,9 @@ def _extern(extern: Extern, naming: Naming) -> Stmt:
     allocated: tuple[Buffer, ...] = ()
     if isinstance(body, PrimFunc):
         buffers = [tensor.buffer for tensor in (*extern.inputs, *extern.outputs)]
-        own = dict(zip(body.buffers, buffers, strict=True))
+        buffer_mapping = dict(zip(body.buffers, buffers, strict=True))
         allocated = body.root.alloc_buffers
-        body = replace_buffers(body.root.body, own)
+        body = replace_buffers(body.root.body, buffer_mapping)
     block = Block(
         naming(extern.name),
         (),

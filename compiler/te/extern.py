@@ -46,16 +46,16 @@ def extern(  # noqa: PLR0917 - TVM's arguments
     """
     shapes = list(shape) if any(isinstance(s, Sequence) for s in shape) else [shape]
     if dtype is None:
-        found = {tensor.dtype for tensor in inputs}
-        if len(found) != 1:
-            raise ValueError(f"the inputs of {name} have {len(found)} types: give its dtype")
-        dtype = found.pop()
+        input_dtypes = {tensor.dtype for tensor in inputs}
+        if len(input_dtypes) != 1:
+            raise ValueError(f"the inputs of {name} have {len(input_dtypes)} types: give its dtype")
+        dtype = input_dtypes.pop()
     dtypes = [dtype] * len(shapes) if isinstance(dtype, str) else list(dtype)
     kinds = [(shape_of(s), d) for s, d in zip(shapes, dtypes, strict=True)]  # type: ignore[arg-type]
-    given = tuple(inputs)
-    definition = Extern(name, given, PrimFunc, tuple((attrs or {}).items()))  # type: ignore[arg-type]
+    input_tensors = tuple(inputs)
+    definition = Extern(name, input_tensors, PrimFunc, tuple((attrs or {}).items()))  # type: ignore[arg-type]
     definition.outputs = outputs_of(definition, kinds)
-    body = fcompute([t.buffer for t in given], [t.buffer for t in definition.outputs])
+    body = fcompute([t.buffer for t in input_tensors], [t.buffer for t in definition.outputs])
     if not (isinstance(body, PrimFunc) or is_stmt(body)):
         raise TypeError(
             f"the function that computes {name} returns a {type(body).__name__}: expected "
@@ -114,9 +114,9 @@ def _check_params(extern: Extern) -> None:
     if not isinstance(extern.body, PrimFunc):
         return
     tensors = (*extern.inputs, *extern.outputs)
-    wanted = [(t.buffer.shape, t.dtype) for t in tensors]
-    found = [(b.shape, b.dtype) for b in extern.body.buffers]
-    if wanted != found or len(extern.body.params) != len(found):
+    expected = [(t.buffer.shape, t.dtype) for t in tensors]
+    actual = [(b.shape, b.dtype) for b in extern.body.buffers]
+    if expected != actual or len(extern.body.params) != len(actual):
         raise ValueError(
             f"the parameters of {extern.body.name} are not the inputs and outputs of {extern.name}"
         )

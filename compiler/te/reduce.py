@@ -201,11 +201,11 @@ def _reduction(  # noqa: PLR0917 - all that a reduction is
         pairs = zip(values, identity, strict=True)
         values = [if_then_else(where, value, neutral) for value, neutral in pairs]
     combined = combine([Value(a) for a in accumulators], values)
-    for what, found in (("combination", combined), ("identity", identity), ("init", start)):
-        if [v.dtype for v in found] != [v.dtype for v in values]:
+    for role, operands in (("combination", combined), ("identity", identity), ("init", start)):
+        if [v.dtype for v in operands] != [v.dtype for v in values]:
             expected = ", ".join(v.dtype for v in values)
-            got = ", ".join(v.dtype for v in found)
-            raise TypeError(f"the {what} of te.{name} has type {got}: expected {expected}")
+            got = ", ".join(v.dtype for v in operands)
+            raise TypeError(f"the {role} of te.{name} has type {got}: expected {expected}")
     return Reduction(axes, tuple(values), tuple(start), accumulators, tuple(combined))
 
 

@@ -95,12 +95,12 @@ def _check_order(scan: Scan, compute: Compute) -> None:
     before = scan.init[0].buffer.shape[0]
     time = compute.indices[0] if compute.indices else None
     states = {state.buffer for state in scan.state}
-    own = {t.buffer for step in scan.steps for t in step.outputs}
+    step_buffers = {t.buffer for step in scan.steps for t in step.outputs}
     for node in (node for value in compute.values for node in walk(value.expr)):
-        if not isinstance(node, Load) or node.buffer not in states | own:
+        if not isinstance(node, Load) or node.buffer not in states | step_buffers:
             continue
         distance = None if time is None else affine(node.indices[0]) - affine(time)
-        if node.buffer in own and (distance is None or distance.terms or distance.const):
+        if node.buffer in step_buffers and (distance is None or distance.terms or distance.const):
             raise ValueError(
                 f"{compute.name} reads {node.buffer.name}, which depends on a state of "
                 f"{scan.name}, at another step than its own"

@@ -209,19 +209,19 @@ class TensorSlice(Value):
 def _element(
     tensor: Tensor, first: tuple[Value, ...], indices: ValueLike | tuple[ValueLike, ...]
 ) -> Value:
-    more = indices if isinstance(indices, tuple) else (indices,)
-    places = (*first, *(as_value(index) for index in more))
-    for place in places:
-        if not is_integer(place.dtype):
-            raise TypeError(f"an index of {tensor.name} has type {place.dtype}: expected int32")
-    if len(places) > tensor.ndim:
+    trailing = indices if isinstance(indices, tuple) else (indices,)
+    positions = (*first, *(as_value(index) for index in trailing))
+    for position in positions:
+        if not is_integer(position.dtype):
+            raise TypeError(f"an index of {tensor.name} has type {position.dtype}: expected int32")
+    if len(positions) > tensor.ndim:
         raise IndexError(
-            f"{tensor.name} has {tensor.ndim} dimension(s), got {len(places)} index(es)"
+            f"{tensor.name} has {tensor.ndim} dimension(s), got {len(positions)} index(es)"
         )
-    if len(places) < tensor.ndim:
-        return TensorSlice(tensor, places)
-    element = Load(tensor.buffer, tuple(place.expr for place in places))
-    return Value(element, *places, tensors=(tensor,))
+    if len(positions) < tensor.ndim:
+        return TensorSlice(tensor, positions)
+    element = Load(tensor.buffer, tuple(position.expr for position in positions))
+    return Value(element, *positions, tensors=(tensor,))
 
 
 def _wrong_count(tensor: Tensor, count: int) -> str:
@@ -239,8 +239,8 @@ def _depending(tensors: tuple[Tensor, ...], state: tuple[Tensor, ...]) -> list[C
             depends[tensor] = False
             if definition is not None:
                 # All inputs are visited: each may have its own place in the order.
-                found = [visit(t) for t in definition.inputs]
-                depends[tensor] = any(found)
+                input_depends = [visit(t) for t in definition.inputs]
+                depends[tensor] = any(input_depends)
             if depends[tensor] and isinstance(definition, Compute):
                 order.setdefault(id(definition), definition)
         return depends[tensor]

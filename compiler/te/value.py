@@ -248,8 +248,8 @@ def require_dtype(dtype: object) -> None:
         TypeError: If it is none.
     """
     if not isinstance(dtype, str) or dtype not in DTYPES:
-        known = ", ".join(sorted(DTYPES))
-        raise TypeError(f"unknown type {dtype!r}: expected one of {known}")
+        names = ", ".join(sorted(DTYPES))
+        raise TypeError(f"unknown type {dtype!r}: expected one of {names}")
 
 
 def as_value(value: ValueLike | Var, dtype: DType | None = None) -> Value:

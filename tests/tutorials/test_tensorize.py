@@ -53,7 +53,7 @@ def product(m: int, n: int, depth: int) -> list[te.Tensor]:
 @pytest.fixture(autouse=True)
 def intrinsics() -> Iterator[None]:
     """Declare the intrinsics, for one test."""
-    known = dict(TensorIntrin._known)
+    known = dict(TensorIntrin._registered)
     TensorIntrin.declare(
         product(8, 8, 8),
         compute=lw.parse(GEMM8X8),
@@ -62,8 +62,8 @@ def intrinsics() -> Iterator[None]:
         override=True,  # the library has intrinsics of these names too
     )
     yield
-    TensorIntrin._known.clear()
-    TensorIntrin._known.update(known)
+    TensorIntrin._registered.clear()
+    TensorIntrin._registered.update(known)
 
 
 def test_a_product_of_that_size_is_one_instruction() -> None:

@@ -101,24 +101,24 @@ class CpuBackend(Backend):
         written = stored_buffers(func.body)
         _check_constants(func, constants, written, arrays)
         try:
-            copies, made, left = lower_split(func, constants, cpu)
-            used = {node.buffer for node in walk(left) if isinstance(node, Load)}
-            fixed = tuple(b for b in func.buffers if b in constants)
-            kept = tuple(b for b in fixed if b in used)
-            taken = tuple(b for b in func.buffers if b not in constants)
-            packers = emit_module((*fixed, *copies), made, cpu)
-            kernel = emit_module((*taken, *kept, *copies), left, cpu)
+            copies, packing, remaining = lower_split(func, constants, cpu)
+            used = {node.buffer for node in walk(remaining) if isinstance(node, Load)}
+            constant_buffers = tuple(b for b in func.buffers if b in constants)
+            used_constants = tuple(b for b in constant_buffers if b in used)
+            arguments = tuple(b for b in func.buffers if b not in constants)
+            packers = emit_module((*constant_buffers, *copies), packing, cpu)
+            kernel = emit_module((*arguments, *used_constants, *copies), remaining, cpu)
         except (CodegenError, LoweringError) as error:
             raise BuildError(f"{func.name}: {error}") from error
-        params = params_of((*fixed, *copies), set(copies))
+        params = params_of((*constant_buffers, *copies), set(copies))
         packer = CpuModule(self.compile(func.name, params, packers, cpu))
         packed = [aligned_empty(static_shape(b), b.dtype) for b in copies]
         for array in packed:
             array.fill(0)  # what is beyond the end is read, though never used
-        packer(*(arrays[b.name] for b in fixed), *packed)
+        packer(*(arrays[b.name] for b in constant_buffers), *packed)
         packer.close()
-        used_as_they_are = [np.array(arrays[b.name]) for b in kept]
-        params = params_of((*taken, *kept, *copies), written)
+        used_as_they_are = [np.array(arrays[b.name]) for b in used_constants]
+        params = params_of((*arguments, *used_constants, *copies), written)
         artifact = self.compile(func.name, params, kernel, cpu)
         return CpuModule(artifact, (*used_as_they_are, *packed), kernel.text)
 

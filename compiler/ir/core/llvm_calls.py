@@ -159,13 +159,13 @@ def _reductions() -> list[LlvmFunction]:
         "smax": max,
         "smin": min,
     }
-    found = [
+    functions = [
         LlvmFunction(f"llvm.vector.reduce.{n}", 1, _fold(f), kind="int", is_reduction=True)
         for n, f in integers.items()
     ]
     for name, extremum in (("fmax", _maxnum), ("fmin", _minnum)):
         full = f"llvm.vector.reduce.{name}"
-        found.append(LlvmFunction(full, 1, _fold(extremum), is_reduction=True))
+        functions.append(LlvmFunction(full, 1, _fold(extremum), is_reduction=True))
     for name, total in (("fadd", math.fsum), ("fmul", math.prod)):
 
         def reference(
@@ -174,8 +174,8 @@ def _reductions() -> list[LlvmFunction]:
             return [total([*start, *vector])]
 
         full = f"llvm.vector.reduce.{name}"
-        found.append(LlvmFunction(full, 2, reference, is_reduction=True, has_start=True))
-    return found
+        functions.append(LlvmFunction(full, 2, reference, is_reduction=True, has_start=True))
+    return functions
 
 
 def _elementwise() -> list[LlvmFunction]:
@@ -217,11 +217,11 @@ def llvm_function(name: str) -> LlvmFunction:
     Raises:
         LlvmCallProblem: If it is not known.
     """
-    found = LLVM_FUNCTIONS.get(name) or LLVM_FUNCTIONS.get(_SUFFIX.sub("", name))
-    if found is None:
-        known = ", ".join(sorted(LLVM_FUNCTIONS))
-        raise LlvmCallProblem(f"unknown LLVM function {name}: expected one of {known}")
-    return found
+    function = LLVM_FUNCTIONS.get(name) or LLVM_FUNCTIONS.get(_SUFFIX.sub("", name))
+    if function is None:
+        names = ", ".join(sorted(LLVM_FUNCTIONS))
+        raise LlvmCallProblem(f"unknown LLVM function {name}: expected one of {names}")
+    return function
 
 
 def llvm_result(name: str, args: Sequence[VectorType]) -> VectorType:

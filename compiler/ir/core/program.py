@@ -180,5 +180,5 @@ class IRModule(_Printed):
         for func in self.functions:
             if func.name == name:
                 return func
-        known = ", ".join(func.name for func in self.functions) or "none"
-        raise KeyError(f"there is no function {name!r}; the functions are: {known}")
+        names = ", ".join(func.name for func in self.functions) or "none"
+        raise KeyError(f"there is no function {name!r}; the functions are: {names}")

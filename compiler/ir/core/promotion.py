@@ -29,9 +29,9 @@ def common_type(a: DType, b: DType) -> DType | None:
 
 def widest(dtypes: Iterable[DType]) -> DType:
     """Return the common type of integers."""
-    found = reduce(lambda a, b: common_type(a, b) or a, dtypes)
-    assert is_integer(found), "indices are integers"
-    return found
+    common = reduce(lambda a, b: common_type(a, b) or a, dtypes)
+    assert is_integer(common), "indices are integers"
+    return common
 
 
 def promoted(a: Expr, b: Expr) -> tuple[Expr, Expr]:

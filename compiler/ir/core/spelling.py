@@ -67,6 +67,6 @@ def spelling_of(dialect: Dialect) -> Spelling:
         ValueError: If there is no such dialect.
     """
     if dialect not in SPELLINGS:
-        known = ", ".join(repr(name) for name in SPELLINGS)
-        raise ValueError(f"there is no dialect {dialect!r}; the dialects are: {known}")
+        names = ", ".join(repr(name) for name in SPELLINGS)
+        raise ValueError(f"there is no dialect {dialect!r}; the dialects are: {names}")
     return SPELLINGS[dialect]

@@ -97,16 +97,16 @@ class _Coverage:
     def _mark(
         self,
         marks: Array,
-        places: tuple[Expr, ...],
+        indices: tuple[Expr, ...],
         loops: Mapping[Var, int],
         conditions: tuple[Expr, ...],
     ) -> None:
-        """Mark the elements at `places` over all iterations of the loops."""
+        """Mark the elements at `indices` over all iterations of the loops."""
         claims = [c for condition in conditions for c in _conjuncts(condition)]
-        exprs = [*places, *claims]
+        exprs = [*indices, *claims]
         if any(_is_open(node) for expr in exprs for node in walk(expr)):
             return
-        lanes = max(lanes_of(place) for place in places) if places else 1
+        lanes = max(lanes_of(index) for index in indices) if indices else 1
         loops = {**loops, LANE: lanes}
         used = [
             {LANE if isinstance(n, Ramp) else n for n in walk(e) if isinstance(n, Var | Ramp)}
@@ -114,15 +114,15 @@ class _Coverage:
         ]
         if not loops.keys() >= set[Var]().union(*used):
             return
-        whole = np.ones((1,) * marks.ndim, bool)
+        written = np.ones((1,) * marks.ndim, bool)
         for members in _connected(used):
             variables = set[Var]().union(*(used[n] for n in members))
             box = {var: extent for var, extent in loops.items() if var in variables}
-            part = _reached(marks.shape, exprs, members, box)
-            if part is None:
+            reached = _reached(marks.shape, exprs, members, box)
+            if reached is None:
                 return
-            whole = whole & part
-        marks |= whole
+            written = written & reached
+        marks |= written
 
 
 def _reached(
@@ -141,18 +141,18 @@ def _reached(
     at = ArrayEvaluator({}, Box(dict.fromkeys(box, 0), box))
     points = tuple(box.values())
     inside = np.ones(points, bool)
-    places = []
+    coordinate_arrays = []
     for number in members:
         value = np.broadcast_to(at.value(exprs[number]), points)
         if number < len(shape):
-            places.append(value)
+            coordinate_arrays.append(value)
             # Where other conditions never hold, an index may be outside of the buffer.
             inside = inside & (value >= 0) & (value < shape[number])
         else:
             inside = inside & value
     dims = [n if number in members else 1 for number, n in enumerate(shape)]
     reached = np.zeros([n for number, n in enumerate(shape) if number in members], bool)
-    reached[tuple(place[inside] for place in places)] = inside.any()
+    reached[tuple(coordinates[inside] for coordinates in coordinate_arrays)] = inside.any()
     return reached.reshape(dims)
 
 

@@ -66,7 +66,7 @@ def random_inputs(func: PrimFunc, seed: int) -> dict[str, NDArray[Any]]:
     """
     rng = np.random.default_rng(seed)
     called = {node.name for node in walk(func.body) if isinstance(node, Call)}
-    ranges = _Ranges(func).found
+    ranges = _Ranges(func).limits
     inputs = param_roles(func).inputs
     values: dict[str, NDArray[Any]] = {}
     for buffer in func.buffers:
@@ -89,7 +89,7 @@ class _Ranges:
     """What the elements of integer parameters should hold for a program to make sense of them."""
 
     def __init__(self, func: PrimFunc) -> None:
-        self.found: dict[Buffer, tuple[int, int]] = {}
+        self.limits: dict[Buffer, tuple[int, int]] = {}
         self._params = {b for b in func.buffers if is_integer(b.dtype)}
         self._named = {s.var: s.value for s in walk_stmts(func.body) if isinstance(s, Let)}
         for node in walk(func.body):
@@ -109,9 +109,9 @@ class _Ranges:
         match expr:
             case Load(buffer, _):
                 if buffer in self._params:
-                    known = self.found.get(buffer, (low, high))
-                    both = max(low, known[0]), min(high, known[1])
-                    self.found[buffer] = both if both[0] <= both[1] else known
+                    current = self.limits.get(buffer, (low, high))
+                    narrowed = max(low, current[0]), min(high, current[1])
+                    self.limits[buffer] = narrowed if narrowed[0] <= narrowed[1] else current
             case Var():
                 if expr in self._named:
                     self._limit(self._named[expr], low, high)

@@ -69,9 +69,9 @@ class Mismatch(Exception):  # noqa: N818 - a finding, which callers turn into a 
         tolerance: float,
         count: int,
     ) -> None:
-        place = ", ".join(map(str, index))
+        shown = ", ".join(map(str, index))
         super().__init__(
-            f"{output}[{place}] is {got}, expected {expected}: {count} element(s) are off by more "
+            f"{output}[{shown}] is {got}, expected {expected}: {count} element(s) are off by more "
             f"than {tolerance:.2g} of the largest magnitude, the worst by {error:.2g}"
         )
         self.output = output
@@ -188,16 +188,16 @@ def _quick_error(result: NDArray[Any], expected: NDArray[Any]) -> float | None:
 
 def _float_dtypes(func: PrimFunc) -> set[DType]:
     """Return the types in which a program computes, whatever its inputs come in."""
-    found: set[DType] = set()
+    dtypes: set[DType] = set()
     for node in walk(func.body):
         match node:
             case Store(buffer, _, _):
-                found.add(buffer.dtype)
+                dtypes.add(buffer.dtype)
             case BinOp() | Call():
-                found.add(dtype_of(node))
+                dtypes.add(dtype_of(node))
             case _:
                 pass
-    return {dtype for dtype in found if is_float(dtype)}
+    return {dtype for dtype in dtypes if is_float(dtype)}
 
 
 def _reduction_length(func: PrimFunc) -> int:

@@ -100,14 +100,14 @@ def _check_operator(node: BinOp) -> None:
 
 
 def _check_store(buffer: Buffer, indices: tuple[Expr, ...], value: Expr) -> None:
-    place = Load(buffer, indices)
-    _indices(place, indices)
+    target = Load(buffer, indices)
+    _indices(target, indices)
     if dtype_of(value) != buffer.dtype:
         raise TypeProblem(f"buffer {buffer.name} holds {buffer.dtype}, got {dtype_of(value)}")
-    if lanes_of(value) != lanes_of(place):
+    if lanes_of(value) != lanes_of(target):
         raise TypeProblem(
-            f"a value of {lanes_of(value)} lane(s) is stored to {lanes_of(place)} element(s): "
-            f"{show_expr(place)}"
+            f"a value of {lanes_of(value)} lane(s) is stored to {lanes_of(target)} element(s): "
+            f"{show_expr(target)}"
         )
 
 

@@ -68,10 +68,10 @@ def _stmt(stmt: Stmt, renamed: Mapping[Var, Var]) -> Stmt:
 
 def _differs(value: Expr, dtype: DType | Literal["handle"]) -> bool:
     """Tell whether a value is an integer of another type than its place has."""
-    own = dtype_of(value)
+    value_dtype = dtype_of(value)
     if dtype == "handle" or lanes_of(value) > 1:
         return False
-    return own != dtype and is_integer(own) and is_integer(dtype)
+    return value_dtype != dtype and is_integer(value_dtype) and is_integer(dtype)
 
 
 def _realize(realize: BlockRealize, renamed: Mapping[Var, Var]) -> BlockRealize:

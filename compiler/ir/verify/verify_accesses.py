@@ -137,8 +137,8 @@ class Accesses:
 
         Schedules move blocks by their regions, so a region that lies breaks the program.
         """
-        block, found = self.blocks[-1]
-        if buffer.data not in found or facts.is_contradiction or not self.is_static:
+        block, declared_data = self.blocks[-1]
+        if buffer.data not in declared_data or facts.is_contradiction or not self.is_static:
             return
         # A block that initialises what it writes need not name it as read.
         reads = (*block.reads, *block.writes) if block.init is not None else block.reads

@@ -58,10 +58,10 @@ class LoweredAccess:
         A dimension is None if unknown, or if it depends on a name that is bound inside the scope at
         `depth`.
         """
-        known = self._boxes.get(depth)
-        if known is None:
-            known = self._boxes[depth] = self._box(depth)
-        return known
+        cached = self._boxes.get(depth)
+        if cached is None:
+            cached = self._boxes[depth] = self._box(depth)
+        return cached
 
     @cached_property
     def _boxes(self) -> dict[int, list[Span | None]]:
@@ -93,7 +93,7 @@ def collect_accesses(
     stmt: Stmt, buffers: Container[Buffer], shared: Container[Buffer] = ()
 ) -> dict[Buffer, list[LoweredAccess]]:
     """Return every load and store of the given buffers, in program order."""
-    found: defaultdict[Buffer, list[LoweredAccess]] = defaultdict(list)
+    by_buffer: defaultdict[Buffer, list[LoweredAccess]] = defaultdict(list)
 
     def visit_expr(expr: Expr, path: Path) -> None:
         for node in walk(expr):
@@ -101,7 +101,7 @@ def collect_accesses(
                 access = LoweredAccess(
                     path, node.buffer, node.indices, False, node.buffer in shared
                 )
-                found[node.buffer].append(access)
+                by_buffer[node.buffer].append(access)
 
     def visit(node: Stmt, path: Path) -> None:
         path = (*path, node)
@@ -112,10 +112,10 @@ def collect_accesses(
                 visit_expr(child, path)  # type: ignore[arg-type]
         if isinstance(node, Store) and node.buffer in buffers:
             access = LoweredAccess(path, node.buffer, node.indices, True, node.buffer in shared)
-            found[node.buffer].append(access)
+            by_buffer[node.buffer].append(access)
 
     visit(stmt, ())
-    return found
+    return by_buffer
 
 
 def common_path(accesses: list[LoweredAccess]) -> Path:

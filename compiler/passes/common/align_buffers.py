@@ -22,23 +22,23 @@ Alignment = Mapping[int, tuple[int, int]]
 
 def alignments_of(body: Stmt) -> dict[Buffer, dict[int, tuple[int, int]]]:
     """Return the alignments that the blocks of a program request, without the invalid ones."""
-    found: dict[Buffer, dict[int, tuple[int, int]]] = {}
+    alignments: dict[Buffer, dict[int, tuple[int, int]]] = {}
     for stmt in walk_stmts(body):
         if isinstance(stmt, BlockRealize):
             for index, axis, factor, offset in _entries(stmt.block):
                 buffer = stmt.block.writes[index].buffer
-                found.setdefault(buffer, {})[axis] = (factor, offset)
-    return found
+                alignments.setdefault(buffer, {})[axis] = (factor, offset)
+    return alignments
 
 
 def _entries(block: Block) -> list[tuple[int, int, int, int]]:
     value = dict(block.annotations).get(KEY, ())
-    found: list[tuple[int, int, int, int]] = []
+    entries: list[tuple[int, int, int, int]] = []
     for item in value if isinstance(value, tuple) else ():
         entry = _entry(item)
         if entry is not None and 0 <= entry[0] < len(block.writes) and entry[2] > 0:
-            found.append(entry)
-    return found
+            entries.append(entry)
+    return entries
 
 
 def _entry(item: AnnotationValue) -> tuple[int, int, int, int] | None:

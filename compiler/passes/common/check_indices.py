@@ -75,12 +75,12 @@ def _loose(
     buffer: Buffer, indices: tuple[Expr, ...], ranges: Mapping[Var, int], names: Container[Var]
 ) -> list[tuple[Expr, int, bool]]:
     """Return each index, the extent of its dimension, and whether it may be out of bounds."""
-    found = []
+    checked = []
     for index, size in zip(indices, static_shape(buffer), strict=True):
         low, high = reach(index, ranges)
         outside = is_loaded(index, names) and not 0 <= low <= high < size
-        found.append((index, size, outside))
-    return found
+        checked.append((index, size, outside))
+    return checked
 
 
 def _clamped(index: Expr, size: int, ranges: Mapping[Var, int]) -> Expr:

@@ -85,21 +85,21 @@ def private_buffers(stmt: Stmt) -> dict[Buffer, Stmt | None]:
 
     They are the local buffers, and the non-shared buffers that a thread allocates while it runs.
     """
-    found: dict[Buffer, Stmt | None] = {}
+    innermost_threads: dict[Buffer, Stmt | None] = {}
 
     def visit(node: Stmt, thread: Stmt | None) -> None:
         if isinstance(node, Allocate):
             scope = node.buffer.scope
             is_shared = scope.startswith(("shared", "warp", "wmma"))
             if scope.startswith("local") or (thread is not None and not is_shared):
-                found[node.buffer] = thread
+                innermost_threads[node.buffer] = thread
         inside = node if is_thread(node) else thread
         for child in children(node):
             if is_stmt(child):
                 visit(child, inside)  # type: ignore[arg-type]
 
     visit(stmt, None)
-    return found
+    return innermost_threads
 
 
 def _with_distinct_loops(stmt: Stmt) -> Stmt:
@@ -191,8 +191,8 @@ def _rewrite(stmt: Stmt, placements: Mapping[Buffer, _Placement]) -> Stmt:
     def visit_expr(expr: Expr) -> Expr:
         new = map_expr(expr, visit_expr)
         if isinstance(new, Load) and new.buffer in placements:
-            place = placements[new.buffer]
-            return Load(place.buffer, _relative(new.indices, place))
+            placement = placements[new.buffer]
+            return Load(placement.buffer, _relative(new.indices, placement))
         return new
 
     def visit(node: Stmt) -> Stmt:
@@ -200,8 +200,8 @@ def _rewrite(stmt: Stmt, placements: Mapping[Buffer, _Placement]) -> Stmt:
             return visit(node.body)
         new = map_stmt(node, visit, visit_expr)
         if isinstance(new, Store) and new.buffer in placements:
-            place = placements[new.buffer]
-            return Store(place.buffer, _relative(new.indices, place), new.value)
+            placement = placements[new.buffer]
+            return Store(placement.buffer, _relative(new.indices, placement), new.value)
         if isinstance(new, For) and id(node) in homes:
             return replace(new, body=_allocate(homes[id(node)], new.body))
         return new
@@ -209,8 +209,8 @@ def _rewrite(stmt: Stmt, placements: Mapping[Buffer, _Placement]) -> Stmt:
     return _allocate(homes.get(id(None), []), visit(stmt))
 
 
-def _relative(indices: tuple[Expr, ...], place: _Placement) -> tuple[Expr, ...]:
-    return tuple(map(relative_index, indices, place.corner))
+def _relative(indices: tuple[Expr, ...], placement: _Placement) -> tuple[Expr, ...]:
+    return tuple(map(relative_index, indices, placement.corner))
 
 
 def relative_index(index: Expr, corner: Affine) -> Expr:

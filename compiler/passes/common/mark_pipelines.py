@@ -78,8 +78,8 @@ def mark_pipelines(stmt: Stmt) -> Stmt:
 
 
 def _plain(loop: For) -> For:
-    kept = tuple(note for note in loop.annotations if note[0] not in (STAGE, ORDER, ASYNC))
-    return replace(loop, annotations=kept)
+    remaining = tuple(note for note in loop.annotations if note[0] not in (STAGE, ORDER, ASYNC))
+    return replace(loop, annotations=remaining)
 
 
 def is_pipelined(stmt: Stmt) -> bool:
@@ -121,10 +121,12 @@ def plan_of(loop: For, count: int) -> PipelinePlan:
 
 def _numbers(value: AnnotationValue, what: str) -> tuple[int, ...]:
     numbers = value if isinstance(value, tuple) else (value,)
-    found = tuple(n for n in numbers if isinstance(n, int) and not isinstance(n, bool) and n >= 0)
-    if not isinstance(value, tuple) or len(found) != len(numbers):
+    naturals = tuple(
+        n for n in numbers if isinstance(n, int) and not isinstance(n, bool) and n >= 0
+    )
+    if not isinstance(value, tuple) or len(naturals) != len(numbers):
         raise LoweringError(f"{what} is {value!r}: expected a list of integers from 0 on")
-    return found
+    return naturals
 
 
 def _asks(stmt: Stmt) -> bool:

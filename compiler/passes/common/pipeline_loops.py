@@ -153,10 +153,10 @@ class _Pipeline:
         if steps > 0:
             var = Var(self._loop.var.name, self._loop.var.dtype)
             step = BinOp("+", var, IntImm(last, dtype_of(var)))
-            kept = tuple(a for a in self._loop.annotations if "pipeline" not in a[0])
+            remaining = tuple(a for a in self._loop.annotations if "pipeline" not in a[0])
             body = self._step(step, None)
             middle.append(
-                replace(self._loop, var=var, extent=IntImm(steps), body=body, annotations=kept)
+                replace(self._loop, var=var, extent=IntImm(steps), body=body, annotations=remaining)
             )
         after = [self._step(IntImm(step), step) for step in range(max(extent, last), extent + last)]
         stmt = in_order([*before, *middle, *after])
@@ -180,13 +180,13 @@ class _Pipeline:
     def _step(self, step: Expr, number: int | None) -> Stmt:
         """Return one step: each statement, run for the iteration that has reached its stage."""
         stmts: list[tuple[int, Stmt]] = []
-        for place, stage, part in zip(
+        for position, stage, body in zip(
             self._plan.order, self._plan.stages, self._parts.stmts, strict=True
         ):
             if number is not None and not 0 <= number - stage < most_iterations(self._loop):
                 continue
             iteration = simplify(BinOp("-", step, IntImm(stage, dtype_of(step))))
-            stmts.append((place, self._at(part, iteration)))
+            stmts.append((position, self._at(body, iteration)))
         return in_order(stmt for _, stmt in sorted(stmts, key=lambda pair: pair[0]))
 
     def _at(self, part: Stmt, iteration: Expr) -> Stmt:

@@ -39,13 +39,13 @@ Tile = tuple[int, int]
 
 def tiles_of(body: Stmt) -> dict[Buffer, Tile]:
     """Return the panels that the blocks of a program request, without the invalid ones."""
-    found: dict[Buffer, Tile] = {}
+    tiles: dict[Buffer, Tile] = {}
     for stmt in walk_stmts(body):
         if isinstance(stmt, BlockRealize):
             entry = _entry(dict(stmt.block.annotations).get(KEY, ()), stmt.block)
             if entry is not None:
-                found[entry[0]] = entry[1]
-    return found
+                tiles[entry[0]] = entry[1]
+    return tiles
 
 
 def _entry(value: AnnotationValue, block: Block) -> tuple[Buffer, Tile] | None:
@@ -83,17 +83,17 @@ def tile_buffers(stmt: Stmt, tiles: Mapping[Buffer, Tile]) -> tuple[Stmt, dict[B
 
 def _fixed(stmt: Stmt, buffers: Mapping[Var, Buffer]) -> set[Buffer]:
     """Return the buffers with an access of other than one element."""
-    found: set[Buffer] = set()
+    fixed: set[Buffer] = set()
     for node in walk(stmt):
         match node:
             case Var() if node in buffers:
-                found.add(buffers[node])
+                fixed.add(buffers[node])
             case Load(buffer, indices) | Store(buffer, indices):
                 if any(lanes_of(index) > 1 for index in indices) and buffer.data in buffers:
-                    found.add(buffers[buffer.data])
+                    fixed.add(buffers[buffer.data])
             case _:
                 pass
-    return found
+    return fixed
 
 
 def _shape(buffer: Buffer, tile: Tile) -> tuple[Expr, ...]:

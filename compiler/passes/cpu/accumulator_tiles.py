@@ -196,11 +196,11 @@ def _box(
     store: Store, spanning: tuple[For, ...], path: Path
 ) -> tuple[tuple[Affine, ...], tuple[int, ...]] | None:
     inner, ranges = loop_extents(spanning), loop_extents(path)
-    parts = [split_form(ramp_form(index, ranges), inner) for index in store.indices]
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts):
+    forms = [split_form(ramp_form(index, ranges), inner) for index in store.indices]
+    dimensions = [part for part in forms if part is not None]
+    if len(dimensions) < len(forms):
         return None
-    return tuple(corner for corner, _ in known), tuple(extent for _, extent in known)
+    return tuple(corner for corner, _ in dimensions), tuple(extent for _, extent in dimensions)
 
 
 def _guards(

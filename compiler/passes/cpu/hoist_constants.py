@@ -48,37 +48,39 @@ def constant_copies(body: Stmt, constants: AbstractSet[Buffer]) -> list[Buffer]:
     realizes = [node for node in walk_stmts(body) if isinstance(node, BlockRealize)]
     allocated = {buffer for realize in realizes for buffer in realize.block.alloc_buffers}
     stores = Counter(node.buffer for node in walk_stmts(body) if isinstance(node, Store))
-    known = set(constants)
-    found: list[Buffer] = []
+    constant_buffers = set(constants)
+    copies: list[Buffer] = []
     for realize in realizes:
         store = realize.block.body
         if not isinstance(store, Store) or store.buffer not in allocated:
             continue
-        if stores[store.buffer] == 1 and _follows(realize, store, known):
-            known.add(store.buffer)
-            found.append(store.buffer)
-    return found
+        if stores[store.buffer] == 1 and _follows(realize, store, constant_buffers):
+            constant_buffers.add(store.buffer)
+            copies.append(store.buffer)
+    return copies
 
 
-def _follows(realize: BlockRealize, store: Store, known: AbstractSet[Buffer]) -> bool:
+def _follows(realize: BlockRealize, store: Store, constant_buffers: AbstractSet[Buffer]) -> bool:
     """Return whether the stored values follow from position and known buffers alone."""
     block = realize.block
     spatial = {i.var for i in block.iter_vars if i.kind == "spatial"}
-    told = set(store.indices)
+    named_indices = set(store.indices)
     values = list(walk(store.value))
-    is_told = all(
-        node in told or not isinstance(node, Var) or node in {b.data for b in known}
+    is_determined = all(
+        node in named_indices
+        or not isinstance(node, Var)
+        or node in {b.data for b in constant_buffers}
         for node in values
     )
     loads = [node for node in values if isinstance(node, Load)]
     return (
         block.init is None
         and not block.match_buffers
-        and len(told) == len(store.indices)
+        and len(named_indices) == len(store.indices)
         and all(index in spatial or isinstance(index, IntImm) for index in store.indices)
-        and is_told
+        and is_determined
         and bool(loads)
-        and all(load.buffer in known for load in loads)
+        and all(load.buffer in constant_buffers for load in loads)
     )
 
 
@@ -115,13 +117,13 @@ def with_room(copies: Iterable[Buffer], stmt: Stmt) -> dict[Buffer, Buffer]:
     used, but a sum can stay in registers only if it can be read. A copy in the workspace has the
     room.
     """
-    wanted = tuple(copies)
-    accesses = collect_accesses(stmt, set(wanted))
-    found: dict[Buffer, Buffer] = {}
-    for copy in wanted:
+    copied = tuple(copies)
+    accesses = collect_accesses(stmt, set(copied))
+    enlarged: dict[Buffer, Buffer] = {}
+    for copy in copied:
         first, *rest = static_shape(copy)
         reached = [bounds(a.indices[0], loop_extents(a.path)) for a in accesses.get(copy, ())]
         most = max((interval[1] + 1 for interval in reached if interval is not None), default=0)
         if most > first:
-            found[copy] = replace(copy, shape=tuple(IntImm(n) for n in (most, *rest)))
-    return found
+            enlarged[copy] = replace(copy, shape=tuple(IntImm(n) for n in (most, *rest)))
+    return enlarged

@@ -80,17 +80,17 @@ def _visit(stmt: Stmt, region: _Region, *, is_sure: bool) -> Stmt:
 
 
 def _loop(loop: For, region: _Region, *, is_sure: bool) -> Stmt:
-    own = _Region()
-    body = _visit(loop.body, own, is_sure=True)
-    own.changing.add(loop.var)
-    region.changing |= own.changing
+    inner = _Region()
+    body = _visit(loop.body, inner, is_sure=True)
+    inner.changing.add(loop.var)
+    region.changing |= inner.changing
     if loop.kind not in _KINDS or not isinstance(loop.extent, IntImm) or loop.extent.value < 1:
         return replace(loop, body=body)
-    found: dict[Expr, None] = {}
-    for expr in own.evaluated:
-        _collect(expr, own.changing, found)
-    names = {expr: Var("invariant", dtype_of(expr)) for expr in found}
-    moved = {v: e for v, e in own.named.items() if _is_invariant(e, own.changing)}
+    invariants: dict[Expr, None] = {}
+    for expr in inner.evaluated:
+        _collect(expr, inner.changing, invariants)
+    names = {expr: Var("invariant", dtype_of(expr)) for expr in invariants}
+    moved = {v: e for v, e in inner.named.items() if _is_invariant(e, inner.changing)}
     result: Stmt = replace(loop, body=_without(body, names, moved))
     moved |= {var: expr for expr, var in names.items()}
     for var, expr in moved.items():
@@ -118,15 +118,15 @@ def _without(stmt: Stmt, names: Mapping[Expr, Var], moved: Mapping[Var, Expr]) -
     return visit(stmt)
 
 
-def _collect(expr: Expr, changing: set[object], found: dict[Expr, None]) -> None:
+def _collect(expr: Expr, changing: set[object], invariants: dict[Expr, None]) -> None:
     if _is_invariant(expr, changing):
-        found[expr] = None
+        invariants[expr] = None
         return
     if isinstance(expr, Conditional):
-        _collect(expr.condition, changing, found)
+        _collect(expr.condition, changing, invariants)
         return
     for child in children(expr):
-        _collect(child, changing, found)  # type: ignore[arg-type]
+        _collect(child, changing, invariants)  # type: ignore[arg-type]
 
 
 def _is_invariant(expr: Expr, changing: set[object]) -> bool:

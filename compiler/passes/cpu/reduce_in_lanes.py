@@ -60,7 +60,7 @@ class _Target:
     store: Store
     op: ArithOp
     loops: tuple[For, ...]
-    place: tuple[Expr, ...]
+    lane_indices: tuple[Expr, ...]
     lanes: Buffer
 
 
@@ -97,8 +97,8 @@ def _targets(loop: For, outer: Path, count: int) -> list[_Target] | None:
     if len({store.buffer.data for store in stores}) < len(stores):
         return None
     targets = [_target(loop, store, outer, count) for store in stores]
-    known = [target for target in targets if target is not None]
-    return known if len(known) == len(targets) else None
+    reductions = [target for target in targets if target is not None]
+    return reductions if len(reductions) == len(targets) else None
 
 
 def _target(loop: For, store: Store, outer: Path, count: int) -> _Target | None:
@@ -114,12 +114,12 @@ def _target(loop: For, store: Store, outer: Path, count: int) -> _Target | None:
     hidden = {node.var for node in path if isinstance(node, Let)}
     ranges = {**loop_extents(outer), **loop_extents(accesses[-1].path)}
     inner = {var: ranges[var] for var in below if var in ranges}
-    parts = [split_form(ramp_form(i, ranges), inner, hidden) for i in store.indices]
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts) or len(inner) < len(below):
+    forms = [split_form(ramp_form(i, ranges), inner, hidden) for i in store.indices]
+    dimensions = [part for part in forms if part is not None]
+    if len(dimensions) < len(forms) or len(inner) < len(below):
         return None
-    corner: list[Affine] = [low for low, _ in known]
-    shape = (*(IntImm(extent) for _, extent in known), IntImm(count))
+    corner: list[Affine] = [low for low, _ in dimensions]
+    shape = (*(IntImm(extent) for _, extent in dimensions), IntImm(count))
     moving = {n for index in store.indices for n in walk(index) if isinstance(n, Var)}
     return _Target(
         store,
@@ -132,9 +132,9 @@ def _target(loop: For, store: Store, outer: Path, count: int) -> _Target | None:
 
 def _operation(store: Store) -> ArithOp | None:
     """Return the reducer of a store: its value combines the current value and another one."""
-    own = Load(store.buffer, store.indices)
+    current = Load(store.buffer, store.indices)
     match store.value:
-        case BinOp("+" | "*" | "min" | "max" as op, lhs, rhs) if own in (lhs, rhs):
+        case BinOp("+" | "*" | "min" | "max" as op, lhs, rhs) if current in (lhs, rhs):
             return op
         case _:
             return None
@@ -195,7 +195,7 @@ def _step(loop: For, targets: list[_Target], first: Expr, lanes: int) -> Stmt:
             new = map_stmt(stmt, visit, visit_expr)
             if isinstance(new, Store):
                 target = by_buffer[new.buffer]
-                return Store(target.lanes, (*target.place, lane), new.value)
+                return Store(target.lanes, (*target.lane_indices, lane), new.value)
             return new
 
         return visit(substitute(loop.body, {loop.var: BinOp("+", first, lane)}))
@@ -204,12 +204,12 @@ def _step(loop: For, targets: list[_Target], first: Expr, lanes: int) -> Stmt:
 
 
 def _at(target: _Target, lane: Expr) -> Load:
-    return Load(target.lanes, (*target.place, lane))
+    return Load(target.lanes, (*target.lane_indices, lane))
 
 
 def _started(target: _Target, count: int) -> Stmt:
     start = _identity(target.op, target.lanes.dtype)
-    return _over(count, lambda lane: Store(target.lanes, (*target.place, lane), start))
+    return _over(count, lambda lane: Store(target.lanes, (*target.lane_indices, lane), start))
 
 
 def _folded(target: _Target, half: int) -> Stmt:
@@ -217,14 +217,14 @@ def _folded(target: _Target, half: int) -> Stmt:
 
     def fold(lane: Expr) -> Stmt:
         value = BinOp(target.op, _at(target, lane), _at(target, BinOp("+", lane, IntImm(half))))
-        return Store(target.lanes, (*target.place, lane), value)
+        return Store(target.lanes, (*target.lane_indices, lane), value)
 
     return _over(half, fold)
 
 
 def _finish(target: _Target) -> Stmt:
-    own = Load(target.store.buffer, target.store.indices)
-    return replace(target.store, value=BinOp(target.op, own, _at(target, IntImm(0))))
+    current = Load(target.store.buffer, target.store.indices)
+    return replace(target.store, value=BinOp(target.op, current, _at(target, IntImm(0))))
 
 
 def _over(lanes: int, make: Callable[[Expr], Stmt]) -> Stmt:

@@ -65,10 +65,10 @@ def _whole(nest: For, ranges: Ranges) -> Expr | None:
     tests: dict[Expr, None] = {}
     for node in walk_stmts(nest):
         if isinstance(node, If):
-            found = _strictest(node.condition, inner, ranges)
-            if found is None or node.otherwise is not None:
+            guards = _strictest(node.condition, inner, ranges)
+            if guards is None or node.otherwise is not None:
                 return None
-            tests |= found
+            tests |= guards
     condition: Expr = TRUE
     for test in tests:
         condition = test if condition == TRUE else Logic("and", condition, test)

@@ -163,72 +163,76 @@ class _Separator:
         shape = (*map(IntImm, axes.values()), *buffer.shape)
         self.wide[buffer] = replace(buffer, data=Var(buffer.name, "handle"), shape=shape)
 
-    def _absent(self, expr: Expr, place: Mapping[str, Expr]) -> Axes:
+    def _absent(self, expr: Expr, thread_ids: Mapping[str, Expr]) -> Axes:
         """Return the thread axes of local memory that an expression reads outside their loops."""
         return {
             axis: extent
             for node in walk(expr)
             if isinstance(node, Load)
             for axis, extent in self._axes.get(node.buffer, {}).items()
-            if axis not in place
+            if axis not in thread_ids
         }
 
-    def stmt(self, stmt: Stmt, place: Mapping[str, Expr]) -> Stmt:
+    def stmt(self, stmt: Stmt, thread_ids: Mapping[str, Expr]) -> Stmt:
         match stmt:
             case For(thread=str() as axis) if is_thread(stmt):
-                return replace(stmt, body=self.stmt(stmt.body, {**place, axis: stmt.var}))
+                return replace(stmt, body=self.stmt(stmt.body, {**thread_ids, axis: stmt.var}))
             case Store(buffer, indices, value) if buffer in self._axes:
                 # Outside of the loops over an axis, all of its threads do the same.
-                absent = {a: n for a, n in self._axes[buffer].items() if a not in place}
+                absent = {a: n for a, n in self._axes[buffer].items() if a not in thread_ids}
                 loops = {axis: Var(axis.replace(".", "_")) for axis in absent}
-                place = {**place, **loops}
-                moved = tuple(self.expr(index, place) for index in indices)
+                thread_ids = {**thread_ids, **loops}
+                moved = tuple(self.expr(index, thread_ids) for index in indices)
                 new: Stmt = Store(
                     self.wide[buffer],
-                    (*self._numbers(buffer, place), *moved),
-                    self.expr(value, place),
+                    (*self._numbers(buffer, thread_ids), *moved),
+                    self.expr(value, thread_ids),
                 )
                 for axis, extent in absent.items():
                     new = For(loops[axis], IntImm(extent), new)
                 return new
             case Store():
-                self._require_one_value(stmt, place)
-                return map_stmt(stmt, lambda s: s, lambda e: self.expr(e, place))
+                self._require_one_value(stmt, thread_ids)
+                return map_stmt(stmt, lambda s: s, lambda e: self.expr(e, thread_ids))
             case Allocate(buffer, body) if buffer in self._axes:
-                return Allocate(self.wide[buffer], self.stmt(body, place))
-            case Let(var, value, body) if self._absent(value, place):
+                return Allocate(self.wide[buffer], self.stmt(body, thread_ids))
+            case Let(var, value, body) if self._absent(value, thread_ids):
                 # Each thread has its own value of the name, so it goes to local memory, too.
-                kept = Buffer(Var(var.name, "handle"), (), dtype_of(value), "local")
-                self._keep_apart(kept, self._absent(value, place))
-                self._differing[kept] = set(self._axes[kept])
-                rest = substitute(body, {var: Load(kept, ())})
-                first, second = (self.stmt(s, place) for s in (Store(kept, (), value), rest))
-                return Allocate(self.wide[kept], seq(first, second))
-            case If(condition, _, _) if outside := self._absent(condition, place):
+                private_buffer = Buffer(Var(var.name, "handle"), (), dtype_of(value), "local")
+                self._keep_apart(private_buffer, self._absent(value, thread_ids))
+                self._differing[private_buffer] = set(self._axes[private_buffer])
+                rest = substitute(body, {var: Load(private_buffer, ())})
+                first, second = (
+                    self.stmt(s, thread_ids) for s in (Store(private_buffer, (), value), rest)
+                )
+                return Allocate(self.wide[private_buffer], seq(first, second))
+            case If(condition, _, _) if outside := self._absent(condition, thread_ids):
                 raise LoweringError(
                     "a condition reads local memory, of which each thread has its own, outside of "
                     f"the loops over {', '.join(outside)}"
                 )
             case _:
-                return map_stmt(stmt, lambda s: self.stmt(s, place), lambda e: self.expr(e, place))
+                return map_stmt(
+                    stmt, lambda s: self.stmt(s, thread_ids), lambda e: self.expr(e, thread_ids)
+                )
 
-    def _require_one_value(self, store: Store, place: Mapping[str, Expr]) -> None:
+    def _require_one_value(self, store: Store, thread_ids: Mapping[str, Expr]) -> None:
         """Refuse a store to visible memory of a value that differs between threads."""
         read = {node.buffer for node in walk(store) if isinstance(node, Load)}
         for buffer in read & self._axes.keys():
-            for axis in (self._axes[buffer].keys() - place.keys()) & self._differing[buffer]:
+            for axis in (self._axes[buffer].keys() - thread_ids.keys()) & self._differing[buffer]:
                 raise LoweringError(
                     f"{buffer.name} is in local memory, of which each thread has its own: it is "
                     f"written under a loop over {axis}, and {store.buffer.name} is computed from "
                     'it outside of any; threads share what is in "shared" memory'
                 )
 
-    def expr(self, expr: Expr, place: Mapping[str, Expr]) -> Expr:
-        new = map_expr(expr, lambda e: self.expr(e, place))
+    def expr(self, expr: Expr, thread_ids: Mapping[str, Expr]) -> Expr:
+        new = map_expr(expr, lambda e: self.expr(e, thread_ids))
         if isinstance(new, Load) and new.buffer in self._axes:
-            numbers = self._numbers(new.buffer, place)
+            numbers = self._numbers(new.buffer, thread_ids)
             return Load(self.wide[new.buffer], (*numbers, *new.indices))
         return new
 
-    def _numbers(self, buffer: Buffer, place: Mapping[str, Expr]) -> tuple[Expr, ...]:
-        return tuple(place.get(axis, IntImm(0)) for axis in self._axes[buffer])
+    def _numbers(self, buffer: Buffer, thread_ids: Mapping[str, Expr]) -> tuple[Expr, ...]:
+        return tuple(thread_ids.get(axis, IntImm(0)) for axis in self._axes[buffer])

@@ -125,15 +125,15 @@ def _around(threads: Threads, stmt: Stmt) -> Stmt:
 
 def _split_let(let: Let, threads: Threads, private: Container[Buffer]) -> Stmt:
     """Store a value that differs between threads in memory, so that it survives a barrier."""
-    own = {loop.var for loop in threads}
-    if not any(node in own or isinstance(node, Load) for node in walk(let.value)):
+    thread_vars = {loop.var for loop in threads}
+    if not any(node in thread_vars or isinstance(node, Load) for node in walk(let.value)):
         return replace(let, body=_split(let.body, threads, private))
     dtype = dtype_of(let.value)
-    kept = _per_thread(Buffer(Var(let.var.name, "handle"), (), dtype, "local"), threads)
+    private_buffer = _per_thread(Buffer(Var(let.var.name, "handle"), (), dtype, "local"), threads)
     indices = tuple(loop.var for loop in threads)
-    first = _around(threads, Store(kept, indices, let.value))
-    body = substitute(let.body, {let.var: Load(kept, indices)})
-    return Allocate(kept, seq(first, _split(body, threads, private)))
+    first = _around(threads, Store(private_buffer, indices, let.value))
+    body = substitute(let.body, {let.var: Load(private_buffer, indices)})
+    return Allocate(private_buffer, seq(first, _split(body, threads, private)))
 
 
 def _per_thread(buffer: Buffer, threads: Threads) -> Buffer:

@@ -45,10 +45,10 @@ def _visit(
     if isinstance(stmt, For) and stmt.thread is not None:
         if not axes:
             _check_extents(stmt)
-        known = axes.get(stmt.thread)
-        if known is not None:
-            unified.add(known)
-            return _visit(stmt.body, axes, {**same, stmt.var: known}, unified)
+        axis_var = axes.get(stmt.thread)
+        if axis_var is not None:
+            unified.add(axis_var)
+            return _visit(stmt.body, axes, {**same, stmt.var: axis_var}, unified)
         axes = {**axes, stmt.thread: stmt.var}
     return map_stmt(stmt, lambda child: _visit(child, axes, same, unified), on_expr)
 

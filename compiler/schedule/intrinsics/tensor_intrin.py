@@ -58,7 +58,7 @@ class TensorIntrin:
     desc: PrimFunc
     impl: PrimFunc
 
-    _known: ClassVar[dict[str, TensorIntrin]] = {}
+    _registered: ClassVar[dict[str, TensorIntrin]] = {}
 
     @classmethod
     def register(
@@ -77,7 +77,7 @@ class TensorIntrin:
         """
         if not name:
             raise TensorIntrinError("an intrinsic needs a name")
-        if (name in cls._known or name in SHIPPED) and not override:
+        if (name in cls._registered or name in SHIPPED) and not override:
             raise TensorIntrinError(
                 f'there is an intrinsic "{name}" already: override=True replaces it'
             )
@@ -85,7 +85,7 @@ class TensorIntrin:
         if problem is not None:
             raise TensorIntrinError(f'intrinsic "{name}": {problem}')
         intrin = cls(desc, impl)
-        cls._known[name] = intrin
+        cls._registered[name] = intrin
         return intrin
 
     @overload
@@ -105,11 +105,11 @@ class TensorIntrin:
         Raises:
             TensorIntrinError: If there is none.
         """
-        if name in SHIPPED and name not in cls._known:
-            cls._known[name] = cls(*SHIPPED[name]())
-        intrin = cls._known.get(name)
+        if name in SHIPPED and name not in cls._registered:
+            cls._registered[name] = cls(*SHIPPED[name]())
+        intrin = cls._registered.get(name)
         if intrin is None and not allow_missing:
-            names = ", ".join(sorted({*cls._known, *SHIPPED}))
+            names = ", ".join(sorted({*cls._registered, *SHIPPED}))
             raise TensorIntrinError(f'there is no intrinsic "{name}"; there are: {names}')
         return intrin
 

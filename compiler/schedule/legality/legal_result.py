@@ -14,7 +14,7 @@ from compiler.ir.verify.index_types import with_agreeing_types
 from compiler.ir.verify.verify import VerifyError, verify
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.legality.thread_memory import require_sound_threads
-from compiler.schedule.tree.tree import places_of
+from compiler.schedule.tree.tree import statement_paths
 
 # Primitives that move blocks under loops whose iterations may run in parallel.
 _MOVES = ("compute_at", "reverse_compute_at")
@@ -28,12 +28,12 @@ def legal_result(primitive: str, before: PrimFunc, after: PrimFunc) -> PrimFunc:
     Raises:
         ScheduleError: If the result is no legal program.
     """
-    loop_places = places_of(after)
-    if not loop_places.is_plain:
+    paths = statement_paths(after)
+    if not paths.is_plain:
         after = with_agreeing_types(after)
     require_sound_threads(primitive, before, after)
-    moves = loop_places.has_parallel and primitive in _MOVES
-    if loop_places.has_threads or moves or not loop_places.is_plain:
+    moves = paths.has_parallel and primitive in _MOVES
+    if paths.has_threads or moves or not paths.is_plain:
         problem = _problem(after)
         if problem is not None and _problem(before) is None:
             reason = f"the result would be no legal program: {problem}"

@@ -38,7 +38,14 @@ from compiler.schedule.legality.local_memory import foreign_reads
 from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.scope import BlockScope
 from compiler.schedule.legality.thread_reductions import why_not_by_threads
-from compiler.schedule.tree.tree import Path, block_path, blocks, children, loops_on, places_of
+from compiler.schedule.tree.tree import (
+    Path,
+    block_path,
+    blocks,
+    children,
+    loops_on,
+    statement_paths,
+)
 
 SHARED = ("shared", "warp", "wmma")
 """How the scopes begin of memory that threads of a block share."""
@@ -70,7 +77,7 @@ def require_sound_threads(primitive: str, before: PrimFunc, after: PrimFunc) -> 
 
 
 def _faults(func: PrimFunc) -> Iterator[_Fault]:
-    if not places_of(func).has_threads:
+    if not statement_paths(func).has_threads:
         return
     yield from _extents(func)
     yield from _shared_storage(func)

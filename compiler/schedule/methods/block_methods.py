@@ -33,7 +33,7 @@ class BlockMethods(Queries):
         Raises:
             ScheduleError: If a requirement does not hold.
         """
-        self._place("compute_at", block, loop, preserve_unit_loops, index)
+        self._compute_at_location("compute_at", block, loop, preserve_unit_loops, index)
 
     @primitive()
     def reverse_compute_at(
@@ -48,15 +48,15 @@ class BlockMethods(Queries):
         Raises:
             ScheduleError: If a requirement does not hold.
         """
-        self._place("reverse_compute_at", block, loop, preserve_unit_loops, index)
+        self._compute_at_location("reverse_compute_at", block, loop, preserve_unit_loops, index)
 
-    def _place(
+    def _compute_at_location(
         self, primitive: str, block: BlockRV | str, loop: LoopRV, keep: bool, index: int
     ) -> None:
         handle, func, name = self._find(primitive, block)
         is_reverse = primitive == "reverse_compute_at"
         self._require_alive(primitive, loop)
-        at = self._places.get(loop)
+        at = self._special_locations.get(loop)
         match at:
             case "inline":
                 self._commit(

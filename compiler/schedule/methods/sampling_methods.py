@@ -204,7 +204,7 @@ class SamplingMethods(Queries):
         else:
             chosen = location_for(locations, self._value(name, decision))
         at = chosen.at
-        loop = self._new_place(at) if isinstance(at, str) else self._new_loop(func, at)
+        loop = self._new_special_location(at) if isinstance(at, str) else self._new_loop(func, at)
         self._record(name, {"block": handle}, [loop], chosen.number)
         return loop
 

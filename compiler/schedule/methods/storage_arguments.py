@@ -49,7 +49,7 @@ def region_number(
         return buffer_index
     refuse = refusal(primitive, func)
     realize = realize_at(block_path(func, block, refuse))
-    positions = _places(_regions(realize, mode), buffer_index)
+    positions = _matching_regions(_regions(realize, mode), buffer_index)
     if len(positions) != 1:
         buffer_names = ", ".join(r.buffer.name for r in _regions(realize, mode)) or "nothing"
         reason = f"block {block} does not {mode} {_name(buffer_index)}, but {buffer_names}"
@@ -59,7 +59,7 @@ def region_number(
     return positions[0]
 
 
-def buffer_place(
+def region_of_buffer(
     primitive: str, func: PrimFunc, block: str, buffer_like: BufferLike
 ) -> tuple[BufferMode, int]:
     """Return whether a buffer is one of a block's reads or its writes, and its position.
@@ -82,7 +82,7 @@ def buffer_place(
     modes: tuple[BufferMode, ...] = ("write", "read")
     for mode in modes:
         if isinstance(buffer_like, str | Var | Buffer):
-            positions = _places(_regions(realize, mode), buffer_like)
+            positions = _matching_regions(_regions(realize, mode), buffer_like)
             if len(positions) > 1:
                 reason = f"block {block} has several {mode}s called {_name(buffer_like)}"
                 raise refuse(reason, realize)
@@ -150,7 +150,9 @@ def _regions(realize: BlockRealize, mode: str) -> tuple[BufferRegion, ...]:
     return realize.block.reads if mode == "read" else realize.block.writes
 
 
-def _places(regions: Sequence[BufferRegion], buffer_index: str | Var | Buffer) -> list[int]:
+def _matching_regions(
+    regions: Sequence[BufferRegion], buffer_index: str | Var | Buffer
+) -> list[int]:
     def is_meant(buffer: Buffer) -> bool:
         if isinstance(buffer_index, str):
             return buffer.name == buffer_index

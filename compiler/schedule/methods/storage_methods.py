@@ -17,8 +17,8 @@ from compiler.schedule.methods.storage_arguments import (
     BufferLike,
     block_index_map,
     buffer_layout,
-    buffer_place,
     region_number,
+    region_of_buffer,
 )
 from compiler.schedule.primitives.storage.cache_inplace import cache_inplace
 from compiler.schedule.primitives.storage.cache_read import cache_read
@@ -140,7 +140,7 @@ class StorageMethods(Queries):
             ScheduleError: If a requirement does not hold.
         """
         handle, func, title = self._find("reindex", block)
-        mode, index = buffer_place("reindex", func, title, buffer)
+        mode, index = region_of_buffer("reindex", func, title, buffer)
         func, copy = reindex(func, title, mode, index)
         return self._copied("reindex", func, copy, {"block": handle, "buffer": (mode, index)})
 
@@ -296,7 +296,7 @@ class StorageMethods(Queries):
         """
         name = "transform_layout"
         handle, func, title = self._find(name, block)
-        mode, index = buffer_place(name, func, title, buffer)
+        mode, index = region_of_buffer(name, func, title, buffer)
         layout = buffer_layout(name, func, (title, mode, index), index_map, pad_value)
         func = transform_layout(
             func,

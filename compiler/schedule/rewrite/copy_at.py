@@ -73,8 +73,8 @@ class Body:
         """The blocks under the loop that touch the buffer."""
         return [s for s in self.scope.sites if s.is_under(self.loop) and s.touches(self.buffer)]
 
-    def place(self, position: int) -> CopyLocation:
-        """Return a place among the statements of the loop."""
+    def location(self, position: int) -> CopyLocation:
+        """Return a location among the statements of the loop."""
         return CopyLocation(self.path, position)
 
 

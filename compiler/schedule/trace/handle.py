@@ -105,7 +105,7 @@ class TermRV(_Value):
 
 
 Operand: TypeAlias = int | _Value
-Place: TypeAlias = Literal["inline", "root"]
+SpecialLocation: TypeAlias = Literal["inline", "root"]
 """Where a block may be computed if not under a loop: in its consumers, or where it is."""
 
 Handle: TypeAlias = BlockRV | LoopRV | ExprRV

@@ -120,7 +120,7 @@ class Trace:
         Raises:
             ScheduleError: If an instruction is refused; those before it are done.
         """
-        retained = self._kept(remove_postproc=remove_postproc)
+        retained = self._without_postproc(remove_postproc=remove_postproc)
         if decision_provider is None:
             replay(retained, sch)
         else:
@@ -143,7 +143,7 @@ class Trace:
             raise TraceError("decision", f"{inst.name} is no sampling instruction of the trace")
         plain = decision if isinstance(decision, int) else tuple(decision)
         decided = check_decision(inst, plain, "decision")
-        retained = self._kept(remove_postproc=remove_postproc)
+        retained = self._without_postproc(remove_postproc=remove_postproc)
         changed = tuple(replace(i, decision=decided) if i == inst else i for i in retained)
         return Trace(changed, self.function)
 
@@ -166,13 +166,13 @@ class Trace:
         """
         used: set[str] = set()
         needed: list[Instruction] = []
-        for instruction in reversed(self._kept(remove_postproc=remove_postproc)):
+        for instruction in reversed(self._without_postproc(remove_postproc=remove_postproc)):
             if not instruction.spec.is_pure or not used.isdisjoint(instruction.outputs):
                 used.update(instruction.refs())
                 needed.append(instruction)
         return Trace(tuple(reversed(needed)), self.function)
 
-    def _kept(self, *, remove_postproc: bool) -> tuple[Instruction, ...]:
+    def _without_postproc(self, *, remove_postproc: bool) -> tuple[Instruction, ...]:
         names = [instruction.name for instruction in self.instructions]
         if remove_postproc and "enter_postproc" in names:
             return self.instructions[: names.index("enter_postproc")]
@@ -214,7 +214,7 @@ class Trace:
 
     def as_json(self, remove_postproc: bool = False) -> list[list[object]]:
         """Return the trace as TVM writes it in JSON."""
-        return write_tvm(self._kept(remove_postproc=remove_postproc), self.function)
+        return write_tvm(self._without_postproc(remove_postproc=remove_postproc), self.function)
 
     @staticmethod
     def apply_json_to_schedule(json_obj: object, sch: Schedule) -> None:
@@ -229,7 +229,7 @@ class Trace:
 
     def as_python(self, remove_postproc: bool = False) -> list[str]:
         """Return Python that does the same to a schedule `sch`, a line an instruction."""
-        return python_lines(self._kept(remove_postproc=remove_postproc))
+        return python_lines(self._without_postproc(remove_postproc=remove_postproc))
 
     def python(self) -> str:
         """Return Python that does the same to a schedule `sch`."""

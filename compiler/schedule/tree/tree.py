@@ -75,7 +75,7 @@ def child_blocks(stmt: Stmt) -> Iterator[BlockRealize]:
             yield from child_blocks(child)
 
 
-class Places:
+class StatementPaths:
     """Where the loops and blocks of a program are; found in one walk, and kept with it."""
 
     def __init__(self, root: Stmt) -> None:
@@ -142,22 +142,22 @@ def _is_load(node: object) -> bool:
 
 
 _MAX_PROGRAMS = 16
-_places: IdentityCache[PrimFunc, Places] = IdentityCache(_MAX_PROGRAMS)
+_statement_paths: IdentityCache[PrimFunc, StatementPaths] = IdentityCache(_MAX_PROGRAMS)
 
 
-def places_of(func: PrimFunc) -> Places:
+def statement_paths(func: PrimFunc) -> StatementPaths:
     """Return where the loops and blocks of a program are; primitives ask many times."""
-    return _places.find(func, lambda program: Places(program.body))
+    return _statement_paths.find(func, lambda program: StatementPaths(program.body))
 
 
 def find_loop(func: PrimFunc, var: Var) -> Path | None:
     """Return the path to the loop of a variable."""
-    return places_of(func).loop(var)
+    return statement_paths(func).loop(var)
 
 
 def find_block(func: PrimFunc, name: str) -> Path | None:
     """Return the path to the block of a name."""
-    return places_of(func).block(name)
+    return statement_paths(func).block(name)
 
 
 def loop_path(func: PrimFunc, var: Var, refuse: Refuse) -> Path:

@@ -188,8 +188,8 @@ class _Evaluator(ExpressionEvaluator):
         axes = {a: n for a, n in kernel.extents.items() if not is_block_axis(a)}
         self.kernel = kernel
         self.all_threads = [
-            Thread(dict(host.env), dict(zip(axes, place, strict=True)), dict(host.views))
-            for place in product(*map(range, axes.values()))
+            Thread(dict(host.env), dict(zip(axes, thread_indices, strict=True)), dict(host.views))
+            for thread_indices in product(*map(range, axes.values()))
         ]
         if self.backwards:
             self.all_threads.reverse()
@@ -204,7 +204,7 @@ class _Evaluator(ExpressionEvaluator):
         before = self.entered
         self.entered = before | {axis}
         for thread in threads:
-            thread.env[loop.var] = thread.place[axis]
+            thread.env[loop.var] = thread.indices[axis]
         self.run(loop.body, threads)
         self.entered = before
 
@@ -279,7 +279,7 @@ class _Evaluator(ExpressionEvaluator):
         axes = self.private.get(buffer)
         if axes is None:
             return self.memory[buffer]
-        key = (buffer, tuple(thread.place[axis] for axis in axes))
+        key = (buffer, tuple(thread.indices[axis] for axis in axes))
         if key not in self.private_memory:
             self.private_memory[key] = poisoned(buffer)
         return self.private_memory[key]
@@ -305,15 +305,19 @@ class _Evaluator(ExpressionEvaluator):
             numbers = [self.value(value, thread, lane) for lane in range(lanes)]
             array = self.storage(buffer, thread)
             for lane, number in enumerate(numbers):
-                place = self.element(buffer, indices, thread, lane)
-                if not all(0 <= i < n for i, n in zip(place, array.shape, strict=True)):
+                element_index = self.element(buffer, indices, thread, lane)
+                if not all(0 <= i < n for i, n in zip(element_index, array.shape, strict=True)):
                     continue  # a loaded index leads out: nothing is stored
-                array[place] = number if is_float(buffer.dtype) else converted(number, buffer.dtype)
+                array[element_index] = (
+                    number if is_float(buffer.dtype) else converted(number, buffer.dtype)
+                )
 
     def _writers(self, buffer: Buffer, threads: list[Thread]) -> list[Thread]:
         """Return who stores: outside the loops of an axis, its first thread alone."""
         if self.kernel is None:
             return threads
-        own = self.private.get(buffer, ())
-        idle = [a for a in self.kernel.thread_axes if a not in self.entered and a not in own]
-        return [t for t in threads if not any(t.place[axis] for axis in idle)]
+        private_axes = self.private.get(buffer, ())
+        idle = [
+            a for a in self.kernel.thread_axes if a not in self.entered and a not in private_axes
+        ]
+        return [t for t in threads if not any(t.indices[axis] for axis in idle)]

@@ -50,7 +50,7 @@ class Thread:
     """One thread: what its variables stand for, its place in the block, its views of buffers."""
 
     env: dict[Var, Number] = field(default_factory=dict)
-    place: dict[str, int] = field(default_factory=dict)
+    indices: dict[str, int] = field(default_factory=dict)
     views: dict[Buffer, Array] = field(default_factory=dict)
 
 
@@ -66,8 +66,10 @@ class ExpressionEvaluator(ABC):
     def load(self, buffer: Buffer, indices: tuple[Expr, ...], thread: Thread, lane: int) -> Number:
         """Return an element; where an index that was loaded itself leads out, the nearest one."""
         array = self.storage(buffer, thread)
-        place = self.element(buffer, indices, thread, lane)
-        inside = tuple(min(max(i, 0), n - 1) for i, n in zip(place, array.shape, strict=True))
+        element_index = self.element(buffer, indices, thread, lane)
+        inside = tuple(
+            min(max(i, 0), n - 1) for i, n in zip(element_index, array.shape, strict=True)
+        )
         number: Number = array[inside].item()
         return number
 
@@ -79,14 +81,14 @@ class ExpressionEvaluator(ABC):
         Raises:
             EvaluationError: If another index leads out.
         """
-        place = tuple(int(self.value(i, thread, lane)) for i in indices)
+        element_index = tuple(int(self.value(i, thread, lane)) for i in indices)
         shape = static_shape(buffer)
-        if len(place) != len(shape) or any(
+        if len(element_index) != len(shape) or any(
             not (0 <= i < n or is_loaded(index, self.names))
-            for i, n, index in zip(place, shape, indices, strict=True)
+            for i, n, index in zip(element_index, shape, indices, strict=True)
         ):
-            raise EvaluationError(f"{buffer.name}{list(place)} is outside of {list(shape)}")
-        return place
+            raise EvaluationError(f"{buffer.name}{list(element_index)} is outside of {list(shape)}")
+        return element_index
 
     def value(self, expr: Expr, thread: Thread, lane: int = 0) -> Number:  # noqa: C901 - a node a case
         """Return the value of an expression; of a vector, that of one lane."""

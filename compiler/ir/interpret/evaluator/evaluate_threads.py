@@ -68,14 +68,14 @@ def find_kernels(func: PrimFunc) -> dict[int, ThreadKernel]:
     Raises:
         EvaluationError: If loops bound to one axis have different extents.
     """
-    found: dict[int, ThreadKernel] = {}
+    kernels: dict[int, ThreadKernel] = {}
     used: dict[Buffer, set[int]] = {}
 
     def visit(stmt: Stmt | Block | Expr, kernel: int) -> None:
         match stmt:
             case For(thread=str()) if not kernel:
                 kernel = id(stmt)
-                found[kernel] = _kernel(stmt)
+                kernels[kernel] = _kernel(stmt)
             case Store(buffer) | Load(buffer):
                 used.setdefault(buffer, set()).add(kernel)
             case Block(match_buffers=matches):
@@ -91,8 +91,8 @@ def find_kernels(func: PrimFunc) -> dict[int, ThreadKernel]:
         for buffer in stmt.block.alloc_buffers if isinstance(stmt, BlockRealize) else ():
             users = used.get(buffer, set())
             if buffer.scope.startswith("local") and len(users) == 1 and 0 not in users:
-                found[users.pop()].private.append(buffer)
-    return found
+                kernels[users.pop()].private.append(buffer)
+    return kernels
 
 
 def _kernel(loop: For) -> ThreadKernel:

@@ -93,18 +93,18 @@ def contract(loads: list[Load], at: ArrayEvaluator, reduced: Mapping[Var, int]) 
         axes = [n for n, length in enumerate(view.shape) if length > 1]
         operands += [view.reshape([view.shape[n] for n in axes]), axes]
         used.update(axes)
-    kept = [n for n, v in enumerate(at.box.extents) if v not in reduced and n in used]
-    total = _einsum(operands, kept, math.prod(at.box.extents[v] for v in reduced))
-    lengths = dict(zip(kept, total.shape, strict=True))
+    result_axes = [n for n, v in enumerate(at.box.extents) if v not in reduced and n in used]
+    total = _einsum(operands, result_axes, math.prod(at.box.extents[v] for v in reduced))
+    lengths = dict(zip(result_axes, total.shape, strict=True))
     return total.reshape([lengths.get(n, 1) for n in range(len(at.box.extents))])
 
 
-def _einsum(operands: list[Any], kept: list[int], length: int) -> NDArray[Any]:
+def _einsum(operands: list[Any], result_axes: list[int], length: int) -> NDArray[Any]:
     """Return a sum of products of `length` terms; of integers as floats where those are exact."""
     arrays = operands[::2]
     if arrays[0].dtype != np.float64:
         largest = math.prod(int(np.abs(a).max(initial=0)) for a in arrays) * length
         if largest < _EXACT:
             operands = [a.astype(np.float64) if n % 2 == 0 else a for n, a in enumerate(operands)]
-    total = np.asarray(np.einsum(*operands, kept, optimize=True))
+    total = np.asarray(np.einsum(*operands, result_axes, optimize=True))
     return total.astype(arrays[0].dtype)

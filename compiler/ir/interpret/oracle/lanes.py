@@ -34,7 +34,7 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.opaque import OPAQUE
 from compiler.ir.core.visit import substitute, transform_expr, walk
 
-Places = tuple[Expr, ...]
+Indices = tuple[Expr, ...]
 
 
 class NotLanesError(Exception):
@@ -45,7 +45,7 @@ class NotLanesError(Exception):
 class Touched:
     """The elements that a statement reads and writes, and the variables that move inside it."""
 
-    places: dict[Buffer, list[Places]] = field(default_factory=dict)
+    places: dict[Buffer, list[Indices]] = field(default_factory=dict)
     written: set[Buffer] = field(default_factory=set)
     inner: dict[Var, int] = field(default_factory=dict)  # loops inside, by extent
     named: set[Var] = field(default_factory=set)  # names for values inside
@@ -158,7 +158,7 @@ class Touched:
                 if isinstance(node, Load):
                     self._touch(node.buffer, node.indices, values)
 
-    def _touch(self, buffer: Buffer, indices: Places, values: Mapping[Var, Expr]) -> None:
+    def _touch(self, buffer: Buffer, indices: Indices, values: Mapping[Var, Expr]) -> None:
         places = tuple(self._scalar(substitute(index, values)) for index in indices)
         self.places.setdefault(buffer, []).append(places)
 

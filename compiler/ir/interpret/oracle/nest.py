@@ -142,13 +142,13 @@ class OracleNest:
     ) -> tuple[Box | None, bool]:
         """Return the box of a group's points, and whether the first of them is its corner."""
         key = (number, *(names[var].item() for var in group.outer if var in names))
-        found = self._boxes.get(key)
-        if found is None or group.reads_memory:
+        cached = self._boxes.get(key)
+        if cached is None or group.reads_memory:
             points = self._points((group,), memory, names)
             box = None if points is None else _as_box(points, group)
             begins = points is not None and box is not None and _begins(points, box)
-            found = self._boxes[key] = (box, begins)
-        return found
+            cached = self._boxes[key] = (box, begins)
+        return cached
 
     def steps(
         self, memory: Mapping[Buffer, Array], names: Mapping[Var, Array]
@@ -268,14 +268,14 @@ def _lanes(
     candidates = list(extents)
     while True:
         free = dict(extents)
-        found: set[Var] = set()
+        lane_vars: set[Var] = set()
         for var in candidates:
             if touched.is_lane(var, free):
-                found.add(var)
+                lane_vars.add(var)
                 del free[var]
-        mixed = {v for g in groups if not found.issuperset(g.iterators) for v in g.iterators}
-        if found.isdisjoint(mixed):
-            return frozenset(found)
+        mixed = {v for g in groups if not lane_vars.issuperset(g.iterators) for v in g.iterators}
+        if lane_vars.isdisjoint(mixed):
+            return frozenset(lane_vars)
         candidates = [var for var in candidates if var not in mixed]
 
 
@@ -327,16 +327,16 @@ def _as_box(points: Mapping[Var, Array], group: Group) -> Box | None:
     count = len(points[_COUNT])
     starts: dict[Var, int] = {}
     extents: dict[Var, int] = {}
-    place = np.zeros(count, np.int64)
+    point_numbers = np.zeros(count, np.int64)
     for var in group.iterators:
         column = points[var]
         starts[var] = int(column.min()) if count else 0
         extents[var] = int(column.max()) - starts[var] + 1 if count else 0
         if extents[var] > _MAX_POINTS:
             return None
-        place = place * extents[var] + (column - starts[var])
+        point_numbers = point_numbers * extents[var] + (column - starts[var])
     if count != math.prod(extents.values()):
         return None
-    if count > 1 and np.bincount(place, minlength=count).max() > 1:
+    if count > 1 and np.bincount(point_numbers, minlength=count).max() > 1:
         return None
     return Box(starts, extents)

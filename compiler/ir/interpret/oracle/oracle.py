@@ -247,15 +247,15 @@ class _Run:
 
     def _scalars(self, loop: For, names: Names) -> None:
         """Run a loop one scalar at a time."""
-        known = self._actions.get(loop)
-        if known is None:
-            kept: dict[Buffer, Array] = {}
-            known = ScalarCode(self._memory, kept).action(loop), kept
+        cached = self._actions.get(loop)
+        if cached is None:
+            widened: dict[Buffer, Array] = {}
+            cached = ScalarCode(self._memory, widened).action(loop), widened
             if not self._has_own_memory:
-                self._actions.put(loop, known)
-        action, kept = known
+                self._actions.put(loop, cached)
+        action, widened = cached
         action({var: value.item() for var, value in names.items()})
-        self._wide.update(kept)
+        self._wide.update(widened)
 
     def _realize(self, realize: BlockRealize, frame: Frame) -> None:
         reached = frame.where(self._value(realize.predicate, frame))
@@ -322,13 +322,15 @@ class _Run:
         if target is not None:
             target[...] = value
             return
-        places = at.places(array, store.indices)
+        index_arrays = at.places(array, store.indices)
         if mask is not None:
             shape = tuple(at.box.extents.values())
             chosen = np.broadcast_to(aligned(mask, len(shape)), shape)
-            places = tuple(np.broadcast_to(place, shape)[chosen] for place in places)
+            index_arrays = tuple(
+                np.broadcast_to(index_array, shape)[chosen] for index_array in index_arrays
+            )
             value = np.broadcast_to(value, shape)[chosen]
-        array[places] = value
+        array[index_arrays] = value
 
     # Nests
 

@@ -46,7 +46,7 @@ def nudged(array: Array, share: float) -> Array:
 
 
 def run_in_lockstep(
-    func: PrimFunc, given: Mapping[Buffer, Array], roles: ParamRoles
+    func: PrimFunc, inputs: Mapping[Buffer, Array], roles: ParamRoles
 ) -> dict[str, Array]:
     """Run a program whose threads wait for one another, one scalar at a time.
 
@@ -54,7 +54,7 @@ def run_in_lockstep(
         OracleError: If they can't.
     """
     try:
-        found = evaluate(func, {b.name: array.astype(b.dtype) for b, array in given.items()})
+        outputs = evaluate(func, {b.name: array.astype(b.dtype) for b, array in inputs.items()})
     except EvaluationError as error:
         raise OracleError(f"the oracle can't run {func.name}: {error}") from error
-    return {name: found[name] for name in roles.outputs}
+    return {name: outputs[name] for name in roles.outputs}

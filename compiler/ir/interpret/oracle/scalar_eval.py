@@ -76,9 +76,11 @@ class ScalarCode:
         kept: Gets the buffers whose elements are not rounded yet, since they accumulate.
     """
 
-    def __init__(self, memory: Mapping[Buffer, Array], kept: MutableMapping[Buffer, Array]) -> None:
+    def __init__(
+        self, memory: Mapping[Buffer, Array], widened: MutableMapping[Buffer, Array]
+    ) -> None:
         self._memory = memory
-        self._kept = kept
+        self._widened = widened
 
     def action(self, stmt: Stmt) -> Action:
         """Return what runs a statement."""
@@ -148,7 +150,7 @@ class ScalarCode:
         buffer, array = store.buffer, self._memory[store.buffer]
         indices, value = [self.value(i) for i in store.indices], self.value(store.value)
         if is_float(buffer.dtype) and Load(buffer, store.indices) in walk(store.value):
-            self._kept[buffer] = array
+            self._widened[buffer] = array
         else:
             value = _narrowed(value, buffer.dtype)
 

@@ -215,17 +215,19 @@ class ArrayEvaluator:
         key: list[int | slice] = []
         axes: list[int] = []
         for index, length in zip(indices, array.shape, strict=True):
-            place = self._place(index)
-            if place is None:
+            axis_range = self._axis_range(index)
+            if axis_range is None:
                 return None
-            first, last = (place, place) if isinstance(place, int) else _ends(place[1])
+            first, last = (
+                (axis_range, axis_range) if isinstance(axis_range, int) else _ends(axis_range[1])
+            )
             if not 0 <= first <= last < length:
                 return None
-            if isinstance(place, int):
-                key.append(place)
+            if isinstance(axis_range, int):
+                key.append(axis_range)
             else:
-                key.append(place[1])
-                axes.append(place[0])
+                key.append(axis_range[1])
+                axes.append(axis_range[0])
         if len(set(axes)) < len(axes):
             return None
         # The ellipsis makes a view even of a single element.
@@ -240,7 +242,7 @@ class ArrayEvaluator:
             for index, length in zip(indices, array.shape, strict=True)
         )
 
-    def _place(self, index: Expr) -> int | tuple[int, slice] | None:
+    def _axis_range(self, index: Expr) -> int | tuple[int, slice] | None:
         """Return the one place, or the axis and the range of places, that an index goes over."""
         form = affine(index)
         offset, moving = form.const, None

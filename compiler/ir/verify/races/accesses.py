@@ -115,11 +115,11 @@ def accesses_of(func: PrimFunc) -> list[SharedAccess]:
     """Return the accesses of a static program to buffers that it stores to, in its order."""
     collector = _Collector(func)
     collector.program(func)
-    return collector.found
+    return collector.accesses
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _LoopContext:
     """Facts at a place.
 
     Attributes:
@@ -150,13 +150,13 @@ class _Place:
     epoch: Expr = _ZERO
     time: Expr = _ZERO
 
-    def later(self, epochs: int, time: int) -> _Place:
+    def later(self, epochs: int, time: int) -> _LoopContext:
         """Return the place after some barriers and statements."""
         if not epochs and not time:
             return self
         return replace(self, epoch=_sum(self.epoch, epochs), time=_sum(self.time, time))
 
-    def having(self, condition: Expr) -> _Place:
+    def having(self, condition: Expr) -> _LoopContext:
         """Return the place with a condition that holds there."""
         return replace(self, conditions=(*self.conditions, condition))
 
@@ -173,52 +173,52 @@ class _Collector:
     """Walks a program twice: how long the bodies of loops are, is known after the first time."""
 
     def __init__(self, func: PrimFunc) -> None:
-        self.found: list[SharedAccess] = []
+        self.accesses: list[SharedAccess] = []
         self._stored = stored_buffers(func.body)
         self._bodies: list[_Length] = []  # of the loops in the order of the program
         self._num_loops = 0
         self._num_stores = 0
 
     def program(self, func: PrimFunc) -> None:
-        self.stmt(func.body, _Place())
-        self.found, self._num_loops, self._num_stores = [], 0, 0
-        self.stmt(func.body, _Place())
+        self.stmt(func.body, _LoopContext())
+        self.accesses, self._num_loops, self._num_stores = [], 0, 0
+        self.stmt(func.body, _LoopContext())
 
-    def stmt(self, stmt: Stmt, place: _Place) -> _Length:  # noqa: C901 - one case a node
+    def stmt(self, stmt: Stmt, context: _LoopContext) -> _Length:  # noqa: C901 - one case a node
         match stmt:
             case Store(buffer, indices, value):
                 self._num_stores += 1
-                self._loads((*indices, value), place)
-                self._touch(stmt, buffer, indices, place.later(0, 1), value)
+                self._loads((*indices, value), context)
+                self._touch(stmt, buffer, indices, context.later(0, 1), value)
                 return _Length(0, 2)
-            case Evaluate(Call("tvm_storage_sync")) if not place.is_divergent:
+            case Evaluate(Call("tvm_storage_sync")) if not context.is_divergent:
                 return _Length(1, 1)
             case Evaluate(value):
-                self._loads((value,), place)
+                self._loads((value,), context)
                 return _Length(0, 1)
             case Let(var, value, body):
-                self._loads((value,), place)
-                length = self.stmt(body, self._naming(var, value, place, place).later(0, 1))
+                self._loads((value,), context)
+                length = self.stmt(body, self._naming(var, value, context, context).later(0, 1))
                 return _Length(length.epochs, length.time + 1)
             case Seq(stmts):
                 epochs = time = 0
                 for each in stmts:
-                    length = self.stmt(each, place.later(epochs, time))
+                    length = self.stmt(each, context.later(epochs, time))
                     epochs, time = epochs + length.epochs, time + length.time
                 return _Length(epochs, time)
             case If():
-                return self._branch(stmt, place)
+                return self._branch(stmt, context)
             case For():
-                return self._loop(stmt, place)
+                return self._loop(stmt, context)
             case Allocate(_, body):
-                return self.stmt(body, place)
+                return self.stmt(body, context)
             case BlockRealize():
-                return self._realize(stmt, place)
+                return self._realize(stmt, context)
 
-    def _branch(self, branch: If, place: _Place) -> _Length:
-        self._loads((branch.condition,), place)
-        holds = self._resolved(branch.condition, place)
-        inside = self._under(holds, place).later(0, 1)
+    def _branch(self, branch: If, context: _LoopContext) -> _Length:
+        self._loads((branch.condition,), context)
+        holds = self._resolved(branch.condition, context)
+        inside = self._under(holds, context).later(0, 1)
         length = self.stmt(branch.then, inside.having(holds))
         epochs, time = length.epochs, length.time
         if branch.otherwise is not None:
@@ -226,42 +226,42 @@ class _Collector:
             epochs, time = max(epochs, length.epochs), max(time, length.time)
         return _Length(epochs, time + 1)
 
-    def _under(self, condition: Expr, place: _Place) -> _Place:
+    def _under(self, condition: Expr, context: _LoopContext) -> _LoopContext:
         """Return the place below a condition; threads may part there."""
-        threads = {var for axis, var in place.axes.items() if not axis.startswith("blockIdx")}
+        threads = {var for axis, var in context.axes.items() if not axis.startswith("blockIdx")}
         varies = any(
             node in threads
             if isinstance(node, Var)
             else isinstance(node, Load) and node.buffer in self._stored
             for node in walk(condition)
         )
-        return replace(place, is_divergent=True) if varies else place
+        return replace(context, is_divergent=True) if varies else context
 
-    def _loop(self, loop: For, place: _Place) -> _Length:
-        self._loads((loop.extent,), place)
+    def _loop(self, loop: For, context: _LoopContext) -> _Length:
+        self._loads((loop.extent,), context)
         number = self._num_loops
         self._num_loops += 1
         if number == len(self._bodies):
             self._bodies.append(_Length(0, 0))
         body = self._bodies[number]
-        extent = self._resolved(loop.extent, place)
-        most = max(reach(extent, place.ranges)[1], 1)
-        axes = place.axes
+        extent = self._resolved(loop.extent, context)
+        most = max(reach(extent, context.ranges)[1], 1)
+        axes = context.axes
         if loop.thread is not None and not axes:
             bound = (s for s in walk_stmts(loop) if isinstance(s, For))
             axes = {s.thread: Var(s.thread, s.var.dtype) for s in bound if s.thread is not None}
         var = loop.var if loop.thread is None else axes[loop.thread]
-        loops = place.loops
+        loops = context.loops
         if all(around.var is not var for around in loops):
             loops = (*loops, Loop(var, most, loop.kind, loop.thread, number))
         inside = replace(
-            self._under(extent, place),
-            values={**place.values, loop.var: var},
-            ranges={**place.ranges, var: (0, most - 1)},
+            self._under(extent, context),
+            values={**context.values, loop.var: var},
+            ranges={**context.ranges, var: (0, most - 1)},
             loops=loops,
             axes=axes,
-            epoch=place.epoch if loop.thread else _sum(place.epoch, body.epochs, var),
-            time=_sum(place.time, body.time, var),
+            epoch=context.epoch if loop.thread else _sum(context.epoch, body.epochs, var),
+            time=_sum(context.time, body.time, var),
         )
         if not isinstance(extent, IntImm):
             inside = inside.having(Compare("<", var, extent))
@@ -269,30 +269,30 @@ class _Collector:
         self._bodies[number] = body
         return _Length(body.epochs * (1 if loop.thread else most), body.time * most)
 
-    def _realize(self, realize: BlockRealize, place: _Place) -> _Length:
+    def _realize(self, realize: BlockRealize, context: _LoopContext) -> _Length:
         """Walk a block: threads wait for one another before and after it, where all come to it."""
-        block, wait = realize.block, int(not place.is_divergent)
-        self._loads((*realize.iter_values, realize.predicate), place)
-        inside = place.later(wait, 1)
+        block, wait = realize.block, int(not context.is_divergent)
+        self._loads((*realize.iter_values, realize.predicate), context)
+        inside = context.later(wait, 1)
         over: set[Var] = set()
         for iter_var, value in zip(block.iter_vars, realize.iter_values, strict=True):
-            inside = self._naming(iter_var.var, value, place, inside)
+            inside = self._naming(iter_var.var, value, context, inside)
             if iter_var.kind != "spatial":
                 over.update(n for n in walk(inside.values[iter_var.var]) if isinstance(n, Var))
         if realize.predicate != TRUE:
-            holds = self._resolved(realize.predicate, place)
+            holds = self._resolved(realize.predicate, context)
             inside = self._under(holds, inside).having(holds)
-        views = dict(place.views)
+        views = dict(context.views)
         for match in block.match_buffers:
             source, corner = match.source.buffer, tuple(r.minimum for r in match.source.region)
             views[match.buffer] = self._seen(source, corner, replace(inside, views=views))
-        allocated = dict.fromkeys(block.alloc_buffers, len(place.loops))
+        allocated = dict.fromkeys(block.alloc_buffers, len(context.loops))
         written = frozenset(views.get(r.buffer, (r.buffer, ()))[0] for r in block.writes)
         inside = replace(
             inside,
             views=views,
-            homes={**place.homes, **allocated},
-            reduced=(written, frozenset(over)) if over else place.reduced,
+            homes={**context.homes, **allocated},
+            reduced=(written, frozenset(over)) if over else context.reduced,
         )
         time = 1
         if block.init is not None:
@@ -302,22 +302,26 @@ class _Collector:
 
     # Expressions
 
-    def _naming(self, var: Var, value: Expr, outside: _Place, inside: _Place) -> _Place:
+    def _naming(
+        self, var: Var, value: Expr, outside: _LoopContext, inside: _LoopContext
+    ) -> _LoopContext:
         """Return a place with a variable that stands for a value of the place outside."""
         size = sum(outside.sizes.get(n, 1) if isinstance(n, Var) else 1 for n in walk(value))
-        known = self._resolved(value, outside) if size <= _MAX_NODES else Var(var.name, var.dtype)
+        resolved = (
+            self._resolved(value, outside) if size <= _MAX_NODES else Var(var.name, var.dtype)
+        )
         return replace(
             inside,
-            values={**inside.values, var: known},
+            values={**inside.values, var: resolved},
             sizes={**inside.sizes, var: min(size, _MAX_NODES)},
         )
 
-    def _resolved(self, expr: Expr, place: _Place) -> Expr:
+    def _resolved(self, expr: Expr, context: _LoopContext) -> Expr:
         """Return an expression in terms of loops; of a vector, its element number `LANE`."""
 
         def visit(node: Expr) -> Expr:
             if isinstance(node, Var):
-                return place.values.get(node, node)
+                return context.values.get(node, node)
             if isinstance(node, Broadcast):
                 return visit(node.value)
             new = map_expr(node, visit)
@@ -329,58 +333,58 @@ class _Collector:
         return visit(expr)
 
     def _seen(
-        self, buffer: Buffer, indices: tuple[Expr, ...], place: _Place
+        self, buffer: Buffer, indices: tuple[Expr, ...], context: _LoopContext
     ) -> tuple[Buffer, tuple[Expr, ...]]:
         """Return what an access touches if it may be one to a view, in terms of loops."""
-        numbers = tuple(self._resolved(index, place) for index in indices)
-        if buffer not in place.views:
+        numbers = tuple(self._resolved(index, context) for index in indices)
+        if buffer not in context.views:
             return buffer, numbers
-        source, corner = place.views[buffer]
+        source, corner = context.views[buffer]
         lead = len(corner) - len(numbers)
         moved = (_added(low, n) for low, n in zip(corner[lead:], numbers, strict=True))
         return source, (*corner[:lead], *moved)
 
-    def _loads(self, exprs: tuple[Expr, ...], place: _Place) -> None:
+    def _loads(self, exprs: tuple[Expr, ...], context: _LoopContext) -> None:
         for expr in exprs:
             if isinstance(expr, Conditional):
-                self._loads((expr.condition,), place)
-                holds = self._resolved(expr.condition, place)
-                self._loads((expr.then,), place.having(holds))
-                self._loads((expr.otherwise,), place.having(Not(holds)))
+                self._loads((expr.condition,), context)
+                holds = self._resolved(expr.condition, context)
+                self._loads((expr.then,), context.having(holds))
+                self._loads((expr.otherwise,), context.having(Not(holds)))
                 continue
-            self._loads(operands_of(expr), place)
+            self._loads(operands_of(expr), context)
             if isinstance(expr, Load):
-                self._touch(expr, expr.buffer, expr.indices, place)
+                self._touch(expr, expr.buffer, expr.indices, context)
 
     def _touch(
         self,
         node: Load | Store,
         buffer: Buffer,
         indices: tuple[Expr, ...],
-        place: _Place,
+        context: _LoopContext,
         value: Expr | None = None,
     ) -> None:
-        source, places = self._seen(buffer, indices, place)
+        source, source_indices = self._seen(buffer, indices, context)
         if source not in self._stored:
             return
         lanes = lanes_of(Load(buffer, indices))
-        loops = place.loops
+        loops = context.loops
         if lanes > 1:
             loops = (*loops, Loop(LANE, lanes, "serial", None, -1))
-        written, over = place.reduced
-        self.found.append(
+        written, over = context.reduced
+        self.accesses.append(
             SharedAccess(
                 node,
                 source,
-                places,
+                source_indices,
                 store=self._num_stores,
-                value=None if value is None else self._resolved(value, place),
-                conditions=place.conditions,
+                value=None if value is None else self._resolved(value, context),
+                conditions=context.conditions,
                 loops=loops,
-                homes=place.homes,
+                homes=context.homes,
                 reduced=over if source in written else frozenset(),
-                epoch=place.epoch,
-                time=place.time,
+                epoch=context.epoch,
+                time=context.time,
             )
         )
 

@@ -72,10 +72,10 @@ def threads_communicate(func: PrimFunc) -> bool:
 
 
 def _by_buffer(func: PrimFunc) -> dict[Buffer, list[SharedAccess]]:
-    found: dict[Buffer, list[SharedAccess]] = {}
+    by_buffer: dict[Buffer, list[SharedAccess]] = {}
     for access in accesses_of(func):
-        found.setdefault(access.buffer, []).append(access)
-    return found
+        by_buffer.setdefault(access.buffer, []).append(access)
+    return by_buffer
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +154,9 @@ class _Checker:
             return
         self._points_left = max(self._points_left - points, 0)
         question = Question(accesses, moving, group.fixed, is_threads, is_threads, points)
-        found = find_race(question)
-        if found is not None:
-            raise VerifyError(_message(group, *found), found[0].access.node)
+        race = find_race(question)
+        if race is not None:
+            raise VerifyError(_message(group, *race), race[0].access.node)
 
 
 def _is_private(

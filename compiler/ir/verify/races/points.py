@@ -63,12 +63,14 @@ def find_race(question: Question) -> tuple[Instance, Instance] | None:
     threads = _joined([table.threads for table in tables], sizes)
     values = _joined([table.values for table in tables], sizes)
     is_store = np.repeat([access.is_store for access in question.accesses], sizes)
-    found = _first_race(keys, threads, values, is_store)
-    if found is None:
+    rows = _first_race(keys, threads, values, is_store)
+    if rows is None:
         return None
     ends = np.cumsum(sizes)
-    one, other = (_instance(row, ends, tables, question.accesses) for row in found)
-    return one, other
+    first_instance, second_instance = (
+        _instance(row, ends, tables, question.accesses) for row in rows
+    )
+    return first_instance, second_instance
 
 
 def _first_race(
@@ -232,5 +234,5 @@ def _instance(
 ) -> Instance:
     number = int(np.searchsorted(ends, row, side="right"))
     table = tables[number]
-    place = row - int(ends[number]) + table.num_rows
-    return Instance(accesses[number], {v: int(p[place]) for v, p in table.points.items()})
+    column = row - int(ends[number]) + table.num_rows
+    return Instance(accesses[number], {v: int(p[column]) for v, p in table.points.items()})

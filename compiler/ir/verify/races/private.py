@@ -50,9 +50,9 @@ def is_own(
     cost = math.prod(static_shape(accesses[0].buffer)) + sum(
         _num_points(a, depth) for a in accesses
     )
-    most = max(2, min(_MOST_ITERATIONS, 4 * most_points // cost))
-    places = islice(_places(accesses, outer), most)
-    return all(_reads_what_it_wrote(accesses, place, most_points) for place in places)
+    max_iterations = max(2, min(_MOST_ITERATIONS, 4 * most_points // cost))
+    iterations = islice(_sampled_iterations(accesses, outer), max_iterations)
+    return all(_reads_what_it_wrote(accesses, iteration, most_points) for iteration in iterations)
 
 
 def _num_points(access: SharedAccess, depth: int) -> int:
@@ -61,7 +61,9 @@ def _num_points(access: SharedAccess, depth: int) -> int:
     return math.prod(loop.extent for loop in access.loops[depth:] if loop.var in used)
 
 
-def _places(accesses: Sequence[SharedAccess], outer: Sequence[Loop]) -> Iterator[dict[Var, int]]:
+def _sampled_iterations(
+    accesses: Sequence[SharedAccess], outer: Sequence[Loop]
+) -> Iterator[dict[Var, int]]:
     """Yield iterations of some loops to look at: those in which accesses may differ come first."""
     first = {loop.var: 0 for loop in outer}
     yield first
@@ -86,18 +88,18 @@ def _depth(access: SharedAccess, moving: Collection[Var]) -> int:
 
 
 def _reads_what_it_wrote(
-    accesses: Sequence[SharedAccess], place: Mapping[Var, int], most_points: int
+    accesses: Sequence[SharedAccess], iteration: Mapping[Var, int], most_points: int
 ) -> bool:
     """Tell whether one iteration does so; if it has too many points, it is taken to."""
     shape = static_shape(accesses[0].buffer)
     if math.prod(shape) > 8 * most_points or not all(map(has_small_numbers, accesses)):
         return True
-    most = most_points // len(accesses)
+    max_points = most_points // len(accesses)
     first = np.full(shape, _LATEST)
     for access in accesses:
         exprs = [*access.indices, *access.conditions]
         if access.is_store and all(is_known(expr, access) for expr in exprs):
-            touched = _touched(access, exprs, place, most)
+            touched = _touched(access, exprs, iteration, max_points)
             if touched is None:
                 return True
             np.minimum.at(first, *touched)
@@ -105,7 +107,7 @@ def _reads_what_it_wrote(
         if access.is_store:
             continue
         exprs = [e for e in (*access.indices, *access.conditions) if is_known(e, access)]
-        touched = _touched(access, exprs, place, most)
+        touched = _touched(access, exprs, iteration, max_points)
         if touched is None:
             return True
         # What is read at an unknown place may be any element: the last to be written.
@@ -124,24 +126,24 @@ def has_small_numbers(access: SharedAccess) -> bool:
 
 
 def _touched(
-    access: SharedAccess, exprs: Sequence[Expr], place: Mapping[Var, int], most: int
+    access: SharedAccess, exprs: Sequence[Expr], iteration: Mapping[Var, int], max_points: int
 ) -> tuple[tuple[Numbers, ...], Numbers] | None:
     """Return the places that an access touches in an iteration, and when it first does.
 
     Args:
         access: The access; where its index is not known, it is taken to be 0.
         exprs: The indices and conditions that are known.
-        place: The iteration.
-        most: How many points are looked at; None is returned if there are more.
+        iteration: The iteration.
+        max_points: How many points are looked at; None is returned if there are more.
     """
     used = variables_of(exprs)
     sizes = {
-        loop.var: loop.extent if loop.var in used and loop.var not in place else 1
+        loop.var: loop.extent if loop.var in used and loop.var not in iteration else 1
         for loop in access.loops
     }
-    if math.prod(sizes.values()) > most:
+    if math.prod(sizes.values()) > max_points:
         return None
-    axes = {var: np.arange(size) + place.get(var, 0) for var, size in sizes.items()}
+    axes = {var: np.arange(size) + iteration.get(var, 0) for var, size in sizes.items()}
     at = points_of(axes)
     shape = tuple(map(len, axes.values()))
     holds = np.ones(shape, bool)

@@ -19,7 +19,7 @@ from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.scope import BlockScope, scope_of_block
 from compiler.schedule.primitives.blocks.compute_at import compute_at
 from compiler.schedule.primitives.blocks.compute_inline import compute_inline
-from compiler.schedule.trace.handle import Place
+from compiler.schedule.trace.handle import SpecialLocation
 
 INLINE = -2
 ROOT = -1
@@ -35,7 +35,7 @@ class Location:
     """
 
     number: int
-    at: Var | Place
+    at: Var | SpecialLocation
 
 
 def compute_locations(func: PrimFunc, block: str) -> list[Location]:

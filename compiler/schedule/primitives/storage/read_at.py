@@ -62,7 +62,7 @@ def read_at(
         if child_position(top, site) >= position:
             reason = f"block {site.name} writes {buffer.name} after it is read under loop"
             raise refuse(f"{reason} {loop.name}", site.realize)
-    location = body.place(position)
+    location = body.location(position)
     concurrent = location.concurrent_loop()
     if writers and concurrent is not None:
         reason = f"block {writers[0].name} writes {buffer.name} in loop {concurrent.var.name}"

@@ -69,7 +69,7 @@ def write_at(
             raise refuse(f"{reason} {loop.name}", site.realize)
         before = [w for w in writers if body.scope.position(w) < body.scope.position(site)]
         _require_own_values(site, before, buffer, refuse)
-    location = body.place(position)
+    location = body.location(position)
     box = hull_of([box_of_writes(site, buffer, location.standing(site)) for site in writers])
     if not any(is_all_written(site, buffer, box, location.standing(site)) for site in writers):
         reason = f"no block is proved to write all of a box of {buffer.name} in one iteration"

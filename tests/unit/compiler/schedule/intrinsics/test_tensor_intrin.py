@@ -32,7 +32,7 @@ def impl(A: T.Buffer((1,), "float32"), B: T.Buffer((8,), "float32"), C: T.Buffer
 @pytest.fixture(autouse=True)
 def _registry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget, after each test, what it registered."""
-    monkeypatch.setattr(TensorIntrin, "_known", dict(TensorIntrin._known))
+    monkeypatch.setattr(TensorIntrin, "_registered", dict(TensorIntrin._registered))
 
 
 @pytest.mark.parametrize("name", SHIPPED)

@@ -76,8 +76,8 @@ def test_loops_that_removal_empties_go_too() -> None:
 
 
 def test_places_say_what_a_program_holds() -> None:
-    places = tree.places_of(FUNC)
-    assert places is tree.places_of(FUNC)
+    places = tree.statement_paths(FUNC)
+    assert places is tree.statement_paths(FUNC)
     assert places.is_plain
     assert not places.has_threads
     assert not places.has_parallel

@@ -22,7 +22,7 @@ from tests.unit.compiler.schedule.schedule_asserts import becomes, computes_the_
 @pytest.fixture(autouse=True)
 def _registry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget, after each test, what it registered."""
-    monkeypatch.setattr(TensorIntrin, "_known", dict(TensorIntrin._known))
+    monkeypatch.setattr(TensorIntrin, "_registered", dict(TensorIntrin._registered))
 
 
 def product(n: int = 16, m: int = 16, k: int = 16, *, transposed: bool = False) -> PrimFunc:
