@@ -51,8 +51,8 @@ def main(build: Build = build_candidate, load: Load = load_library) -> None:
         while content:
             content = content[os.write(results, content) :]
 
-    def announce(phase: Phase, place: int | None = None) -> None:
-        say({"phase": phase, "place": place})
+    def announce(phase: Phase, contestant: int | None = None) -> None:
+        say({"phase": phase, "contestant": contestant})
 
     say({"host": _host(resident_bytes, lacks), "peak_bytes": _peak_bytes()})
     decoder = FrameDecoder()
@@ -61,8 +61,8 @@ def main(build: Build = build_candidate, load: Load = load_library) -> None:
             if CompareRequest.is_in(message):
                 rounds = CompareRequest.from_json(message)
                 _limit_memory(own_bytes + (rounds.limits or MeasureLimits()).memory_bytes)
-                for told in bench.compare(rounds, announce):
-                    say(told)
+                for reply in bench.compare(rounds, announce):
+                    say(reply)
                 say({"done": True, "peak_bytes": _peak_bytes(), "is_spent": is_spent()})
                 continue
             if "seat" in message:
@@ -75,8 +75,8 @@ def main(build: Build = build_candidate, load: Load = load_library) -> None:
                 continue
             request = MeasureRequest.from_json(message)
             _limit_memory(own_bytes + (request.limits or MeasureLimits()).memory_bytes)
-            found = bench.measure(request, announce)
-            answer = {"measurement": found.to_json(), "peak_bytes": _peak_bytes()}
+            measurement = bench.measure(request, announce)
+            answer = {"measurement": measurement.to_json(), "peak_bytes": _peak_bytes()}
             say({**answer, "is_spent": is_spent()})
 
 

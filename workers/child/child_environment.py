@@ -22,11 +22,11 @@ def child_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
     Candidates and libraries run in a child: whatever it can read, they can.
     """
-    kept = {
+    passed = {
         name: value
         for name, value in environ.items()
         if _NEEDED.fullmatch(name) and not _SECRET.search(name)
     }
     # The child finds modules where this process does: `-P` keeps its own working directory out.
-    path = os.pathsep.join(place or os.getcwd() for place in sys.path)
-    return {**kept, **_ONE_THREAD, "PYTHONPATH": path}
+    path = os.pathsep.join(folder or os.getcwd() for folder in sys.path)
+    return {**passed, **_ONE_THREAD, "PYTHONPATH": path}

@@ -40,12 +40,12 @@ def explain_death(clock: PhaseClock, death: Death, used_bytes: int) -> Measureme
     """
     if death.was_alive:
         return clock.failed(ErrorKind.CRASH, f"closed the pipe to its runner{_words(death)}")
-    says_so = any(word in death.last_words for word in _OUT_OF_MEMORY_WORDS)
+    mentions_memory = any(word in death.last_words for word in _OUT_OF_MEMORY_WORDS)
     is_near_limit = used_bytes > _NEAR_LIMIT * clock.limits.memory_bytes
-    if is_near_limit or (says_so and death.exit_code in (-SIGABRT, 1)):
+    if is_near_limit or (mentions_memory and death.exit_code in (-SIGABRT, 1)):
         used = f" with {used_bytes >> 20} MiB in use" if used_bytes else ""
-        what = f"died of {death.cause}{used}{_words(death)}"
-        return clock.failed(ErrorKind.OUT_OF_MEMORY, what)
+        reason = f"died of {death.cause}{used}{_words(death)}"
+        return clock.failed(ErrorKind.OUT_OF_MEMORY, reason)
     return clock.failed(ErrorKind.CRASH, f"died of {death.cause}{_words(death)}")
 
 
@@ -62,8 +62,8 @@ def explain_kill(
         The measurement; None if the candidate deserves another attempt.
     """
     if ran_out:
-        what = f"was killed: the host ran out of memory{_words(death)}"
-        return clock.failed(ErrorKind.OUT_OF_MEMORY, what)
+        reason = f"was killed: the host ran out of memory{_words(death)}"
+        return clock.failed(ErrorKind.OUT_OF_MEMORY, reason)
     if is_last:
         return clock.failed(ErrorKind.CRASH, "was killed from outside, twice")
     return None

@@ -42,12 +42,12 @@ class PhaseClock:
         self._secs[self._phase] = self._secs.get(self._phase, 0.0) + now - self._since
         self._phase, self._since = phase, now
 
-    def failed(self, kind: ErrorKind, what: str) -> Measurement:
+    def failed(self, kind: ErrorKind, reason: str) -> Measurement:
         """Return the measurement of a candidate that went wrong in this phase."""
         self.enter(self._phase)
         return Measurement(
             error=kind,
-            message=f"{self._phase.doing} {what}",
+            message=f"{self._phase.doing} {reason}",
             build_secs=self._secs.get(Phase.BUILD, 0.0),
             check_secs=self._secs.get(Phase.CHECK, 0.0),
             time_secs=self._secs.get(Phase.TIME, 0.0),

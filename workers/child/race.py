@@ -130,16 +130,16 @@ class Contestant:
         """End the child, and say what went wrong."""
         if isinstance(error, DeadlineError):
             self._child.end()
-            what = f"took longer than {self._attempt.allowed_secs:g} s"
-            return SeatError(self._attempt.failed(ErrorKind.TIMEOUT, what))
+            reason = f"took longer than {self._attempt.allowed_secs:g} s"
+            return SeatError(self._attempt.failed(ErrorKind.TIMEOUT, reason))
         death = self._child.end(_GRACE_SECS)
         words = f": {death.last_words}" if death.last_words else ""
-        what = f"died of {death.cause}" if isinstance(error, ChildGoneError) else f"said {error}"
-        return SeatError(self._attempt.failed(ErrorKind.CRASH, what + words))
+        reason = f"died of {death.cause}" if isinstance(error, ChildGoneError) else f"said {error}"
+        return SeatError(self._attempt.failed(ErrorKind.CRASH, reason + words))
 
 
 class Race:
-    """The contest of one candidate and libraries; they are known by their places, as in a request.
+    """The contest of one candidate and libraries; indices are those of contestants in a request.
 
     Args:
         request: One candidate, and libraries.
@@ -165,23 +165,23 @@ class Race:
         """
         try:
             self._sit()
-            found = list(self._play())
+            measured = list(self._play())
         finally:
             for contestant in self._in.values():
                 contestant.end()
-        left = self._request.num_rounds - self._request.first_round - len(found)
+        num_missing = self._request.num_rounds - self._request.first_round - len(measured)
         if self._is_contest():
-            return found
-        return found + [[self._faults.get(p, _ALONE) for p in self._places()]] * left
+            return measured
+        return measured + [[self._faults.get(p, _ALONE) for p in self._indices()]] * num_missing
 
-    def _places(self) -> range:
+    def _indices(self) -> range:
         return range(self._request.num_contestants)
 
     def _is_contest(self) -> bool:
         return 0 in self._in and len(self._in) > 1
 
     def _sit(self) -> None:
-        """Have the candidate take its place, and each library in its best setting."""
+        """Open a child for the candidate, and one for each library in its best setting."""
         request = self._request
         (trace,) = request.traces
         base = SeatRequest(
@@ -196,14 +196,14 @@ class Race:
             self._faults[0] = error.measurement
             return
         peak = self._in[0].facts.get("peak_flops")
-        for place, name in enumerate(request.libraries, 1):
+        for index, name in enumerate(request.libraries, 1):
             library = replace(base, library=name, operator=request.operator)
             try:
-                self._in[place], facts = self._best_setting(library)
+                self._in[index], facts = self._best_setting(library)
             except SeatError as error:
-                self._faults[place] = error.measurement
+                self._faults[index] = error.measurement
             else:
-                self._facts[place] = replace(facts, peak_flops=peak)
+                self._facts[index] = replace(facts, peak_flops=peak)
 
     def _best_setting(self, request: SeatRequest) -> tuple[Contestant, LibraryFacts]:
         """Return a library in its fastest setting.
@@ -213,8 +213,8 @@ class Race:
         """
         tried: list[Setting] = []
         best, best_secs, best_threads = self._try(request, {}, tried)
-        found = _kernel_set(best.facts)
-        for settings in better_settings(found, self._features):
+        default_kernels = _kernel_set(best.facts)
+        for settings in better_settings(default_kernels, self._features):
             try:
                 other, secs, num_threads = self._try(request, settings, tried)
             except SeatError:
@@ -263,8 +263,8 @@ class Race:
                 yield self._round(number)
             except _DropOutError as drop:
                 # Its round begins again without it.
-                del self._in[drop.place]
-                self._faults[drop.place] = drop.measurement
+                del self._in[drop.index]
+                self._faults[drop.index] = drop.measurement
             else:
                 number += 1
                 if time.monotonic() > end:
@@ -273,29 +273,29 @@ class Race:
     def _round(self, number: int) -> list[Measurement]:
         rng = np.random.default_rng((self._request.seed, number))
         order = rng.permutation(list(self._in)).tolist()
-        samples: dict[int, list[float]] = {place: [] for place in order}
-        for place in (*order, *reversed(order)):
+        samples: dict[int, list[float]] = {index: [] for index in order}
+        for index in (*order, *reversed(order)):
             try:
-                samples[place].append(self._in[place].turn(number))
+                samples[index].append(self._in[index].turn(number))
             except SeatError as error:
-                raise _DropOutError(place, error.measurement) from error
+                raise _DropOutError(index, error.measurement) from error
         return [
-            self._faults[place] if place in self._faults else self._measured(place, samples[place])
-            for place in self._places()
+            self._faults[index] if index in self._faults else self._measured(index, samples[index])
+            for index in self._indices()
         ]
 
-    def _measured(self, place: int, samples: Sequence[float]) -> Measurement:
-        contestant = self._in[place]
-        made_by = str(contestant.facts.get("version") or contestant.toolchain)[:255]
-        return Measurement(tuple(samples), toolchain=made_by, library=self._facts.get(place))
+    def _measured(self, index: int, samples: Sequence[float]) -> Measurement:
+        contestant = self._in[index]
+        toolchain = str(contestant.facts.get("version") or contestant.toolchain)[:255]
+        return Measurement(tuple(samples), toolchain=toolchain, library=self._facts.get(index))
 
 
 class _DropOutError(Exception):
     """A contestant went wrong in a round."""
 
-    def __init__(self, place: int, measurement: Measurement) -> None:
-        super().__init__(place)
-        self.place = place
+    def __init__(self, index: int, measurement: Measurement) -> None:
+        super().__init__(index)
+        self.index = index
         self.measurement = measurement
 
 

@@ -238,11 +238,11 @@ class ChildRunner:
         child = self._living_child()
         attempt = PhaseClock(request)
         try:
-            child.send(comparison.rest().to_json(), attempt.deadline)
+            child.send(comparison.remainder().to_json(), attempt.deadline)
             while "done" not in (message := child.receive(attempt.deadline)):
                 if "phase" in message:
                     attempt.enter(Phase(message["phase"]))
-                    comparison.enter(message["place"])
+                    comparison.enter(message["contestant"])
                 elif "fault" in message:
                     comparison.take_fault(message)
                 else:
@@ -300,8 +300,8 @@ class ChildRunner:
             case DeadlineError():
                 self._bury()
                 self._raise_if_closed()
-                what = f"took longer than {attempt.allowed_secs:g} s"
-                return attempt.failed(ErrorKind.TIMEOUT, what)
+                reason = f"took longer than {attempt.allowed_secs:g} s"
+                return attempt.failed(ErrorKind.TIMEOUT, reason)
             case ChildGoneError():
                 death = self._bury(_GRACE_SECS)
                 self._raise_if_closed()

@@ -45,8 +45,8 @@ def read(folder: Path) -> Security:
         raise CertificateError(f"others may read {key}: chmod 600 it")
     role = {"tls_{}_cert": str(certificate), "tls_{}_key": str(key)}
     files = {
-        name.format(who): path
-        for who in ("client", "scheduler", "worker")
+        name.format(party): path
+        for party in ("client", "scheduler", "worker")
         for name, path in role.items()
     }
     return Security(require_encryption=True, tls_ca_file=str(certificate), **files)

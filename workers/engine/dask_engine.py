@@ -183,7 +183,7 @@ class DaskEngine:
             request = replace(request, first_round=request.first_round + len(rounds))
 
     def workers(self) -> list[WorkerFacts]:
-        """Return the workers that are there now, by name; none once it is closed."""
+        """Return the workers that are connected, by name; none once it is closed."""
         try:
             return _workers(self._client, self._is_closed)
         except EngineClosedError:
@@ -191,22 +191,23 @@ class DaskEngine:
 
     def _slots_for(self, target: str) -> _Slots:
         label = Target(target).label
-        there = Counter(
+        num_served = Counter(
             label for w in self.workers() if "refuses" not in w.facts for label in w.labels
         )
         if label in self._slots:
             slots = self._slots[label]
-            slots.num_slots = there[label] or slots.num_slots  # they may be about to come back
+            # Workers that are gone may be about to come back.
+            slots.num_slots = num_served[label] or slots.num_slots
             return slots
-        if label not in there:
+        if label not in num_served:
             _raise_if(self._is_closed)
-            known = ", ".join(sorted({*there, *self._slots})) or "none at all"
+            served_labels = ", ".join(sorted({*num_served, *self._slots})) or "none at all"
             raise NoWorkerError(
-                f"no worker serves {label}, which the target {target!r} needs (there is: {known});"
-                " start `loopwright worker` on such a machine and resume the job, or submit it for"
-                " another target"
+                f"no worker serves {label}, which the target {target!r} needs (there is:"
+                f" {served_labels}); start `loopwright worker` on such a machine and resume"
+                " the job, or submit it for another target"
             )
-        self._slots[label] = self._new_slots(label, there[label])
+        self._slots[label] = self._new_slots(label, num_served[label])
         return self._slots[label]
 
     def _new_slots(self, label: str, num_slots: int) -> _Slots:
@@ -335,7 +336,7 @@ class _Run:
         """Yield what a batch found; submit it again if it was lost."""
         future = self._in_flight.pop(batch)
         try:
-            found = read_batch(future.result(), len(batch.indices))
+            measurements = read_batch(future.result(), len(batch.indices))
         except Exception as error:
             self._slots.raise_if_closed()
             batch.num_losses += 1
@@ -344,28 +345,28 @@ class _Run:
                 return
             message = f"its worker was lost {batch.num_losses} times: {error!r}"
             lost = Measurement(error=ErrorKind.WORKER_LOST, message=message)
-            found = [lost] * len(batch.indices)
+            measurements = [lost] * len(batch.indices)
         else:
-            self._slots.sizer.learn(self._request.workload, found)
+            self._slots.sizer.learn(self._request.workload, measurements)
         finally:
             # A result that is kept would be computed again if its worker went.
             future.release()
-        yield from zip(batch.indices, found, strict=True)
+        yield from zip(batch.indices, measurements, strict=True)
 
 
 def _workers(client: Client, is_closed: Event) -> list[WorkerFacts]:
-    """Return the workers that are there now, by name."""
+    """Return the workers that are connected, by name."""
     with _open(is_closed):
         scheduler = client.scheduler
         assert scheduler is not None
         identity = client.sync(scheduler.identity, n_workers=-1)
-    found = []
+    workers = []
     for worker in identity["workers"].values():
         try:
-            found.append(_facts(worker))
+            workers.append(_facts(worker))
         except (AttributeError, LookupError, TypeError, ValueError):
             _log.warning("a worker says nothing that makes sense of itself", exc_info=True)
-    return sorted(found, key=lambda worker: worker.name)
+    return sorted(workers, key=lambda worker: worker.name)
 
 
 @contextmanager
@@ -386,17 +387,17 @@ def _raise_if(is_closed: Event) -> None:
 
 def _facts(worker: dict[str, Any]) -> WorkerFacts:
     """Read what a worker says of itself, which is anything at all until it was looked at."""
-    said = {**worker.get(dask_worker.FACTS, {}), **worker["metrics"].get(dask_worker.FACTS, {})}
-    told: dict[str, Any] = json.loads(json.dumps(said, allow_nan=False))
-    host, pid = str(told.pop("host", worker["host"])), int(told.pop("pid", 0))
+    reported = {**worker.get(dask_worker.FACTS, {}), **worker["metrics"].get(dask_worker.FACTS, {})}
+    facts: dict[str, Any] = json.loads(json.dumps(reported, allow_nan=False))
+    host, pid = str(facts.pop("host", worker["host"])), int(facts.pop("pid", 0))
     label, *other_labels = worker["resources"]
     return WorkerFacts(
         name=f"{host}/{worker['name']}",
         host=host,
         label=label,
         pid=pid,
-        is_busy=told.get("task") is not None,
+        is_busy=facts.get("task") is not None,
         last_seen=worker["last_seen"],
-        facts=told,
+        facts=facts,
         other_labels=tuple(other_labels),
     )

@@ -114,13 +114,13 @@ class DaskWorker:
             raise SelfTestError(self.facts.get("refuses", "this worker was not set up"))
         if self._rest is not None:
             self._rest.cancel()
-        what = {"candidates": len(request.traces), "request_id": request.request_id}
-        _log.info("measuring", **what)
+        details = {"candidates": len(request.traces), "request_id": request.request_id}
+        _log.info("measuring", **details)
         try:
             with self.health.working_on(request):
                 yield self.runner
         except Exception:
-            _log.warning("not measured", **what, exc_info=True)
+            _log.warning("not measured", **details, exc_info=True)
             raise
         finally:
             self._rest_later()

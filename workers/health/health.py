@@ -107,8 +107,8 @@ class WorkerHealth:
             }
 
     def _utilisation(self, now: float) -> float:
-        begun = self._begun
-        busy_secs = self._busy_secs + (0.0 if begun is None else now - begun)
+        started = self._begun
+        busy_secs = self._busy_secs + (0.0 if started is None else now - started)
         return min(1.0, busy_secs / max(now - self._since, 1e-9))
 
 

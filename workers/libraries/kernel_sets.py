@@ -50,8 +50,8 @@ class KernelSet:
 def cpu_level(features: str) -> int:
     """Return the level of the x86-64 psABI that a CPU has, by LLVM's text of its features."""
     has = set(features.split(","))
-    for level, wanted in _FEATURES.items():
-        if all(f"+{name}" in has for name in wanted):
+    for level, required in _FEATURES.items():
+        if all(f"+{name}" in has for name in required):
             return level
     return 1
 
@@ -67,10 +67,10 @@ def is_below(kernel_set: str, features: str) -> bool:
     return level is not None and level < cpu_level(features)
 
 
-def better_settings(found: KernelSet, features: str) -> list[Mapping[str, str]]:
+def better_settings(chosen: KernelSet, features: str) -> list[Mapping[str, str]]:
     """Return environments in which a library may use more of the CPU than it does by default."""
-    own = set_level(found.name)
-    if found.is_chosen_by != CORE_TYPE or own is None:
+    chosen_level = set_level(chosen.name)
+    if chosen.is_chosen_by != CORE_TYPE or chosen_level is None:
         return []
-    above = range(cpu_level(features), own, -1)
+    above = range(cpu_level(features), chosen_level, -1)
     return [{CORE_TYPE: _BEST_OPENBLAS[level]} for level in above if level in _BEST_OPENBLAS]

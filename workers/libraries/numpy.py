@@ -28,8 +28,8 @@ def start(num_threads: int) -> str:
 
 def kernel_set() -> KernelSet:
     """Return the architecture that OpenBLAS chose; other libraries do not say theirs."""
-    found = ThreadpoolController().select(user_api="blas").info()
-    chosen = next((i for i in found if i.get("architecture")), None)
+    libraries = ThreadpoolController().select(user_api="blas").info()
+    chosen = next((i for i in libraries if i.get("architecture")), None)
     if chosen is None:
         return KernelSet()
     is_openblas = chosen["internal_api"] == "openblas"
@@ -51,5 +51,5 @@ def prepare(operator: str, inputs: Sequence[Array]) -> LibraryCall:
         raise LibraryError("NumPy has no error function")
     options, function = SimpleNamespace(**bound), OPERATORS[spec.name].reference
     return LibraryCall(
-        lambda: np.ascontiguousarray(function(options, *inputs)), lambda found: found
+        lambda: np.ascontiguousarray(function(options, *inputs)), lambda output: output
     )

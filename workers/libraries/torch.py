@@ -40,8 +40,8 @@ def start(num_threads: int) -> str:
     """Have it use so many threads; return its version."""
     torch.set_num_threads(num_threads)
     torch.set_grad_enabled(False)
-    parts = {"oneDNN": torch.backends.mkldnn, "MKL": torch.backends.mkl}
-    used = [name for name, part in parts.items() if part.is_available()]
+    backends = {"oneDNN": torch.backends.mkldnn, "MKL": torch.backends.mkl}
+    used = [name for name, backend in backends.items() if backend.is_available()]
     return ", ".join([f"PyTorch {torch.__version__}", *used])
 
 
@@ -66,16 +66,16 @@ def prepare(operator: str, inputs: Sequence[Array]) -> LibraryCall:
     function = _FUNCTIONS.get(spec.name)
     if function is None:
         raise LibraryError(f"PyTorch has no {spec.name}, or it was not found")
-    return LibraryCall(lambda: function(bound, *tensors), lambda found: found.numpy())
+    return LibraryCall(lambda: function(bound, *tensors), lambda output: output.numpy())
 
 
 def _matmul(p: Options, a: Any, b: Any, *bias: Any) -> Any:
-    left = a.transpose(-1, -2) if p.transpose_a else a
-    right = b.transpose(-1, -2) if p.transpose_b else b
+    lhs = a.transpose(-1, -2) if p.transpose_a else a
+    rhs = b.transpose(-1, -2) if p.transpose_b else b
     if bias:
-        total = torch.addmm(*bias, left, right) if a.ndim == 2 else (left @ right).add_(*bias)
+        total = torch.addmm(*bias, lhs, rhs) if a.ndim == 2 else (lhs @ rhs).add_(*bias)
     else:
-        total = left @ right
+        total = lhs @ rhs
     return _ACTIVATIONS[p.activation](total)
 
 
@@ -118,7 +118,7 @@ def _pool(name: str, p: Options, image: Any) -> LibraryCall:
 
 def _reader(*, is_first: bool) -> Callable[[Any], Array]:
     """Return what makes an array of an image, in its own layout."""
-    return lambda found: (found if is_first else torch.movedim(found, 1, -1)).numpy()
+    return lambda output: (output if is_first else torch.movedim(output, 1, -1)).numpy()
 
 
 def _padding(p: Options, ndim: int) -> Any:

@@ -79,21 +79,23 @@ class CompareRequest:
         """How many candidates and libraries there are."""
         return len(self.traces) + len(self.libraries)
 
-    def is_contest(self, places: Collection[int]) -> bool:
+    def is_contest(self, indices: Collection[int]) -> bool:
         """Tell whether there is something to time if those in some places are left.
 
         A library is of interest beside a candidate, and the other way round.
         """
-        num_candidates = sum(place < len(self.traces) for place in places)
-        return num_candidates > 0 and (not self.libraries or len(places) > num_candidates)
+        num_candidates = sum(index < len(self.traces) for index in indices)
+        return num_candidates > 0 and (not self.libraries or len(indices) > num_candidates)
 
-    def rest(self, places: Sequence[int], first_round: int, *, is_careful: bool) -> CompareRequest:
+    def remainder(
+        self, indices: Sequence[int], first_round: int, *, is_careful: bool
+    ) -> CompareRequest:
         """Return the request for some of the contestants, from a later round on."""
         num = len(self.traces)
         return replace(
             self,
-            traces=tuple(self.traces[place] for place in places if place < num),
-            libraries=tuple(self.libraries[place - num] for place in places if place >= num),
+            traces=tuple(self.traces[index] for index in indices if index < num),
+            libraries=tuple(self.libraries[index - num] for index in indices if index >= num),
             first_round=first_round,
             is_careful=is_careful,
         )
@@ -126,14 +128,14 @@ Build: TypeAlias = Callable[[PrimFunc, str, Target], Artifact]
 class FaultError(Exception):
     """A contestant went wrong; the cause says how."""
 
-    def __init__(self, place: int) -> None:
-        super().__init__(place)
-        self.place = place
+    def __init__(self, index: int) -> None:
+        super().__init__(index)
+        self.index = index
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The samples of a round by place, in seconds a run."""
+    """The samples of a round by contestant, in seconds a run."""
 
     samples: Mapping[int, Sequence[float]]
 
@@ -150,17 +152,17 @@ def compare(
     few are left, nor after `BATCH_SECS`: there is at least one round then.
     """
     side_by_side = SideBySide(request, prepared, announce)
-    for place in range(request.num_contestants):
+    for index in range(request.num_contestants):
         try:
-            side_by_side.build(place, build)
+            side_by_side.build(index, build)
         except FaultError as fault:
             yield fault
     number, end = request.first_round, time.monotonic() + BATCH_SECS
-    while number < request.num_rounds and request.is_contest(side_by_side.places):
+    while number < request.num_rounds and request.is_contest(side_by_side.indices):
         try:
             yield side_by_side.round(number)
         except FaultError as fault:
-            side_by_side.drop(fault.place)
+            side_by_side.drop(fault.index)
             yield fault
         else:
             number += 1
@@ -185,27 +187,27 @@ class SideBySide:
         self._checked: set[int] = set()
 
     @property
-    def places(self) -> Collection[int]:
+    def indices(self) -> Collection[int]:
         """Who is in."""
         return self._open_in
 
-    def build(self, place: int, build: Build) -> None:
+    def build(self, index: int, build: Build) -> None:
         """Build a candidate.
 
         Raises:
             FaultError: If it can't be built.
         """
-        self._announce(Phase.BUILD, place)
+        self._announce(Phase.BUILD, index)
         try:
-            trace = self._request.traces[place]
+            trace = self._request.traces[index]
             artifact = build(self._arrays.func, trace, self._target)
         except Exception as error:
-            raise FaultError(place) from error
-        self._open_in[place] = partial(run_of_kernel, artifact)
+            raise FaultError(index) from error
+        self._open_in[index] = partial(run_of_kernel, artifact)
 
-    def drop(self, place: int) -> None:
+    def drop(self, index: int) -> None:
         """Leave a contestant out."""
-        del self._open_in[place]
+        del self._open_in[index]
 
     def round(self, number: int) -> Round:
         """Time those who are in.
@@ -217,31 +219,31 @@ class SideBySide:
         order = rng.permutation(list(self._open_in)).tolist()
         # The arrays of the round before are still there, so these lie elsewhere.
         self._arrays = self._arrays.again()
-        samples = self._take_turns({place: self._open(place) for place in order})
+        samples = self._take_turns({index: self._open(index) for index in order})
         return Round(samples)
 
-    def _open(self, place: int) -> TimedRun:
+    def _open(self, index: int) -> TimedRun:
         """Load a contestant and run it once, which warms it up; at first, check its result."""
-        self._announce(Phase.CHECK, place)
+        self._announce(Phase.CHECK, index)
         try:
-            run = self._open_in[place](self._arrays)
-            if place not in self._checked:
+            run = self._open_in[index](self._arrays)
+            if index not in self._checked:
                 run.check()
-                self._checked.add(place)
+                self._checked.add(index)
         except Exception as error:
-            raise FaultError(place) from error
+            raise FaultError(index) from error
         return run
 
     def _take_turns(self, runs: Mapping[int, TimedRun]) -> dict[int, Sequence[float]]:
         self._announce(Phase.TIME, None)
         longest = max(run.first_secs for run in runs.values())
         num_turns = next(turns for secs, turns in _TURNS if longest >= secs)
-        samples: dict[int, list[float]] = {place: [] for place in runs}
+        samples: dict[int, list[float]] = {index: [] for index in runs}
         order = list(runs)
         for _ in range(num_turns):
-            for place in order:
+            for index in order:
                 if self._request.is_careful:
-                    self._announce(Phase.TIME, place)
-                samples[place].append(runs[place].sample())
+                    self._announce(Phase.TIME, index)
+                samples[index].append(runs[index].sample())
             order.reverse()
         return dict(samples)

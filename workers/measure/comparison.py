@@ -25,7 +25,7 @@ class Comparison:
         self._faults: dict[int, Measurement] = {}
         self._num_done = request.first_round
         self._is_careful = False
-        self._places: list[int] = []
+        self._indices: list[int] = []
         self._running: int | None = None
 
     @property
@@ -35,33 +35,33 @@ class Comparison:
             return True
         return not self._request.is_contest(self._left())
 
-    def rest(self) -> CompareRequest:
+    def remainder(self) -> CompareRequest:
         """Return what a new child is to do."""
-        self._places = self._left()
+        self._indices = self._left()
         self._running = None
-        return self._request.rest(self._places, self._num_done, is_careful=self._is_careful)
+        return self._request.remainder(self._indices, self._num_done, is_careful=self._is_careful)
 
-    def enter(self, place: int | None) -> None:
+    def enter(self, index: int | None) -> None:
         """Take in whose run begins; None if they take turns."""
-        self._running = None if place is None else self._places[place]
+        self._running = None if index is None else self._indices[index]
 
-    def take_fault(self, told: Mapping[str, Any]) -> None:
+    def take_fault(self, message: Mapping[str, Any]) -> None:
         """Take in that a contestant dropped out."""
-        self._faults[self._places[told["place"]]] = Measurement.from_json(told["fault"])
+        self._faults[self._indices[message["contestant"]]] = Measurement.from_json(message["fault"])
 
-    def take_round(self, told: Mapping[str, Any]) -> list[Measurement]:
+    def take_round(self, message: Mapping[str, Any]) -> list[Measurement]:
         """Take in a round; return a measurement of each contestant."""
-        secs = {self._places[int(place)]: samples for place, samples in told["samples"].items()}
+        secs = {self._indices[int(index)]: samples for index, samples in message["samples"].items()}
         self._num_done += 1
         return [
-            self._faults.get(p) or Measurement(tuple(float(s) for s in secs[p]))
-            for p in range(self._request.num_contestants)
+            self._faults.get(contestant) or Measurement(tuple(float(s) for s in secs[contestant]))
+            for contestant in range(self._request.num_contestants)
         ]
 
     def blame(self, failure: Measurement, *, is_of_all: bool = False) -> None:
         """Drop the contestant that was running; if it is unknown, find it."""
         if is_of_all or (self._running is None and self._is_careful):
-            self._faults |= dict.fromkeys(self._places, failure)
+            self._faults |= dict.fromkeys(self._indices, failure)
         elif self._running is None:
             self._is_careful = True
         else:

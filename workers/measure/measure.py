@@ -106,8 +106,8 @@ class CandidateMeasurer:
     def compare(self, request: CompareRequest, announce: Announce) -> Iterator[Message]:
         """Time the contestants of a request side by side; yield what there is to tell.
 
-        That is `{"samples": ...}`, by place, for a round, and
-        `{"fault": ..., "place": ...}` for a contestant that dropped out.
+        That is `{"samples": ...}`, by index, for a round, and
+        `{"fault": ..., "contestant": ...}` for a contestant that dropped out.
 
         Args:
             announce: Called as each phase begins, with the contestant that is in it.
@@ -117,15 +117,15 @@ class CandidateMeasurer:
                 request.workload, Target(request.target), lambda phase: announce(phase, None)
             )
         except Exception as error:
-            for place in range(request.num_contestants):
-                yield {"fault": _failure(error).to_json(), "place": place}
+            for index in range(request.num_contestants):
+                yield {"fault": _failure(error).to_json(), "contestant": index}
             return
-        for found in compare(request, prepared, self._build, announce):
-            if isinstance(found, FaultError):
-                assert isinstance(found.__cause__, Exception), found
-                yield {"fault": _failure(found.__cause__).to_json(), "place": found.place}
+        for outcome in compare(request, prepared, self._build, announce):
+            if isinstance(outcome, FaultError):
+                assert isinstance(outcome.__cause__, Exception), outcome
+                yield {"fault": _failure(outcome.__cause__).to_json(), "contestant": outcome.index}
             else:
-                yield {"samples": {str(place): secs for place, secs in found.samples.items()}}
+                yield {"samples": {str(index): secs for index, secs in outcome.samples.items()}}
 
     def sit(self, request: SeatRequest, announce: Announce) -> Message:
         """Prepare the one contestant of this process; return its facts, or its fault."""

@@ -28,10 +28,10 @@ def peak_in_child() -> Mapping[str, float]:
     command = [sys.executable, "-m", __name__]
     try:
         done = subprocess.run(command, capture_output=True, timeout=_PATIENCE_SECS, check=True)
-        found: dict[str, float] = json.loads(done.stdout)
+        peaks: dict[str, float] = json.loads(done.stdout)
     except (OSError, ValueError, subprocess.SubprocessError):
         return {}
-    return found
+    return peaks
 
 
 if __name__ == "__main__":

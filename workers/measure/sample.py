@@ -57,11 +57,11 @@ def sample_secs(
     samples = [clock(run, num_threads, calls)]
     room = int((_BUDGET_SECS - first_secs) / max(samples[0] * calls, 1e-9))
     # Any of several threads may lose its core, and no clock tells.
-    own = NUM_LONG_SAMPLES if is_long else NUM_SAMPLES
+    num_wanted = NUM_LONG_SAMPLES if is_long else NUM_SAMPLES
     is_calm = is_long and num_threads == 1
     contender_ratio = LONG_CONTENDER_RATIO if is_calm else CONTENDER_RATIO
-    chances, wanted = (1, own) if num_threads == 1 else (_CHANCES, 2 * NUM_SAMPLES)
-    while len(samples) < min(wanted, room):
+    chances, max_samples = (1, num_wanted) if num_threads == 1 else (_CHANCES, 2 * NUM_SAMPLES)
+    while len(samples) < min(max_samples, room):
         ratio = LOSER_RATIO if len(samples) == chances else contender_ratio
         if len(samples) >= chances and is_loser(min(samples), ratio):
             break

@@ -70,11 +70,11 @@ class LibrarySeat:
 
     def facts(self) -> dict[str, object]:
         """Return what the comparison wants to know: its version, and the code that it uses."""
-        found = self._library.kernel_set()
+        kernels = self._library.kernel_set()
         return {
             "version": self._version,
-            "kernel_set": found.name,
-            "is_chosen_by": found.is_chosen_by,
+            "kernel_set": kernels.name,
+            "is_chosen_by": kernels.is_chosen_by,
         }
 
     def turn(self, number: int, num_threads: int) -> float:

@@ -38,7 +38,7 @@ def read_batch(answer: object, num_candidates: int) -> list[Measurement]:
     Raises:
         AnswerError: If the answer is an error, or does not fit.
     """
-    return _measurements(_found(answer), num_candidates)
+    return _measurements(_result(answer), num_candidates)
 
 
 def read_rounds(answer: object, num_contestants: int, max_rounds: int) -> list[list[Measurement]]:
@@ -47,13 +47,13 @@ def read_rounds(answer: object, num_contestants: int, max_rounds: int) -> list[l
     Raises:
         AnswerError: If the answer is an error, or does not fit.
     """
-    found = _found(answer)
-    if not isinstance(found, list) or not 1 <= len(found) <= max_rounds:
+    rounds = _result(answer)
+    if not isinstance(rounds, list) or not 1 <= len(rounds) <= max_rounds:
         raise AnswerError(f"a worker answered with something else than 1 to {max_rounds} rounds")
-    return [_measurements(measured, num_contestants) for measured in found]
+    return [_measurements(measured, num_contestants) for measured in rounds]
 
 
-def _found(answer: object) -> Any:
+def _result(answer: object) -> Any:
     if not isinstance(answer, str) or len(answer) > MAX_CHARS:
         raise AnswerError(f"a worker answered with no text, but {type(answer).__name__}")
     try:
@@ -69,10 +69,10 @@ def _found(answer: object) -> Any:
             raise AnswerError("a worker answered with neither measurements nor an error")
 
 
-def _measurements(found: object, num: int) -> list[Measurement]:
-    if not isinstance(found, list) or len(found) != num:
+def _measurements(items: object, num: int) -> list[Measurement]:
+    if not isinstance(items, list) or len(items) != num:
         raise AnswerError(f"a worker answered with something else than {num} measurements")
     try:
-        return [Measurement.from_json(obj) for obj in found]
+        return [Measurement.from_json(obj) for obj in items]
     except (TypeError, ValueError) as error:
         raise AnswerError(f"a worker answered with a wrong measurement: {error}") from error

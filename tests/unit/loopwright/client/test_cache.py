@@ -9,11 +9,11 @@ import pytest
 
 from compiler.user_cache import default_directory
 from loopwright.atomic_file import PARTIAL
-from loopwright.client.cache import AnswerCache, Kept
+from loopwright.client.cache import AnswerCache, CachedAnswer
 from service.wire.models import ScheduleQuery, Workload
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
-KEPT = Kept('"tag"', b"\x00bytes\nwith a line\n", AT, "nearest")
+KEPT = CachedAnswer('"tag"', b"\x00bytes\nwith a line\n", AT, "nearest")
 
 
 def query(size: int = 8) -> ScheduleQuery:
@@ -56,11 +56,11 @@ def test_a_damaged_file_is_dropped_and_written_anew(tmp_path: Path, kind: int) -
 def test_what_was_not_asked_for_longest_goes_first(tmp_path: Path) -> None:
     cache = AnswerCache(tmp_path, max_bytes=10_000)
     for size in range(8):
-        cache.put("kernels", "http://a", query(size), Kept("", bytes(1000), AT))
+        cache.put("kernels", "http://a", query(size), CachedAnswer("", bytes(1000), AT))
         (newest,) = {*files(tmp_path)} - {f for f in files(tmp_path) if f.stat().st_mtime < 1e6}
         os.utime(newest, (size, size))
     cache.get("kernels", "http://a", query(0))
-    cache.put("kernels", "http://a", query(8), Kept("", bytes(1000), AT))
+    cache.put("kernels", "http://a", query(8), CachedAnswer("", bytes(1000), AT))
     known = [n for n in range(9) if cache.get("kernels", "http://a", query(n))]
     assert sum(file.stat().st_size for file in files(tmp_path)) <= 10_000
     assert 0 in known  # asked for since
@@ -86,7 +86,7 @@ def hammer(directory: Path, seed: int) -> int:
     for turn in range(60):
         size = 1 + (seed * 7 + turn * 5) % 12
         content = bytes([size]) * 3000
-        cache.put("kernels", "http://a", query(size), Kept(str(size), content, AT))
+        cache.put("kernels", "http://a", query(size), CachedAnswer(str(size), content, AT))
         kept = cache.get("kernels", "http://a", query(1 + turn % 12))
         if kept is not None:
             assert kept.content == bytes([int(kept.etag)]) * 3000
