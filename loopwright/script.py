@@ -151,7 +151,11 @@ def _surroundings(function: FunctionType, frame: FrameType | None) -> Mapping[st
     }
     scopes: list[dict[str, object]] = [closure]
     # What a signature alone names is in no closure: it was evaluated where the decorator stands.
-    enclosing = [part for part in function.__qualname__.split(".")[:-1] if part != "<locals>"]
+    enclosing = [
+        scope_name
+        for scope_name in function.__qualname__.split(".")[:-1]
+        if scope_name != "<locals>"
+    ]
     while frame is not None and enclosing:
         if frame.f_code.co_name == enclosing[-1]:
             enclosing.pop()

@@ -52,7 +52,7 @@ class FittedTable:
             *zip(*(c.cells for c in columns), strict=True),
         ]
         for number, row in enumerate(rows):
-            for place, line in enumerate(lines):
+            for line_number, line in enumerate(lines):
                 grid = Table.grid(padding=(0, _GAP, 0, 0))
                 for index in line:
                     # The first cell names its row, which a second line would hide.
@@ -62,7 +62,7 @@ class FittedTable:
                         width=widths[index], justify=justify, overflow="fold", style=style
                     )
                 grid.add_row(*(row[index] for index in line))
-                yield Padding(grid, (0, 0, 0, _INDENT if place else 0), expand=False)
+                yield Padding(grid, (0, 0, 0, _INDENT if line_number else 0), expand=False)
             if number == 0:
                 yield Rule(style="dim")
 

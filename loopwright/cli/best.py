@@ -46,11 +46,11 @@ def best(
     """Show the best schedule of a workload, as a Python program."""
     text = read_workload(workload)
     with server(url, token) as client:
-        found = client.best(text, target=target, nearest=nearest, enqueue=enqueue)
+        answer = client.best(text, target=target, nearest=nearest, enqueue=enqueue)
     if as_json:
-        print_json(found.record)
+        print_json(answer.record)
         return
-    record = found.record
+    record = answer.record
     console.print(
         facts(
             {
@@ -62,7 +62,7 @@ def best(
         )
     )
     console.print()
-    console.print(found.trace.python(), markup=False, highlight=False, soft_wrap=True)
+    console.print(answer.trace.python(), markup=False, highlight=False, soft_wrap=True)
 
 
 def _quality(record: BestRead) -> dict[str, str]:

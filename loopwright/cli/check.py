@@ -37,10 +37,10 @@ def check(
         checks.append(_checked(path, f"{number}/{len(scripts)}"))
         if not as_json:
             _show(checks[-1])
-    num_failed = sum(found.failed is not None for found in checks)
+    num_failed = sum(c.failed is not None for c in checks)
     if as_json:
         summary = {"passed": len(checks) - num_failed, "failed": num_failed}
-        files = [found.model_dump(mode="json") for found in checks]
+        files = [c.model_dump(mode="json") for c in checks]
         print_json({"files": files, "summary": summary})
     else:
         _summarise(checks, num_failed)
@@ -48,45 +48,49 @@ def check(
         raise typer.Exit(ExitCode.NO_RESULT)
 
 
-def _checked(path: Path, place: str) -> ScriptCheck:
+def _checked(path: Path, progress: str) -> ScriptCheck:
     """Check a script; on a terminal show the current step."""
     if not err_console.is_terminal:
         return check_script(path)
     with err_console.status("") as status:
         return check_script(
-            path, lambda doing: status.update(f"[dim]{place}[/] {escape(path.name)}: {doing}")
+            path, lambda doing: status.update(f"[dim]{progress}[/] {escape(path.name)}: {doing}")
         )
 
 
-def _show(found: ScriptCheck) -> None:
-    if found.failed is not None:
-        console.print(f"[red]failed[/] {escape(found.path)}  {found.failed}", soft_wrap=True)
-        for line in (found.reason or "").splitlines():
+def _show(script_check: ScriptCheck) -> None:
+    if script_check.failed is not None:
+        console.print(
+            f"[red]failed[/] {escape(script_check.path)}  {script_check.failed}", soft_wrap=True
+        )
+        for line in (script_check.reason or "").splitlines():
             console.print(f"       {line}", markup=False, highlight=False, soft_wrap=True)
         return
     console.print(
-        f"[green]ok[/]     {escape(found.path)}  {secs(found.secs)}  {escape(_evidence(found))}",
+        f"[green]ok[/]     {escape(script_check.path)}  {secs(script_check.secs)}  "
+        f"{escape(_evidence(script_check))}",
         highlight=False,
         soft_wrap=True,
     )
 
 
-def _evidence(found: ScriptCheck) -> str:
+def _evidence(script_check: ScriptCheck) -> str:
     """Describe how each function was compared."""
-    said = []
-    for func in found.functions:
+    comparisons = []
+    for func in script_check.functions:
         if func.compared_with is None:
-            said.append(f"{func.name}: not compared: {func.not_compared}")
+            comparisons.append(f"{func.name}: not compared: {func.not_compared}")
         else:
-            said.append(f"{func.name}: as the {func.compared_with}, error {func.max_error:.1e}")
-    return "; ".join(said)
+            comparisons.append(
+                f"{func.name}: as the {func.compared_with}, error {func.max_error:.1e}"
+            )
+    return "; ".join(comparisons)
 
 
 def _summarise(checks: list[ScriptCheck], num_failed: int) -> None:
-    total = secs(sum(found.secs for found in checks))
+    total = secs(sum(c.secs for c in checks))
     num_unknown = sum(
-        found.failed is None and any(func.not_compared for func in found.functions)
-        for found in checks
+        c.failed is None and any(func.not_compared for func in c.functions) for c in checks
     )
     unknown = f" ({num_unknown} not compared)" if num_unknown else ""
     console.print(

@@ -56,26 +56,30 @@ def export(
     The jobs come from a server, or with --db directly from a database.
     """
     key = None if workload is None else structural_hash(to_func(read_workload(workload)))
-    where = None if target is None else Target(target).name
+    target_name = None if target is None else Target(target).name
     is_piped = str(file) == "-"
     try:
         # A file is written atomically, which standard output cannot be.
         with TemporaryDirectory() as folder:
-            is_kept = is_piped or is_to_be_gzipped(file)
-            whole = Path(folder, "records.jsonl") if is_kept else file
+            is_temporary = is_piped or is_to_be_gzipped(file)
+            records_path = Path(folder, "records.jsonl") if is_temporary else file
             if db is None:
                 with server(url, token) as client, waiting(f"writing the records of {client.url}"):
-                    client.export_records(whole, jobs=job or (), workload_key=key, target=where)
+                    client.export_records(
+                        records_path, jobs=job or (), workload_key=key, target=target_name
+                    )
             else:
                 records = load_extra(
                     "loopwright.cli.shared.database_records", "loopwright export --db"
                 )
                 with waiting(f"writing the records of {db}"):
-                    records.export_from(db, whole, jobs=job or (), workload_key=key, target=where)
+                    records.export_from(
+                        db, records_path, jobs=job or (), workload_key=key, target=target_name
+                    )
             if is_to_be_gzipped(file):
-                gzip_file(whole, file)
+                gzip_file(records_path, file)
             if is_piped:
-                with whole.open("rb") as opened:
+                with records_path.open("rb") as opened:
                     shutil.copyfileobj(opened, sys.stdout.buffer)
                 sys.stdout.buffer.flush()
     except BrokenPipeError:

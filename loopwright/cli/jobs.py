@@ -66,7 +66,7 @@ def listed(
     if context.invoked_subcommand is not None:
         return
     with server(url, token) as client:
-        found = list(
+        matching = list(
             client.jobs(
                 state=state,
                 operator=operator,
@@ -78,9 +78,9 @@ def listed(
             )
         )
     if as_json:
-        print_json(found)
-    elif found:
-        print_table(_table(found))
+        print_json(matching)
+    elif matching:
+        print_table(_table(matching))
     else:
         console.print("no jobs")
 
@@ -94,9 +94,9 @@ def stop(
 ) -> None:
     """Stop a job's search; compare its fastest trials and keep the winner."""
     with server(url, token) as client:
-        found = client.job(job).stop()
-    _show(found, as_json=as_json)
-    _say_if_open(found, "is stopping: it compares its fastest trials first")
+        changed = client.job(job).stop()
+    _show(changed, as_json=as_json)
+    _say_if_open(changed, "is stopping: it compares its fastest trials first")
 
 
 @jobs.command()
@@ -108,9 +108,9 @@ def cancel(
 ) -> None:
     """Cancel a job; keep its trials."""
     with server(url, token) as client:
-        found = client.job(job).cancel()
-    _show(found, as_json=as_json)
-    _say_if_open(found, "is being cancelled; this takes a few seconds")
+        changed = client.job(job).cancel()
+    _show(changed, as_json=as_json)
+    _say_if_open(changed, "is being cancelled; this takes a few seconds")
 
 
 @jobs.command()
@@ -157,16 +157,16 @@ def extend(
         if priority is not None:
             handle.prioritize(priority)
         if has_budget:
-            found = handle.extend(trials=trials, seconds=seconds, plateau=patience)
+            changed = handle.extend(trials=trials, seconds=seconds, plateau=patience)
         else:
-            found = handle.read()
-        _show(found, as_json=as_json)
+            changed = handle.read()
+        _show(changed, as_json=as_json)
 
 
-def _say_if_open(job: JobRead, what: str) -> None:
+def _say_if_open(job: JobRead, change: str) -> None:
     """Describe the change to a job that its coordinator has not finished yet."""
     if not job.state.is_final:
-        err_console.print(f"job {job.id} {what}", highlight=False, soft_wrap=True)
+        err_console.print(f"job {job.id} {change}", highlight=False, soft_wrap=True)
 
 
 def _show(job: JobRead, *, as_json: bool) -> None:
@@ -176,11 +176,11 @@ def _show(job: JobRead, *, as_json: bool) -> None:
         print_table(_table([job]))
 
 
-def _table(found: list[JobRead]) -> Table:
+def _table(jobs: list[JobRead]) -> Table:
     table = Table(
         "job", "state", "workload", "trials", "default", "best", "speed-up", "owner", "created"
     )
-    for job in found:
+    for job in jobs:
         table.add_row(
             str(job.id),
             job.state.value,

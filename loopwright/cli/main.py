@@ -58,10 +58,10 @@ class Commands(TyperGroup):
             module = load_extra(f"loopwright.cli.{name}", f"loopwright {cmd_name}")
         except MissingExtraError as error:
             return _unavailable(cmd_name, error)
-        found = getattr(module, name)
-        if isinstance(found, typer.Typer):  # a group of commands
-            return typer.main.get_command(found)
-        return _command(cmd_name, found, help=_refilled(found.__doc__))
+        command = getattr(module, name)
+        if isinstance(command, typer.Typer):  # a group of commands
+            return typer.main.get_command(command)
+        return _command(cmd_name, command, help=_refilled(command.__doc__))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that the arguments name, or suggest a similar one."""

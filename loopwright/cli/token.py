@@ -91,18 +91,18 @@ def create(
 def list_tokens(db: ServedDbOption = _DATABASE, as_json: JsonOption = False) -> None:
     """List all tokens, newest first, including revoked ones."""
     with _opened(db) as database, database.read() as session:
-        found = tokens.newest_first(session)
+        listed = tokens.newest_first(session)
     if as_json:
-        print_json(found)
+        print_json(listed)
         return
-    if not found:
+    if not listed:
         console.print("no tokens: a service on loopback is open to every local user")
         return
     table = Table("token", "name", "scopes", "limits", "created", "last used", "revoked")
-    for each in found:
-        scopes = ", ".join(scope.value for scope in each.scopes)
-        moments = (each.created_at, each.last_used_at, each.revoked_at)
-        table.add_row(str(each.id), each.name, scopes, _limits(each), *map(moment, moments))
+    for row in listed:
+        scopes = ", ".join(scope.value for scope in row.scopes)
+        moments = (row.created_at, row.last_used_at, row.revoked_at)
+        table.add_row(str(row.id), row.name, scopes, _limits(row), *map(moment, moments))
     print_table(table)
 
 
@@ -118,11 +118,11 @@ def revoke(
     console.print(f"revoked {name}", markup=False, highlight=False)
 
 
-def _limits(each: TokenRead) -> str:
+def _limits(token: TokenRead) -> str:
     limits = {
-        "{} jobs": each.max_jobs,
-        "{} trials": each.max_trials,
-        "priority {}": each.max_priority,
+        "{} jobs": token.max_jobs,
+        "{} trials": token.max_trials,
+        "priority {}": token.max_priority,
     }
     return ", ".join(text.format(most) for text, most in limits.items() if most is not None)
 

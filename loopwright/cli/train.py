@@ -42,7 +42,7 @@ def train(
                     session,
                     label,
                     known=training.packaged_for(label),
-                    on_progress=lambda it: status.update(f"[dim]{escape(it)}[/]"),
+                    on_progress=lambda step: status.update(f"[dim]{escape(step)}[/]"),
                 )
             except CostModelError as error:
                 raise LoopwrightError(str(error)) from error
@@ -66,8 +66,8 @@ def train(
 def _table(trained: Trained) -> Table:
     table = Table("held-out task", "pairwise", "top-1", "top-5", "trials saved")
     for key, quality in trained.by_task.items():
-        workload, _, where = key.partition("@")
-        table.add_row(f"{workload[:12]} {where}", *_cells(quality))
+        workload, _, target_name = key.partition("@")
+        table.add_row(f"{workload[:12]} {target_name}", *_cells(quality))
     table.add_row("mean", *_cells(trained.quality))
     return table
 

@@ -31,22 +31,22 @@ def trials(
 ) -> None:
     """List the trials of a job; failed ones with their error."""
     with server(url, token) as client:
-        found = list(
+        listed = list(
             client.job(job).trials(outcome=outcome or (), sketch=sketch, sort=sort, limit=limit)
         )
     if as_json:
-        print_json(found)
-    elif found:
-        print_table(_table(found))
+        print_json(listed)
+    elif listed:
+        print_table(_table(listed))
     else:
         console.print("no matching trials" if outcome or sketch else "no trials yet")
 
 
-def _table(found: list[TrialRead]) -> Table:
+def _table(trials: list[TrialRead]) -> Table:
     table = Table(
         "trial", "sketch", "provisional", "confirmed", "error", "build", "check", "worker"
     )
-    for trial in found:
+    for trial in trials:
         table.add_row(
             str(trial.number),
             trial.sketch,

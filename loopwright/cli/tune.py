@@ -87,7 +87,7 @@ def tune(
 
     Several workloads share the trials: each round goes to the one with the largest expected gain.
     """
-    texts = [read_workload(one) for one in workload]
+    texts = [read_workload(name) for name in workload]
     Target(target)
     if output is not None and not output.parent.is_dir():
         raise InputError(f"the kernel cannot be written to {output}: there is no such directory")
@@ -97,25 +97,25 @@ def tune(
         "plateau": patience,
         "seed": seed,
         "strategy": strategy.value,
-        "rules": _known_rules(rule or ()),
+        "rules": _validated_rules(rule or ()),
     }
     if len(texts) > 1 and output is not None:
         raise InputError("--output accepts one workload: tune them one at a time")
     if len(texts) == 1 and weight:
         raise InputError("--weight requires several workloads")
-    found = find_server(url, token)
+    server_url = find_server(url, token)
     warm_start = not no_warm_start
     if len(texts) > 1:
         several = Several(texts, weight or None, target, options)
-        tune_several(several, warm_start=warm_start, url=found, token=token, as_json=as_json)
+        tune_several(several, warm_start=warm_start, url=server_url, token=token, as_json=as_json)
         return
     text = texts[0]
     search = Search(text, target, options)
-    if found is None:
-        here = load_extra("loopwright.cli.tuning.tune_here", TUNE_HERE)
-        outcome: TuneOutcome = here.tune_one_here(search, warm_start=warm_start)
+    if server_url is None:
+        tune_here = load_extra("loopwright.cli.tuning.tune_here", TUNE_HERE)
+        outcome: TuneOutcome = tune_here.tune_one_here(search, warm_start=warm_start)
     else:
-        with Client(found, token) as client:
+        with Client(server_url, token) as client:
             outcome = _tune_there(client, search, warm_start=warm_start)
     if output is not None:
         schedule = outcome.trace.apply_to(to_func(text))
@@ -128,12 +128,12 @@ def tune(
         raise typer.Exit(ExitCode.INTERRUPTED)
 
 
-def _known_rules(names: Sequence[str]) -> Sequence[str] | None:
+def _validated_rules(names: Sequence[str]) -> Sequence[str] | None:
     """Validate rule names; None means all rules."""
     for name in names:
         if name not in built_in_rules():
-            known = ", ".join(built_in_rules())
-            raise InputError(f"unknown schedule rule {name!r}; known rules: {known}")
+            rule_names = ", ".join(built_in_rules())
+            raise InputError(f"unknown schedule rule {name!r}; known rules: {rule_names}")
     return names or None
 
 

@@ -17,18 +17,18 @@ def workers(
 ) -> None:
     """List the workers of a server."""
     with server(url, token) as client:
-        found = client.workers()
+        listed = client.workers()
     if as_json:
-        print_json(found)
-    elif found:
-        print_table(_table(found))
+        print_json(listed)
+    elif listed:
+        print_table(_table(listed))
     else:
         console.print("no workers: embedded workers start with the next job")
 
 
-def _table(found: tuple[WorkerRead, ...]) -> Table:
+def _table(workers: tuple[WorkerRead, ...]) -> Table:
     table = Table("worker", "host", "measures for", "state", "last seen")
-    for worker in found:
+    for worker in workers:
         table.add_row(
             worker.name, worker.host, worker.label, worker.state.value, moment(worker.last_seen_at)
         )

@@ -26,7 +26,7 @@ _ABANDONED_SECS = 3600.0
 
 
 @dataclass(frozen=True)
-class Kept:
+class CachedAnswer:
     """An answer: its bytes, the tag by which the server knows them, and when it gave them.
 
     `schedule` is what the server said of a kernel's schedule, `signature` its word for the kernel.
@@ -55,32 +55,32 @@ class AnswerCache:
         self.directory = directory or default_directory()
         self._max_bytes = max_bytes
 
-    def get(self, kind: str, url: str, query: ScheduleQuery) -> Kept | None:
+    def get(self, kind: str, url: str, query: ScheduleQuery) -> CachedAnswer | None:
         """Return what was kept, or None; what is damaged is dropped."""
         path = self._path(kind, url, query)
         try:
-            found = path.read_bytes()
+            content = path.read_bytes()
             os.utime(path)
         except OSError:
             return None
-        kept = _read(found)
-        if kept is None:
+        answer = _decode(content)
+        if answer is None:
             with contextlib.suppress(OSError):
                 path.unlink()
-        return kept
+        return answer
 
-    def put(self, kind: str, url: str, query: ScheduleQuery, kept: Kept) -> None:
+    def put(self, kind: str, url: str, query: ScheduleQuery, answer: CachedAnswer) -> None:
         """Keep an answer, and let go of the oldest if there are too many."""
         path = self._path(kind, url, query)
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
             with atomic_file(path) as file:
-                file.write(_written(kept))
+                file.write(_encode(answer))
             self._make_room()
 
     def _path(self, kind: str, url: str, query: ScheduleQuery) -> Path:
-        asked = query.model_dump_json(exclude={"enqueue"})  # the answer is the same
-        key = hashlib.sha256(f"{url}\n{asked}".encode()).hexdigest()
+        query_json = query.model_dump_json(exclude={"enqueue"})  # the answer is the same
+        key = hashlib.sha256(f"{url}\n{query_json}".encode()).hexdigest()
         return self.directory / kind / key
 
     def _make_room(self) -> None:
@@ -90,36 +90,38 @@ class AnswerCache:
                 status = path.stat()
                 files.append((status.st_mtime, status.st_size, path))
         total = sum(size for _, size, _ in files)
-        wanted = self._max_bytes if total <= self._max_bytes else self._max_bytes * _KEPT_SHARE
+        target_bytes = (
+            self._max_bytes if total <= self._max_bytes else self._max_bytes * _KEPT_SHARE
+        )
         for used_at, size, path in sorted(files):
             is_partial = path.name.startswith(PARTIAL)
             is_abandoned = is_partial and time.time() - used_at > _ABANDONED_SECS
-            if is_abandoned or (total > wanted and not is_partial):
+            if is_abandoned or (total > target_bytes and not is_partial):
                 with contextlib.suppress(OSError):
                     path.unlink()
                 total -= size
 
 
-def _written(kept: Kept) -> bytes:
+def _encode(answer: CachedAnswer) -> bytes:
     head = {
-        "etag": kept.etag,
-        "fetched_at": kept.fetched_at.isoformat(),
-        "schedule": kept.schedule,
-        "signature": kept.signature,
-        "sha256": hashlib.sha256(kept.content).hexdigest(),
+        "etag": answer.etag,
+        "fetched_at": answer.fetched_at.isoformat(),
+        "schedule": answer.schedule,
+        "signature": answer.signature,
+        "sha256": hashlib.sha256(answer.content).hexdigest(),
     }
-    return json.dumps(head).encode() + b"\n" + kept.content
+    return json.dumps(head).encode() + b"\n" + answer.content
 
 
-def _read(found: bytes) -> Kept | None:
+def _decode(file_content: bytes) -> CachedAnswer | None:
     """Return what a file holds, None if it is damaged."""
-    line, _, content = found.partition(b"\n")
+    line, _, content = file_content.partition(b"\n")
     try:
         head = json.loads(line)
         if head["sha256"] != hashlib.sha256(content).hexdigest():
             return None
         fetched_at = datetime.fromisoformat(head["fetched_at"])
-        return Kept(
+        return CachedAnswer(
             str(head["etag"]),
             content,
             fetched_at.astimezone(UTC),

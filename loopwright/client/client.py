@@ -45,10 +45,10 @@ DEFAULT_URL = "http://127.0.0.1:8080"
 HandleT = TypeVar("HandleT", JobHandle, AsyncJobHandle)
 
 
-def _public_key(given: str | None) -> PublicKey | None:
-    text = given or os.environ.get("LOOPWRIGHT_PUBLIC_KEY")
+def _public_key(text_or_path: str | None) -> PublicKey | None:
+    key_text = text_or_path or os.environ.get("LOOPWRIGHT_PUBLIC_KEY")
     try:
-        return PublicKey.read(text) if text else None
+        return PublicKey.read(key_text) if key_text else None
     except KeyFileError as error:
         raise SignatureError(str(error)) from error
 
@@ -147,11 +147,11 @@ class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]
         Raises:
             ModuleNotFoundError: If pandas is not installed: `pip install 'loopwright[pandas]'`.
         """
-        found: list[tuple[UUID, TrialRead]] = []
+        rows: list[tuple[UUID, TrialRead]] = []
         for job_id in [read_id(job, "job") for job in jobs]:
             trials = yield from collect(pages(TrialRead, f"/jobs/{job_id}/trials"))
-            found += [(job_id, trial) for trial in trials]
-        return trials_frame(found)
+            rows += [(job_id, trial) for trial in trials]
+        return trials_frame(rows)
 
     @request
     def best(

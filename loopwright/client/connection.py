@@ -307,14 +307,14 @@ def _host(url: object) -> str:
 
 def _advice(url: str, error: httpx2.TransportError) -> str:
     """Return what to try where client and server do not speak the same protocol."""
-    rest = url.partition("://")[2]
+    address = url.partition("://")[2]
     tls = _tls_error(error)
     if isinstance(tls, ssl.SSLCertVerificationError):
         return "to trust a certificate of your own, name it in $SSL_CERT_FILE"
     if url.startswith("https:") and tls is not None:
-        return f"the server there may speak plain HTTP: try http://{rest}"
+        return f"the server there may speak plain HTTP: try http://{address}"
     if url.startswith("http:") and isinstance(error, httpx2.RemoteProtocolError):
-        return f"the server there may want TLS: try https://{rest}"
+        return f"the server there may want TLS: try https://{address}"
     return ""
 
 
@@ -354,7 +354,7 @@ def retry_after(text: str) -> float | None:
     if text.isdecimal():
         return float(text)
     try:
-        at = email.utils.parsedate_to_datetime(text)
+        moment = email.utils.parsedate_to_datetime(text)
     except ValueError:
         return None
-    return max(0.0, (at.astimezone(UTC) - datetime.now(UTC)).total_seconds())
+    return max(0.0, (moment.astimezone(UTC) - datetime.now(UTC)).total_seconds())

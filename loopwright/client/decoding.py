@@ -23,10 +23,10 @@ def read(model: type[ModelT], response: httpx2.Response) -> ModelT:
         return model.model_validate_json(response.content)
     except ValidationError as error:
         problem = error.errors()[0]
-        place = ".".join(str(part) for part in problem["loc"]) or "the body"
+        location = ".".join(str(key) for key in problem["loc"]) or "the body"
         raise ProtocolError(
             f"{response.request.url} did not answer with a {model.__name__}:"
-            f" {place}: {problem['msg']}"
+            f" {location}: {problem['msg']}"
         ) from error
 
 

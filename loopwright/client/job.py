@@ -108,8 +108,8 @@ class JobMethods:
             ConflictError: If the job has ended and that leaves it nothing to do.
         """
         budgets = {"trials": trials, "seconds": seconds, "plateau": plateau}
-        given = {name: value for name, value in budgets.items() if value is not None}
-        return (yield from self._change(checked(JobChange, **given)))
+        changes = {name: value for name, value in budgets.items() if value is not None}
+        return (yield from self._change(checked(JobChange, **changes)))
 
     @request
     def prioritize(self, priority: int) -> Plan[JobRead]:

@@ -19,14 +19,14 @@ def pages(
     model: type[ModelT], path: str, params: Params | None = None, *, limit: int | None = None
 ) -> Stream[ModelT]:
     """Yield the items of a list, `limit` at most."""
-    asked = dict(params or {})
+    query = dict(params or {})
     while limit is None or limit > 0:
-        asked["limit"] = PAGE_LIMIT if limit is None else min(limit, PAGE_LIMIT)
-        page = read(Page[model], (yield from send(HttpCall("GET", path, params=asked))))  # type: ignore[valid-type] # pydantic's generics are made at run time
+        query["limit"] = PAGE_LIMIT if limit is None else min(limit, PAGE_LIMIT)
+        page = read(Page[model], (yield from send(HttpCall("GET", path, params=query))))  # type: ignore[valid-type] # pydantic's generics are made at run time
         for item in page.items[:limit]:
             yield Item(item)
         if limit is not None:
             limit -= len(page.items)
         if page.next_cursor is None:
             return
-        asked["cursor"] = page.next_cursor
+        query["cursor"] = page.next_cursor

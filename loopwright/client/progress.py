@@ -162,8 +162,8 @@ class NotebookBar:
 
     def __repr__(self) -> str:
         secs = int(time.monotonic() - self._started_at)
-        place = f"{self._num_measured}/{self._total}"
-        return f"{self._label}  {place}  {self._note}  {secs // 60}:{secs % 60:02d}"
+        progress = f"{self._num_measured}/{self._total}"
+        return f"{self._label}  {progress}  {self._note}  {secs // 60}:{secs % 60:02d}"
 
     def _repr_html_(self) -> str:
         secs = int(time.monotonic() - self._started_at)

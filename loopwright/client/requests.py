@@ -33,13 +33,13 @@ def checked(model: type[RequestT], **fields: Any) -> RequestT:
 
 def _flaw(details: ErrorDetails) -> str:
     """Say what is wrong with a field, or with several that do not go together."""
-    place = ".".join(map(str, details["loc"]))
+    field = ".".join(map(str, details["loc"]))
     reason = details["msg"].removeprefix("Value error, ")
-    if not place:
+    if not field:
         return reason
-    given = details["input"]
-    shown = f" is {given!r}" if isinstance(given, str | int | float | None) else ""
-    return f"{place}{shown}: {reason}"
+    value = details["input"]
+    shown = f" is {value!r}" if isinstance(value, str | int | float | None) else ""
+    return f"{field}{shown}: {reason}"
 
 
 def schedule_query(
@@ -68,32 +68,32 @@ def target_text(target: object) -> str:
     raise TargetError(f"a target is a Target or its text, such as 'cpu', not {target!r}")
 
 
-def read_id(given: UUID | str, what: str) -> UUID:
+def read_id(text_or_id: UUID | str, kind: str) -> UUID:
     """Return the id of a job or a group.
 
     Raises:
         ValueError: If the text is not an id.
     """
-    if isinstance(given, UUID):
-        return given
+    if isinstance(text_or_id, UUID):
+        return text_or_id
     try:
-        return UUID(str(given))
+        return UUID(str(text_or_id))
     except ValueError:
         raise ValueError(
-            f"{given!r} is not the id of a {what}: expected one such as "
+            f"{text_or_id!r} is not the id of a {kind}: expected one such as "
             "'123e4567-e89b-12d3-a456-426614174000'"
         ) from None
 
 
-def read_states(given: JobState | str | Sequence[JobState | str]) -> list[str]:
+def read_states(names: JobState | str | Sequence[JobState | str]) -> list[str]:
     """Return states as they are sent.
 
     Raises:
         ValueError: If there is no such state.
     """
-    states = [given] if isinstance(given, str) else given
-    known = [state.value for state in JobState]
+    states = [names] if isinstance(names, str) else names
+    valid = [state.value for state in JobState]
     for state in states:
-        if state not in known:
-            raise ValueError(f"there is no state {state!r}: {meant(str(state), known)}")
+        if state not in valid:
+            raise ValueError(f"there is no state {state!r}: {meant(str(state), valid)}")
     return [JobState(state).value for state in states]

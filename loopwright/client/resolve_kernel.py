@@ -19,7 +19,7 @@ from compiler.runtime.signature import PublicKey, SignatureMismatchError
 from compiler.script.parser import parse
 from compiler.target.target import Target
 from loopwright.client.best import Best
-from loopwright.client.cache import AnswerCache, Kept
+from loopwright.client.cache import AnswerCache, CachedAnswer
 from loopwright.client.decoding import read
 from loopwright.client.steps import HttpCall, Plan, send, work
 from loopwright.errors import (
@@ -64,28 +64,28 @@ class KernelResolver:
         try:
             response = yield from send(call)
         except _AWAY as error:
-            kept = yield from work(partial(self.cache.get, _SCHEDULES, self.url, query))
-            if kept is None:
+            cached = yield from work(partial(self.cache.get, _SCHEDULES, self.url, query))
+            if cached is None:
                 raise
-            self._say(kept, "schedule", error)
-            return Best(BestRead.model_validate_json(kept.content), kept.fetched_at)
+            self._say(cached, "schedule", error)
+            return Best(BestRead.model_validate_json(cached.content), cached.fetched_at)
         best = Best(read(BestRead, response))
-        kept = _kept(response)
-        yield from work(partial(self.cache.put, _SCHEDULES, self.url, query, kept))
+        cached = _cached_answer(response)
+        yield from work(partial(self.cache.put, _SCHEDULES, self.url, query, cached))
         return best
 
     def kernel(self, query: ScheduleQuery) -> Plan[Kernel]:
         """Return the tuned kernel; see `Client.kernel`."""
-        kept, kernel = yield from work(partial(self._kept_kernel, query))
-        headers = {} if kept is None else {"If-None-Match": kept.etag}
+        cached, kernel = yield from work(partial(self._cached_kernel, query))
+        headers = {} if cached is None else {"If-None-Match": cached.etag}
         try:
             response = yield from send(
                 HttpCall("POST", "/artifacts", query, headers=headers, is_query=True)
             )
         except _AWAY as error:
-            if kept is None or kernel is None:
+            if cached is None or kernel is None:
                 raise
-            self._say(kept, "kernel", error)
+            self._say(cached, "kernel", error)
             return kernel
         if response.status_code == 304 and kernel is not None:
             return kernel
@@ -95,19 +95,19 @@ class KernelResolver:
         schedule = schedule_of(word)
         fetched = yield from work(partial(load, response.content, KernelSource.SERVER, schedule))
         if "ETag" in response.headers:
-            kept = _kept(response, schedule, signature)
-            yield from work(partial(self.cache.put, _KERNELS, self.url, query, kept))
+            cached = _cached_answer(response, schedule, signature)
+            yield from work(partial(self.cache.put, _KERNELS, self.url, query, cached))
         return fetched
 
-    def _kept_kernel(self, query: ScheduleQuery) -> tuple[Kept | None, Kernel | None]:
+    def _cached_kernel(self, query: ScheduleQuery) -> tuple[CachedAnswer | None, Kernel | None]:
         """Return the kernel in the cache; one that cannot be loaded is as good as none."""
-        kept = self.cache.get(_KERNELS, self.url, query)
-        if kept is None:
+        cached = self.cache.get(_KERNELS, self.url, query)
+        if cached is None:
             return None, None
         try:
-            self._verify(query, kept.signature, kept.schedule, kept.content)
-            schedule = schedule_of(kept.schedule)
-            return kept, load(kept.content, KernelSource.CACHE, schedule, kept.fetched_at)
+            self._verify(query, cached.signature, cached.schedule, cached.content)
+            schedule = schedule_of(cached.schedule)
+            return cached, load(cached.content, KernelSource.CACHE, schedule, cached.fetched_at)
         except (ArtifactRefusedError, SignatureError):
             return None, None
 
@@ -119,17 +119,17 @@ class KernelResolver:
         """
         if self.public_key is None:
             return
-        asked = query.workload
-        func = from_spec(asked.operator) if asked.operator else parse(asked.script or "")
+        workload = query.workload
+        func = from_spec(workload.operator) if workload.operator else parse(workload.script or "")
         try:
             self.public_key.verify(signature, structural_hash(func), schedule, content)
         except SignatureMismatchError as error:
             raise SignatureError(str(error)) from error
 
-    def _say(self, kept: Kept, what: str, error: LoopwrightError) -> None:
+    def _say(self, cached: CachedAnswer, kind: str, error: LoopwrightError) -> None:
         if not self.is_offline:
-            age = format_age(kept.age_secs)
-            warn_user(f"using the {what} of {age} ago: {error}", StaleAnswerWarning)
+            age = format_age(cached.age_secs)
+            warn_user(f"using the {kind} of {age} ago: {error}", StaleAnswerWarning)
 
 
 def default_kernel(
@@ -138,10 +138,10 @@ def default_kernel(
     """Build the default schedule, and say so."""
     warn_user(f"no tuned kernel, using the default schedule: {why}", FallbackWarning)
     # A tuned kernel that was refused was made for another CPU: build for this one.
-    here = Target("cpu") if isinstance(why, ArtifactRefusedError) else target
-    where = here if isinstance(here, Target) else Target(here)
+    wanted = Target("cpu") if isinstance(why, ArtifactRefusedError) else target
+    actual = wanted if isinstance(wanted, Target) else Target(wanted)
     func = to_func(workload)
-    artifact = yield from work(partial(compile_artifact, func, where))
+    artifact = yield from work(partial(compile_artifact, func, actual))
     return Kernel(artifact, KernelSource.DEFAULT, KernelSchedule.DEFAULT)
 
 
@@ -149,6 +149,8 @@ NO_TUNED_KERNEL = (*_AWAY, NotFoundError, ArtifactRefusedError)
 """Why there may be no tuned kernel, although what was asked made sense."""
 
 
-def _kept(response: httpx2.Response, schedule: str = "", signature: str = "") -> Kept:
+def _cached_answer(
+    response: httpx2.Response, schedule: str = "", signature: str = ""
+) -> CachedAnswer:
     etag = response.headers.get("ETag", "")
-    return Kept(etag, response.content, datetime.now(UTC), schedule, signature)
+    return CachedAnswer(etag, response.content, datetime.now(UTC), schedule, signature)

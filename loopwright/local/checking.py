@@ -87,16 +87,16 @@ def find_scripts(paths: list[Path]) -> list[Path]:
     Raises:
         FileNotFoundError: If a path is neither.
     """
-    found: list[Path] = []
+    scripts: list[Path] = []
     for path in paths:
         if path.is_dir():
             inside = (p for p in path.rglob("*") if p.suffix in SUFFIXES and p.is_file())
-            found += sorted(p for p in inside if not _is_hidden(p.relative_to(path)))
+            scripts += sorted(p for p in inside if not _is_hidden(p.relative_to(path)))
         elif path.exists():
-            found.append(path)
+            scripts.append(path)
         else:
             raise FileNotFoundError(f"there is no file or folder {path}")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(scripts))
 
 
 def check_script(path: Path, report: Report = lambda _: None) -> ScriptCheck:
@@ -125,9 +125,9 @@ def _check(path: Path, result: ScriptCheck, report: Report) -> None:
     report("printing")
     _check_round_trip(module)
     for func in module.functions:
-        found = FunctionCheck(name=func.name)
-        result.functions.append(found)
-        _check_results(_specialized(func), found, report)
+        function_check = FunctionCheck(name=func.name)
+        result.functions.append(function_check)
+        _check_results(_specialized(func), function_check, report)
 
 
 def _check_round_trip(module: IRModule) -> None:
@@ -148,7 +148,7 @@ def _specialized(func: PrimFunc) -> PrimFunc:
         )
 
 
-def _check_results(func: PrimFunc, found: FunctionCheck, report: Report) -> None:
+def _check_results(func: PrimFunc, function_check: FunctionCheck, report: Report) -> None:
     report(f"building {func.name}")
     with _step("build", BuildError):
         kernel = build(func)
@@ -163,10 +163,10 @@ def _check_results(func: PrimFunc, found: FunctionCheck, report: Report) -> None
     report(f"comparing {func.name}")
     with _step("compare", Mismatch, EvaluationError, ValueError):
         if not isinstance(case, OracleError):
-            found.compared_with = "oracle"
-            found.max_error = compare(func, arrays, case.expected, case.growth)
-        elif (expected := _evaluated(func, before, case, found, report)) is not None:
-            found.max_error = compare(func, arrays, expected)
+            function_check.compared_with = "oracle"
+            function_check.max_error = compare(func, arrays, case.expected, case.growth)
+        elif (expected := _evaluated(func, before, case, function_check, report)) is not None:
+            function_check.max_error = compare(func, arrays, expected)
 
 
 def _case(func: PrimFunc) -> CheckCase | OracleError:
@@ -177,16 +177,20 @@ def _case(func: PrimFunc) -> CheckCase | OracleError:
 
 
 def _evaluated(
-    func: PrimFunc, before: Arrays, error: OracleError, found: FunctionCheck, report: Report
+    func: PrimFunc,
+    before: Arrays,
+    error: OracleError,
+    function_check: FunctionCheck,
+    report: Report,
 ) -> Arrays | None:
     """Return what the outputs should hold if the oracle can't; None if that takes too long."""
     size = _statements(func.body)
     if size > _LARGEST:
-        found.not_compared = f"{error}; evaluating it takes {size} steps"
+        function_check.not_compared = f"{error}; evaluating it takes {size} steps"
         return None
     report(f"evaluating {func.name}: {size} steps")
     everything = evaluate(func, before)
-    found.compared_with = "evaluation"
+    function_check.compared_with = "evaluation"
     return {name: everything[name] for name in param_roles(func).outputs}
 
 
@@ -227,4 +231,4 @@ def _step(name: str, *errors: type[Exception]) -> Iterator[None]:
 
 
 def _is_hidden(path: Path) -> bool:
-    return any(part.startswith((".", "__")) for part in path.parts)
+    return any(name.startswith((".", "__")) for name in path.parts)

@@ -61,7 +61,7 @@ class DesignSpace:
         self.target = target
         self._tables = generate(Task(func, target), rules)
         self.sketches = tuple(
-            _in_words(sketch, self._tables.count(index))
+            _summarize(sketch, self._tables.count(index))
             for index, sketch in enumerate(self._tables.sketches)
         )
 
@@ -119,12 +119,12 @@ class DesignSpace:
         rng = np.random.default_rng(seed)
         chosen = range(len(self.sketches)) if sketch is None else [self._index(sketch)]
         drawn = [iter([(i, row) for row in self._tables.draw(i, num, rng)]) for i in chosen]
-        found: list[Trace] = []
-        while drawn and len(found) < num:
+        traces: list[Trace] = []
+        while drawn and len(traces) < num:
             turn = [next(rows, None) for rows in drawn]
             drawn = [rows for rows, pair in zip(drawn, turn, strict=True) if pair is not None]
-            found += [self._trace(*pair) for pair in turn if pair is not None]
-        return found[:num]
+            traces += [self._trace(*pair) for pair in turn if pair is not None]
+        return traces[:num]
 
     def enumerate(self, sketch: int) -> Iterator[Trace]:
         """Yield every trace of a small sketch.
@@ -138,8 +138,8 @@ class DesignSpace:
 
     def _index(self, sketch: int) -> int:
         if sketch not in range(len(self.sketches)):
-            known = f"the space has {len(self.sketches)}, from 0"
-            raise IndexError(f"there is no sketch {sketch}: {known}")
+            range_text = f"the space has {len(self.sketches)}, from 0"
+            raise IndexError(f"there is no sketch {sketch}: {range_text}")
         return sketch
 
     def _trace(self, sketch: int, row: Ints) -> Trace:
@@ -166,14 +166,14 @@ def design_space(
         ValueError: If there is no rule of some name.
         ScheduleRuleError: If a rule that was added raises, or makes what cannot be replayed.
     """
-    where = target if isinstance(target, Target) else Target(target)
-    return DesignSpace(to_func(workload), where, rules)
+    parsed_target = target if isinstance(target, Target) else Target(target)
+    return DesignSpace(to_func(workload), parsed_target, rules)
 
 
-def _in_words(sketch: SketchTables, count: Count) -> SketchSummary:
+def _summarize(sketch: SketchTables, count: Count) -> SketchSummary:
     knobs = tuple(str(knob) for knob in sketch.knobs)
-    own = (sketch.name, sketch.rules, knobs, sketch.size, count.number, count.is_exact)
-    return SketchSummary(*own)
+    summary = (sketch.name, sketch.rules, knobs, sketch.size, count.number, count.is_exact)
+    return SketchSummary(*summary)
 
 
 def _number(number: int, *, is_exact: bool) -> str:

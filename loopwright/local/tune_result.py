@@ -101,9 +101,9 @@ class TuneResult:
         unless another is faster by more than a percent. Its time is confirmed. If nothing was
         measured again, it is the trial with the shortest sample, and its time is provisional.
         """
-        kept = (t for t in self.trials if t.final and t.final.outcome is Outcome.KEPT)
+        winners = (t for t in self.trials if t.final and t.final.outcome is Outcome.KEPT)
         fastest = min(self.trials, key=lambda trial: (trial.provisional_secs, trial.number))
-        return next(kept, fastest)
+        return next(winners, fastest)
 
     @property
     def speedup(self) -> float | None:

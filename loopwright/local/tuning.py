@@ -145,10 +145,10 @@ def tune(
             "none, or None to begin with nothing"
         )
     several = list(workload) if isinstance(workload, list | tuple) else [workload]
-    where = target if isinstance(target, Target) else Target(target)
+    parsed_target = target if isinstance(target, Target) else Target(target)
     tasks = [
-        Task(_static(to_func(one)), where, weight)
-        for one, weight in zip(several, weights_of(several, weights), strict=True)
+        Task(_static(to_func(program)), parsed_target, weight)
+        for program, weight in zip(several, weights_of(several, weights), strict=True)
     ]
     name = tasks[0].func.name if len(tasks) == 1 else f"{len(tasks)} tasks"
     with (
@@ -159,7 +159,7 @@ def tune(
         # PyTorch would have to be loaded first, which takes as long as a short search.
         libraries = tuple(name for name in chosen_libraries() if name == "numpy")
         measurer = WorkerMeasurer(runner, libraries=libraries)
-        found = tune_tasks(
+        searches = tune_tasks(
             tasks,
             measurer=measurer,
             trials=trials,
@@ -168,13 +168,13 @@ def tune(
             seed=seed,
             strategy=strategy,
             rules=rules,
-            warm_starts={t.key: _begun(t, warm_start, seed, strategy, rules) for t in tasks},
+            warm_starts={t.key: _warm_start(t, warm_start, seed, strategy, rules) for t in tasks},
             on_trials=seen.see,
             should_stop=should_stop,
         )
         results = [
-            _finished(task, one, measurer, seed, should_stop)
-            for task, one in zip(tasks, found, strict=True)
+            _finished(task, search, measurer, seed, should_stop)
+            for task, search in zip(tasks, searches, strict=True)
         ]
     for result in results:
         if not result.best.measurement.ok:
@@ -234,7 +234,7 @@ def _failure(result: TuneResult) -> str:
     )
 
 
-def _begun(
+def _warm_start(
     task: Task,
     earlier: Sequence[TuneResult] | None,
     seed: int,
@@ -246,46 +246,46 @@ def _begun(
     base = None
     if uses_model(strategy) and task.target.kind == base_model.KIND:
         base = base_model.base_model(default_directory()).model
-    known = [
+    measured_tasks = [
         MeasuredTask(
             Task(result.func, result.target),
             [Measured(Candidate(t.sketch, t.trace), t.provisional_secs) for t in result.trials],
         )
         for result in earlier
     ]
-    return warm_start_of(task, known, seed=seed, rules=rules, base=base)
+    return warm_start_of(task, measured_tasks, seed=seed, rules=rules, base=base)
 
 
 def _finished(
     task: Task,
-    found: SearchResult,
+    search: SearchResult,
     measurer: WorkerMeasurer,
     seed: int,
     should_stop: Callable[[], bool],
 ) -> TuneResult:
     """Measure the best of a search again, and NumPy beside it."""
-    final = finish(task, found.trials, measurer, seed=seed, should_stop=should_stop)
+    final = finish(task, search.trials, measurer, seed=seed, should_stop=should_stop)
     baselines: list[Baseline] = []
     if final is not None and final.kept is not None:
         baselines = measure_baselines(
             task, final.kept.trial, measurer, seed=seed, should_stop=should_stop
         )
-    return _result(task, found, final, next(iter(baselines), None))
+    return _result(task, search, final, next(iter(baselines), None))
 
 
 def _result(
     task: Task,
-    found: SearchResult,
+    search: SearchResult,
     final: Finish | None,
     baseline: Baseline | None,
 ) -> TuneResult:
     finalists = {} if final is None else {f.trial.number: f for f in final.finalists}
-    trials = tuple(_seen(trial, finalists.get(trial.number)) for trial in found.trials)
+    trials = tuple(_seen(trial, finalists.get(trial.number)) for trial in search.trials)
     if not trials:
         raise NothingMeasuredError(
             f"tuning {task.func.name} was stopped before anything was measured"
         )
-    return TuneResult(task.func, task.target, trials, found.stop_reason, baseline)
+    return TuneResult(task.func, task.target, trials, search.stop_reason, baseline)
 
 
 def _seen(trial: tuner_trial.MeasuredTrial, final: Finalist | None = None) -> Trial:

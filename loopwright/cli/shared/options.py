@@ -129,10 +129,10 @@ OptionalSchedulerOption: TypeAlias = Annotated[
 ]
 
 
-def _keep_log_format(asked: LogFormat) -> LogFormat:
+def _keep_log_format(log_format: LogFormat) -> LogFormat:
     # In the environment, where the processes find it that this one will start.
-    os.environ[LOGS] = asked
-    return asked
+    os.environ[LOGS] = log_format
+    return log_format
 
 
 LogFormatOption: TypeAlias = Annotated[
@@ -160,11 +160,11 @@ def complete_job(incomplete: str) -> list[tuple[str, str]]:
     """Return the newest jobs with an id prefix, for shell completion; none on any error."""
     try:
         with Client(timeout_secs=_COMPLETION_SECS, attempts=1) as client:
-            found = list(client.jobs(limit=200))
+            jobs = list(client.jobs(limit=200))
     except LoopwrightError:
         return []
-    begun = [job for job in found if str(job.id).startswith(incomplete)]
-    return [(str(job.id), f"{job.workload_name}, {job.state}") for job in begun[:_MAX_COMPLETED]]
+    matching = [job for job in jobs if str(job.id).startswith(incomplete)]
+    return [(str(job.id), f"{job.workload_name}, {job.state}") for job in matching[:_MAX_COMPLETED]]
 
 
 def _job_id(text: str) -> UUID:

@@ -40,13 +40,13 @@ def print_json(value: BaseModel | Iterable[BaseModel] | dict[str, Any]) -> None:
 
 
 @contextmanager
-def waiting(what: str) -> Iterator[None]:
+def waiting(operation: str) -> Iterator[None]:
     """Show an operation in progress and its elapsed time, on a terminal."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(
         *columns, console=err_console, transient=True, disable=not err_console.is_terminal
     ) as progress:
-        progress.add_task(what, total=None)
+        progress.add_task(operation, total=None)
         yield
 
 
@@ -94,9 +94,9 @@ def times_faster(speedup: float | None, kind: TimeKind | None) -> str:
     return "-" if not speedup else f"{format_ratio(speedup)} {kind}"
 
 
-def moment(at: datetime | None) -> str:
+def moment(instant: datetime | None) -> str:
     """Return a time of day in the reader's time zone."""
-    return "-" if at is None else f"{at.astimezone():%Y-%m-%d %H:%M:%S}"
+    return "-" if instant is None else f"{instant.astimezone():%Y-%m-%d %H:%M:%S}"
 
 
 def against(baseline: BaselineRead | None) -> dict[str, str]:

@@ -43,13 +43,13 @@ def server(url: str | None, token: str | None) -> Iterator[Client]:
     Raises:
         ServerUnreachableError: If there is none.
     """
-    found = find_server(url, token)
-    if found is None:
+    server_url = find_server(url, token)
+    if server_url is None:
         raise ServerUnreachableError(
             f"no server responds at {DEFAULT_URL}, "
             "and neither --url nor $LOOPWRIGHT_URL names another one"
         )
-    with Client(found, token) as client:
+    with Client(server_url, token) as client:
         yield client
 
 

@@ -54,12 +54,12 @@ class TuneOutcome:
 
     def to_json(self) -> dict[str, Any]:
         """Return what `--json` prints; times have the names that `GET /jobs/{id}` gives them."""
-        rest = {
+        plain_fields = {
             name: value for name, value in vars(self).items() if name not in ("default", "best")
         }
         ratio = self.speedup
         return {
-            **rest,
+            **plain_fields,
             "default_secs": self.default.secs,
             "default_interval": self.default.interval,
             "default_kind": self.default.kind,

@@ -24,20 +24,23 @@ from service.wire.stop_reasons import stop_reason_in_words
 
 
 def tune_several(
-    asked: Several, *, warm_start: bool, url: str | None, token: str | None, as_json: bool
+    several: Several, *, warm_start: bool, url: str | None, token: str | None, as_json: bool
 ) -> None:
     """Tune the workloads, here or on a server, and print the best schedule of each."""
-    if asked.weights is not None and len(asked.weights) != len(asked.workloads):
+    if several.weights is not None and len(several.weights) != len(several.workloads):
         raise InputError(
-            f"{len(asked.weights)} weights for {len(asked.workloads)} workloads: expected as many"
+            f"{len(several.weights)} weights for {len(several.workloads)} workloads: "
+            "expected as many"
         )
     try:
         if url is None:
-            here = load_extra("loopwright.cli.tuning.tune_here", TUNE_HERE)
-            outcomes: list[TuneOutcome] = here.tune_several_here(asked, warm_start=warm_start)
+            tune_here = load_extra("loopwright.cli.tuning.tune_here", TUNE_HERE)
+            outcomes: list[TuneOutcome] = tune_here.tune_several_here(
+                several, warm_start=warm_start
+            )
         else:
             with Client(url, token) as client:
-                outcomes = _tune_there(client, asked, warm_start=warm_start)
+                outcomes = _tune_there(client, several, warm_start=warm_start)
     except ValueError as error:  # weights and trials that do not fit the workloads
         raise InputError(str(error)) from error
     if as_json:
@@ -48,13 +51,13 @@ def tune_several(
         raise typer.Exit(ExitCode.INTERRUPTED)
 
 
-def _tune_there(client: Client, asked: Several, *, warm_start: bool) -> list[TuneOutcome]:
+def _tune_there(client: Client, several: Several, *, warm_start: bool) -> list[TuneOutcome]:
     handle = client.tune(
-        asked.workloads,
-        weights=asked.weights,
-        target=asked.target,
+        several.workloads,
+        weights=several.weights,
+        target=several.target,
         warm_start=warm_start,
-        **asked.options,
+        **several.options,
     )
     for job in handle.read().jobs:
         err_console.print(f"job {job.id}", highlight=False)
@@ -68,7 +71,7 @@ def _tune_there(client: Client, asked: Several, *, warm_start: bool) -> list[Tun
         )
         raise typer.Exit(ExitCode.INTERRUPTED) from None
     outcomes = []
-    for workload, job in zip(asked.workloads, group.jobs, strict=True):
+    for workload, job in zip(several.workloads, group.jobs, strict=True):
         if job.best_secs is None:
             raise JobFailedError(f"job {job.id} is {job.state}: no candidate ran")
         outcomes.append(
