@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compiler.ir.arith.affine import Affine
-from compiler.ir.arith.iter_map import determined, reach, terms_of
+from compiler.ir.arith.bijectivity import covering_sources, determined
+from compiler.ir.arith.iter_map import terms_of
 from compiler.ir.arith.simplify import normal
 from compiler.ir.core.nodes import BinOp, Expr, IntImm, Var
 from compiler.ir.core.visit import walk
@@ -90,7 +91,7 @@ def test_boxes_that_are_reached_are_reached(
     guards = {} if guarded is None else {terms_of(guarded): bound - guarded.const}
     runs = [e for e in points(sizes) if guarded is None or form_value(guarded, e) < bound]
     box = [data.draw(st.integers(1, 9)) for _ in forms]
-    used = reach(forms, box, sizes, guards)
+    used = covering_sources(forms, box, sizes, guards)
     if not boxes.count(used is not None and set(guards) <= used):
         return
     reached = {tuple(form_value(form, env) for form in forms) for env in runs}
@@ -111,8 +112,8 @@ def test_splits_and_fusions_are_seen_through() -> None:
         own = {v: n for v, n in sizes.items() if v in variables}
         forms = [normal(expr, own) for expr in exprs]
         assert determined(forms, own) == variables
-        assert reach(forms, box, own) is not None
-        assert reach(forms, [box[0] + 1, *box[1:]], own) is None
+        assert covering_sources(forms, box, own) is not None
+        assert covering_sources(forms, [box[0] + 1, *box[1:]], own) is None
 
 
 @given(expr=sums, sizes=extents, fixed=st.sets(st.sampled_from(VARS)))

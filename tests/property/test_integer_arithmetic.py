@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from itertools import product
 from typing import get_args
@@ -10,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compiler.ir.arith.affine import affine
+from compiler.ir.arith.affine import Affine, affine
 from compiler.ir.arith.bounds import bounds
-from compiler.ir.arith.simplify import equal, prove, simplify
+from compiler.ir.arith.simplify import canonical, equal, prove, simplify
 from compiler.ir.core.dtypes import DType, is_integer
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
@@ -148,6 +149,33 @@ def test_a_split_index_is_recombined() -> None:
     k = Var("k")
     whole = BinOp("*", BinOp("//", k, IntImm(4)), IntImm(4))
     assert simplify(BinOp("+", whole, BinOp("%", k, IntImm(4)))) is k
+
+
+def test_neighbouring_splits_of_one_value_are_joined() -> None:
+    x = Var("x")
+
+    def part(low: int, extent: int | None, scale: int) -> Expr:
+        """Return `scale * (x // low % extent)`."""
+        quotient = BinOp("//", x, IntImm(low))
+        rest = quotient if extent is None else BinOp("%", quotient, IntImm(extent))
+        return BinOp("*", rest, IntImm(scale))
+
+    def total(*parts: Expr) -> Affine:
+        return canonical(functools.reduce(lambda a, b: BinOp("+", a, b), parts))
+
+    assert total(part(32, None, 8), part(4, 8, 1)) == total(part(4, None, 1))
+    assert total(part(32, 3, 8), part(4, 8, 1)) == total(part(4, 24, 1))
+    assert total(part(96, None, 72), part(32, 3, 24), part(4, 8, 3)) == total(part(4, None, 3))
+    for scale, low in ((7, 32), (9, 32), (8, 16), (8, 64)):
+        apart = total(part(low, None, scale), part(4, 8, 1))
+        assert len(apart.terms) == 2, "they are no neighbours"
+
+
+def test_a_split_has_one_form_however_it_is_written() -> None:
+    x = Var("x")
+    remainder_first = BinOp("//", BinOp("%", x, IntImm(32)), IntImm(4))
+    quotient_first = BinOp("%", BinOp("//", x, IntImm(4)), IntImm(8))
+    assert canonical(remainder_first) == canonical(quotient_first)
 
 
 def test_a_fused_index_comes_apart() -> None:

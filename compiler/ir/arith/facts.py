@@ -22,7 +22,7 @@ from typing import TypeAlias
 from compiler.ir.arith.affine import Affine
 from compiler.ir.arith.bounds import Interval, affine_bounds, reach
 from compiler.ir.arith.overflow import may_wrap
-from compiler.ir.arith.simplify import normal, recombine
+from compiler.ir.arith.simplify import canonical, normal, recombine
 from compiler.ir.core.dtypes import is_integer
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
@@ -139,11 +139,11 @@ class Facts:
 
     def bounds(self, expr: Expr) -> Interval | None:
         """Return an interval that holds the values of an integer expression, if one is known."""
-        return affine_bounds(_form(expr, self.ranges), self.ranges)
+        return affine_bounds(canonical(expr, self.ranges), self.ranges)
 
     def within(self, expr: Expr, low: int, high: int) -> bool:
         """Tell whether an integer expression surely lies in `low` to `high`, both included."""
-        form = _form(expr, self.ranges)
+        form = canonical(expr, self.ranges)
         holds = self.is_contradiction or (
             self._is_not_negative(form - Affine((), low, form.dtype))
             and self._is_not_negative(Affine((), high, form.dtype) - form)
@@ -157,7 +157,7 @@ class Facts:
 
     def at_least(self, greater: Expr, smaller: Expr) -> bool:
         """Tell whether `greater >= smaller` surely holds."""
-        difference = _form(greater, self.ranges) - _form(smaller, self.ranges)
+        difference = canonical(greater, self.ranges) - canonical(smaller, self.ranges)
         holds = self.is_contradiction or self._is_not_negative(difference)
         return holds or self._in_all_cases(lambda case: case.at_least(greater, smaller))
 
@@ -246,26 +246,6 @@ def _lies_in(interval: Interval, low: int, high: int) -> bool:
     return low <= interval[0] and interval[1] <= high
 
 
-def _form(expr: Expr, ranges: Mapping[Var, Interval]) -> Affine:
-    """Return the one linear form of an expression and of those that differ in how they divide.
-
-    A part of a part is `x // a % b`, never `x % c // a`; and what was cut up is put together.
-    """
-    form = normal(expr, ranges)
-    total = Affine((), form.const, form.dtype)
-    for atom, coefficient in form.terms:
-        match atom:
-            case BinOp("//", BinOp("%", value, IntImm(period)), IntImm(size)) if (
-                0 < size < period and period % size == 0
-            ):
-                whole = normal(BinOp("//", value, IntImm(size, form.dtype)), ranges).to_expr()
-                part = BinOp("%", whole, IntImm(period // size, form.dtype))
-                total += Affine(((part, coefficient),), 0, form.dtype)
-            case _:
-                total += Affine(((atom, coefficient),), 0, form.dtype)
-    return recombine(total)
-
-
 def _without_units(form: Affine, ranges: Mapping[Var, Interval]) -> Affine:
     """Return a form that is not negative just if `form` is, without quotients that occur once."""
     without = _without_quotient(form, ranges, only_units=True)
@@ -314,7 +294,7 @@ def _forms(condition: Expr, holds: bool, facts: Facts) -> Iterator[Affine]:
             yield from _forms(lhs, holds, facts)
             yield from _forms(rhs, holds, facts)
         case Compare(op, lhs, rhs) if facts.is_exact(lhs) and facts.is_exact(rhs):
-            difference = _form(lhs, ranges) - _form(rhs, ranges)
+            difference = canonical(lhs, ranges) - canonical(rhs, ranges)
             one = Affine((), 1, difference.dtype)
             match op if holds else _NEGATED[op]:
                 case "<":

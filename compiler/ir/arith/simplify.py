@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 from compiler.ir.arith.affine import Affine, affine, from_terms
 from compiler.ir.arith.bounds import Ranges, affine_bounds
+from compiler.ir.arith.iter_map import Peeled, peel
 from compiler.ir.arith.overflow import may_wrap
-from compiler.ir.core.dtypes import is_integer, wrapped
+from compiler.ir.core.dtypes import DType, is_integer, wrapped
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
     FALSE,
@@ -81,6 +82,15 @@ def equal(lhs: Expr, rhs: Expr, ranges: Ranges = _NOTHING) -> bool:
     return not difference.terms and difference.const == 0
 
 
+def canonical(expr: Expr, ranges: Ranges = _NOTHING) -> Affine:
+    """Return the one linear form of an integer expression and of those that divide otherwise.
+
+    A split of `x` is written `x % (low * extent) // low`, never `x // low % extent`. Neighbouring
+    splits are joined: `x // 32 * 8 + x // 4 % 8` is `x // 4`.
+    """
+    return recombine(normal(expr, ranges))
+
+
 def normal(expr: Expr, ranges: Ranges = _NOTHING) -> Affine:
     """Return the linear normal form of an integer expression with simplified atoms."""
     if isinstance(expr, Var):
@@ -121,7 +131,7 @@ def _atomic(expr: Expr, ranges: Ranges) -> Affine:
                 return affine(BinOp("*", a.to_expr(), b.to_expr()))
             return a.scaled(b.const) if not b.terms else b.scaled(a.const)
         case BinOp("//" | "%" as op, lhs, rhs):
-            a, b = recombine(normal(lhs, ranges)), normal(rhs, ranges)
+            a, b = canonical(lhs, ranges), normal(rhs, ranges)
             if not a.terms and not b.terms:
                 # By zero, quotient and remainder are zero: as in the code that is generated.
                 whole, rest = divmod(a.const, b.const) if b.const else (0, 0)
@@ -201,51 +211,46 @@ def _extremum(is_min: bool, a: Affine, b: Affine, ranges: Ranges) -> Affine:
 
 
 def recombine(form: Affine) -> Affine:
-    """Undo splits of one value, wholly or in part.
+    """Join neighbouring splits of one value.
 
-    k*c * (x // c) + k * (x % c) == k * x, and k*c * (x // c % n) + k * (x % c) == k * (x % (c*n)),
-    which x % (c*n) // c gives as well.
+    With `k * (x // a % n)`, the finer one, `k*n * (x // (a*n))` makes `k * (x // a)`, and
+    `k*n * (x // (a*n) % m)` makes `k * (x // a % (n*m))`.
     """
-    for atom, k in form.terms:
-        if not (isinstance(atom, BinOp) and atom.op == "%" and isinstance(atom.rhs, IntImm)):
+    for atom, scale in form.terms:
+        if not (isinstance(atom, BinOp) and atom.op in ("//", "%")):
             continue
-        period = atom.rhs.value
-        if period <= 0:
-            continue  # only of a positive divisor is the quotient in a normal form
-        match _divide(affine(atom.lhs), period, _NOTHING):
-            case Affine(((quotient, 1),), 0):
-                pass
-            case _:
+        fine = peel(atom)
+        if fine.extent is None:
+            continue
+        for other, other_scale in form.terms:
+            if other_scale != scale * fine.extent:
                 continue
-        for other, scale in form.terms:
-            joined = _joined(quotient, other, atom.lhs, period)
-            if joined is not None and scale == k * period:
-                kept = tuple((t, q) for t, q in form.terms if t not in (atom, other))
-                return recombine(Affine(kept, form.const, form.dtype) + joined.scaled(k))
+            joined = _joined(fine, peel(other), form.dtype)
+            if joined is not None:
+                rest = tuple((t, c) for t, c in form.terms if t not in (atom, other))
+                whole = Affine(rest, form.const, form.dtype) + affine(joined).scaled(scale)
+                return recombine(whole)
     return form
 
 
-def _joined(quotient: Expr, other: Expr, value: Expr, period: int) -> Affine | None:
-    """Return what `value % period` and `period * other` make, if `other` is of the quotient."""
-    match other:
-        case _ if other == quotient:
-            return affine(value)
-        case BinOp("%", lhs, IntImm(count, dtype)) if (
-            lhs == quotient and wrapped(period * count, dtype) == period * count
-        ):
-            return affine(BinOp("%", value, IntImm(period * count, dtype)))
-        case BinOp("//", BinOp("%", lhs, IntImm(modulus)) as rest, IntImm(divisor)) if (
-            lhs == value and divisor == period and modulus > 0 and modulus % period == 0
-        ):
-            return affine(rest)
-        case _:
+def _joined(fine: Peeled, coarse: Peeled, dtype: DType) -> Expr | None:
+    """Return what two splits make, each scaled by where it begins, if they are neighbours."""
+    source, low, extent = fine
+    if extent is None or coarse.low != low * extent or coarse.source != source:
+        return None
+    expr = source
+    if coarse.extent is not None:
+        period = coarse.low * coarse.extent
+        if wrapped(period, dtype) != period:
             return None
+        expr = BinOp("%", expr, IntImm(period, dtype))
+    return BinOp("//", expr, IntImm(low, dtype)) if low > 1 else expr
 
 
 def _compare(op: CompareOp, lhs: Expr, rhs: Expr, ranges: Ranges) -> Expr:
     if may_wrap(lhs) or may_wrap(rhs):
         return Compare(op, simplify(lhs, ranges), simplify(rhs, ranges))
-    a, b = recombine(normal(lhs, ranges)), recombine(normal(rhs, ranges))
+    a, b = canonical(lhs, ranges), canonical(rhs, ranges)
     interval = affine_bounds(a - b, ranges)
     if interval is not None:
         known = _decide(op, *interval)

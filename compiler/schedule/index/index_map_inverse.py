@@ -19,8 +19,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from compiler.ir.arith.affine import Affine, affine
+from compiler.ir.arith.bijectivity import determined
 from compiler.ir.arith.extents import extent_or_unknown
-from compiler.ir.arith.iter_map import determined
 from compiler.ir.arith.simplify import normal, simplify
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import FALSE, BinOp, Compare, Expr, IntImm, Logic, LogicOp, Var

@@ -10,8 +10,8 @@ from typing import TypeAlias
 from compiler.ir.arith.affine import Affine, affine
 from compiler.ir.arith.bounds import Interval, affine_bounds
 from compiler.ir.arith.extents import UNKNOWN
-from compiler.ir.arith.iter_map import Extents, canonical, variables
-from compiler.ir.arith.simplify import normal
+from compiler.ir.arith.iter_map import Extents, variables
+from compiler.ir.arith.simplify import canonical, normal
 from compiler.ir.core.frozen import frozen
 from compiler.ir.core.nodes import BinOp, Expr, IntImm, Var
 

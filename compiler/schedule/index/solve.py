@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from compiler.ir.arith.affine import Affine
 from compiler.ir.arith.extents import extent_or_unknown
-from compiler.ir.arith.iter_map import Extents, digit_of
+from compiler.ir.arith.iter_map import Extents, split_of
 from compiler.ir.arith.simplify import normal
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import Block, Expr, IntImm, Var
@@ -60,8 +60,9 @@ def solve_digits(
     """
     pieces: dict[Var, list[_Piece]] = {}
     for form, span in dimensions:
-        digit = digit_of(Affine(form.terms, 0, form.dtype), sizes)
-        if digit is None or digit.scale != 1 or not isinstance(digit.source, Var):
+        atom, scale = form.terms[0] if len(form.terms) == 1 else (None, 0)
+        digit = None if atom is None else split_of(atom, sizes)
+        if digit is None or scale != 1 or not isinstance(digit.source, Var):
             return None
         moved = Span(span.low + Affine((), -form.const, span.low.dtype), span.extent)
         pieces.setdefault(digit.source, []).append(_Piece(digit.low, digit.extent, moved))

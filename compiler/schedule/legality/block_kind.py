@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.bijectivity import covering_sources, determined
 from compiler.ir.arith.extents import extent_or_unknown
-from compiler.ir.arith.iter_map import Extents, determined, reach, variables, variables_of
+from compiler.ir.arith.iter_map import Extents, variables, variables_of
 from compiler.ir.arith.simplify import normal
 from compiler.ir.core.nodes import BinOp, Block, IterKind, Load, Store, Var
 from compiler.schedule.index.access import BlockAccess, BlockAccesses, facts_of
@@ -161,7 +162,7 @@ def _covers(block: Block, write: BlockAccess, read: BlockAccess) -> bool:
             return False
         forms.append(Affine(moving, 0, form.dtype))
         sizes.append(span.extent)
-    return reach(forms, sizes, extents) is not None
+    return covering_sources(forms, sizes, extents) is not None
 
 
 def is_commutative(block: Block) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 
+from compiler.ir.arith.bijectivity import determined
 from compiler.ir.arith.extents import extent_or_unknown
-from compiler.ir.arith.iter_map import determined
 from compiler.ir.core.nodes import Buffer, IterVar, Var
 from compiler.schedule.index.access import BlockAccess
 from compiler.schedule.index.region import Box, Span, contains, span_of

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 
 from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.bijectivity import determined
 from compiler.ir.arith.bounds import affine_bounds
-from compiler.ir.arith.iter_map import Extents, Guards, determined, variables
+from compiler.ir.arith.iter_map import Extents, Guards, variables
 from compiler.ir.core.nodes import Var
 
 _NOTHING: Guards = {}

@@ -12,19 +12,11 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
 from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.bijectivity import covering_sources
 from compiler.ir.arith.bounds import affine_bounds
 from compiler.ir.arith.extents import UNKNOWN, extent_or_unknown
-from compiler.ir.arith.iter_map import (
-    Extents,
-    Guards,
-    Terms,
-    canonical,
-    reach,
-    terms_of,
-    variables,
-    variables_of,
-)
-from compiler.ir.arith.simplify import equal, normal
+from compiler.ir.arith.iter_map import Extents, Guards, Terms, terms_of, variables, variables_of
+from compiler.ir.arith.simplify import canonical, equal, normal
 from compiler.ir.core.dtypes import is_integer
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import TRUE, BinOp, Compare, Expr, For, IntImm, Logic, Var
@@ -192,7 +184,7 @@ def _dense(
         parts.append(Affine(tuple(moving), 0, form.dtype))
         sizes.append(size)
 
-    used = reach(parts, sizes, extents, derived(guards, parts, extents))
+    used = covering_sources(parts, sizes, extents, derived(guards, parts, extents))
     if used is None:
         return None
     form_vars = {var for form in forms for var in variables_of(form)}

@@ -8,7 +8,8 @@ from functools import cached_property
 
 from compiler.identity_cache import IdentityCache
 from compiler.ir.arith.affine import Affine, affine
-from compiler.ir.arith.iter_map import Extents, canonical
+from compiler.ir.arith.iter_map import Extents
+from compiler.ir.arith.simplify import canonical
 from compiler.ir.core.nodes import (
     Block,
     BlockRealize,

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 
-from compiler.ir.arith.affine import Affine
-from compiler.ir.arith.iter_map import (
-    IterSplit,
-    determined,
-    digit_of,
-    variables,
-    variables_of,
-)
+from compiler.ir.arith.bijectivity import determined
+from compiler.ir.arith.iter_map import IterSplit, split_of, variables, variables_of
 from compiler.ir.core.nodes import Var
 from compiler.schedule.legality.coverage import is_whole
 from compiler.schedule.legality.guard import dense_spans
@@ -75,9 +69,9 @@ def own_digits(site: PlacedBlock) -> set[Var]:
     mixed: set[Var] = set()
     taken: dict[Var, list[tuple[bool, IterSplit]]] = {}
     for iter_var, value in zip(site.block.iter_vars, site.values, strict=True):
-        for atom, scale in value.terms:
+        for atom, _ in value.terms:
             atom_vars = variables(atom)
-            digit = digit_of(Affine(((atom, scale),), 0, value.dtype), site.extents)
+            digit = split_of(atom, site.extents)
             if len(atom_vars) > 1 or digit is None:
                 mixed |= atom_vars
             elif isinstance(digit.source, Var):

@@ -13,16 +13,9 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.bijectivity import covering_sources
 from compiler.ir.arith.extents import UNKNOWN
-from compiler.ir.arith.iter_map import (
-    Extents,
-    Terms,
-    count_of,
-    reach,
-    terms_of,
-    variables,
-    variables_of,
-)
+from compiler.ir.arith.iter_map import Extents, Terms, count_of, terms_of, variables, variables_of
 from compiler.ir.arith.simplify import normal, prove, simplify
 from compiler.ir.core.dtypes import DType, is_integer
 from compiler.ir.core.expr_types import dtype_of
@@ -225,7 +218,7 @@ class _Divider:
         sizes = [o.size * i.size for o, i in parts if o.size is not None and i.size is not None]
         if len(sizes) == len(forms):
             bounds = {terms: guard.bound for terms, guard in self.guards.items()}
-            return reach(forms, sizes, self.site.extents, bounds) is not None
+            return covering_sources(forms, sizes, self.site.extents, bounds) is not None
         used = [var for form in forms for var in variables_of(form)]
         atoms = [atom for form in forms for atom, _ in form.terms]
         return len(used) == len(set(used)) and all(isinstance(atom, Var) for atom in atoms)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from compiler.ir.arith.affine import Affine
 from compiler.ir.arith.extents import extent_or_unknown
-from compiler.ir.arith.iter_map import Extents, as_written, variables_of
+from compiler.ir.arith.iter_map import Extents, variables_of
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.limits import MAX_EXTENT
 from compiler.ir.core.nodes import Block, BlockRealize, Expr, For, IntImm, IterVar, Seq, Stmt, Var
@@ -143,7 +143,7 @@ def make_nest(
     guards: list[Expr] = []
     extents = dict(around)
     for iter_var, given in zip(block.iter_vars, spans, strict=True):
-        span = Span(as_written(without_units(given.low, around)), given.extent)
+        span = Span(without_units(given.low, around), given.extent)
         value = span.low
         dtype = dtype_of(iter_var.var)
         if span.extent > 1 or keep_unit_loops:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compiler.ir.analysis.specialize import symbolic_vars
+from compiler.ir.arith.bijectivity import determined
 from compiler.ir.arith.extents import UNKNOWN
-from compiler.ir.arith.iter_map import determined, variables, variables_of
+from compiler.ir.arith.iter_map import variables, variables_of
 from compiler.ir.arith.simplify import normal, simplify
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (

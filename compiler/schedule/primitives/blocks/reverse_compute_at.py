@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from compiler.ir.arith.iter_map import determined
-from compiler.ir.arith.simplify import normal, recombine
+from compiler.ir.arith.bijectivity import determined
+from compiler.ir.arith.simplify import canonical
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import Buffer, Expr, IntImm, Var
 from compiler.ir.core.program import PrimFunc
@@ -154,7 +154,7 @@ class _Solution:
         sizes = {var: size for var, size in sizes.items() if size > 1}
         extents = {**producer.extents, **extents_of(loops_on(self.target.path))}
         inner = {**sizes, **access.inner}
-        forms = [recombine(normal(substitute(i, units), inner)) for i in access.indices]
+        forms = [canonical(substitute(i, units), inner) for i in access.indices]
         dimensions = [
             (form, span, size)
             for form, span, size in zip(forms, box, access.buffer.shape, strict=True)

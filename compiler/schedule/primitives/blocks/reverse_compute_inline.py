@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from compiler.ir.analysis.regions import with_regions
 from compiler.ir.arith.bounds import affine_bounds
-from compiler.ir.arith.simplify import normal, recombine
+from compiler.ir.arith.simplify import canonical, normal
 from compiler.ir.core.nodes import (
     BlockRealize,
     Expr,
@@ -107,7 +107,7 @@ def _guards(site: PlacedBlock, producer: PlacedBlock, values: Mapping[Var, Expr]
     guards: list[Expr] = []
     for iter_var in site.block.iter_vars:
         bound = substitute(values[iter_var.var], producer.bindings)
-        value = recombine(normal(bound, producer.extents))
+        value = canonical(bound, producer.extents)
         span = Span(value, 1)
         guards += guards_of(value, span, iter_var.extent, producer.extents, producer.loops)
     return guards
