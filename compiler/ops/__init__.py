@@ -1,4 +1,4 @@
-"""The operator library: programs by name and shape; the names are those of the registry."""
+"""The operator library: programs by name and shape, with the names of the registry."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _MAKERS = ("OPERATORS", "OperatorError", "from_spec", "reference", "tensors")
 __all__ = tuple(sorted([*OPERATORS, *_MAKERS]))
 
-if not TYPE_CHECKING:  # a checker would take it for any name
+if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name
 
     def __getattr__(name: str) -> Any:
         """Return the function that builds the program of an operator."""
@@ -27,5 +27,5 @@ if not TYPE_CHECKING:  # a checker would take it for any name
 
 
 def __dir__() -> list[str]:
-    """Return the operators, and what makes them from text."""
+    """Return the operators, and the functions that build them from text."""
     return sorted([*OPERATORS, *_MAKERS])

@@ -1,4 +1,4 @@
-"""Build the program of an operator: its placeholders, and what it computes from them."""
+"""Build the program of an operator from its placeholders and its tensor function."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def operand(shape: Sequence[int], dtype: DType, name: str) -> te.Tensor:
 
 
 def bias_operand(operator: str, extent: int, dtype: DType, *, bias: bool) -> list[te.Tensor]:
-    """Return the bias if there is one.
+    """Return the bias, or None without one.
 
     Raises:
         OperatorError: If `bias` is neither true nor false.

@@ -43,7 +43,7 @@ def check_range(operator: str, minimum: int, **numbers: int) -> None:
 
 
 def check_shape(operator: str, shape: Numbers, name: str = "d") -> tuple[int, ...]:
-    """Refuse a shape with an extent out of range, or of too many dimensions; return it.
+    """Refuse a shape with an extent out of range, or with too many dimensions; return it.
 
     Raises:
         OperatorError: Naming the extent.

@@ -1,6 +1,6 @@
-"""The registry: an operator is declared once, by `@operator`, and all else follows from it.
+"""The registry of operators: `@operator` declares one, and everything else follows from it.
 
-The declaration names what belongs to an operator: the function of tensors, the function of extents
+The declaration names the parts of an operator: the function of tensors, the function of extents
 that builds a program, the reference and the recognizer. The names of `lw.ops`, the lines of text,
 the references and `recognize` read the registry.
 """
@@ -28,7 +28,7 @@ Options: TypeAlias = SimpleNamespace
 """The arguments of an operator by their names, including the defaults."""
 
 Recognizer: TypeAlias = "Callable[[ProgramFacts], Iterable[Spec]]"
-"""Takes what is seen of a program and yields the arguments with which operators may build it."""
+"""Takes the facts of a program, and yields arguments with which operators may have built it."""
 
 Program = TypeVar("Program", bound=Callable[..., PrimFunc])
 
@@ -43,8 +43,8 @@ class Operator:
         tensors: Takes the inputs of the program as `te.Tensor`, in their order, and options by
             the names that they have in `program`; returns the output.
         reference: Takes the arguments of `program`, then arrays in float64 or int64; returns
-            what the operator computes.
-        recognize: Yields what may have built a program, perhaps as a more general operator (a
+            the result of the operator.
+        recognize: Yields operators that may have built a program, perhaps a more general one (a
             `dense` is a `matmul`); None if the operator is not recognized.
     """
 
@@ -64,12 +64,12 @@ class Operator:
 
     @property
     def parameters(self) -> Mapping[str, inspect.Parameter]:
-        """The arguments of `program`."""
+        """Return the arguments of `program`."""
         return inspect.signature(self.program).parameters
 
     @property
     def summary(self) -> str:
-        """The first line of the documentation."""
+        """Return the first line of the documentation."""
         return (inspect.getdoc(self.program) or "").partition("\n")[0]
 
 
@@ -88,7 +88,7 @@ def operator(
     Args:
         tensors: The operator on tensors.
         reference: The operator by NumPy.
-        recognize: How the operator is found in a program.
+        recognize: The recognizer that finds the operator in a program.
 
     Raises:
         ValueError: If the name is taken.

@@ -1,8 +1,8 @@
-"""Find the operator that a program computes, whatever its names are.
+"""Find the operator that a program computes, independent of its names.
 
-The shapes of the parameters, the number of blocks and the functions that are called leave a few
-lists of arguments. Each is built and compared with the program, so a recognized operator is proved.
-An operator that is not among them is not recognized; that is no error.
+The shapes of the parameters, the number of blocks and the called functions leave a few lists of
+arguments. Each is built and compared with the program, so a recognized operator is proved. An
+operator outside of the library is not recognized, which is not an error.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from compiler.ops.recognizers.facts import ProgramFacts
 from compiler.ops.spec import Spec
 
 MAX_BUILT = 40
-"""The number of lists of arguments tried for each recognizer; one costs some milliseconds."""
+"""The number of argument lists to try for each recognizer; each costs some milliseconds."""
 
 
 def recognize(func: PrimFunc) -> Spec | None:
-    """Return an operator of the library that computes what a program does, block by block.
+    """Return an operator of the library that computes the same as a program, block by block.
 
-    Of several that are the same program, such as `dense` and a `matmul`, it is the more general.
-    Operators that move elements by indices, and programs of several types, are not looked for.
+    If several operators give the same program, such as `dense` and `matmul`, return the more
+    general
+    one. Operators that move elements by indices, and programs of several types, are not recognized.
     """
     if any(not isinstance(param, Buffer) for param in func.params) or len(func.params) < 2:
         return None

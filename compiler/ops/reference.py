@@ -1,6 +1,6 @@
-"""The references of operators by NumPy, to compare results with.
+"""References: operators by NumPy, to compare results with.
 
-Inputs are widened to float64 or int64, so that a reference is more exact than what it judges.
+Inputs are widened to float64 or int64, so that a reference is more exact than the result to check.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from compiler.ops.spec import Spec, check_name, parse_spec
 
 
 def reference(operator: str, *args: Any, **options: Any) -> Callable[..., Array]:
-    """Return a function that computes what an operator computes.
+    """Return a function that computes an operator by NumPy.
 
         lw.ops.reference("matmul:4,5,6,activation=relu")(a, b)
         lw.ops.reference("matmul", 4, 5, 6, activation="relu")(a, b)
@@ -25,13 +25,13 @@ def reference(operator: str, *args: Any, **options: Any) -> Callable[..., Array]
     Args:
         operator: The name of an operator with its arguments in `args`, or a line of text.
         args: The arguments.
-        options: More of them, by their names.
+        options: Further arguments by name.
 
     Returns:
         A function of the inputs, in the order of the program's parameters; it returns the output.
 
     Raises:
-        OperatorError: If there is no such operator, or it does not take these arguments.
+        OperatorError: If the operator does not exist, or does not take these arguments.
     """
     if args or options:
         check_name(operator)

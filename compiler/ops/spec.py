@@ -1,10 +1,10 @@
-"""Operators by a line of text.
+"""Operators as lines of text.
 
 Grammar: `NAME:ARGUMENT,ARGUMENT,...[:DTYPE]`, for example `matmul:512,512,512:float32`,
 `conv2d:1,64,56,56,64,3,1,1` or `conv2d:1,8,32,32,16,3x5,stride=2,activation=relu`. The integers are
-the operator's arguments in their order; trailing ones that have a default may be left out. Several
-numbers for one argument are written `3x5`. Options are given by their names. The type is float32
-unless it is given.
+the operator's arguments in their order; trailing ones with a default are optional. Several
+numbers for one argument are written `3x5`. Options are given by name. The type is float32 by
+default.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ class Spec:
         return OPERATORS[self.name](*self.args, **self.options)
 
     def bound(self) -> dict[str, Any]:
-        """Return all arguments by their names, the defaults among them."""
+        """Return all arguments by name, including the defaults."""
         signature = inspect.signature(OPERATORS[self.name].program)
         bound = signature.bind(*self.args, **self.options)
         bound.apply_defaults()
         return bound.arguments
 
     def shortened(self) -> Spec:
-        """Return the same without options that have their default."""
+        """Return the same spec without options that have their default."""
         parameters = OPERATORS[self.name].parameters
         options = {k: v for k, v in self.options.items() if v != parameters[k].default}
         return Spec(self.name, self.args, options)
 
     def __str__(self) -> str:
-        """Write it as `parse_spec` reads it."""
+        """Return the text that `parse_spec` parses to this spec."""
         options = dict(self.options)
         dtype = options.pop("dtype", None)
         words = [_written(arg) for arg in self.args]
@@ -65,16 +65,16 @@ def from_spec(spec: str) -> PrimFunc:
     """Build an operator from a line of text.
 
     Raises:
-        OperatorError: If there is no such operator, or it does not take these arguments.
+        OperatorError: If the operator does not exist, or does not take these arguments.
     """
     return parse_spec(spec).build()
 
 
 def parse_spec(spec: str) -> Spec:
-    """Read an operator's name and arguments.
+    """Parse an operator's name and arguments.
 
     Raises:
-        OperatorError: If there is no such operator, or it does not take these arguments.
+        OperatorError: If the operator does not exist, or does not take these arguments.
     """
     if not isinstance(spec, str):
         raise OperatorError(f"an operator is given as text, such as matmul:64,64,64, not {spec!r}")
@@ -94,12 +94,12 @@ def parse_spec(spec: str) -> Spec:
     return Spec(name, tuple(numbers), options)
 
 
-# Of two words; "foo" and "floor" have 0.75, and a user who writes "foo" does not mean "floor".
+# The least similarity for a hint: "foo" and "floor" have 0.75, and "floor" is no help for "foo".
 _NEAR = 0.76
 
 
 def check_name(name: str) -> None:
-    """Refuse a name that no operator has.
+    """Refuse an unknown operator.
 
     Raises:
         OperatorError: With the names that are near.
@@ -116,7 +116,7 @@ def check_name(name: str) -> None:
 
 
 def signature(name: str) -> str:
-    """Return how the operator is written, for example `matmul:m,n,k[:dtype]`."""
+    """Return the syntax of the operator, for example `matmul:m,n,k[:dtype]`."""
     words = []
     for parameter in _numbers(name):
         if parameter.kind is parameter.VAR_POSITIONAL:
@@ -132,7 +132,7 @@ def signature(name: str) -> str:
 
 def _number(name: str, word: str) -> int | tuple[int, ...]:
     if not re.fullmatch(r"[+-]?[0-9]{1,18}(x[0-9]{1,18})*", word):
-        raise OperatorError(f"{name}: {word!r} is no integer: expected {signature(name)}")
+        raise OperatorError(f"{name}: {word!r} is not an integer: expected {signature(name)}")
     numbers = tuple(int(part) for part in word.split("x"))
     return numbers if len(numbers) > 1 else numbers[0]
 
@@ -157,7 +157,7 @@ def _value(name: str, key: str, text: str) -> Any:
         return float(text)
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text):
         return text
-    raise OperatorError(f"{name}: {key}={text!r} is no number and no word")
+    raise OperatorError(f"{name}: {key}={text!r} is neither a number nor a word")
 
 
 def _written(value: Any) -> str:

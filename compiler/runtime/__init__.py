@@ -1,1 +1,1 @@
-"""Running kernels: artifacts, modules, timing, the result of a measurement."""
+"""What all backends share to run kernels: artifacts, signatures, arrays, timing, measurements."""

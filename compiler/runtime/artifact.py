@@ -21,7 +21,7 @@ from compiler.ir.core.dtypes import DType
 from compiler.ir.core.nodes import Buffer, static_shape
 
 FORMAT_VERSION = 2
-# Guards against files that unpack to more memory than the process has.
+# A limit against files that would unpack to more memory than the process has.
 _LIMIT_BYTES = 64 << 20
 # Artifacts of versions with a single backend do not name it.
 _OLDEST_BACKEND = "cpu"
@@ -99,7 +99,7 @@ class Artifact:
         """Return the artifact as the bytes of a file."""
         meta = {name: value for name, value in asdict(self).items() if name != "code"}
         if self.backend == _OLDEST_BACKEND:
-            del meta["backend"]  # so that older versions read the file
+            del meta["backend"]  # omitted, so that older versions can read the file
         meta["sha256"] = hashlib.sha256(self.code).hexdigest()
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
@@ -109,10 +109,10 @@ class Artifact:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Artifact:
-        """Read what `to_bytes` wrote.
+        """Parse the bytes of `to_bytes`.
 
         Raises:
-            ArtifactError: If the bytes are no artifact, or of another format version.
+            ArtifactError: If the bytes are not an artifact, or have another format version.
         """
         try:
             with zipfile.ZipFile(io.BytesIO(content)) as file:
@@ -166,14 +166,14 @@ class Artifact:
         """Read an artifact from a file.
 
         Raises:
-            ArtifactError: If the file is no artifact.
+            ArtifactError: If the file is not an artifact.
             OSError: If it can't be read.
         """
         return cls.from_bytes(Path(path).read_bytes())
 
 
 def _write(file: zipfile.ZipFile, name: str, content: bytes) -> None:
-    # A fixed date: equal kernels are equal files.
+    # A fixed date, so that equal kernels give equal files.
     entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
     entry.compress_type = zipfile.ZIP_DEFLATED
     file.writestr(entry, content)

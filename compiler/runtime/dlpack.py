@@ -111,7 +111,7 @@ def _dtype(tensor: _Tensor) -> np.dtype[Any]:
     kind = _KINDS.get(tensor.code)
     if kind is None or tensor.lanes != 1 or tensor.bits % 8:
         raise DlpackError(
-            f"its elements are none of a kernel's: code {tensor.code}, {tensor.bits} bits, "
+            f"a kernel can't have its elements: code {tensor.code}, {tensor.bits} bits, "
             f"{tensor.lanes} lanes"
         )
     return np.dtype(kind if kind == "bool" else f"{kind}{tensor.bits}")

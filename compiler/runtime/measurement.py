@@ -9,15 +9,15 @@ from typing import Any
 
 
 class ErrorKind(StrEnum):
-    """Why a candidate has no run time."""
+    """The reason why a candidate has no run time."""
 
     BUILD_ERROR = "build_error"  # the trace does not apply, or the program does not compile
-    WRONG_RESULT = "wrong_result"  # it ran, and its output is not the oracle's
-    TIMEOUT = "timeout"  # a phase outlasted its deadline
+    WRONG_RESULT = "wrong_result"  # it ran, but its output differs from the oracle's
+    TIMEOUT = "timeout"  # a phase exceeded its deadline
     CRASH = "crash"  # the process that ran it died of a signal
-    OUT_OF_MEMORY = "out_of_memory"  # it asked for more than the memory limit
-    DEVICE_ERROR = "device_error"  # the device refused it
-    WORKER_LOST = "worker_lost"  # the worker vanished with it, several times
+    OUT_OF_MEMORY = "out_of_memory"  # it exceeded the memory limit
+    DEVICE_ERROR = "device_error"  # the device rejected it
+    WORKER_LOST = "worker_lost"  # its worker was lost several times
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Setting:
 
     @classmethod
     def from_json(cls, obj: dict[str, Any]) -> Setting:
-        """Read what `asdict` made.
+        """Parse the object that `asdict` made.
 
         Raises:
             ValueError: If a value is of another type, or out of its domain.
@@ -48,7 +48,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class LibraryFacts:
-    """How a library ran.
+    """The configuration in which a library ran.
 
     Attributes:
         kernel_set: The instruction set of its kernels, such as "Haswell"; empty if unknown.
@@ -66,7 +66,7 @@ class LibraryFacts:
 
     @classmethod
     def from_json(cls, obj: dict[str, Any]) -> LibraryFacts:
-        """Read what `asdict` made, possibly in a process that is not trusted.
+        """Parse the object that `asdict` made, possibly from a process that is not trusted.
 
         Raises:
             ValueError: If a value is of another type, or out of its domain.
@@ -124,12 +124,12 @@ class Measurement:
 
     @property
     def ok(self) -> bool:
-        """Tell whether the candidate ran, and its result was correct."""
+        """Return whether the candidate ran and its result was correct."""
         return self.error is None
 
     @property
     def best_secs(self) -> float:
-        """The shortest sample in seconds; infinity for a failure."""
+        """Return the shortest sample in seconds; infinity for a failure."""
         return min(self.run_secs, default=float("inf"))
 
     def to_json(self) -> dict[str, Any]:
@@ -138,7 +138,7 @@ class Measurement:
 
     @classmethod
     def from_json(cls, obj: dict[str, Any]) -> Measurement:
-        """Read what `to_json` wrote, possibly in a process that is not trusted.
+        """Parse the object of `to_json`, possibly from a process that is not trusted.
 
         Raises:
             ValueError: If a value is of another type, or out of its domain.
@@ -160,8 +160,10 @@ class Measurement:
 
 
 STORED_FIELDS = tuple(each.name for each in fields(Measurement) if each.name != "library")
-"""What is stored of a candidate's measurement: each is a column of the table of trials, a field of
-a trial over HTTP, and one of its record. A library's facts are stored with its baseline."""
+"""The stored fields of a candidate's measurement. Each is a column of the table of trials, a field
+of
+a trial over HTTP, and a field of its record. A library's facts are stored with its baseline.
+"""
 
 _DURATIONS = ("build_secs", "check_secs", "time_secs")
 _TEXTS = ("message", "worker", "toolchain")

@@ -1,4 +1,4 @@
-"""The check of an array that is passed for a parameter of a kernel."""
+"""Checks of the arrays that are passed to a kernel."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class ParamCheck:
             raise self._strided(_copy_of(array)) from None
         except (BufferError, dlpack.DlpackError) as error:
             raise ArgumentError(
-                f"parameter {self.param.name} is a {type(array).__name__} that cannot be taken: "
+                f"parameter {self.param.name} is a {type(array).__name__} that cannot be used: "
                 f"{error}"
             ) from error
         if not shared.flags.c_contiguous:

@@ -1,4 +1,4 @@
-"""Targets: for which machines code is made, and the facts about them."""
+"""Targets: the machines that kernels are compiled for, and the facts about them."""
 
 from compiler.target.target import TARGET_KINDS, Target
 

@@ -1,4 +1,4 @@
-"""The caches of this host, as Linux describes them (x86-64 and aarch64 alike)."""
+"""The caches of this host, as Linux describes them (on x86-64 and aarch64 alike)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def host_caches(usual: Caches) -> Caches:
     """Return the caches of the first CPU that this process may run on.
 
     Args:
-        usual: What to assume where the system does not say.
+        usual: The sizes to assume if the system reports none.
     """
     return read_caches(_CPUS / f"cpu{min(os.sched_getaffinity(0))}", usual)
 
@@ -25,9 +25,11 @@ def host_caches(usual: Caches) -> Caches:
 def read_caches(cpu: Path, usual: Caches) -> Caches:
     """Return the caches that a CPU's folder describes.
 
-    The second level is divided by the cores that share it, the threads of a core being one. The
-    last level is whole: cores that wait leave it to the others. A CPU without a third level has
-    its second, whole, for its last.
+    The size of the second level is divided by the number of cores that share it; the threads of a
+    core
+    count as one. The last level is not divided, because idle cores leave it to the others. For a
+    CPU
+    without a third level, the whole second level is the last one.
     """
     levels: dict[int, tuple[int, int]] = {}
     for index in sorted((cpu / "cache").glob("index*")):
@@ -48,12 +50,12 @@ def read_caches(cpu: Path, usual: Caches) -> Caches:
 
 
 def _bytes(size: str) -> int:
-    """Return the bytes that `32K` or `2M` says."""
+    """Return the bytes in a size such as `32K` or `2M`."""
     shift = {"K": 10, "M": 20, "G": 30}.get(size[-1:], 0)
     return int(size[:-1] if shift else size) << shift
 
 
 def _count(ranges: str) -> int:
-    """Return how many CPUs a list such as `0-3,8` names."""
+    """Return the number of CPUs in a list such as `0-3,8`."""
     ends = [part.split("-") for part in ranges.strip().split(",")]
     return sum(int(each[-1]) - int(each[0]) + 1 for each in ends)

@@ -1,6 +1,6 @@
-"""How many cores this process may keep busy: what its affinity and its control groups grant.
+"""The number of cores that this process may use, by its affinity and its control groups.
 
-A quota of a control group is CPU time, not cores: more threads than it covers run in turns and are
+A quota of a control group is CPU time, not cores. More threads than it covers run in turns and are
 stopped in turns, which hurts a loop whose threads wait for each other.
 """
 
@@ -17,24 +17,25 @@ _ROOT = Path("/sys/fs/cgroup")
 
 
 def available_cores() -> int:
-    """Return how many cores this process may keep busy; at least 1."""
+    """Return the number of cores that this process may use; at least 1."""
     return max(1, int(min(len(os.sched_getaffinity(0)), _own_quota())))
 
 
 @lru_cache(maxsize=1)
 def _own_quota() -> float:
-    # Read once: each kernel that is loaded asks.
+    # Cached, because each kernel calls it when it is loaded.
     return quota_cores(_MEMBERSHIP, _ROOT)
 
 
 def quota_cores(membership: Path, root: Path) -> float:
-    """Return how many cores' time the control groups of a process grant; infinity without a limit.
+    """Return the CPU time that a process's control groups grant, in cores.
 
-    A group has what all groups around it have, so the least quota on the way up counts.
+    It is infinity without a limit. A group is subject to the quotas of all enclosing groups, so the
+    smallest quota counts.
 
     Args:
         membership: The groups of the process, as `/proc/PID/cgroup` lists them.
-        root: Where control groups are mounted: version 2 here, or version 1 in a folder `cpu`.
+        root: The mount point of control groups: version 2 here, or version 1 in a folder `cpu`.
     """
     least = math.inf
     with suppress(OSError):
@@ -50,7 +51,7 @@ def quota_cores(membership: Path, root: Path) -> float:
 
 
 def _quota(group: Path) -> float:
-    """Return the quota of one group, in cores; infinity if it has none, or says none."""
+    """Return the quota of one group, in cores; infinity if it has none."""
     with suppress(OSError, ValueError):
         quota, period = (group / "cpu.max").read_text().split()
         return math.inf if quota == "max" else int(quota) / int(period)

@@ -1,4 +1,4 @@
-"""CPUs as targets: the properties of the machine that code is compiled for."""
+"""CPUs as targets: the properties that LLVM and the search require."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_CORES = 1024
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CpuTarget(Target):
-    """A CPU: what LLVM needs to know of it, and what the search needs to know.
+    """A CPU with the properties that LLVM and the search require.
 
     Raises:
         TargetError: If the text is not of a CPU, or names an unknown option or CPU.
@@ -31,7 +31,7 @@ class CpuTarget(Target):
 
     @classmethod
     def of(cls, target: Target) -> CpuTarget:
-        """Return a target of this kind as what it is."""
+        """Return `target` as a `CpuTarget`; a target of another kind is a bug of the caller."""
         assert isinstance(target, cls), f"{target!r} is not a CPU"
         return target
 
@@ -42,78 +42,79 @@ class CpuTarget(Target):
 
     @property
     def cpu(self) -> str:
-        """LLVM's name of the CPU."""
+        """Return LLVM's name of the CPU."""
         return _parse(self.text)[0]
 
     @property
     def num_cores(self) -> int:
-        """How many threads a kernel may use."""
+        """Return the maximum number of threads of a kernel."""
         return _parse(self.text)[1]
 
     @property
     def label(self) -> str:
-        """What routes work to hosts of this kind, such as `cpu/znver4`."""
+        """Return the label that routes work to hosts of this kind, such as `cpu/znver4`."""
         return f"cpu/{self.cpu}"
 
     @property
     def triple(self) -> str:
-        """The LLVM triple."""
+        """Return the LLVM triple."""
         if self._is_detected:
             return f"{platform.machine()}-unknown-linux-gnu"
         return f"{CPUS[self.cpu].arch}-unknown-linux-gnu"
 
     @property
     def instruction_set(self) -> str:
-        """The CPU whose instructions code may use; it is scheduled for `cpu`.
+        """Return the CPU whose instructions code may use; LLVM tunes the code for `cpu`.
 
-        For another CPU than the host's that is what its whole level has, so that `features` says
-        exactly what the code needs.
+        For another CPU than the host's, that is the psABI level of the CPU. Then `features` says
+        exactly
+        what the code requires.
         """
         return self.cpu if self._is_detected else CPUS[self.cpu].instruction_set
 
     @property
     def features(self) -> str:
-        """LLVM's text of the features that the code may use: on the host's CPU, all it has."""
+        """Return LLVM's text of the features that code may use: on the host's CPU, all of them."""
         return host_features() if self._is_detected else CPUS[self.cpu].features
 
     @property
     def vector_bits(self) -> int:
-        """The width of a vector register in bits."""
+        """Return the width of a vector register in bits."""
         return _vector_bits(self.features)
 
     @property
     def num_vector_registers(self) -> int:
-        """How many vector registers an inner loop may hold."""
+        """Return the number of vector registers available to an inner loop."""
         return 16 if self.vector_bits < 512 and self._is_x86 else 32
 
     @property
     def has_halves(self) -> bool:
-        """Whether instructions convert between float16 and float32."""
+        """Return whether instructions convert between float16 and float32."""
         return not self._is_x86 or "+f16c" in self.features.split(",")
 
     @property
     def has_maximum(self) -> bool:
-        """Whether an instruction takes the greater of two floats, and NaN if either is."""
+        """Return whether an instruction takes the greater of two floats, and NaN if either is."""
         return self.triple.startswith("aarch64")
 
     @property
     def has_fma(self) -> bool:
-        """Whether an instruction multiplies and adds with one rounding."""
+        """Return whether an instruction multiplies and adds with one rounding."""
         return not self._is_x86 or "+fma" in self.features.split(",")
 
     @property
     def l1_bytes(self) -> int:
-        """The first-level data cache of a core, in bytes."""
+        """Return the size of a core's first-level data cache, in bytes."""
         return self._caches.l1_bytes
 
     @property
     def l2_bytes(self) -> int:
-        """A core's share of the second-level cache, in bytes."""
+        """Return a core's share of the second-level cache, in bytes."""
         return self._caches.l2_bytes
 
     @property
     def l3_bytes(self) -> int:
-        """The last-level cache that cores share, in bytes."""
+        """Return the size of the last-level cache that cores share, in bytes."""
         return self._caches.l3_bytes
 
     @property
@@ -122,12 +123,12 @@ class CpuTarget(Target):
 
     @property
     def _is_detected(self) -> bool:
-        """Whether it is this machine's CPU, of which more is known than its name."""
+        """Return whether this is the CPU of the host, whose properties are detected."""
         return self.cpu == host_cpu() and reported_cpu() is None
 
     @property
     def _caches(self) -> Caches:
-        """The host's as the system describes them; another CPU's as models usually have them."""
+        """Return the caches: detected on the host, of a usual model for another CPU."""
         if not self._is_detected:
             return CPUS[self.cpu].caches
         described_cpu = CPUS.get(self.cpu)

@@ -1,7 +1,9 @@
-"""CPUs that code may be made for by name, with LLVM's names of them and of their features.
+"""Named CPUs to compile for, with LLVM's names of them and of their features.
 
-Code for a named CPU uses what its level of the x86-64 psABI has, and the instructions for dot
-products of bytes if it has them. Sizes of caches are those of a usual model, where models differ.
+Code for a named CPU uses the features of its level of the x86-64 psABI, and the instructions for
+dot
+products of bytes if the CPU has them. If models of a CPU differ in caches, the sizes are those of a
+usual model.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from typing import Literal
 
 Arch = Literal["x86_64", "aarch64"]
 
-# What each level of the x86-64 psABI adds.
+# The features that each level of the x86-64 psABI adds.
 _LEVELS = {
     1: "+sse2",
     2: "+cx16,+popcnt,+sahf,+sse3,+sse4.1,+sse4.2,+ssse3",
@@ -23,7 +25,7 @@ _KIB, _MIB = 1 << 10, 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Caches:
-    """Sizes in bytes: the data cache of a core, a core's share of the second level, the last."""
+    """Sizes in bytes: a core's data cache, a core's share of the second level, the last level."""
 
     l1_bytes: int
     l2_bytes: int
@@ -32,7 +34,7 @@ class Caches:
 
 @dataclass(frozen=True, slots=True)
 class Cpu:
-    """A CPU: LLVM's name of an instruction set that it has, features to add to that, caches."""
+    """A CPU: an instruction set by LLVM's name, additional features, and caches."""
 
     arch: Arch
     instruction_set: str
@@ -86,5 +88,5 @@ CPUS: dict[str, Cpu] = {
     "neoverse-v2": _arm(64, 2048, 36, _DOTS),
     "apple-m1": _arm(128, 3072, 8, _DOTS),
 }
-# What is assumed of a host that says nothing, and is not among those.
+# Assumed for a host that is not listed above and reports no caches.
 USUAL_CACHES = {"x86_64": CPUS["x86-64-v3"].caches, "aarch64": CPUS["neoverse-n1"].caches}

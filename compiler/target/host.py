@@ -1,7 +1,7 @@
-"""What this host is: its CPU and the features of it, as LLVM names them.
+"""The CPU of this host and its features, by LLVM's names.
 
 `LOOPWRIGHT_HOST_CPU` reports the host as another CPU of `compiler/target/cpus.py` whose code it can
-run: targets, labels, caches and the check of what may be loaded all follow it. Child processes
+run. Targets, labels, caches and the check of loaded code all use the reported CPU. Child processes
 inherit the variable, so a service and its workers agree.
 """
 
@@ -24,7 +24,7 @@ def host_cpu() -> str:
     """Return LLVM's name of this host's CPU, or of the CPU that it is reported as.
 
     Raises:
-        TargetError: If the reported CPU is unknown, or has what this host lacks.
+        TargetError: If the reported CPU is unknown, or has features that this host lacks.
     """
     return reported_cpu() or str(llvm.get_host_cpu_name())
 
@@ -34,7 +34,7 @@ def host_features() -> str:
     """Return the features of this host, or of the CPU that it is reported as: `+avx2,-sse4a,...`.
 
     Raises:
-        TargetError: If the reported CPU is unknown, or has what this host lacks.
+        TargetError: If the reported CPU is unknown, or has features that this host lacks.
     """
     reported = reported_cpu()
     return CPUS[reported].features if reported else detected_features()
@@ -42,10 +42,10 @@ def host_features() -> str:
 
 @lru_cache(maxsize=1)
 def reported_cpu() -> str | None:
-    """Return the CPU that this host is reported as, if it is.
+    """Return the CPU that this host is reported as, or None.
 
     Raises:
-        TargetError: If it is unknown, or has what this host lacks.
+        TargetError: If it is unknown, or has features that this host lacks.
     """
     name = os.environ.get(REPORTED)
     if not name:
@@ -61,7 +61,7 @@ def reported_cpu() -> str | None:
 
 
 def missing_here(name: str) -> list[str]:
-    """Return what a CPU of `CPUS` has and this machine, whatever it is reported as, lacks."""
+    """Return the features of a CPU of `CPUS` that this machine, as detected, lacks."""
     cpu = CPUS[name]
     if cpu.arch != platform.machine():
         return [cpu.arch]
@@ -71,5 +71,5 @@ def missing_here(name: str) -> list[str]:
 
 @lru_cache(maxsize=1)
 def detected_features() -> str:
-    """Return the features of this machine, whatever it is reported as."""
+    """Return the features of this machine, independent of the reported CPU."""
     return str(llvm.get_host_cpu_features().flatten())

@@ -1,4 +1,4 @@
-"""What differs between kinds of targets, found by the kind: one registry for each such thing."""
+"""Registries by kind of target: one for each value that differs between kinds."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ class UnknownKindError(LookupError):
 
 
 class KindRegistry(Generic[Value]):
-    """Hold one value for each kind of target.
+    """A registry with one value for each kind of target.
 
-    The values that come with the project are loaded on first use. A process then imports only the
+    The values that come with the project are loaded on first use. So a process imports only the
     libraries of the kinds that it uses, such as LLVM for CPUs.
 
     Args:
-        noun: What the values are, for messages.
+        noun: The name of a value, for messages.
+        loaders: By kind, a function that imports the value.
     """
 
     def __init__(self, noun: str) -> None:
@@ -29,7 +30,7 @@ class KindRegistry(Generic[Value]):
 
     @property
     def kinds(self) -> list[str]:
-        """The registered kinds, sorted."""
+        """Return the registered kinds, sorted."""
         return sorted({*self._loaders, *self._values})
 
     def provide(self, kind: str, load: Callable[[], Value]) -> None:
@@ -40,14 +41,14 @@ class KindRegistry(Generic[Value]):
         """Register a value for a new kind, in this process.
 
         Raises:
-            ValueError: If the kind has a value.
+            ValueError: If the kind has a value already.
         """
         if kind in self.kinds:
-            raise ValueError(f"there is a {self._noun} for {kind!r} targets already")
+            raise ValueError(f"{kind!r} targets have a {self._noun} already")
         self._values[kind] = value
 
     def unregister(self, kind: str) -> None:
-        """Remove what `register` added; a kind without a value is no error."""
+        """Remove a registered value; do nothing for a kind without one."""
         if kind not in self._loaders:
             self._values.pop(kind, None)
 

@@ -1,4 +1,4 @@
-"""Targets: the machines that kernels are made for. Each kind has a class of its own."""
+"""Targets: the machines that kernels are made for, with one class for each kind."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from compiler.target.registry import KindRegistry, UnknownKindError
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Target:
-    """A machine to make kernels for: what targets of all kinds have.
+    """A machine to make kernels for: the properties of all kinds of targets.
 
     The first word of the text is the kind, and the rest its options. `Target("cpu")` is the CPU of
     this host, as a `CpuTarget`; so is `Target("llvm")`, TVM's spelling. Two options narrow it:
-    `-mcpu=NAME` takes LLVM's name of a CPU, `-num-cores=N` bounds the threads of a kernel.
+    `-mcpu=NAME` takes LLVM's name of a CPU, `-num-cores=N` limits the threads of a kernel.
 
-    A class of targets sets `kind`, and defines `_canonical`, `label` and `num_cores`. Two targets
-    are equal if they have one canonical text.
+    A subclass sets `kind`, and defines `_canonical`, `label` and `num_cores`. Two targets are equal
+    if
+    their canonical texts are equal.
 
     Raises:
         TargetError: If the text names an unknown kind, option or machine, or a bad number.
     """
 
     kind: ClassVar[str] = ""
-    """The kind of device, which begins the text."""
+    """The kind of device, which is the first word of the text."""
 
     text: str = "cpu"
 
@@ -35,7 +36,7 @@ class Target:
         return object.__new__(_class_of(text) if cls is Target else cls)
 
     def __post_init__(self) -> None:
-        """Check the text, and keep its canonical form."""
+        """Check the text, and replace it by its canonical form."""
         object.__setattr__(self, "text", self._canonical(self.text))
 
     def __repr__(self) -> str:
@@ -43,17 +44,17 @@ class Target:
 
     @property
     def name(self) -> str:
-        """The canonical text, which gives an equal target on any host."""
+        """Return the canonical text, which gives an equal target on any host."""
         return self.text
 
     @property
     def label(self) -> str:
-        """What routes work to hosts of this kind; it begins with the kind, as `cpu/znver4` does."""
+        """Return the label that routes work to hosts of this kind, such as `cpu/znver4`."""
         raise NotImplementedError
 
     @property
     def num_cores(self) -> int:
-        """How many cores of its host a kernel may use."""
+        """Return the number of cores of its host that a kernel may use."""
         raise NotImplementedError
 
     @classmethod
@@ -61,13 +62,13 @@ class Target:
         """Return the canonical form of a text of this kind.
 
         Raises:
-            TargetError: If the text has no meaning.
+            TargetError: If the text is not valid.
         """
         raise NotImplementedError
 
 
 def with_own_kind(text: str) -> str:
-    """Return a target text, or the beginning of one, with "cpu" for TVM's word, "llvm"."""
+    """Return a target text, or the start of one, with TVM's kind "llvm" replaced by "cpu"."""
     return re.sub(r"^\s*llvm(?=\s|$)", "cpu", text)
 
 

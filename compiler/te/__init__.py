@@ -1,4 +1,4 @@
-"""Tensor expressions: say what each element of a tensor is, and get a program of blocks."""
+"""Tensor expressions: define each element of a tensor, and build a program of blocks from it."""
 
 from typing import NoReturn
 
@@ -132,5 +132,5 @@ __all__ = [
 
 
 def __getattr__(name: str) -> NoReturn:
-    """Say what replaces a name of old tensor expressions."""
+    """Raise an error that names the replacement of an old name."""
     raise missing(__name__, name, OLD_SCHEDULES)

@@ -22,7 +22,7 @@ def var(name: str = "tindex", dtype: DType = "int32") -> Variable:
     """Declare a symbolic integer, such as an extent that `PrimFunc.specialize` fixes later.
 
     Raises:
-        TypeError: If the type is none of integers.
+        TypeError: If the type is not an integer type.
     """
     require_dtype(dtype)
     if not is_integer(dtype):
@@ -34,7 +34,7 @@ def size_var(name: str = "size", dtype: DType = "int32") -> Variable:
     """Declare a symbolic extent; the same as `var`, since every extent is positive.
 
     Raises:
-        TypeError: If the type is none of integers.
+        TypeError: If the type is not an integer type.
     """
     return var(name, dtype)
 
@@ -46,7 +46,7 @@ def placeholder(
     """Declare an input.
 
     Raises:
-        TypeError: If an extent is no integer or there is no such type.
+        TypeError: If an extent is not an integer, or the type does not exist.
     """
     extents = shape_of(shape)
     require_dtype(dtype)
@@ -58,11 +58,11 @@ def reduce_axis(dom: tuple[Extent, Extent], name: str = "rv") -> ReduceAxis:
     """Declare an axis to reduce over.
 
     Args:
-        dom: The first value, and the one after the last.
-        name: What the axis is called in the program.
+        dom: The first value, and the end, which is excluded.
+        name: The name of the axis in the program.
 
     Raises:
-        TypeError: If there are not two ends, or they are no integers.
+        TypeError: If there are not two ends, or they are not integers.
         ValueError: If the axis is empty.
     """
     given: object = dom
@@ -102,17 +102,17 @@ def compute(  # noqa: PLR0917 - TVM's arguments
     attrs: Mapping[str, AnnotationValue] | None = None,
     varargs_names: Sequence[str] | None = None,
 ) -> Tensor | tuple[Tensor, ...]:
-    """Define a tensor by what its element at each place is, or several of one shape.
+    """Define a tensor, or several of one shape, by the value of each element.
 
     Args:
         shape: The extents of the tensor.
-        fcompute: Takes one index a dimension, under names that the program's loops get
-            (`i0, i1, ...` for `lambda *i: ...`), and returns a value, a reduction made by
+        fcompute: Takes one index a dimension. The loops of the program get the names of its
+            parameters (`i0, i1, ...` for `lambda *i: ...`). Returns a value, a reduction made by
             `te.sum` and the like, or several values.
-        name: What the tensor and its block are called; several are called `name_v0, ...`.
+        name: The name of the tensor and its block; several tensors are called `name_v0, ...`.
         tag: Not used.
         attrs: Annotations of the block.
-        varargs_names: Names of the indices, where `fcompute` takes them as `*i`.
+        varargs_names: Names of the indices, if `fcompute` takes them as `*i`.
 
     Returns:
         A tensor, or as many as `fcompute` returns values.
@@ -134,7 +134,7 @@ def compute(  # noqa: PLR0917 - TVM's arguments
         value = tuple(_element(each, name) for each in several)
         dtypes = [v.dtype for v in value]
     if not dtypes:
-        raise TypeError(f"the element of {name} is no value: expected a tensor expression")
+        raise TypeError(f"the element of {name} is not a value: expected a tensor expression")
     definition = Compute(_name(name), indices, extents, value, tuple((attrs or {}).items()))
     definition.outputs = outputs_of(definition, [(extents, dtype) for dtype in dtypes])
     return definition.outputs if len(dtypes) > 1 else definition.outputs[0]
@@ -144,7 +144,7 @@ def outputs_of(
     definition: Any,
     kinds: Sequence[tuple[tuple[Expr, ...], DType]],
 ) -> tuple[Tensor, ...]:
-    """Return the tensors that a definition makes, by shape and type."""
+    """Return the tensors of a definition, given their shape and types."""
     base = definition.name
     names = [base] if len(kinds) == 1 else [f"{base}_v{number}" for number in range(len(kinds))]
     return tuple(
@@ -157,7 +157,7 @@ def shape_of(shape: Sequence[Extent] | Extent) -> tuple[Expr, ...]:
     """Return extents as expressions.
 
     Raises:
-        TypeError: If one is no integer.
+        TypeError: If an extent is not an integer.
     """
     several = [shape] if isinstance(shape, Value) or hasattr(shape, "__index__") else shape
     try:

@@ -1,4 +1,4 @@
-"""Turn tensors into a program: one block a tensor, inputs and outputs as parameters."""
+"""Turn tensors into a program: one block a tensor; inputs and outputs become parameters."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def create_prim_func(ops: Sequence[Tensor | Variable] | Tensor, name: str = "mai
     """Build the program that computes the defined tensors among `ops` from the others.
 
     Args:
-        ops: The parameters in their order: inputs and outputs, and symbolic scalars. What else
-            the outputs are computed from is allocated inside.
+        ops: The parameters in their order: inputs and outputs, and symbolic scalars. The program
+            allocates all intermediate tensors.
         name: The name of the function.
 
     Raises:
-        ValueError: If an input is not among the parameters, or a tensor is there twice.
+        ValueError: If an input is not among the parameters, or a tensor is given twice.
         VerifyError: If the program is not legal, for example reads out of bounds.
     """
     parameters = [ops] if isinstance(ops, Tensor) else list(ops)
@@ -69,10 +69,10 @@ def create_prim_func(ops: Sequence[Tensor | Variable] | Tensor, name: str = "mai
 
 
 def _require_size(definitions: Sequence[Definition]) -> None:
-    """Refuse expressions that recursive passes could not walk through.
+    """Refuse expressions that are too large for recursive passes.
 
     Raises:
-        VerifyError: If one is too large.
+        VerifyError: If an expression is too large.
     """
     for definition in definitions:
         steps = definition.steps if isinstance(definition, Scan) else (definition,)
@@ -86,7 +86,7 @@ def _require_size(definitions: Sequence[Definition]) -> None:
 
 
 def _needed(tensors: Sequence[Tensor]) -> tuple[list[Definition], list[Tensor]]:
-    """Return what is to be computed, each after its inputs, and all tensors that are read."""
+    """Return the definitions to compute, each after its inputs, and all tensors that are read."""
     order: dict[int, Definition] = {}
     read: dict[Tensor, None] = {}
     stack: list[tuple[Tensor, bool]] = [(tensor, False) for tensor in reversed(tensors)]
@@ -105,7 +105,7 @@ def _needed(tensors: Sequence[Tensor]) -> tuple[list[Definition], list[Tensor]]:
 
 
 def _made(definition: Definition) -> tuple[Tensor, ...]:
-    """Return the tensors that a definition writes; those inside of a scan's steps first."""
+    """Return the tensors that a definition writes, first those inside the steps of a scan."""
     if not isinstance(definition, Scan):
         return definition.outputs
     inner = (t for step in definition.steps for t in step.outputs if t not in definition.update)
@@ -113,7 +113,7 @@ def _made(definition: Definition) -> tuple[Tensor, ...]:
 
 
 def _rename(tensors: Sequence[Tensor]) -> dict[Buffer, Buffer]:
-    """Give each tensor a buffer of its own with a name of its own."""
+    """Give each tensor its own buffer with a unique name."""
     taken: set[str] = set()
     renamed: dict[Buffer, Buffer] = {}
     for tensor in tensors:

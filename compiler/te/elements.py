@@ -1,4 +1,4 @@
-"""What Python and NumPy would do with values and tensors, and what to write instead.
+"""Errors for Python and NumPy operations on whole tensors, with the correct alternative.
 
 A program is built of elements: `te.compute(A.shape, lambda i, j: te.exp(A[i, j]))`. NumPy's
 functions compute numbers, and whole tensors have no arithmetic.
@@ -29,7 +29,7 @@ OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     "equal": operator.eq,
     "not_equal": operator.ne,
 }
-"""What NumPy calls Python's operators when one of the operands is a number of its own."""
+"""NumPy's names of Python's operators, if one operand is a NumPy number."""
 
 _SAME = (
     "ceil cos cosh exp exp2 floor fmod isfinite isinf isnan log log10 log2 logaddexp logical_not "
@@ -53,14 +53,14 @@ FUNCTIONS: Mapping[str, str] = {
     "fmin": "min",
     "rint": "round",
 }
-"""The functions of NumPy that `te` has too, and their names there."""
+"""The functions of NumPy that `te` has, too, with their names in `te`."""
 
 
 def numpy_advice(function: str) -> str:
-    """Say why a function of NumPy is refused, and what to call instead."""
+    """Return why a function of NumPy is refused, and what to call instead."""
     here = FUNCTIONS.get(function)
     instead = "use the functions of te" if here is None else f"use te.{here}"
-    return f"np.{function} computes numbers, and a tensor expression is none: {instead}"
+    return f"np.{function} computes numbers, and a tensor expression is not a number: {instead}"
 
 
 class ElementsOnly:

@@ -1,4 +1,4 @@
-"""Turn the definition of tensors into loops around blocks."""
+"""Turn the definitions of tensors into loops around blocks."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from compiler.te.tensor import Compute, Extern, Reduction, Scan, Tensor
 from compiler.te.value import Value
 
 Naming = Callable[[str], str]
-"""Makes the name of a block that no other has."""
+"""Makes unique names of blocks."""
 
 _SWAPPED: dict[CompareOp, CompareOp] = {">": "<", ">=": "<="}
 
 
 @dataclass(frozen=True, slots=True)
 class Time:
-    """The steps of a scan: the loop over them, and the number of those that are there before."""
+    """The steps of a scan: the loop over them, and the number of initial steps."""
 
     loop: Var
     extent: Expr
@@ -47,7 +47,7 @@ class Time:
 
 
 def emit(definition: Compute | Scan | Extern, naming: Naming) -> Stmt:
-    """Return what computes the tensors of a definition."""
+    """Return the statements that compute the tensors of a definition."""
     match definition:
         case Compute():
             targets = tuple(output.buffer for output in definition.outputs)
@@ -61,7 +61,7 @@ def emit(definition: Compute | Scan | Extern, naming: Naming) -> Stmt:
 def _nest(compute: Compute, targets: Sequence[Buffer], naming: Naming, time: Time | None) -> Stmt:
     """Return loops around the block that computes `targets`, or around one block each.
 
-    In a scan, the loop over its steps is around all of it already.
+    In a scan, the loop over the steps is already around all of it.
     """
     value = compute.value
     indices = tuple(compute.indices)
@@ -94,7 +94,7 @@ def _nest(compute: Compute, targets: Sequence[Buffer], naming: Naming, time: Tim
 def _iterators(
     space: Sequence[tuple[Var, Expr]], axes: Sequence[tuple[Var, Expr]], time: Time | None
 ) -> tuple[tuple[IterVar, ...], dict[Var, Expr]]:
-    """Return the iterators of a block, and what indices and axes are in terms of them."""
+    """Return the iterators of a block, and the values of indices and axes in terms of them."""
     iters: list[IterVar] = []
     mapping: dict[Var, Expr] = {}
     for var, extent in space:
@@ -122,7 +122,7 @@ def _combined(
     values = [substitute(value.expr, old) for value in reduction.combined]
     if len(values) == 1:
         return init, Store(targets[0], indices, values[0])
-    # All new values come before the first store: each may read all old ones.
+    # Compute all new values before the first store: each may read all old ones.
     names = [Var(f"v_{target.name}", target.dtype) for target in targets]
     body = seq(*(Store(t, indices, name) for t, name in zip(targets, names, strict=True)))
     for name, value in zip(reversed(names), reversed(values), strict=True):
@@ -133,7 +133,7 @@ def _combined(
 def _scan(scan: Scan, naming: Naming) -> Stmt:
     """Return the first steps of all states, then a loop over the others.
 
-    The states are computed in place: a step reads those before it from the output itself.
+    The states are computed in place: a step reads earlier steps from the output itself.
     """
     nests: list[Stmt] = []
     for first, output in zip(scan.init, scan.outputs, strict=True):
@@ -143,7 +143,7 @@ def _scan(scan: Scan, naming: Naming) -> Stmt:
     steps = scan.steps
     loop = Var(steps[-1].indices[0].name, dtype_of(extent))
     results = dict(zip(scan.update, scan.outputs, strict=True))
-    # A step may read a state before it, and what another state has become in it.
+    # A step may read earlier steps of its state, and the same step of another state.
     states = {s.buffer: o.buffer for s, o in zip(scan.state, scan.outputs, strict=True)}
     states.update((tensor.buffer, output.buffer) for tensor, output in results.items())
     inside: list[Stmt] = []
@@ -155,7 +155,7 @@ def _scan(scan: Scan, naming: Naming) -> Stmt:
 
 
 def _as_compute(tensor: Tensor) -> Compute:
-    """Return how a tensor is computed; an input, or one of several, is copied."""
+    """Return the definition of a tensor; an input, or one of several outputs, is copied."""
     definition = tensor.definition
     if isinstance(definition, Compute) and len(definition.outputs) == 1:
         return definition
@@ -197,7 +197,7 @@ def _extern(extern: Extern, naming: Naming) -> Stmt:
 
 
 def _tidied(stmt: Stmt) -> Stmt:
-    """Return a statement in TVM's form: indices are simple, comparisons `<` and `<=`."""
+    """Return a statement in TVM's form: simple indices, and only comparisons `<` and `<=`."""
 
     def tidy(expr: Expr) -> Expr | None:
         match expr:

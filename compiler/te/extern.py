@@ -1,4 +1,4 @@
-"""Tensors that a piece of program computes, as it is."""
+"""Tensors that a given piece of program computes."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def extern(  # noqa: PLR0917 - TVM's arguments
 
     Args:
         shape: The shape of the tensor, or several.
-        inputs: What the program reads.
-        fcompute: Takes the buffers of the inputs and of the outputs, and returns statements on
-            them, or a function whose parameters stand for them in this order.
-        name: What the tensor and its block are called; several are called `name_v0, ...`.
-        dtype: The type of the tensor, or of each; that of the inputs unless it is given.
+        inputs: The tensors that the program reads.
+        fcompute: Takes the buffers of the inputs and of the outputs. Returns statements on them,
+            or a function whose parameters are these buffers in this order.
+        name: The name of the tensor and its block; several tensors are called `name_v0, ...`.
+        dtype: The type of the tensor, or of each; by default that of the inputs.
         attrs: Annotations of the block.
 
     Returns:
@@ -67,7 +67,7 @@ def extern(  # noqa: PLR0917 - TVM's arguments
 
 
 def extern_primfunc(input_tensors: Sequence[Tensor], primfunc: PrimFunc, name: str = "") -> Any:
-    """Define tensors by a function: those of its parameters that come after the inputs.
+    """Define tensors by a function: the parameters after the inputs are its outputs.
 
     Raises:
         ValueError: If the function has no such parameters, or symbolic ones.
@@ -91,7 +91,7 @@ def extern_blocks(
     fcompute: Callable[..., Stmt],
     name: str,
 ) -> Tensor:
-    """Define a tensor by loops around blocks, which become part of the program as they are.
+    """Define a tensor by loops around blocks, which become part of the program unchanged.
 
     Unlike the piece of `extern`, the blocks can be scheduled.
 
@@ -99,7 +99,7 @@ def extern_blocks(
         shape: The shape of the tensor.
         inputs: The tensors that the blocks read; the result has the type of the first.
         fcompute: Takes the buffers of the inputs, then that of the tensor, and returns the loops.
-        name: The name of the tensor; the blocks have names of their own.
+        name: The name of the tensor; the blocks have their own names.
     """
     first = inputs[0]
     definition = Extern(name, tuple(inputs), PrimFunc, has_blocks=True)  # type: ignore[arg-type]

@@ -12,10 +12,10 @@ from compiler.te.value import Value, ValueLike, arithmetic, as_value, const, sam
 
 
 def if_then_else(condition: Value, then: ValueLike, otherwise: ValueLike) -> Value:
-    """Choose by a condition; only the side that is taken is evaluated, so it may guard an access.
+    """Choose by a condition; it may guard an access, as only the chosen side is evaluated.
 
     Raises:
-        TypeError: If the condition is no bool or the sides have types that differ.
+        TypeError: If the condition is not a bool, or the sides have different types.
     """
     return _choice(Conditional, condition, then, otherwise)
 
@@ -24,23 +24,23 @@ def select(condition: Value, then: ValueLike, otherwise: ValueLike) -> Value:
     """Choose by a condition; both sides are evaluated.
 
     Raises:
-        TypeError: If the condition is no bool or the sides have types that differ.
+        TypeError: If the condition is not a bool, or the sides have different types.
     """
     return _choice(Select, condition, then, otherwise)
 
 
 def all(*conditions: Value) -> Value:
-    """Tell whether every condition holds."""
+    """Return whether every condition holds."""
     return _fold("and", conditions)
 
 
 def any(*conditions: Value) -> Value:
-    """Tell whether at least one condition holds."""
+    """Return whether at least one condition holds."""
     return _fold("or", conditions)
 
 
 def logical_not(condition: Value) -> Value:
-    """Tell whether a condition does not hold."""
+    """Return whether a condition does not hold."""
     return Value(Not(_condition(condition).expr), condition)
 
 
@@ -100,7 +100,7 @@ def cosh(x: ValueLike) -> Value:
 
 
 def div(x: ValueLike, y: ValueLike) -> Value:
-    """Divide; of integers, the quotient is rounded towards zero, as in C."""
+    """Divide; for integers, the quotient is rounded towards zero, as in C."""
     a, b = same_dtype(x, y, "te.div")
     return arithmetic("/", a, b) if is_float(a.dtype) else truncdiv(a, b)
 
@@ -151,18 +151,18 @@ def indexmod(x: ValueLike, y: ValueLike) -> Value:
 
 
 def isfinite(x: ValueLike) -> Value:
-    """Tell whether a value is neither infinite nor a NaN."""
+    """Return whether a value is neither infinite nor a NaN."""
     return all(logical_not(isnan(x)), logical_not(isinf(x)))
 
 
 def isinf(x: ValueLike) -> Value:
-    """Tell whether a value is infinite."""
+    """Return whether a value is infinite."""
     value = as_value(x)
     return abs(value) == const(math.inf, value.dtype)
 
 
 def isnan(x: ValueLike) -> Value:
-    """Tell whether a value is no number: it alone differs from itself."""
+    """Return whether a value is a NaN: only a NaN differs from itself."""
     value = as_value(x)
     return value != value  # noqa: PLR0124
 
@@ -246,7 +246,7 @@ def truncdiv(x: ValueLike, y: ValueLike) -> Value:
     """Divide integers, rounding towards zero, as C does."""
     a, b = same_dtype(x, y, "te.truncdiv")
     quotient, left = a // b, a % b
-    # `//` rounds down: where the signs differ and something is left, that is one too low.
+    # `//` rounds down. If the signs differ and there is a remainder, that is one too low.
     is_low = all(left != 0, any(all(a < 0, b > 0), all(a > 0, b < 0)))
     return quotient + select(is_low, const(1, a.dtype), const(0, a.dtype))
 

@@ -1,4 +1,4 @@
-"""Reductions: sums, products and extremes over reduction axes, and what a user combines."""
+"""Reductions over axes: sums, products, extremes, and reducers that a user defines."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Combine: TypeAlias = Callable[[Value, Value], Value]
 def sum(
     expr: Value, axis: Axes, where: Value | None = None, init: ValueLike | None = None
 ) -> Reduction:
-    """Add up `expr` over the places of `axis` where `where` holds, from `init` on.
+    """Sum `expr` over the values of `axis` for which `where` holds, starting from `init`.
 
     Raises:
-        TypeError: If it is no number, or an axis is none.
+        TypeError: If `expr` is not a number, or an axis is not a reduction axis.
     """
     return _fold("sum", lambda a, b: a + b, expr, axis, where=where, init=init)
 
@@ -31,10 +31,10 @@ def sum(
 def prod(
     expr: Value, axis: Axes, where: Value | None = None, init: ValueLike | None = None
 ) -> Reduction:
-    """Multiply up `expr` over the places of `axis` where `where` holds, from `init` on.
+    """Multiply `expr` over the values of `axis` for which `where` holds, starting from `init`.
 
     Raises:
-        TypeError: If it is no number, or an axis is none.
+        TypeError: If `expr` is not a number, or an axis is not a reduction axis.
     """
     return _fold("prod", lambda a, b: a * b, expr, axis, where=where, init=init)
 
@@ -51,10 +51,10 @@ def max(
     where: Value | None = None,
     init: ValueLike | None = None,
 ) -> Value | Reduction:
-    """Take the larger of two values, or the largest of `expr` over the places of `axis`.
+    """Return the larger of two values, or the maximum of `expr` over the values of `axis`.
 
     Raises:
-        TypeError: If the values have no common type, or `expr` is no number.
+        TypeError: If the values have no common type, or `expr` is not a number.
     """
     return _extreme("max", expr, axis, where, init)
 
@@ -71,34 +71,34 @@ def min(
     where: Value | None = None,
     init: ValueLike | None = None,
 ) -> Value | Reduction:
-    """Take the smaller of two values, or the smallest of `expr` over the places of `axis`.
+    """Return the smaller of two values, or the minimum of `expr` over the values of `axis`.
 
     Raises:
-        TypeError: If the values have no common type, or `expr` is no number.
+        TypeError: If the values have no common type, or `expr` is not a number.
     """
     return _extreme("min", expr, axis, where, init)
 
 
 def max_value(dtype: DType) -> Value:
-    """Return the largest value of a type, infinity left out."""
+    """Return the largest finite value of a type."""
     return const(smallest_and_largest(dtype)[1], dtype)
 
 
 def min_value(dtype: DType) -> Value:
-    """Return the smallest value of a type, infinity left out."""
+    """Return the smallest finite value of a type."""
     return const(smallest_and_largest(dtype)[0], dtype)
 
 
 def comm_reducer(
     fcombine: Callable[..., Any], fidentity: Callable[..., Any], name: str = "reduce"
 ) -> Callable[..., Any]:
-    """Make a reduction out of an operation that is commutative and associative.
+    """Make a reducer from a commutative and associative operation.
 
     Args:
         fcombine: Combines two values to one; or two tuples of values to a tuple.
-        fidentity: Takes the type of the values, one argument each, and returns what leaves them
-            as they are when it is combined with them.
-        name: What the reduction is called in errors.
+        fidentity: Takes the type of each value, and returns the identity element: combining it
+            with other values does not change them.
+        name: The name of the reducer in errors.
 
     Returns:
         A function of values and an axis (`argmax((k.var, A[i, k]), axis=k)`), which also takes
@@ -215,7 +215,7 @@ def _several(given: object) -> list[Value]:
 
 
 def _identity(name: str, dtype: DType) -> Value:
-    """Return what leaves any value of `dtype` as it is when combined with it."""
+    """Return the identity element of a reduction for `dtype`."""
     match name:
         case "sum":
             return const(0, dtype)

@@ -1,4 +1,4 @@
-"""Recurrences: tensors whose steps along the first dimension are computed from those before."""
+"""Recurrences: tensors whose steps along the first dimension depend on earlier steps."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ def scan(
 
     Args:
         init: The first steps of each state.
-        update: Each state at a step, in terms of the states at steps before.
-        state_placeholder: What stands for the states in `update`; of their shape.
-        inputs: Other tensors that `update` reads; what it does read is found anyway.
-        name: What the result is called; several are called `name_v0, ...`.
+        update: One step of each state, in terms of earlier steps of the states.
+        state_placeholder: Placeholders for the states in `update`, of the same shape.
+        inputs: Other tensors that `update` reads. Not required: they are found in `update`.
+        name: The name of the result; several are called `name_v0, ...`.
 
     Returns:
         The tensor, or a list of as many as there are states.
 
     Raises:
-        ValueError: If the states, their first steps and their updates do not fit together, or an
-            update reads a step that is not computed yet.
+        ValueError: If the shapes or types of the states, inits and updates do not fit together, or
+            an update reads a step that is not computed yet.
     """
     firsts, updates, states = (_several(g) for g in (init, update, state_placeholder))
     if not len(firsts) == len(updates) == len(states) > 0:
@@ -66,7 +66,7 @@ def _several(given: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
 
 
 def _check_fit(name: str, first: Tensor, step: Tensor, state: Tensor) -> None:
-    """Refuse an init or an update that is no part of its state."""
+    """Raise if an init or an update does not fit its state."""
     if state.definition is not None:
         raise ValueError(f"the state {state.name} of {name} is computed: expected a placeholder")
     if not isinstance(step.definition, Compute):
@@ -91,7 +91,7 @@ def _check_fit(name: str, first: Tensor, step: Tensor, state: Tensor) -> None:
 
 
 def _check_order(scan: Scan, compute: Compute) -> None:
-    """Refuse a step that reads a state where it is not computed yet, or another step's values."""
+    """Refuse a step that reads a state before it is computed, or values of another step."""
     before = scan.init[0].buffer.shape[0]
     time = compute.indices[0] if compute.indices else None
     states = {state.buffer for state in scan.state}

@@ -1,4 +1,4 @@
-"""Tensors, and how they are computed."""
+"""Tensors and their definitions."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from compiler.te.value import ReduceAxis, Value, ValueLike, as_value
 
 Extent: TypeAlias = int | Value
 
-_NOT_ITERABLE = "{} can't be iterated over: its elements are what an index gives, in te.compute"
+_NOT_ITERABLE = "{} can't be iterated over: index it for its elements, in te.compute"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reduction:
-    """The combination of values over all places of some axes; the whole value of an element.
+    """A reduction of values over axes; the whole value of an element.
 
     Attributes:
-        axes: What it runs over.
-        values: What is combined: one value, or several at once as for an argmax.
-        initial: What the combination starts from.
-        accumulators: Variables that stand for what has been combined so far.
+        axes: The axes to reduce over.
+        values: The values to combine: one, or several at once as for an argmax.
+        initial: The initial values.
+        accumulators: Variables for the values combined so far.
         combined: The combination of `accumulators` and `values`.
     """
 
@@ -57,25 +57,25 @@ class Compute:
 
     @property
     def values(self) -> tuple[Value, ...]:
-        """What the elements are, or what is combined to them."""
+        """Return the values of the elements, or the values to reduce."""
         value = self.value
         return (*value.combined, *value.initial) if isinstance(value, Reduction) else value
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
-        """The tensors that are read, in the order of first use."""
+        """Return the tensors that are read, in the order of first use."""
         return tuple(dict.fromkeys(t for value in self.values for t in value.tensors))
 
 
 @dataclass(slots=True, eq=False)
 class Scan:
-    """Tensors that grow along their first dimension: each step is computed from those before.
+    """Tensors that grow along their first dimension: each step is computed from earlier steps.
 
     Attributes:
-        name: What the first steps and the whole are called.
+        name: The name of the first steps and of the result.
         init: The first steps of each.
         update: A step, in terms of `state`.
-        state: Stands for the tensors themselves in `update`.
+        state: Placeholders for the tensors in `update`.
     """
 
     name: str
@@ -86,12 +86,12 @@ class Scan:
 
     @property
     def steps(self) -> tuple[Compute, ...]:
-        """What is computed in each step, in order: what depends on the state, the updates last."""
+        """Return the definitions of a step: first those that read the state, then the updates."""
         return tuple(_depending(self.update, self.state))
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
-        """The tensors that are read, in the order of first use."""
+        """Return the tensors that are read, in the order of first use."""
         inside = {*self.state, *(tensor for step in self.steps for tensor in step.outputs)}
         firsts = (
             (first,) if first.definition is None else first.definition.inputs for first in self.init
@@ -111,7 +111,7 @@ class Extern:
         body: The piece, on the buffers of inputs and outputs.
         attrs: Annotations of the block.
         outputs: The tensors.
-        has_blocks: Whether the piece is made of blocks, so that it gets none around it.
+        has_blocks: Whether the piece is made of blocks, and so needs no block around it.
     """
 
     name: str
@@ -137,68 +137,68 @@ class Tensor(ElementsOnly):
 
     @property
     def name(self) -> str:
-        """The name, which its buffer gets."""
+        """Return the name, which is also that of the buffer."""
         return self.buffer.name
 
     @property
     def dtype(self) -> DType:
-        """The type of an element."""
+        """Return the type of an element."""
         return self.buffer.dtype
 
     @property
     def ndim(self) -> int:
-        """The number of dimensions."""
+        """Return the number of dimensions."""
         return len(self.buffer.shape)
 
     @property
     def shape(self) -> tuple[Extent, ...]:
-        """The extents."""
+        """Return the extents."""
         return tuple(e.value if isinstance(e, IntImm) else Value(e) for e in self.buffer.shape)
 
     def __getitem__(self, indices: ValueLike | tuple[ValueLike, ...]) -> Value:
-        """Return the element at a place, or a slice that takes the other indices.
+        """Return the element at an index, or a slice that takes the remaining indices.
 
         Raises:
             IndexError: If there are more indices than dimensions.
-            TypeError: If an index is no integer.
+            TypeError: If an index is not an integer.
         """
         return _element(self, (), indices)
 
     def __call__(self, *indices: ValueLike) -> Value:
-        """Return the element at a place; the same as subscripting.
+        """Return the element at an index; the same as subscripting.
 
         Raises:
             IndexError: If there are more indices than dimensions.
-            TypeError: If an index is no integer.
+            TypeError: If an index is not an integer.
         """
         return _element(self, (), indices)
 
     def __iter__(self) -> NoReturn:
-        # Without this, Python would count indices up for ever.
+        # Without this, Python would iterate by `__getitem__` without an end.
         raise TypeError(_NOT_ITERABLE.format(self.name))
 
 
 class TensorSlice(Value):
-    """A tensor with some of its first indices: `A[i]`, which takes the others as `A[i][j]`."""
+    """A tensor with some of its indices given: `A[i]`, which takes the others as `A[i][j]`."""
 
     __slots__ = ("_places", "_tensor")
 
     def __init__(self, tensor: Tensor, places: tuple[Value, ...]) -> None:
-        # It has no expression, so that of a value is not set.
+        # A slice has no expression, so `Value.__init__` is not called.
         self._tensor = tensor
         self._places = places
 
     @property
     def expr(self) -> Expr:  # type: ignore[override]
-        """Refuse to be taken for an element."""
+        """Raise an error: a slice is not an element."""
         raise IndexError(_wrong_count(self._tensor, len(self._places)))
 
     def __getitem__(self, indices: ValueLike | tuple[ValueLike, ...]) -> Value:
-        """Return the element at a place, or a slice with more indices.
+        """Return the element at an index, or a slice with more indices.
 
         Raises:
             IndexError: If there are more indices than dimensions.
-            TypeError: If an index is no integer.
+            TypeError: If an index is not an integer.
         """
         return _element(self._tensor, self._places, indices)
 
@@ -229,7 +229,7 @@ def _wrong_count(tensor: Tensor, count: int) -> str:
 
 
 def _depending(tensors: tuple[Tensor, ...], state: tuple[Tensor, ...]) -> list[Compute]:
-    """Return what computes `tensors` from `state`, each after what it reads."""
+    """Return the definitions that lead from `state` to `tensors`, each after its inputs."""
     depends: dict[Tensor, bool] = dict.fromkeys(state, True)
     order: dict[int, Compute] = {}
 
@@ -238,7 +238,7 @@ def _depending(tensors: tuple[Tensor, ...], state: tuple[Tensor, ...]) -> list[C
             definition = tensor.definition
             depends[tensor] = False
             if definition is not None:
-                # All inputs are visited: each may have its own place in the order.
+                # Visit all inputs, without a short circuit: each gets its position in the order.
                 input_depends = [visit(t) for t in definition.inputs]
                 depends[tensor] = any(input_depends)
             if depends[tensor] and isinstance(definition, Compute):

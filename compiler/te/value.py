@@ -1,7 +1,7 @@
 """Values and tensors: IR expressions with Python's operators on them.
 
-IR nodes are compared by content, so they can't carry `==` as an operator that builds more IR;
-this thin wrapper can. It also remembers which tensors a value reads.
+IR nodes compare by content, so they can't use `==` as an operator that builds more IR. This thin
+wrapper can. It also records the tensors that a value reads.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ if TYPE_CHECKING:
 
 
 class Value:
-    """A scalar that depends on the place in a tensor: an index, an element, a term.
+    """A scalar that depends on a position in a tensor: an index, an element, a term.
 
     Raises:
-        ValueError: If it is nested too deep for a program.
+        ValueError: If it is nested too deeply for a program.
     """
 
     __slots__ = ("depth", "expr", "tensors")
 
     def __init__(self, expr: Expr, *operands: Value, tensors: tuple[Tensor, ...] = ()) -> None:
         self.expr = expr
-        # A dict keeps the order of first use, which is the order of blocks later.
+        # A dict keeps the order of first use, which becomes the order of blocks.
         read = dict.fromkeys(tensors)
         for operand in operands:
             read.update(dict.fromkeys(operand.tensors))
@@ -52,20 +52,20 @@ class Value:
         self.depth: int = 1 + max((operand.depth for operand in operands), default=0)
         if self.depth > MAX_DEPTH:
             raise ValueError(
-                f"the expression is nested deeper than {MAX_DEPTH} levels: add up by te.sum, or"
-                " define a part as a tensor of its own by te.compute"
+                f"the expression is nested deeper than {MAX_DEPTH} levels: use te.sum, or"
+                " define a part as a separate tensor by te.compute"
             )
 
     @property
     def dtype(self) -> DType:
-        """The type of the value."""
+        """Return the type of the value."""
         return dtype_of(self.expr)
 
     def astype(self, dtype: DType) -> Value:
         """Convert to another type.
 
         Raises:
-            TypeError: If there is no such type.
+            TypeError: If the type does not exist.
         """
         require_dtype(dtype)
         return self if dtype == self.dtype else Value(Cast(dtype, self.expr), self)
@@ -178,7 +178,7 @@ class Value:
         )
 
     def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Value:
-        """Take operators of NumPy's numbers as Python's, and refuse its functions."""
+        """Apply operators of NumPy numbers as Python's operators, and refuse NumPy functions."""
         operate = OPERATORS.get(ufunc.__name__)
         if operate is None or method != "__call__" or len(operands) != 2 or options:
             raise TypeError(numpy_advice(ufunc.__name__))
@@ -200,16 +200,16 @@ class Variable(Value):
 
     @property
     def name(self) -> str:
-        """The name, under which `PrimFunc.specialize` knows it too."""
+        """Return the name, which `PrimFunc.specialize` uses, too."""
         return self.var.name
 
-    # A key of the mapping that `specialize` takes: one variable is only itself.
+    # Variables are keys of the mapping that `specialize` takes, so equality is identity.
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(self.var)
 
 
 class ReduceAxis(Value):
-    """What a reduction runs over: `minimum`, ..., `minimum + extent - 1`."""
+    """The domain of a reduction: `minimum`, ..., `minimum + extent - 1`."""
 
     __slots__ = ("extent", "loop")
 
@@ -220,7 +220,7 @@ class ReduceAxis(Value):
 
     @property
     def var(self) -> Value:
-        """The place on the axis, as a value."""
+        """Return the position on the axis, as a value."""
         return Value(self.expr)
 
 
@@ -228,8 +228,8 @@ def const(value: float, dtype: DType) -> Value:
     """Return a constant of a type.
 
     Raises:
-        TypeError: If there is no such type, the value is no number, or one with a fraction is asked
-            for as an integer.
+        TypeError: If the type does not exist, the value is not a number, or a fraction is given for
+            an integer type.
     """
     require_dtype(dtype)
     if not hasattr(value, "__float__"):
@@ -242,10 +242,10 @@ def const(value: float, dtype: DType) -> Value:
 
 
 def require_dtype(dtype: object) -> None:
-    """Refuse what is no type of the language.
+    """Raise if a string is not a type of the language.
 
     Raises:
-        TypeError: If it is none.
+        TypeError: If it is not a type.
     """
     if not isinstance(dtype, str) or dtype not in DTYPES:
         names = ", ".join(sorted(DTYPES))
@@ -287,10 +287,10 @@ def same_dtype(lhs: ValueLike, rhs: ValueLike, what: str) -> tuple[Value, Value]
 
 
 def arithmetic(op: ArithOp, lhs: ValueLike, rhs: ValueLike) -> Value:
-    """Build an arithmetic operation; one that changes nothing, such as `x + 0`, is left out.
+    """Build an arithmetic operation; one without effect, such as `x + 0`, is left out.
 
     Raises:
-        TypeError: If the operands have no common type, or one that the operation does not take.
+        TypeError: If the operands have no common type, or a type that the operation does not take.
     """
     a, b = same_dtype(lhs, rhs, op)
     if op == "/" and not is_float(a.dtype):

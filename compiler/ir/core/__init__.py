@@ -1,1 +1,1 @@
-"""Nodes, types and names of programs, and how to walk and rebuild them."""
+"""Nodes, types and names of programs, with visitors that walk and rebuild them."""

@@ -1,7 +1,7 @@
-"""The direct children of each kind of node, in program order; of statements, those that are some.
+"""The direct children of each kind of node, in program order, and the statements among them.
 
-Tables and no `match`, since every pass asks this of every node. Read and write regions are no
-children.
+The module uses tables instead of `match`, since every pass calls it for every node. Read and write
+regions are not children.
 """
 
 from __future__ import annotations

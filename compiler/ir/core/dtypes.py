@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias, get_args
 
-import ml_dtypes  # it also lets NumPy know bfloat16
+import ml_dtypes  # registers bfloat16 with NumPy, too
 import numpy as np
 
 DType: TypeAlias = Literal[
@@ -53,29 +53,29 @@ def size_bytes(dtype: DType) -> int:
 
 
 def is_float(dtype: DType) -> bool:
-    """Tell whether `dtype` is a floating-point type."""
+    """Return whether `dtype` is a floating-point type."""
     return dtype.startswith(("float", "bfloat"))
 
 
 def is_signed(dtype: DType) -> bool:
-    """Tell whether `dtype` is a signed integer type."""
+    """Return whether `dtype` is a signed integer type."""
     return dtype.startswith("int")
 
 
 def is_integer(dtype: DType) -> bool:
-    """Tell whether `dtype` is an integer type; bool is none."""
+    """Return whether `dtype` is an integer type; bool is not."""
     return dtype.startswith(("int", "uint"))
 
 
 def wrapped(value: int, dtype: DType) -> int:
-    """Return what an integer type holds after a conversion of `value` to it."""
+    """Return the result of a conversion of `value` to an integer type."""
     size = 1 << bits(dtype)
     low = -size // 2 if is_signed(dtype) else 0
     return (value - low) % size + low
 
 
 def smallest_and_largest(dtype: DType) -> tuple[float, float]:
-    """Return the ends of what a number type holds, infinities left out; integers as integers."""
+    """Return the smallest and largest finite value of a number type; integers as `int`."""
     if is_float(dtype):
         kind = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
         return float(kind.min), float(kind.max)
@@ -84,5 +84,5 @@ def smallest_and_largest(dtype: DType) -> tuple[float, float]:
 
 
 def epsilon(dtype: DType) -> float:
-    """Return the distance from one to the next value of a floating-point type."""
+    """Return the distance from one to the next larger value of a floating-point type."""
     return float(ml_dtypes.finfo(dtype).eps)  # type: ignore[no-untyped-call]

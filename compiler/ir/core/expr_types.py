@@ -1,4 +1,4 @@
-"""The types of expressions: the dtype of their lanes, and how many lanes they have."""
+"""The types of expressions: the dtype and the number of their lanes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from compiler.ir.core.nodes import (
 
 def dtype_of(expr: Expr) -> DType:
     """Return the scalar dtype of an expression; of a vector, that of its lanes."""
-    # Asked of every node many times: patterns that take nodes apart would cost several times more.
+    # Called many times for every node: `match` with patterns would cost several times more.
     while isinstance(expr, BinOp):
         expr = expr.lhs
     match expr:
@@ -46,7 +46,7 @@ def dtype_of(expr: Expr) -> DType:
         case Broadcast():
             return dtype_of(expr.value)
         case StringImm():
-            raise AssertionError("a string has no type: it stands in opaque calls only")
+            raise AssertionError("a string has no type: only opaque calls take it")
 
 
 def lanes_of(expr: Expr) -> int:

@@ -1,8 +1,9 @@
-"""The class decorator of nodes and other small values: frozen dataclasses that are made quickly.
+"""A class decorator for nodes and other small values: frozen dataclasses with fast constructors.
 
-The constructor of a frozen dataclass goes through `object.__setattr__` for each field. Programs are
-rebuilt all the time, so here an object is filled while it is of an open class of the same layout,
-and closed then: half the time.
+The constructor of a frozen dataclass calls `object.__setattr__` for each field. Passes rebuild
+programs all the time. So the constructor here fills an object of a mutable class of the same
+layout,
+and then changes its class: this takes half the time.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ _Class = TypeVar("_Class", bound=type)
 
 @dataclass_transform(frozen_default=True)
 def frozen(cls: _Class) -> _Class:
-    """Make a class a frozen dataclass with slots; its defaults are immutable values."""
-    assert not hasattr(cls, "__post_init__"), "a value is what its fields are"
+    """Make a class a frozen dataclass with slots; its defaults must be immutable values."""
+    assert not hasattr(cls, "__post_init__"), "the class has fields only"
     made: Any = dataclass(frozen=True, slots=True, init=False)(cls)
     made.__new__ = _constructor(made)
     made.__reduce__ = _reduce
@@ -29,7 +30,7 @@ def _constructor(cls: Any) -> Callable[..., object]:
     space: dict[str, Any] = {"_closed": cls, "_open": type(cls.__name__, (), {"__slots__": names})}
     params = []
     for field in fields(cls):
-        assert field.default_factory is MISSING, "defaults are values"
+        assert field.default_factory is MISSING, "defaults are immutable values"
         has_default = field.default is not MISSING
         space[f"_default_{field.name}"] = field.default
         params.append(f"{field.name}=_default_{field.name}" if has_default else field.name)
@@ -47,5 +48,5 @@ def _constructor(cls: Any) -> Callable[..., object]:
 
 
 def _reduce(self: Any) -> tuple[type, tuple[object, ...]]:
-    """Let copies be made and pickled by the constructor."""
+    """Make copies and pickles call the constructor."""
     return type(self), tuple(getattr(self, field.name) for field in fields(self))

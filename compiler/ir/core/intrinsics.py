@@ -89,7 +89,7 @@ def result_dtype(name: str, args: Sequence[DType]) -> DType:
     """Return the type of a call.
 
     Raises:
-        ValueError: If there is no such function or it does not take these arguments.
+        ValueError: If the function does not exist, or does not take these arguments.
     """
     intrinsic = INTRINSICS.get(name)
     if intrinsic is None:

@@ -1,4 +1,4 @@
-"""How buffers lie in memory: dense and row-major."""
+"""The layout of buffers in memory: dense and row-major."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from compiler.ir.core.nodes import Buffer, static_shape
 
 
 def strides_of(buffer: Buffer) -> tuple[int, ...]:
-    """Return how many elements lie from one index to the next, a dimension."""
+    """Return the stride of each dimension, in elements."""
     shape = static_shape(buffer)
     return tuple(prod(shape[dimension + 1 :]) for dimension in range(len(shape)))

@@ -1,4 +1,4 @@
-"""How large a program may be."""
+"""Limits on the size of a program."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ MAX_EXTENT = 2**31 - 1
 MAX_BUFFER_BYTES = 4 << 30
 MAX_TOTAL_BYTES = 16 << 30
 MAX_NODES = 50_000
-# Recursive passes over the tree must not exhaust Python's stack, at a few frames a level.
+# Recursive passes use a few frames a level, and must not exhaust Python's stack.
 MAX_DEPTH = 128
-# Python's parser takes 99 levels of indentation; a class and a function stand around a program.
+# Python's parser accepts 99 levels of indentation; a class and a function enclose a program.
 MAX_NEST = 96
 MAX_OFFSET_FACTOR = 2**31 - 1
 
 
 def size_problem(node: Expr | Stmt | Block) -> str | None:
-    """Return what makes a tree too large, None if nothing does.
+    """Return why a tree is too large, or None if it is not.
 
-    Shared parts count as often as they occur: a pass visits them as often.
+    Shared parts count as often as they occur, because a pass visits them as often.
     """
     stack: list[tuple[Expr | Stmt | Block, int, int]] = [(node, 1, 0)]
     count = 0
@@ -38,14 +38,14 @@ def size_problem(node: Expr | Stmt | Block) -> str | None:
 
 
 def _indents(parent: Expr | Stmt | Block, child: Expr | Stmt | Block) -> bool:
-    """Tell whether a part of a statement is printed further to the right than the statement."""
+    """Return whether a part of a statement is printed with more indentation than the statement."""
     match parent:
         case For() | If() | BlockRealize() | Allocate():
             return True
         case Block(init=init):
             return child is init
         case Seq(stmts):
-            # The scope of a value ends before the next statement.
+            # The scope of the value ends inside a sequence, which needs an indented `with`.
             return isinstance(child, Let) and child is not stmts[-1]
         case _:
             return False

@@ -1,7 +1,7 @@
-"""Functions of LLVM that programs may call by name: `T.call_llvm_pure_intrin("int32x8", ...)`.
+"""LLVM intrinsics that programs may call by name: `T.call_llvm_pure_intrin("int32x8", ...)`.
 
-Each has the types of its operands, the CPU feature that it needs, and a reference on plain lists
-of lanes. An overloaded function takes vectors of any length: of one type, the type it returns.
+Each has the types of its operands, the CPU feature that it requires, and a reference on plain lists
+of lanes. An overloaded function takes vectors of any length: all of one type, which it returns.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ Reference: TypeAlias = Callable[..., Lanes]
 
 @dataclass(frozen=True, slots=True)
 class LlvmFunction:
-    """A function by LLVM's name, without the suffix that tells its type.
+    """A function by LLVM's name, without the type suffix.
 
-    `args` and `result` are None where it is overloaded; a reduction has a scalar for its result,
-    and takes a scalar to start from if `has_start`. `feature` names the CPU features that it needs,
-    all of those between two bars.
+    `args` and `result` are None for an overloaded function. A reduction returns a scalar, and takes
+    a
+    scalar as its start if `has_start`. `feature` names the required CPU features: alternatives
+    between
+    bars, each with all its features.
     """
 
     name: str
@@ -42,7 +44,7 @@ class LlvmFunction:
 
 
 class LlvmCallProblem(ValueError):  # noqa: N818 (callers turn it into an error with a place)
-    """A call of a function that is not known, or that does not take these operands."""
+    """A call of an unknown function, or with operands that it does not take."""
 
 
 def _pmaddwd(a: Lanes, b: Lanes) -> Lanes:
@@ -91,7 +93,7 @@ def _fold(fn: Callable[[Any, Any], Any]) -> Reference:
 def _widening(
     stem: str, source: tuple[DType, DType], target: DType, fn: Reference
 ) -> list[LlvmFunction]:
-    """Return the three sizes of a function that adds neighbours up in wider lanes."""
+    """Return the three sizes of a function that adds neighbours in wider lanes."""
     names = {
         "pmadd.wd": (
             ("llvm.x86.sse2.pmadd.wd", 8, "+sse2"),
@@ -212,10 +214,10 @@ _SUFFIX = re.compile(r"\.(v[0-9]+)?[if][0-9]+$")
 
 
 def llvm_function(name: str) -> LlvmFunction:
-    """Return a function by its name, with or without the suffix that tells its type.
+    """Return a function by its name, with or without the type suffix.
 
     Raises:
-        LlvmCallProblem: If it is not known.
+        LlvmCallProblem: If the function is unknown.
     """
     function = LLVM_FUNCTIONS.get(name) or LLVM_FUNCTIONS.get(_SUFFIX.sub("", name))
     if function is None:
@@ -228,7 +230,7 @@ def llvm_result(name: str, args: Sequence[VectorType]) -> VectorType:
     """Return the type of a call, as the type of an element and a number of lanes.
 
     Raises:
-        LlvmCallProblem: If there is no such function, or it does not take these operands.
+        LlvmCallProblem: If the function is unknown, or does not take these operands.
     """
     function = llvm_function(name)
     if len(args) != function.arity:
@@ -247,7 +249,7 @@ def llvm_result(name: str, args: Sequence[VectorType]) -> VectorType:
 
 
 def is_offered(function: LlvmFunction, features: str) -> bool:
-    """Tell whether a CPU, by LLVM's text of its features, has what a function needs."""
+    """Return whether CPU features, as LLVM's text, include those that a function requires."""
     offered = set(features.split(","))
     return function.feature is None or any(
         offered.issuperset(all_of.split(",")) for all_of in function.feature.split("|")
@@ -255,7 +257,7 @@ def is_offered(function: LlvmFunction, features: str) -> bool:
 
 
 def spelled(dtype: str, lanes: int) -> str:
-    """Return how the dialect writes a type of a number of lanes, such as `int32x8`."""
+    """Return the dialect's name of a vector type, such as `int32x8`."""
     return dtype if lanes == 1 else f"{dtype}x{lanes}"
 
 

@@ -1,8 +1,8 @@
 """Nodes of the loop IR, with the semantics of TensorIR (Feng et al., ASPLOS 2023).
 
-Nodes are values: frozen, compared by content, shared freely. A pass never edits a node, it
-returns a new one. `Var` alone is compared by identity, so two loops may both be called `i`
-without being the same loop; a `Buffer` is identified by its `data` variable.
+Nodes are values: frozen, compared by content, shared freely. A pass never edits a node: it
+returns a new one. Only `Var` is compared by identity, so two different loops may both be called
+`i`. A `Buffer` is identified by its `data` variable.
 
 Loops and block iterators start at zero: a `range(2, 8)` in a script becomes a loop of extent 6
 whose body reads `i + 2`.
@@ -37,9 +37,9 @@ Annotations: TypeAlias = tuple[tuple[str, AnnotationValue], ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Var:
-    """A variable: of a loop, a block's iterator, a name for a value, a symbolic extent.
+    """A variable: a loop variable, a block iterator, a named value, or a symbolic extent.
 
-    Of dtype "handle" it stands for the storage of a buffer.
+    A variable of dtype "handle" is the storage of a buffer.
     """
 
     name: str
@@ -47,11 +47,11 @@ class Var:
 
 
 class HasVar(Protocol):
-    """What stands for a variable where programs are written, such as `te.var("n")`."""
+    """An object that stands for a variable when programs are written, such as `te.var("n")`."""
 
     @property
     def var(self) -> Var:
-        """The variable."""
+        """Return the variable."""
         ...
 
 
@@ -117,7 +117,7 @@ class Not:
 
 @frozen
 class Select:
-    """`T.Select`: both sides are evaluated, one is taken."""
+    """`T.Select`: evaluates both sides and takes one."""
 
     condition: Expr
     then: Expr
@@ -126,7 +126,7 @@ class Select:
 
 @frozen
 class Conditional:
-    """`T.if_then_else`: only the side that is taken is evaluated, so it may guard a load."""
+    """`T.if_then_else`: evaluates only the side that it takes, so it may guard a load."""
 
     condition: Expr
     then: Expr
@@ -143,10 +143,10 @@ class Cast:
 
 @frozen
 class Call:
-    """A function by its name: a pure one of `compiler.ir.core.intrinsics`, or an opaque one.
+    """A call by name: of a pure function in `compiler.ir.core.intrinsics`, or of an opaque one.
 
-    Opaque calls (`compiler.ir.core.opaque`) have an effect or tell passes something; they may take
-    strings, and buffers as the handle variables of their storage.
+    Opaque calls (`compiler.ir.core.opaque`) have an effect, or pass information to passes. They may
+    take strings, and buffers as the handle variables of their storage.
     """
 
     name: str
@@ -181,15 +181,16 @@ class Broadcast:
 
 @frozen
 class Buffer:
-    """An array: shape in elements, and the memory scope it lives in; dense and row-major.
+    """An array: shape in elements, type, and memory scope; dense and row-major.
 
-    Scopes: "global" (parameters, workspace), "local" (registers), and the GPU's
+    Scopes: "global" (parameters, workspace), "local" (registers), and those of GPUs
     ("shared", "wmma.accumulator", ...).
 
-    A buffer that a block matches with a region of another may be strided: `strides` in elements,
-    one a dimension, or empty where it is dense; `elem_offset` is where it begins in its storage,
-    which is a multiple of `offset_factor` (0 where nothing is said). The variables among them
-    are bound where the buffer is matched.
+    A buffer that a block matches with a region of another buffer may be strided. `strides` are in
+    elements, one a dimension, or empty for a dense buffer. `elem_offset` is the position of its
+    first
+    element in the storage. It is a multiple of `offset_factor`, which is 0 if nothing is promised.
+    Variables in these fields are bound by the match.
     """
 
     data: Var
@@ -202,11 +203,11 @@ class Buffer:
 
     @property
     def name(self) -> str:
-        """The name of the storage variable."""
+        """Return the name of the storage variable."""
         return self.data.name
 
     def __hash__(self) -> int:
-        """Hash by the storage variable, which tells buffers apart."""
+        """Hash by the storage variable, which identifies the buffer."""
         return hash(self.data)
 
 
@@ -228,7 +229,7 @@ class BufferRegion:
 
 @frozen
 class MatchBuffer:
-    """A name for a region of another buffer, with a shape, strides and a scope that hold for it."""
+    """A view of a region of another buffer, with its own shape, strides and scope."""
 
     buffer: Buffer
     source: BufferRegion
@@ -243,7 +244,7 @@ class Evaluate:
 
 @frozen
 class Let:
-    """Run `body` while `var` stands for what `value` is now."""
+    """Run `body` with `var` bound to the current value of `value`."""
 
     var: Var
     value: Expr
@@ -268,7 +269,7 @@ class Seq:
 
 @frozen
 class If:
-    """Run `then` where `condition` holds, else `otherwise`."""
+    """Run `then` if `condition` holds, else `otherwise`."""
 
     condition: Expr
     then: Stmt
@@ -277,7 +278,7 @@ class If:
 
 @frozen
 class For:
-    """Run `body` for `var` in 0, 1, ..., `extent` - 1, as `kind` says."""
+    """Run `body` for `var` in 0, 1, ..., `extent` - 1, in the way of `kind`."""
 
     var: Var
     extent: Expr
@@ -302,7 +303,7 @@ class Block:
 
     `init` runs at the first point of the reduction iterators. `reads` and `writes` are regions in
     terms of the iterators. `alloc_buffers` live as long as one run of the block. The buffers of
-    `match_buffers` are views of regions of others, which init and body may use.
+    `match_buffers` are views of regions of other buffers, for use in init and body.
     """
 
     name: str
@@ -318,7 +319,7 @@ class Block:
 
 @frozen
 class BlockRealize:
-    """Run `block` with its iterators bound to `iter_values`, where `predicate` holds."""
+    """Run `block` with its iterators bound to `iter_values`, if `predicate` holds."""
 
     iter_values: tuple[Expr, ...]
     predicate: Expr
@@ -327,7 +328,7 @@ class BlockRealize:
 
 @frozen
 class Allocate:
-    """Give `buffer` storage while `body` runs; made by lowering, where blocks are gone."""
+    """Allocate `buffer` while `body` runs; made by lowering, after blocks are gone."""
 
     buffer: Buffer
     body: Stmt
@@ -357,7 +358,7 @@ FALSE = IntImm(0, "bool")
 
 
 def seq(*stmts: Stmt) -> Stmt:
-    """Join statements, flattening sequences in them."""
+    """Join statements into one, flattening nested sequences."""
     flat: list[Stmt] = []
     for stmt in stmts:
         flat.extend(stmt.stmts if isinstance(stmt, Seq) else (stmt,))

@@ -1,7 +1,7 @@
-"""The opaque functions that programs may call: those that have an effect, or tell passes something.
+"""The opaque functions that programs may call: they have an effect, or inform passes.
 
-Their arguments may be strings and the storage of buffers. A program that calls any other name is
-not legal: what a call does must be known.
+Their arguments may be strings and the storage of buffers. Any other name is illegal in a program,
+because the effect of each call must be known.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from compiler.ir.core.dtypes import DType
 class Opaque:
     """An opaque function by name; it takes `least` to `most` arguments and returns `dtype`.
 
-    A `dtype` of None is whatever type the place wants.
+    A `dtype` of None means the type that the context requires.
     """
 
     name: str
@@ -27,11 +27,11 @@ class Opaque:
 OPAQUE: dict[str, Opaque] = {
     f.name: f
     for f in (
-        # All threads of a block wait for one another: (scope, ...).
+        # A barrier between the threads of a block: (scope, ...).
         Opaque("tvm_storage_sync", 1, 3, "int32"),
-        # A promise of the one who wrote the program: (condition).
+        # A condition that the author of the program guarantees: (condition).
         Opaque("assume", 1, 1, "bool"),
-        # A value that may be anything: ().
+        # An undefined value: ().
         Opaque("undef", 0, 0, None),
     )
 }

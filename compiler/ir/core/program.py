@@ -1,4 +1,4 @@
-"""Programs: a function over buffers, and several of them in a module."""
+"""Programs: a function over buffers, and modules of several functions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from compiler.ir.core.spelling import Dialect
 
 
 class ProgramMethods(Protocol):
-    """The methods of programs that need more than their nodes; `compiler.ir` provides them."""
+    """Methods of programs that require higher rooms; `compiler.ir` provides them."""
 
     def script(self, program: PrimFunc | IRModule, dialect: Dialect) -> str:
         """Print a program."""
@@ -47,7 +47,7 @@ _methods: list[ProgramMethods] = []
 
 
 def provide_methods(methods: ProgramMethods) -> None:
-    """Set what the methods of all programs do."""
+    """Set the implementation of the methods of all programs."""
     _methods[:] = [methods]
 
 
@@ -56,21 +56,21 @@ def _provided() -> ProgramMethods:
 
 
 class _Printed:
-    """What functions and modules have in common: they are shown as scripts."""
+    """The common part of functions and modules: both are shown as scripts."""
 
     __slots__ = ()
 
     def script(self, dialect: Dialect = "new") -> str:
-        """Return the text, which `parse` reads, or `parse_module` if it is a module's.
+        """Return the text, which `parse` reads back, or `parse_module` for a module.
 
         Args:
-            dialect: A spelling: "new" is today's TVM, "middle" and "old" are those before.
+            dialect: The spelling: "new" is that of current TVM, "middle" and "old" are older ones.
         """
-        assert isinstance(self, PrimFunc | IRModule), "there are no others"
+        assert isinstance(self, PrimFunc | IRModule), "a program is a PrimFunc or an IRModule"
         return _provided().script(self, dialect=dialect)
 
     def show(self, dialect: Dialect = "new") -> None:
-        """Print the script: in colour where a terminal or a notebook takes it."""
+        """Print the script, in colour if the terminal or notebook supports it."""
         _provided().show(self.script(dialect))
 
     def _repr_html_(self) -> str:
@@ -84,8 +84,8 @@ class _Printed:
 class PrimFunc(_Printed):
     """A function over buffers; its body is the realisation of a block called "root".
 
-    Variables in the shapes of its buffers, and parameters that are no buffers, are symbolic:
-    `specialize` gives them values, and only then can it be built.
+    Variables in the shapes of its buffers, and parameters that are not buffers, are symbolic:
+    `specialize` replaces them by values. Only a function without them can be built.
     """
 
     name: str
@@ -98,26 +98,26 @@ class PrimFunc(_Printed):
 
     @property
     def root(self) -> Block:
-        """The block that holds the whole program and the buffers it allocates."""
+        """Return the block that holds the whole program and the buffers it allocates."""
         return self.body.block
 
     @property
     def buffers(self) -> tuple[Buffer, ...]:
-        """The parameters that are buffers."""
+        """Return the parameters that are buffers."""
         return tuple(param for param in self.params if isinstance(param, Buffer))
 
     def specialize(self, values: Mapping[Var | HasVar | str, int]) -> PrimFunc:
         """Return the program with symbolic variables replaced by integers.
 
         Args:
-            values: Variables, or their names, with the values that they take.
+            values: Values by variable, or by name.
 
         Raises:
-            TypeError: If `values` is no mapping of variables or names to integers.
-            ValueError: If a variable is not one of the program's, or its value not positive, or
+            TypeError: If `values` is not a mapping of variables or names to integers.
+            ValueError: If a variable is not one of the program's, or its value is not positive, or
                 too large for its type.
-            VerifyError: If the program is not legal for these values: an access may be out of
-                bounds, for example. It is a ValueError too.
+            VerifyError: If the program is not legal for these values, for example because an access
+                may be out of bounds. It is a ValueError, too.
         """
         return _provided().specialize(self, values)
 
@@ -170,7 +170,7 @@ class IRModule(_Printed):
         return f"<IRModule of {', '.join(func.name for func in self.functions) or 'no function'}>"
 
     def choice(self) -> str:
-        """Say which functions the module holds, and how one of them is taken."""
+        """Return a sentence with the functions of the module and how to select one."""
         if not self.functions:
             return "the module holds none"
         names = ", ".join(func.name for func in self.functions)
@@ -181,4 +181,4 @@ class IRModule(_Printed):
             if func.name == name:
                 return func
         names = ", ".join(func.name for func in self.functions) or "none"
-        raise KeyError(f"there is no function {name!r}; the functions are: {names}")
+        raise KeyError(f"no function {name!r} in the module: expected one of {names}")

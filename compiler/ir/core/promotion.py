@@ -1,4 +1,4 @@
-"""The common type of two operands, as TVM has it."""
+"""The common type of two operands, by TVM's rules."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def common_type(a: DType, b: DType) -> DType | None:
 def widest(dtypes: Iterable[DType]) -> DType:
     """Return the common type of integers."""
     common = reduce(lambda a, b: common_type(a, b) or a, dtypes)
-    assert is_integer(common), "indices are integers"
+    assert is_integer(common), "index types are integer types"
     return common
 
 
@@ -41,7 +41,7 @@ def promoted(a: Expr, b: Expr) -> tuple[Expr, Expr]:
 
 
 def converted(expr: Expr, dtype: DType) -> Expr:
-    """Return an expression converted to a type; a literal that fits is written in it."""
+    """Return an expression converted to a type; a literal that fits becomes one of that type."""
     if dtype_of(expr) == dtype:
         return expr
     if isinstance(expr, IntImm) and is_float(dtype):
@@ -56,5 +56,5 @@ def converted(expr: Expr, dtype: DType) -> Expr:
 
 
 def is_anything(expr: Expr) -> TypeGuard[Call]:
-    """Tell whether an expression is a call whose type is whatever its place wants."""
+    """Return whether an expression is a call that takes the type its context requires."""
     return isinstance(expr, Call) and expr.name in OPAQUE and OPAQUE[expr.name].dtype is None

@@ -10,17 +10,17 @@ Dialect: TypeAlias = Literal["new", "middle", "old"]
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """How one generation of the dialect writes blocks and buffers."""
+    """The words of one generation of the dialect for blocks and buffers."""
 
     block: str
     block_attr: str
     alloc_buffer: str
     prim_func: str
     let: str  # the type in `x: T.float32 = value`
-    with_let: str  # where what follows is not all in the scope of the name
+    with_let: str  # if the scope of the name ends before the statements do
     buffer: str  # the type of a parameter
-    symbol: str  # how a symbolic variable is declared
-    symbols_in_signature: bool  # T.Buffer(("n",), "float32") rather than T.handle, matched later
+    symbol: str  # the declaration of a symbolic variable
+    symbols_in_signature: bool  # T.Buffer(("n",), "float32") instead of a T.handle and a match
 
 
 SPELLINGS: dict[Dialect, Spelling] = {
@@ -61,12 +61,12 @@ SPELLINGS: dict[Dialect, Spelling] = {
 
 
 def spelling_of(dialect: Dialect) -> Spelling:
-    """Return how a dialect writes.
+    """Return the spelling of a dialect.
 
     Raises:
-        ValueError: If there is no such dialect.
+        ValueError: If the dialect does not exist.
     """
     if dialect not in SPELLINGS:
         names = ", ".join(repr(name) for name in SPELLINGS)
-        raise ValueError(f"there is no dialect {dialect!r}; the dialects are: {names}")
+        raise ValueError(f"unknown dialect {dialect!r}: expected one of {names}")
     return SPELLINGS[dialect]

@@ -1,4 +1,4 @@
-"""Walk and rebuild IR. A rebuild returns the very same object where nothing changed."""
+"""Walk and rebuild IR. A rebuild returns the same object if nothing changed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _Choice = TypeVar("_Choice", Select, Conditional)
 
 
 def walk(node: Expr | Stmt | Block) -> Iterator[Expr | Stmt | Block]:
-    """Yield `node` and all below it, parents first; read and write regions are left out."""
+    """Yield `node` and all nodes below it, parents first, without read and write regions."""
     stack: list[Expr | Stmt | Block] = [node]
     while stack:
         top = stack.pop()
@@ -60,7 +60,7 @@ def walk(node: Expr | Stmt | Block) -> Iterator[Expr | Stmt | Block]:
 
 
 def walk_stmts(stmt: Stmt) -> Iterator[Stmt]:
-    """Yield `stmt` and the statements below it, parents first; expressions are left out."""
+    """Yield `stmt` and the statements below it, parents first, without expressions."""
     stack = [stmt]
     while stack:
         top = stack.pop()
@@ -69,7 +69,7 @@ def walk_stmts(stmt: Stmt) -> Iterator[Stmt]:
 
 
 def statements_in(stmt: Stmt) -> tuple[Stmt, ...]:
-    """Return the statements right below a statement, in program order; an init comes first."""
+    """Return the statements directly below a statement, in program order; an init comes first."""
     return STATEMENTS_IN[type(stmt)](stmt)
 
 
@@ -152,7 +152,7 @@ def operands_of(expr: Expr) -> tuple[Expr, ...]:
 
 
 def same_operation(a: Expr, b: Expr) -> bool:
-    """Tell whether two expressions are the same but for their operands."""
+    """Return whether two expressions differ in their operands only."""
 
     def bare(expr: Expr) -> Expr:
         return map_expr(expr, lambda _: TRUE)
@@ -241,7 +241,7 @@ def _map_block(block: Block, on_stmt: StmtFn, on_expr: ExprFn) -> Block:
 
 
 def _map_extents(iter_vars: tuple[IterVar, ...], fn: ExprFn) -> tuple[IterVar, ...]:
-    """Rebuild the extents of iterators that depend on loops outside."""
+    """Rebuild the extents of iterators that depend on outer loops."""
     if all(isinstance(i.extent, IntImm) for i in iter_vars):
         return iter_vars
     new = tuple(
@@ -332,7 +332,7 @@ def substitute(node: Expr, mapping: Mapping[Var, Expr]) -> Expr: ...
 @overload
 def substitute(node: Stmt, mapping: Mapping[Var, Expr]) -> Stmt: ...
 def substitute(node: Expr | Stmt, mapping: Mapping[Var, Expr]) -> Expr | Stmt:
-    """Replace variables by expressions, in regions and the extents of iterators too.
+    """Replace variables by expressions, including regions and the extents of iterators.
 
     Binders (the variables of loops and iterators) stay.
     """
@@ -351,7 +351,7 @@ def substitute(node: Expr | Stmt, mapping: Mapping[Var, Expr]) -> Expr | Stmt:
 
 
 def is_stmt(node: Expr | Stmt | Block) -> bool:
-    """Tell a statement from an expression."""
+    """Return whether a node is a statement, not an expression."""
     return type(node) in STATEMENTS_IN
 
 

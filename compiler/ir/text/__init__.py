@@ -1,1 +1,1 @@
-"""Print programs: as script, in colour, in one line."""
+"""Print programs: as script, in colour, or in one line."""

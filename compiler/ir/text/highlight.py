@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.text import Text
 
-# What a notebook puts around the text; long lines scroll.
+# The HTML around the text in a notebook; long lines scroll.
 _HTML = (
     '<pre style="overflow-x:auto;line-height:normal">'
     '<code style="font-family:inherit">{code}</code></pre>'
 )
-# The page has a background of its own, dark or light.
+# Remove backgrounds, because the page has its own, dark or light.
 _SURROUNDINGS = re.compile(
     r"(?:; )?(?:(?:text-decoration|background)-color: #[0-9a-f]{6}|color: #000000)"
 )
-_TERMINAL_THEME = "ansi_dark"  # the colours that the terminal's owner chose
+_TERMINAL_THEME = "ansi_dark"  # the colours of the terminal's theme
 _PAGE_THEME = "friendly"
 
 
 def show(text: str) -> None:
-    """Write a script where the user looks: plain to a file or a pipe, else in colour."""
+    """Write a script to the output: plain to a file or a pipe, else in colour."""
     if _in_notebook():
-        notebook = import_module("IPython.display")  # there only where a notebook runs
+        notebook = import_module("IPython.display")  # installed only with notebooks
         notebook.display({"text/plain": text, "text/html": html(text)}, raw=True)
     elif _takes_colours():
         from rich.console import Console  # noqa: PLC0415 (heavy, and most programs show nothing)
@@ -42,7 +42,7 @@ def html(text: str) -> str:
     from rich.console import Console  # noqa: PLC0415
 
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
-        # In a notebook rich would display what is recorded, beside what we return.
+        # Without this, rich would display the recorded text in a notebook a second time.
         console = Console(
             record=True,
             file=nowhere,

@@ -1,4 +1,4 @@
-"""Choose the names under which variables are printed: valid, unique where they are visible."""
+"""Choose the printed names of variables: valid, and unique within their scope."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from compiler.ir.core.nodes import Var
 
-# What a printed program says besides its own variables.
+# Names that a printed program uses besides its variables.
 _RESERVED = frozenset({"T", "I", "tir", "tirx", "tvm", "range", "TypeVar"})
 
 
@@ -26,7 +26,7 @@ class Names:
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """Forget, at the end, the names that were bound inside."""
+        """Open a scope: forget the names that are bound inside when it ends."""
         taken = set(self._taken)
         yield
         self._taken = taken
@@ -39,21 +39,21 @@ class Names:
         return name
 
     def call(self, var: Var, text: str) -> None:
-        """Let a text that names a variable stand for it from here on: `A.strides[0]`."""
+        """Print a variable as the given text from here on, such as `A.strides[0]`."""
         self._names[var] = text
 
     def __contains__(self, var: Var) -> bool:
-        """Tell whether a variable has a name already."""
+        """Return whether a variable has a name already."""
         return var in self._names
 
     def __getitem__(self, var: Var) -> str:
-        """Return the name of a variable; a free one is given a name on the spot."""
+        """Return the name of a variable; a free variable gets one now."""
         return self._names.get(var) or self.bind(var)
 
 
 def identifier(name: str) -> str:
-    """Turn any text into a Python identifier that is no keyword."""
-    # Python reads names in this form: other forms of them would come back changed.
+    """Turn any text into a Python identifier that is not a keyword."""
+    # Python normalizes names to this form: other forms would not survive parsing.
     name = unicodedata.normalize("NFKC", name)
     if not name.isidentifier():
         name = re.sub(r"\W", "_", name, flags=re.ASCII)
@@ -63,7 +63,7 @@ def identifier(name: str) -> str:
 
 
 def unique(name: str, taken: set[str]) -> str:
-    """Return `name`, or `name_1`, `name_2`, ... whichever is not taken yet."""
+    """Return `name`, or the first of `name_1`, `name_2`, ... that is free."""
     candidate, number = name, 0
     while candidate in taken:
         number += 1

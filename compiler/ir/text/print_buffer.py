@@ -1,4 +1,4 @@
-"""Print what describes a buffer: shape, type, strides, offset and scope."""
+"""Print the properties of a buffer: shape, type, strides, offset and scope."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from compiler.ir.text.print_expr import print_expr
 
 
 def print_buffer(buffer: Buffer, names: Names, *, is_parameter: bool = False) -> str:
-    """Print the arguments of a call that makes a buffer, in the order of TVM.
+    """Print the arguments of a call that makes a buffer, in TVM's order.
 
     Args:
         buffer: The buffer.
-        names: The names in scope; a variable that has none yet is written as text.
-        is_parameter: Whether the type is said even where it is float32.
+        names: The names in scope; a variable without a name is written as text.
+        is_parameter: Whether to print the type even if it is float32.
     """
     arguments = [_tuple(buffer.shape, names)]
     if is_parameter or buffer.dtype != "float32":
@@ -34,7 +34,7 @@ def print_buffer(buffer: Buffer, names: Names, *, is_parameter: bool = False) ->
 
 
 def name_strides(buffer: Buffer, names: Names) -> None:
-    """Let the strides that a buffer is the first to name be called as TVM calls them."""
+    """Name the strides that a buffer introduces as TVM does."""
     for number, stride in enumerate(buffer.strides):
         if isinstance(stride, Var) and names[stride].isidentifier():
             names.call(stride, f"{names[buffer.data]}.strides[{number}]")

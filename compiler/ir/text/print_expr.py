@@ -55,12 +55,12 @@ _PRECEDENCE = {
 
 
 def show_expr(expr: Expr, names: Names | None = None) -> str:
-    """Print an expression; without `names`, each variable keeps a name of its own."""
+    """Print an expression; without `names`, each variable keeps its own name."""
     return print_expr(expr, Names() if names is None else names)
 
 
 def print_expr(expr: Expr, names: Names, parent: int = 0) -> str:  # noqa: C901
-    """Print an expression that stands where operators bind at least as tightly as `parent`."""
+    """Print an expression inside an operator that binds as tightly as `parent`."""
     match expr:
         case Var():
             return f"{names[expr]}.data" if expr.dtype == "handle" else names[expr]
@@ -78,7 +78,7 @@ def print_expr(expr: Expr, names: Names, parent: int = 0) -> str:  # noqa: C901
             left, right = print_expr(lhs, names, level), print_expr(rhs, names, level + 1)
             return _parenthesised(f"{left} {op} {right}", needed=level < parent)
         case Compare("!=", lhs, rhs) if is_float(dtype_of(lhs)) and lhs == rhs:
-            return _call("isnan", (lhs,), names)  # what alone differs from itself
+            return _call("isnan", (lhs,), names)  # only a NaN differs from itself
         case Compare(op, lhs, rhs):
             # Comparisons would chain: (a < b) == c is not a < b == c.
             left = print_expr(lhs, names, _COMPARE + 1)
@@ -122,13 +122,13 @@ def print_element(buffer: str, indices: tuple[Expr, ...], names: Names) -> str:
 
 
 def print_target(buffer: str, indices: tuple[Expr, ...], names: Names) -> str:
-    """Print where a store goes: vectors of indices are slices there if the parser reads them so."""
+    """Print the target of a store; vectors of indices become slices if the parser accepts them."""
     printed = (_slice(i, names) if _is_slice(i) else print_expr(i, names) for i in indices)
     return f"{buffer}[{', '.join(printed) or '()'}]"
 
 
 def _is_slice(index: Expr) -> TypeGuard[Ramp]:
-    """Tell whether an index can be written as a slice, whose ends the parser subtracts."""
+    """Return whether an index can be written as a slice, whose ends the parser subtracts."""
     return isinstance(index, Ramp) and index.stride > 0 and not may_wrap(index.base)
 
 

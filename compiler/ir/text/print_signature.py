@@ -1,4 +1,4 @@
-"""Print the head of a function: its parameters, and where its symbolic variables come from."""
+"""Print the head of a function: its parameters, and the declarations of symbolic variables."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Signature:
 
 
 def print_signature(func: PrimFunc, names: Names, spelling: Spelling) -> Signature:
-    """Print the head of a function, and choose the names of what it defines."""
+    """Print the head of a function, and choose the names of its parameters and variables."""
     head = _in_signature if spelling.symbols_in_signature else _in_body
     above, params, symbols, matches = head(func, names, spelling)
     attrs = (f"T.func_attr({print_annotations(func.attrs)})",) if func.attrs else ()
@@ -41,7 +41,7 @@ _Parts = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...
 
 
 def _in_signature(func: PrimFunc, names: Names, spelling: Spelling) -> _Parts:
-    """Name symbolic variables where they first occur, as text."""
+    """Name symbolic variables in the signature, as strings at their first use."""
     scalars = {param for param in func.params if isinstance(param, Var)}
     shapes = [var for buffer in func.buffers for var in symbols_of(buffer.shape)]
     wide = [var for var in dict.fromkeys(shapes) if var.dtype == "int64" and var not in scalars]
@@ -50,7 +50,7 @@ def _in_signature(func: PrimFunc, names: Names, spelling: Spelling) -> _Parts:
         _parameter(param, names, spelling) if isinstance(param, Buffer) else _scalar(param, names)
         for param in func.params
     ]
-    # A name in a text is an int32; TVM says so once more for those in shapes.
+    # A name in a string is an int32; for names in shapes, TVM declares that, too.
     others = (var for buffer in func.buffers for var in symbols_of(described_by(buffer)))
     declared = [v for v in dict.fromkeys(others) if v in shapes or v.dtype != "int32"]
     declared = [v for v in declared if v not in scalars and v not in wide]
@@ -58,7 +58,7 @@ def _in_signature(func: PrimFunc, names: Names, spelling: Spelling) -> _Parts:
 
 
 def _in_body(func: PrimFunc, names: Names, spelling: Spelling) -> _Parts:
-    """Match handles with buffers of symbolic shapes, once their variables are declared."""
+    """Match handles with buffers of symbolic shapes, after their variables are declared."""
     params: list[str] = []
     matched: list[tuple[str, Buffer]] = []
     for param in func.params:
@@ -81,7 +81,7 @@ def _in_body(func: PrimFunc, names: Names, spelling: Spelling) -> _Parts:
 
 
 def _needs_matching(buffer: Buffer, spelling: Spelling) -> bool:
-    """Tell whether a type can't say what the buffer is; a subscript takes no keywords."""
+    """Return whether a type annotation can't describe the buffer: a subscript takes no keywords."""
     has_details = buffer.scope != "global" or buffer.offset_factor
     return any(symbols_of(described_by(buffer))) or bool(
         (has_details or buffer.strides or buffer.elem_offset is not None)
@@ -100,7 +100,7 @@ def _parameter(buffer: Buffer, names: Names, spelling: Spelling) -> str:
 
 
 def _declarations(variables: list[Var], names: Names, spelling: Spelling) -> tuple[str, ...]:
-    """Return the line that declares variables; none if there are none."""
+    """Return the line that declares variables; no line without variables."""
     if not variables:
         return ()
     left = ", ".join([names[var] for var in variables])

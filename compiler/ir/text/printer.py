@@ -1,6 +1,6 @@
-"""Print programs in the script dialect; golden tests and error messages read it.
+"""Print programs in the script dialect; golden tests and error messages use it.
 
-What is printed parses back to a structurally equal program (`compiler.script.parser`).
+The text parses back to a structurally equal program (`compiler.script.parser`).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def script(program: PrimFunc | IRModule | Stmt, *, dialect: Dialect = "new") -> 
     """Print a program; it ends in a newline.
 
     Args:
-        dialect: "new" is today's TVM (`T.sblock`), "middle" the one before (`T.block`,
+        dialect: "new" is that of current TVM (`T.sblock`), "middle" the previous one (`T.block`,
             `T.alloc_buffer`), "old" that of `T.Buffer[(128, 128), "float32"]`.
     """
     printer = _Printer(spelling_of(dialect), merge_loops=True)
@@ -74,7 +74,7 @@ def script(program: PrimFunc | IRModule | Stmt, *, dialect: Dialect = "new") -> 
 
 
 def lines(program: PrimFunc | Stmt, *, dialect: Dialect = "new") -> Iterator[Line]:
-    """Yield each printed line with the node it prints; each loop has a line of its own."""
+    """Yield each printed line with the node it prints; each loop gets a separate line."""
     printer = _Printer(spelling_of(dialect), merge_loops=False)
     return printer.func(program) if isinstance(program, PrimFunc) else printer.stmt(program, 0)
 
@@ -107,7 +107,7 @@ class _Printer:
             for func in module.functions
         ]
         heads = [print_signature(func, p._names, self._spelling) for func, p in printed]
-        # Functions share the names of type variables, which stand above the module.
+        # Functions share the names of type variables, which are declared above the module.
         for line in dict.fromkeys(line for head in heads for line in head.above):
             yield line, None
         yield "@I.ir_module", None
@@ -182,7 +182,7 @@ class _Printer:
                 assert_never(stmt)
 
     def _let(self, let: Let, depth: int) -> Iterator[Line]:
-        """Yield the lines of a value whose name means nothing to the statements after it."""
+        """Yield the lines of a value whose scope ends before the statements after it."""
         value = print_expr(let.value, self._names)
         with self._names.scope():
             name = self._names.bind(let.var)
@@ -256,7 +256,7 @@ class _Printer:
         source = print_region(match.source, self._names)
         offset = () if buffer.elem_offset is None else (buffer.elem_offset,)
         for var in dict.fromkeys(symbols_of((*buffer.strides, *offset))):
-            # Of the variables that the match binds, an int32 stride is declared by its text.
+            # Declare the variables that the match binds; an int32 stride is declared by its string.
             if var not in self._names and (var in offset or var.dtype != "int32"):
                 yield f"{indent}{self._names.bind(var)} = T.{var.dtype}()", None
         arguments = print_buffer(buffer, self._names)
@@ -265,8 +265,8 @@ class _Printer:
         yield f"{indent}{name} = T.match_buffer({source}, {arguments})", buffer
 
     def _axes(self, realize: BlockRealize) -> Iterator[tuple[str, IterVar]]:
-        """Yield the lines that bind iterators; neighbours that are plain loops share a line."""
-        # The values are printed first: the iterators are not in their scope.
+        """Yield the lines that bind iterators; adjacent iterators over plain loops share a line."""
+        # Print the values first, because the iterators are not in their scope.
         values = [print_expr(value, self._names) for value in realize.iter_values]
         run: list[tuple[IterVar, str]] = []
         for iter_var, value, text in zip(
@@ -303,12 +303,12 @@ class _Printer:
 
 
 def _is_written_out(root: Block) -> bool:
-    """Tell whether the root is printed as a block: text without it would mean another program."""
+    """Return whether to print the root as a block: a text without it may be another program."""
     return bool(
         root.name != "root"
         or root.annotations
         or root.match_buffers
-        # The one block of a function is its root, unless it has iterators.
+        # The parser takes a single block for the root, unless it has iterators.
         or (
             not root.alloc_buffers
             and isinstance(root.body, BlockRealize)

@@ -1,4 +1,4 @@
-"""Convolutions whose operands have their channels in blocks, for graphs that keep them so."""
+"""Convolutions with channels in blocks, for graphs that store channels so (NCHWc in TVM)."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ def conv2d_nchwc(  # noqa: PLR0917
 ) -> PrimFunc:
     """Convolve blocks of channels, `A[n, ci / i, h, w, i]`, into `[n, co / o, h, w, o]`.
 
-    The weights are `W[co / o, ci / i, kernel, kernel, i, o]`. If operators that follow one
-    another agree on their blocks, nothing is converted between them: `transform_layout` of the
-    arrays takes place at the ends of a graph. Otherwise it is `conv2d`.
+    The weights are `W[co / o, ci / i, kernel, kernel, i, o]`. Operators that follow one another
+    with
+    the same blocks need no conversion between them: `transform_layout` of the arrays takes place at
+    the ends of a graph. Otherwise it is `conv2d`.
 
     Args:
         n: The batch size.

@@ -1,4 +1,4 @@
-"""Operators on each element alone, of one tensor or of two; any number of dimensions."""
+"""Elementwise operators on one tensor or on two, with any number of dimensions."""
 
 from __future__ import annotations
 

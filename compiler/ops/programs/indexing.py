@@ -1,4 +1,4 @@
-"""Operators that find elements by indices, or add them up along an axis.
+"""Operators that gather elements by indices, and cumulative sums.
 
 Indices are clipped to the extent that they index: no index makes a kernel read out of bounds.
 """
@@ -90,7 +90,7 @@ def embedding(
 
 @operator(tensors.cumsum, reference=references.cumsum)
 def cumsum(*shape: int, axis: int = -1, dtype: DType = "float32") -> PrimFunc:
-    """Add a tensor up along an axis, keeping each sum on the way.
+    """Return the cumulative sums of a tensor along an axis.
 
     Raises:
         OperatorError: If an extent, the axis or the type is out of range.

@@ -1,4 +1,4 @@
-"""Matrix products, alone and with what often follows them."""
+"""Matrix products, alone and with the usual epilogues."""
 
 from __future__ import annotations
 

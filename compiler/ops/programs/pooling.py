@@ -1,4 +1,4 @@
-"""The largest element or the mean of each window of an image."""
+"""Max and average pooling over windows of an image."""
 
 from __future__ import annotations
 

@@ -70,8 +70,8 @@ def _reduction(
     return declare(program)
 
 
-sum = _reduction(tensors.sum, np.sum, "Add a tensor up")
-prod = _reduction(tensors.prod, np.prod, "Multiply a tensor up")
+sum = _reduction(tensors.sum, np.sum, "Sum a tensor")
+prod = _reduction(tensors.prod, np.prod, "Multiply the elements of a tensor")
 max = _reduction(tensors.max, np.max, "Take the largest element of a tensor")
 min = _reduction(tensors.min, np.min, "Take the smallest element of a tensor")
 

@@ -1,4 +1,4 @@
-"""Operators that move the elements of tensors."""
+"""Operators that move elements: transpose, concat, pad."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def pad(
     pad_value: float = 0.0,
     dtype: DType = "float32",
 ) -> PrimFunc:
-    """Put a value around a tensor.
+    """Pad a tensor with a value.
 
     Args:
         shape: The shape of the tensor.

@@ -1,4 +1,4 @@
-"""Convolutions with fewer multiplications; how exact they are is said beside the algorithm."""
+"""Winograd convolutions: fewer multiplications; `tensors/winograd.py` states their errors."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Which operators a program may be, by its shapes and the functions that it calls."""
+"""Recognizers: the operators that a program may be, by its shapes and the functions it calls."""

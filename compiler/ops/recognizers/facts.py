@@ -1,4 +1,4 @@
-"""The facts of a program that recognizers start from: shapes, blocks, calls and numbers."""
+"""The facts of a program that recognizers use: shapes, blocks, calls and numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ProgramFacts:
 
     Args:
         func: A program of one type, without symbolic extents.
-        shapes: Of its parameters; the last one is the output.
+        shapes: The shapes of its parameters; the last one is the output.
     """
 
     def __init__(self, func: PrimFunc, shapes: Sequence[Shape]) -> None:
@@ -31,27 +31,27 @@ class ProgramFacts:
 
     @cached_property
     def blocks(self) -> list[Block]:
-        """The blocks without the root."""
+        """Return the blocks without the root."""
         blocks = [node for node in self._nodes if isinstance(node, Block)]
         return [block for block in blocks if block is not self._func.root]
 
     @cached_property
     def calls(self) -> set[str]:
-        """The functions that are called."""
+        """Return the functions that are called."""
         return {node.name for node in self._nodes if isinstance(node, Call)}
 
     @cached_property
     def floats(self) -> list[float]:
-        """The floating-point constants."""
+        """Return the floating-point constants."""
         return sorted({float(node.value) for node in self._nodes if isinstance(node, FloatImm)})
 
     @cached_property
     def reduction(self) -> Block | None:
-        """The first block that reduces."""
+        """Return the first block that reduces."""
         return next((b for b in self.blocks if self.steps(b)), None)
 
     def steps_of_reduction(self) -> Shape:
-        """Return the extents of the first reduction; none if the program has none."""
+        """Return the extents of the first reduction; empty if the program has none."""
         return () if self.reduction is None else self.steps(self.reduction)
 
     def steps(self, block: Block) -> Shape:
@@ -66,7 +66,7 @@ class ProgramFacts:
     def source(self, block: Block) -> Load | None:
         """Return the load of an image by a block that slides windows over it.
 
-        That is the first one of a buffer that the block does not write, in the order of the text.
+        That is the first load of a buffer that the block does not write, in the order of the text.
         """
         written = {region.buffer.data for region in block.writes}
         loads = (node for node in walk(block.body) if isinstance(node, Load))

@@ -1,4 +1,4 @@
-"""Matrix products, with a bias and an activation or without."""
+"""Recognize matrix products, with or without a bias and an activation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import product
 from compiler.ops.recognizers.facts import ProgramFacts
 from compiler.ops.spec import Spec
 
-# The activations by the function that they call; the others call none.
+# The activations by the function that they call; other activations call none.
 _BY_CALL = {
     "erf": ("gelu",),
     "sigmoid": ("silu", "sigmoid"),
@@ -18,7 +18,7 @@ _CALLING_NONE = ("relu", "leaky_relu")
 
 
 def products(facts: ProgramFacts) -> Iterator[Spec]:
-    """Yield the products that have such operands."""
+    """Yield the products with operands of these shapes."""
     if len(facts.inputs) not in {2, 3} or not facts.steps_of_reduction():
         return
     a, b, *bias = facts.inputs

@@ -1,4 +1,4 @@
-"""Operators on rows, on axes and on elements."""
+"""Recognize operators on rows, on axes and on elements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAX_ORDERS = 8
 
 
 def attentions(facts: ProgramFacts) -> Iterator[Spec]:
-    """Yield attention over such queries, keys and values."""
+    """Yield the attentions with queries, keys and values of these shapes."""
     if len(facts.inputs) != 3 or len(facts.output) != 4 or "exp" not in facts.calls:
         return
     q, k, v = facts.inputs
@@ -30,7 +30,7 @@ def attentions(facts: ProgramFacts) -> Iterator[Spec]:
 
 
 def normalizations(facts: ProgramFacts) -> Iterator[Spec]:
-    """Yield the normalizations of such a tensor."""
+    """Yield the normalizations of a tensor of this shape."""
     shape, *others = facts.inputs
     if shape != facts.output or facts.reduction is None:
         return
@@ -49,7 +49,7 @@ def normalizations(facts: ProgramFacts) -> Iterator[Spec]:
 
 
 def reductions(facts: ProgramFacts) -> Iterator[Spec]:
-    """Yield the reductions that leave such a shape."""
+    """Yield the reductions with a result of this shape."""
     if len(facts.inputs) != 1 or facts.reduction is None or len(facts.blocks) > 2:
         return
     (shape,) = facts.inputs
@@ -65,7 +65,7 @@ def reductions(facts: ProgramFacts) -> Iterator[Spec]:
 
 
 def transposes(facts: ProgramFacts) -> Iterator[Spec]:
-    """Yield the orders of axes that make such a shape."""
+    """Yield the permutations of axes with a result of this shape."""
     if len(facts.inputs) != 1 or len(facts.blocks) != 1 or facts.calls or facts.floats:
         return
     (shape,) = facts.inputs
@@ -78,7 +78,7 @@ def transposes(facts: ProgramFacts) -> Iterator[Spec]:
 
 
 def elementwise(facts: ProgramFacts) -> Iterator[Spec]:
-    """Yield operators on each element."""
+    """Yield the elementwise operators."""
     if len(facts.blocks) != 1 or facts.reduction is not None:
         return
     shape, *others = facts.inputs
@@ -105,7 +105,7 @@ def _unary(facts: ProgramFacts, shape: Shape) -> Iterator[Spec]:
 
 
 def _epsilons(facts: ProgramFacts) -> list[float]:
-    """Return the numbers that may be the epsilon; the usual one is written as usual."""
+    """Return the constants that may be the epsilon; the usual epsilon as its decimal number."""
     positive = [number for number in facts.floats if number > 0]
     return [1e-5 if _is_close(number, 1e-5) else number for number in positive]
 

@@ -1,4 +1,4 @@
-"""Convolutions and pools: strides, dilations and paddings from the extents that they leave."""
+"""Recognize convolutions and pools: strides, dilations and paddings from the extents."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class _Images:
 
     @property
     def is_first(self) -> bool:
-        """Whether channels come before space."""
+        """Return whether channels come before space."""
         return self.layout.startswith("NC")
 
 
 def convolutions(facts: ProgramFacts) -> Iterator[Spec]:
-    """Yield the convolutions that have such an image, such weights and such a result."""
+    """Yield the convolutions with an image, weights and a result of these shapes."""
     if len(facts.inputs) not in {2, 3}:
         return
     weights, *bias = facts.inputs[1:]
@@ -58,7 +58,7 @@ def convolutions(facts: ProgramFacts) -> Iterator[Spec]:
 
 
 def pools(facts: ProgramFacts) -> Iterator[Spec]:
-    """Yield the pools that have such an image and such a result."""
+    """Yield the pools with an image and a result of these shapes."""
     if len(facts.inputs) != 1:
         return
     for block, images in _images(facts):
@@ -70,7 +70,7 @@ def pools(facts: ProgramFacts) -> Iterator[Spec]:
         for windows, ceil_mode in product(ways, (False, True)):
             options = {**windows, "ceil_mode": ceil_mode, "layout": images.layout}
             if ceil_mode:
-                # The end of the padding is lost in what the last window reaches.
+                # The reach of the last window hides where the padding ends.
                 before = windows["padding"][:2]
                 options["padding"] = before + before
             is_mean = len(facts.blocks) - (images.padded != images.space) == 2
@@ -82,7 +82,7 @@ def pools(facts: ProgramFacts) -> Iterator[Spec]:
 
 
 def _images(facts: ProgramFacts) -> Iterator[tuple[Block, _Images]]:
-    """Yield how the first reduction may read its image."""
+    """Yield the ways in which the first reduction may read its image."""
     block, image = facts.reduction, facts.inputs[0]
     ndim = len(image) - 2
     if block is None or len(facts.output) != len(image) or ndim not in LAYOUTS:
@@ -110,7 +110,7 @@ def _images(facts: ProgramFacts) -> Iterator[tuple[Block, _Images]]:
 def _windows(
     facts: ProgramFacts, block: Block, images: _Images, kernel: Sequence[int]
 ) -> Iterator[dict[str, Any]]:
-    """Yield strides and dilations, with the paddings that may be: those first that are even."""
+    """Yield strides and dilations with the possible paddings, the symmetric ones first."""
     strides, dilations = (_factors(facts, block, images, kind) for kind in ("spatial", "reduce"))
     margins = sorted({0}.union(*(facts.integers(other) for other in facts.blocks)))
     extents = zip(images.space, images.padded, images.out_space, strict=True)
@@ -127,9 +127,9 @@ def _windows(
 
 
 def _factors(facts: ProgramFacts, block: Block, images: _Images, kind: str) -> Shape:
-    """Return what the iterators of a kind are multiplied by in each index of space."""
+    """Return the factors of the iterators of a kind in each index of space."""
     source = facts.source(block)
-    assert source is not None, "there are images"
+    assert source is not None, "the facts have images"
     mine = {iterator.var for iterator in block.iter_vars if iterator.kind == kind}
     space = source.indices[2:] if images.is_first else source.indices[1:-1]
     return tuple(

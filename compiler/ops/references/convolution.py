@@ -13,7 +13,7 @@ from compiler.ops.references.windows import channels_first, in_layout, numbers, 
 
 
 def conv(p: Options, a: Array, w: Array, *bias: Array) -> Array:
-    """Convolve by a matrix product over the windows of each group, copied out."""
+    """Convolve by a matrix product over copied windows (im2col), for each group."""
     if not p.layout.startswith("NC"):
         w = np.moveaxis(w, (-1, -2), (0, 1))
     co, inner, *kernel = w.shape
@@ -28,7 +28,7 @@ def conv(p: Options, a: Array, w: Array, *bias: Array) -> Array:
 
 
 def winograd(p: Options, a: Array, w: Array, *bias: Array) -> Array:
-    """Convolve as `conv` does, in steps of one."""
+    """Convolve as `conv` does, with a stride of one."""
     fixed = SimpleNamespace(**vars(p), layout="NCHW", stride=1, dilation=1, groups=1)
     return conv(fixed, a, w, *bias)
 
@@ -53,7 +53,7 @@ def depthwise(p: Options, a: Array, w: Array, *bias: Array) -> Array:
 
 
 def conv_transpose(p: Options, a: Array, w: Array, *bias: Array) -> Array:
-    """Add up what each element of the image spreads."""
+    """Sum the windows of the result over which each element of the image is spread."""
     (n, _, h, width), (_, co, kh, kw) = a.shape, w.shape
     stride, cut = numbers(p.stride, 2), numbers(p.padding, 2)
     more = numbers(p.output_padding, 2)

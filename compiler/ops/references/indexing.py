@@ -1,4 +1,4 @@
-"""Operators that find elements by indices, by NumPy."""
+"""Operators that gather elements by indices, by NumPy."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ def embedding(_: Options, table: Array, indices: Array) -> Array:
 
 
 def cumsum(p: Options, a: Array) -> Array:
-    """Return the sums of the elements up to each one."""
+    """Return the cumulative sums along an axis."""
     return np.cumsum(a, axis=p.axis)

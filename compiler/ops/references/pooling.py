@@ -25,7 +25,7 @@ def avg_pool(p: Options, a: Array) -> Array:
         padding = numbers(p.padding, 2)
         sides = padding if len(padding) == 4 else padding * 2
         margins = [(0, 0), (0, 0), (sides[0], sides[2]), (sides[1], sides[3])]
-        # What lies beyond the padding, where the last window may reach, does not count.
+        # Elements beyond the padding, which the last window may reach, do not count.
         ones = np.pad(ones, margins, constant_values=1)
         stride = kernel if p.stride is None else p.stride
         extra = windows(p, image, kernel).shape

@@ -14,7 +14,7 @@ def concat(p: Options, *parts: Array) -> Array:
 
 
 def pad(p: Options, a: Array) -> Array:
-    """Return an array with a value around it."""
+    """Return an array padded with a value."""
     before = numbers(p.pad_before, a.ndim)
     after = before if p.pad_after is None else numbers(p.pad_after, a.ndim)
     return np.pad(a, list(zip(before, after, strict=True)), constant_values=p.pad_value)

@@ -1,4 +1,4 @@
-"""Operators on tensors: `te.Tensor` in, `te.Tensor` out, so that one follows another.
+"""Operators on tensors, to chain: `te.Tensor` in, `te.Tensor` out.
 
     x = te.placeholder((8, 64)); gamma, beta = te.placeholder((64,)), te.placeholder((64,))
     weight = te.placeholder((32, 64))
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from compiler.ops.tensors.transposed_convolution import *
     from compiler.ops.tensors.winograd import *
 
-if not TYPE_CHECKING:  # a checker would take it for any name
+if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name
 
     def __getattr__(name: str) -> Any:
-        """Return the function of tensors of an operator."""
+        """Return the tensor function of an operator."""
         if name not in OPERATORS:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return OPERATORS[name].tensors

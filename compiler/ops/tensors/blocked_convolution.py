@@ -1,4 +1,4 @@
-"""Convolutions of tensors whose channels lie in blocks, for graphs that keep them so."""
+"""Convolutions of tensors with channels in blocks, for graphs that store channels so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convolutions of images; the padding is a block of its own.
+"""Convolutions of images; the padding is a separate block.
 
 Weights are `[co, ci / groups, *kernel]` if channels come first, and `[*kernel, ci / groups, co]`
 if they come last.
@@ -156,7 +156,7 @@ class _Convolution:
         weight: The kernels.
         batch: The number of images.
         channels: The number of their channels.
-        kernels: The two dimensions of the weights that are not of space, in their order.
+        kernels: The two non-spatial dimensions of the weights, in their order.
         window: The windows.
     """
 
@@ -193,12 +193,12 @@ class _Convolution:
 
     @property
     def axis(self) -> int:
-        """The axis of the channels."""
+        """Return the axis of the channels."""
         return self.layout.index("C")
 
     @property
     def is_first(self) -> bool:
-        """Whether the channels come before space."""
+        """Return whether the channels come before space."""
         return self.axis == 1
 
     def convolved(self, types: Types, groups: int) -> te.Tensor:

@@ -1,4 +1,4 @@
-"""Operators on each element of one tensor, or of two that are broadcast."""
+"""Elementwise operators on one tensor, or on two tensors with broadcasting."""
 
 from __future__ import annotations
 
@@ -82,12 +82,12 @@ def _map(
 
 
 def _broadcast(name: str, a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape that two shapes are broadcast to."""
+    """Return the common shape to which two shapes are broadcast."""
     ndim = max(len(a), len(b))
     wide = [(1,) * (ndim - len(dims)) + dims for dims in (a, b)]
     for x, y in zip(*wide, strict=True):
         if x != y and 1 not in (x, y):
-            raise OperatorError(f"{name}: shapes {a} and {b} are not broadcast to a common one")
+            raise OperatorError(f"{name}: can't broadcast shapes {a} and {b} to a common shape")
     return tuple(max(x, y) for x, y in zip(*wide, strict=True))
 
 
@@ -164,7 +164,9 @@ def clip(x: te.Tensor, *, a_min: float = 0.0, a_max: float = 1.0) -> te.Tensor:
     """
     check_number("clip", a_min=a_min, a_max=a_max)
     if a_min > a_max:
-        raise OperatorError(f"clip: a_min is {a_min}, a_max is {a_max}: expected at most that")
+        raise OperatorError(
+            f"clip: a_min is {a_min}, a_max is {a_max}: expected a_min at most a_max"
+        )
     check_dtype("clip", x.dtype)
     try:
         low, high = te.const(a_min, x.dtype), te.const(a_max, x.dtype)

@@ -80,7 +80,7 @@ def check_types(
     for each in (dtype, result, total):
         check_dtype(operator, each)
     if is_float(dtype) != is_float(total) or is_float(result) != is_float(total):
-        raise OperatorError(f"{operator}: products of {dtype} are not added up in {total}")
+        raise OperatorError(f"{operator}: products of {dtype} can't be accumulated in {total}")
     return Types(dtype, total, result)
 
 
@@ -92,14 +92,14 @@ def apply_epilogue(  # noqa: PLR0917
     bias: te.Tensor | None = None,
     activation: str | None = None,
 ) -> te.Tensor:
-    """Return a sum of products with its bias, its activation, and in the type of the result.
+    """Return a sum of products with its bias and activation, converted to the result type.
 
     Args:
         operator: The name for errors.
-        total: What the operator computes, in the type of the sum.
+        total: The result of the operator, in the type of the sum.
         axis: The axis that the bias runs along.
         types: The types.
-        bias: What is added, if anything.
+        bias: The bias, if any.
         activation: One of `ACTIVATIONS`, if any.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Operators that find elements by indices, or add them up along an axis.
+"""Operators that gather elements by indices, and cumulative sums.
 
 Indices are clipped to the extent that they index: no index makes a kernel read out of bounds.
 """
@@ -81,7 +81,7 @@ def embedding(table: te.Tensor, indices: te.Tensor) -> te.Tensor:
 
 
 def cumsum(x: te.Tensor, *, axis: int = -1) -> te.Tensor:
-    """Return the sums of the elements up to each one along an axis.
+    """Return the cumulative sums along an axis.
 
     Raises:
         OperatorError: If the axis or the type is out of range.
@@ -95,7 +95,7 @@ def cumsum(x: te.Tensor, *, axis: int = -1) -> te.Tensor:
 
 
 def _running_sum(source: Buffer, target: Buffer, dims: tuple[int, ...], axis: int) -> Stmt:
-    """Return the loops of a scan along one axis; a step adds to the one before it."""
+    """Return the loops of a scan along one axis; each step adds to the previous one."""
     iters = tuple(
         IterVar(Var(f"v_i{n}"), IntImm(extent), "scan" if n == axis else "spatial")
         for n, extent in enumerate(dims)

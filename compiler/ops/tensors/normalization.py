@@ -1,4 +1,4 @@
-"""Operators that bring the elements of a tensor to a common scale."""
+"""Normalizations: softmax, and layer, batch and root-mean-square norms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of the tensors that an operator is given."""
+"""Checks of the tensors that are passed to an operator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The largest element or the mean of each window of an image."""
+"""Max and average pooling over windows of an image."""
 
 from __future__ import annotations
 
@@ -150,11 +150,11 @@ def _result_shape(data: te.Tensor, axis: int, window: Windows) -> tuple[int, ...
 def _count(
     start: te.Value, dimension: int, window: Windows, margins: Windows, *, include_pad: bool
 ) -> te.Value | int:
-    """Return how many elements of a window count in one dimension."""
+    """Return the number of elements of a window that count, in one dimension."""
     kernel, size = window.kernel[dimension], window.sizes[dimension]
     stride, first = window.stride[dimension], window.before[dimension]
     last = margins.after[dimension] if include_pad else 0
-    # Both ends are counted from the first element of the image.
+    # Both ends are relative to the first element of the image.
     begin = start * stride - first
     leaves_end = (window.count[dimension] - 1) * stride - first + kernel > size + last
     if include_pad or first == 0:

@@ -168,6 +168,6 @@ def _whole_index(
     keepdims: bool,
     k: dict[int, te.ReduceAxis],
 ) -> tuple[te.Value, ...]:
-    """Return the index in the tensor of an element that the reduction runs over."""
+    """Return the index in the tensor of an element in the domain of the reduction."""
     rest = iter([i for axis, i in enumerate(index) if not (keepdims and axis in axes)])
     return tuple(k[axis] if axis in axes else next(rest) for axis in range(len(dims)))

@@ -1,4 +1,4 @@
-"""Operators that move the elements of tensors."""
+"""Operators that move elements: transpose, concat, pad."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def pad(
     pad_after: Numbers | None = None,
     pad_value: float = 0.0,
 ) -> te.Tensor:
-    """Return a tensor with a value around it.
+    """Return a tensor padded with a value.
 
     Args:
         x: The tensor.
@@ -97,7 +97,7 @@ def pad(
     before = spread("pad", "pad_before", pad_before, len(dims), 0)
     after = before if pad_after is None else spread("pad", "pad_after", pad_after, len(dims), 0)
     if not any(before) and not any(after):
-        raise OperatorError("pad: there is nothing to put before or after")
+        raise OperatorError("pad: expected at least one element before or after the tensor")
     value = te.cast(x.dtype, te.const(pad_value, "float32"))
     if not is_float(x.dtype):
         value = te.const(int(pad_value), x.dtype)

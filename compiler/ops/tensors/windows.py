@@ -96,7 +96,7 @@ def windows(  # noqa: PLR0917
         if ceil_mode and (number - 1) * strides[axis] >= sizes[axis] + before[axis]:
             number -= 1
         count.append(number)
-    # What the last window reaches beyond the padding is padded too.
+    # Pad as far as the last window reaches beyond the given padding.
     ends = zip(count, kernels, strides, dilations, sizes, before, after, strict=True)
     reached = tuple(
         max(last, (number - 1) * step + gap * (extent - 1) + 1 - size - first)
@@ -114,7 +114,7 @@ def pad(
     value: te.Value | float = 0,
     name: str = "pad_temp",
 ) -> te.Tensor:
-    """Return an image with a value around it; the image itself without any."""
+    """Return an image padded with a value; the image itself if the padding is empty."""
     if not any(before) and not any(after):
         return image
 
@@ -141,7 +141,7 @@ def channel_axis(operator: str, layout: str, ndim: int) -> int:
     """Return the axis of the channels in a layout.
 
     Raises:
-        OperatorError: If there is no such layout of so many dimensions.
+        OperatorError: If the layout does not exist for that number of dimensions.
     """
     check_choice(operator, "layout", layout, LAYOUTS[ndim])
     return layout.index("C")
@@ -155,7 +155,7 @@ def arranged(
 
 
 def split(index: Sequence[T], layout_axis: int) -> tuple[T, T, Sequence[T]]:
-    """Return the parts of an index, or a shape, in a layout: the batch's, the channel's, space."""
+    """Return the parts of an index or a shape in a layout: batch, channel, space."""
     space = index[2:] if layout_axis == 1 else index[1:-1]
     return index[0], index[layout_axis], space
 

@@ -1,12 +1,12 @@
-"""Convolutions with fewer multiplications, after Winograd.
+"""Winograd convolutions: fewer multiplications for 3 x 3 windows.
 
 Lavin and Gray, "Fast algorithms for convolutional neural networks" (CVPR 2016): a tile of m x m
-outputs of a 3 x 3 window takes (m + 2)^2 multiplications a channel instead of 9 m^2, which is 2.25
-times fewer for m = 2 and 4 times for m = 4. What is transformed first is rounded, so the result
+outputs of a 3 x 3 window takes (m + 2)^2 multiplications a channel instead of 9 m^2. That is 2.25
+times fewer for m = 2, and 4 times for m = 4. The transformed operands are rounded, so the result
 differs from that of a plain convolution. In float32, over uniform data and 64 channels, the largest
-error measured against float64, relative to the largest result, is 9e-7 for a plain sum of 576
-products, 3e-7 for m = 2, whose sums are shorter, and 6e-6 for m = 4. That is why it is an operator
-of its own.
+error against float64, relative to the largest result, was measured as 9e-7 for a plain sum of 576
+products, 3e-7 for m = 2, whose sums are shorter, and 6e-6 for m = 4. So this is a separate
+operator.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from compiler.ops.tensors.windows import windows
 Matrix = tuple[tuple[float, ...], ...]
 KERNEL = 3
 
-# By the extent of a tile: what transforms the image, the weights, and the products.
+# By the extent of a tile: the transforms of the image, the weights, and the products.
 _IMAGE: dict[int, Matrix] = {
     2: ((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, 1, 0, -1)),
     4: (
@@ -96,7 +96,7 @@ def conv2d_winograd(
         inside = te.all(y >= top, y < h + top, x >= left, x < w + left)
         return te.if_then_else(inside, data[b, c, y - top, x - left], 0.0)
 
-    # Channels come last inside, so that every step but the first and last runs along them.
+    # Channels come last inside, so that all steps but the first and last vectorize along them.
     image = te.compute((n, height, width, ci), padded, name="data_pad")
     by_rows = te.compute(
         (points, n, rows, width, ci),

@@ -27,7 +27,7 @@ def test_a_kind_has_one_value() -> None:
     registry.provide("cpu", lambda: 1)
     registry.register("toy", 2)
     for kind in ("cpu", "toy"):
-        with pytest.raises(ValueError, match=f"a thing for '{kind}' targets already"):
+        with pytest.raises(ValueError, match=f"'{kind}' targets have a thing already"):
             registry.register(kind, 3)
     assert (registry.find("cpu"), registry.find("toy")) == (1, 2)
 

@@ -177,7 +177,7 @@ def test_the_blocks_of_a_chain_have_names_of_their_own() -> None:
         (tensors.dense, r"dense: x has 3 dimension\(s\): expected 2"),
         (lambda x, n: tensors.matmul(x, x), r"matmul: shapes \(2, 3, 4\) and \(2, 3, 4\) have no"),
         (tensors.matmul, "have no product"),
-        (tensors.add, r"\(2, 3, 4\) and \(5,\) are not broadcast"),
+        (tensors.add, r"broadcast shapes \(2, 3, 4\) and \(5,\)"),
         (
             tensors.rms_norm,
             r"rms_norm: n has shape \(5,\): expected \(4,\)",
