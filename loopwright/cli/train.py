@@ -41,7 +41,7 @@ def train(
                 trained = training.train_on_store(
                     session,
                     label,
-                    known=training.packaged_for(label),
+                    extra_samples=training.packaged_for(label),
                     on_progress=lambda step: status.update(f"[dim]{escape(step)}[/]"),
                 )
             except CostModelError as error:

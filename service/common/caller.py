@@ -24,14 +24,14 @@ class Caller:
         """Return whether a scope is within the caller's."""
         return _LEVELS.index(scope) <= _LEVELS.index(self.scope)
 
-    def refuse_stranger(self, owners: Iterable[str | None], what: str) -> None:
+    def refuse_stranger(self, owners: Iterable[str | None], what_changes: str) -> None:
         """Refuse a caller who changes what belongs to another token.
 
         A token that replaces a revoked one of the same name owns what that one submitted.
 
         Args:
             owners: The names of the tokens that submitted it; none from a time without tokens.
-            what: What is changed, for the message.
+            what_changes: A noun for the message.
 
         Raises:
             ForbiddenError: If the caller is neither the owner nor an admin.
@@ -42,8 +42,8 @@ class Caller:
             if owner is None or owner != self.name:
                 whose = "no token" if owner is None else f"token {owner!r}"
                 raise ForbiddenError(
-                    f"{what} belongs to {whose}, and you are {self.name!r}: ask its owner, or use "
-                    "a token with scope 'admin'"
+                    f"{what_changes} belongs to {whose}, and you are {self.name!r}: ask its "
+                    "owner, or use a token with scope 'admin'"
                 )
 
 

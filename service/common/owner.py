@@ -14,12 +14,12 @@ from secrets import token_hex
 class Owner:
     """A coordinator in a process.
 
-    `place` is where process numbers can be compared: one boot of one host, and there one process
-    name space (two containers may share a host name and a database file). `started` is the
-    process's start in clock ticks, and `nonce` tells two coordinators of one process apart.
+    Process numbers can be compared within one `machine`: one boot of one host, and one process name
+    space of it (two containers may share a host name and a database file). `started` is the
+    process's start in clock ticks; `nonce` distinguishes two coordinators of one process.
     """
 
-    place: str
+    machine: str
     pid: int
     started: int
     nonce: str
@@ -28,24 +28,24 @@ class Owner:
     def here(cls) -> Owner:
         """Return a new owner in this process."""
         pid = os.getpid()
-        return cls(_this_place(), pid, _start_of(pid) or 0, token_hex(4))
+        return cls(_this_machine(), pid, _start_of(pid) or 0, token_hex(4))
 
     @classmethod
     def parse(cls, text: str) -> Owner:
         """Read what `str` wrote."""
-        place, pid, started, nonce = text.rsplit("/", 3)
-        return cls(place, int(pid), int(started), nonce)
+        machine, pid, started, nonce = text.rsplit("/", 3)
+        return cls(machine, int(pid), int(started), nonce)
 
     def __str__(self) -> str:
-        return f"{self.place}/{self.pid}/{self.started}/{self.nonce}"
+        return f"{self.machine}/{self.pid}/{self.started}/{self.nonce}"
 
     def is_gone(self) -> bool:
-        """Tell whether the process is known to have ended; elsewhere nothing is known."""
-        return self.place == _this_place() and _start_of(self.pid) != self.started
+        """Return whether the process has ended; False for processes of other machines."""
+        return self.machine == _this_machine() and _start_of(self.pid) != self.started
 
 
 @cache
-def _this_place() -> str:
+def _this_machine() -> str:
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     pid_space = Path("/proc/self/ns/pid").readlink().name.strip("pid:[]")
     return f"{socket.gethostname()[:100]}/{boot}/{pid_space}"

@@ -68,7 +68,10 @@ class ListPage:
 
 
 def page(
-    session: Session, query: Select[*tuple[Any, ...]], keys: Sequence[CursorKey], asked: ListRequest
+    session: Session,
+    query: Select[*tuple[Any, ...]],
+    keys: Sequence[CursorKey],
+    request: ListRequest,
 ) -> ListPage:
     """Return a page of what a query finds.
 
@@ -79,62 +82,64 @@ def page(
     Raises:
         InvalidRequestError: If the cursor is not of this list, in this order, with these filters.
     """
-    if asked.cursor is not None:
-        query = query.where(_after(keys, _decode(asked, keys), asked))
+    if request.cursor is not None:
+        query = query.where(_after(keys, _decode(request, keys), request))
     query = query.add_columns(*(key.column for key in keys))
-    rows = session.execute(query.order_by(*_order(keys, asked)).limit(asked.limit + 1)).all()
-    shown = rows[: asked.limit]
-    next_cursor = _encode(asked, shown[-1], len(keys)) if len(rows) > asked.limit else None
+    rows = session.execute(query.order_by(*_order(keys, request)).limit(request.limit + 1)).all()
+    shown = rows[: request.limit]
+    next_cursor = _encode(request, shown[-1], len(keys)) if len(rows) > request.limit else None
     return ListPage([row[: -len(keys)] for row in shown], next_cursor)
 
 
-def page_of_rows(rows: Sequence[Any], names: Sequence[str], asked: ListRequest) -> ListPage:
+def page_of_rows(rows: Sequence[Any], names: Sequence[str], request: ListRequest) -> ListPage:
     """Do the same with a short list in memory, sorted by unique names in their ascending order."""
-    begin = 0
-    if asked.cursor is not None:
-        (last,) = _decode(asked, [CursorKey(None, str)])
-        begin = sum(name <= last for name in names)
-    end = begin + asked.limit
+    start = 0
+    if request.cursor is not None:
+        (last,) = _decode(request, [CursorKey(None, str)])
+        start = sum(name <= last for name in names)
+    end = start + request.limit
     is_more = end < len(rows)
-    return ListPage(rows[begin:end], _written(asked, [names[end - 1]]) if is_more else None)
+    return ListPage(rows[start:end], _written(request, [names[end - 1]]) if is_more else None)
 
 
-def _order(keys: Sequence[CursorKey], asked: ListRequest) -> list[ColumnElement[Any]]:
+def _order(keys: Sequence[CursorKey], request: ListRequest) -> list[ColumnElement[Any]]:
     first = keys[0]
-    order = [key.column.desc() if asked.is_descending else key.column.asc() for key in keys]
+    order = [key.column.desc() if request.is_descending else key.column.asc() for key in keys]
     return [first.column.is_(None), *order] if first.is_nullable else order
 
 
 def _after(
-    keys: Sequence[CursorKey], values: Sequence[Any], asked: ListRequest
+    keys: Sequence[CursorKey], values: Sequence[Any], request: ListRequest
 ) -> ColumnElement[bool]:
     """Say which rows come after those values."""
     first, *ties = keys
     if not first.is_nullable:
-        return _beyond(keys, values, asked)
-    tied = _beyond(ties, values[1:], asked)
+        return _beyond(keys, values, request)
+    tied = _beyond(ties, values[1:], request)
     if values[0] is None:
         return and_(first.column.is_(None), tied)
-    beyond = _beyond([first], values[:1], asked)
+    beyond = _beyond([first], values[:1], request)
     return or_(beyond, and_(first.column == values[0], tied), first.column.is_(None))
 
 
 def _beyond(
-    keys: Sequence[CursorKey], values: Sequence[Any], asked: ListRequest
+    keys: Sequence[CursorKey], values: Sequence[Any], request: ListRequest
 ) -> ColumnElement[bool]:
-    here = tuple_(*(key.column for key in keys))
+    row_keys = tuple_(*(key.column for key in keys))
     pairs = zip(keys, values, strict=True)
-    there = tuple_(*(literal(value, key.column.type) for key, value in pairs))
-    beyond: ColumnElement[bool] = here < there if asked.is_descending else here > there
+    cursor_keys = tuple_(*(literal(value, key.column.type) for key, value in pairs))
+    beyond: ColumnElement[bool] = (
+        row_keys < cursor_keys if request.is_descending else row_keys > cursor_keys
+    )
     return beyond
 
 
-def _encode(asked: ListRequest, row: Row[*tuple[Any, ...]], num_keys: int) -> str:
-    return _written(asked, [_plain(value) for value in row[-num_keys:]])
+def _encode(request: ListRequest, row: Row[*tuple[Any, ...]], num_keys: int) -> str:
+    return _written(request, [_plain(value) for value in row[-num_keys:]])
 
 
-def _written(asked: ListRequest, values: Sequence[Value]) -> str:
-    text = json.dumps([asked.sort, asked.digest, *values], separators=(",", ":"))
+def _written(request: ListRequest, values: Sequence[Value]) -> str:
+    text = json.dumps([request.sort, request.digest, *values], separators=(",", ":"))
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
@@ -150,9 +155,9 @@ def _plain(value: Any) -> Value:
             raise AssertionError(value)
 
 
-def _decode(asked: ListRequest, keys: Sequence[CursorKey]) -> list[Any]:
+def _decode(request: ListRequest, keys: Sequence[CursorKey]) -> list[Any]:
     """Return the values of the keys that a cursor holds."""
-    cursor = asked.cursor or ""
+    cursor = request.cursor or ""
     try:
         text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
         sort, digest, *values = json.loads(text)
@@ -160,12 +165,12 @@ def _decode(asked: ListRequest, keys: Sequence[CursorKey]) -> list[Any]:
         raise _bad(f"cursor {cursor[:100]!r} is not one that this list gave out") from None
     if not isinstance(sort, str) or not isinstance(digest, str):
         raise _bad(f"cursor {cursor[:100]!r} is not one that this list gave out")
-    if sort != asked.sort:
+    if sort != request.sort:
         raise _bad(
-            f"the cursor is of a list sorted by {sort[:40]!r}, not by {asked.sort!r}: keep the "
+            f"the cursor is of a list sorted by {sort[:40]!r}, not by {request.sort!r}: keep the "
             "order of the first page, or leave the cursor out"
         )
-    if digest != asked.digest:
+    if digest != request.digest:
         raise _bad(
             "the cursor is of another list, or of this one with other filters: keep the filters "
             "of the first page, or leave the cursor out"

@@ -51,8 +51,8 @@ class RequestIds:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        given = Headers(scope=scope).get(HEADER, "")
-        request_id = given if _IS_AN_ID(given) else uuid4().hex
+        client_id = Headers(scope=scope).get(HEADER, "")
+        request_id = client_id if _IS_AN_ID(client_id) else uuid4().hex
         start = time.perf_counter()
 
         async def echo(message: Message) -> None:

@@ -214,8 +214,8 @@ class Coordinator:
             job = leases.owned(session, driven.job_id, str(self.owner))
             if driven.finish is not None:
                 finals.keep(session, job, driven.finish)
-                if (kept := driven.finish.kept) is not None:
-                    baselines.keep(session, job.id, kept.trial.number, driven.baselines)
+                if (winner := driven.finish.kept) is not None:
+                    baselines.keep(session, job.id, winner.trial.number, driven.baselines)
             if job.cancel_requested:
                 self._finish(session, job, JobState.CANCELLED, StopReason.CANCELLED)
             elif driven.result is None:

@@ -108,9 +108,9 @@ class Driver:
                 lambda: heartbeat.wishes[heartbeat.job_ids[0]].shared_trials,
                 self._ended(jobs),
             )
-            for place, reason in ends:
+            for index, reason in ends:
                 yield self._finished(
-                    searches[place],
+                    searches[index],
                     reason,
                     lambda job_id: _gives_up(job_id, heartbeat, is_stopping),
                 )
@@ -123,7 +123,7 @@ class Driver:
             kept_before = finals.kept_numbers(session, job.id)
         job_id = str(job.id)
         measuring = HeartbeatMeasurer(self._measuring, self._rivals, job.id, heartbeat)
-        begin = time.monotonic()
+        start_secs = time.monotonic()
 
         def interrupted() -> StopReason | None:
             if _gives_up(job.id, heartbeat, is_stopping):
@@ -134,7 +134,7 @@ class Driver:
             seconds = wishes.budget.seconds
             if seconds is None or not rounds.has_default:
                 return None
-            active_secs = job.active_secs + time.monotonic() - begin
+            active_secs = job.active_secs + time.monotonic() - start_secs
             return StopReason.TIME_BUDGET if active_secs >= seconds else None
 
         rounds = SearchLoop(
@@ -144,7 +144,9 @@ class Driver:
                 job.strategy,
                 task,
                 job.seed,
-                warm_start.begin(self._database, self._owner, job, task, rules=job.rules),
+                warm_start.warm_start_of_job(
+                    self._database, self._owner, job, task, rules=job.rules
+                ),
                 job.rules,
             ),
             lambda: heartbeat.wishes[job.id].budget,
@@ -165,7 +167,7 @@ class Driver:
             ended = [row for row in groups.members(session, group_id) if row.id not in driven]
             tasks = [_task(session, row) for row in ended]
         trials = [self._store.trials(str(row.id)) for row in ended]
-        return [Progress(task, found) for task, found in zip(tasks, trials, strict=True)]
+        return [Progress(task, job_trials) for task, job_trials in zip(tasks, trials, strict=True)]
 
     def _finished(
         self, search: _Search, reason: StopReason, gives_up: Callable[[UUID], bool]
@@ -174,9 +176,9 @@ class Driver:
         if reason is StopReason.CANCELLED:
             return JobOutcome(job.id)
         result = SearchResult(search.rounds.trials(), reason, search.rounds.learned())
-        found, baselines = None, list[Baseline]()
+        comparison, baselines = None, list[Baseline]()
         try:
-            found = finish(
+            comparison = finish(
                 search.task,
                 result.trials,
                 search.measuring,
@@ -184,10 +186,10 @@ class Driver:
                 also=search.kept_before,
                 should_stop=lambda: gives_up(job.id),
             )
-            if found is not None and found.kept is not None:
+            if comparison is not None and comparison.kept is not None:
                 baselines = measure_baselines(
                     search.task,
-                    found.kept.trial,
+                    comparison.kept.trial,
                     search.measuring,
                     seed=job.seed,
                     should_stop=lambda: gives_up(job.id),
@@ -197,7 +199,9 @@ class Driver:
             if not gives_up(job.id):
                 _log.warning("the best could not be compared", job=str(job.id), exc_info=True)
         return (
-            JobOutcome(job.id) if gives_up(job.id) else JobOutcome(job.id, result, found, baselines)
+            JobOutcome(job.id)
+            if gives_up(job.id)
+            else JobOutcome(job.id, result, comparison, baselines)
         )
 
 

@@ -88,5 +88,5 @@ class WorkerMeasurer:
             operator=str(operator),
             incumbent_secs=trial.best_secs,
         )
-        for own, *others in self._workers.compare(request):
-            yield own, dict(zip(self._libraries, others, strict=True))
+        for kernel_round, *others in self._workers.compare(request):
+            yield kernel_round, dict(zip(self._libraries, others, strict=True))

@@ -76,26 +76,26 @@ class Player:
         with self._database.read() as session:
             source = jobs.get(session, self._sources[job.id])
             task = load_task(session, job.workload_key, job.target)
-            at = {row.number: row.created_at for row in trials.of_job(session, source.id)}
+            created_at = {row.number: row.created_at for row in trials.of_job(session, source.id)}
             finalists = finals.of_job(session, source.id)
-            beside = [_baseline(row) for row in source.baselines]
+            recorded_baselines = [_baseline(row) for row in source.baselines]
         recorded = self._store.trials(str(source.id))
         played = {trial.number for trial in self._store.trials(str(job.id))}
         last = source.started_at
         reason = source.stop_reason or StopReason.BUDGET
-        for trial in sorted(recorded, key=lambda trial: (at[trial.number], trial.number)):
+        for trial in sorted(recorded, key=lambda trial: (created_at[trial.number], trial.number)):
             if trial.number in played:
                 continue
-            if not self._wait(job.id, last, at[trial.number], heartbeat, is_stopping):
+            if not self._wait(job.id, last, created_at[trial.number], heartbeat, is_stopping):
                 return JobOutcome(job.id)
             if heartbeat.wishes[job.id].is_stopped:
                 reason = StopReason.STOPPED
                 break
-            last = at[trial.number]
+            last = created_at[trial.number]
             self._store.add(str(job.id), task, [trial])
         result = SearchResult(tuple(self._store.trials(str(job.id))), reason)
         finish = _finish(result.trials, finalists)
-        return JobOutcome(job.id, result, finish, () if finish is None else beside)
+        return JobOutcome(job.id, result, finish, () if finish is None else recorded_baselines)
 
     def _wait(
         self,
@@ -112,10 +112,10 @@ class Player:
             wishes = heartbeat.wishes[job_id]
             if heartbeat.is_lost or is_stopping() or wishes.is_cancelled:
                 return False
-            left = end - time.monotonic()
-            if left <= 0 or wishes.is_stopped:
+            remaining_secs = end - time.monotonic()
+            if remaining_secs <= 0 or wishes.is_stopped:
                 return True
-            time.sleep(min(left, _LOOK_SECS))
+            time.sleep(min(remaining_secs, _LOOK_SECS))
 
 
 def _again(source: JobRow) -> NewJob:
@@ -151,7 +151,7 @@ def _baseline(row: BaselineRow) -> Baseline:
         toolchain=row.toolchain,
         kernel_set=row.kernel_set or "",
         setting=row.setting or "",
-        tried=tuple(Setting(**one) for one in row.tried or ()),
+        tried=tuple(Setting(**setting) for setting in row.tried or ()),
         is_below_cpu=row.is_below_cpu,
         share_of_peak=row.share_of_peak,
     )

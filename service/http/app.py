@@ -38,7 +38,7 @@ from service.http.routes import (
     workers,
     workloads,
 )
-from service.intake.text_reader import ReadApart
+from service.intake.text_reader import ReadInChildren
 from service.store.database.data_version import DataVersion
 
 PREFIX = "/api/v1"
@@ -107,7 +107,7 @@ def create_app(
         tokens=app.state.tokens,
         limit=app.state.rate_limit,
     )
-    app.add_middleware(ReadApart, reader=parts.reader)
+    app.add_middleware(ReadInChildren, reader=parts.reader)
     app.add_middleware(KnownCallers, tokens=app.state.tokens)
     app.add_middleware(BodyLimit)
     app.add_middleware(ContentTypes)

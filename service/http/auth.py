@@ -93,16 +93,16 @@ class Tokens:
     def _recall(self, digest: str, now: float) -> _Known | None:
         if self._bootstrap is not None and hmac.compare_digest(digest, self._bootstrap):
             return _Known(now, Caller(tokens.BOOTSTRAP, Scope.ADMIN))
-        known = self._known.get(digest)
-        return known if known is not None and now < known.until else None
+        entry = self._known.get(digest)
+        return entry if entry is not None and now < entry.until else None
 
     def _caller(self, token: str) -> Caller | None:
         digest, now = tokens.digest(token), self._clock()
-        known = self._recall(digest, now)
-        if known is None:
-            known = _Known(now + REMEMBERED_SECS, self._look_up(token))
-            self._known.put(digest, known)
-        return known.caller
+        entry = self._recall(digest, now)
+        if entry is None:
+            entry = _Known(now + REMEMBERED_SECS, self._look_up(token))
+            self._known.put(digest, entry)
+        return entry.caller
 
     def _look_up(self, token: str) -> Caller | None:
         with self._database.read() as session:
@@ -155,7 +155,7 @@ _bearer = HTTPBearer(
 
 
 async def _authenticate(
-    request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
+    request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 ) -> Caller:
     """Return the caller, and count the request against its rate limit.
 
@@ -163,20 +163,24 @@ async def _authenticate(
         HTTPException: 401 without a token that is known, 429 for too many requests.
     """
     # It is asked for by each of the scopes that a route wants.
-    done: Caller | None = getattr(request.state, "caller", None)
-    if done is not None:
-        return done
-    known: Tokens = request.app.state.tokens
-    token = None if given is None else given.credentials
+    authenticated: Caller | None = getattr(request.state, "caller", None)
+    if authenticated is not None:
+        return authenticated
+    known_tokens: Tokens = request.app.state.tokens
+    token = None if credentials is None else credentials.credentials
     # What is at hand is not worth a thread, and a look into the database may not hold up others.
-    at_hand = known.is_at_hand(token)
-    caller = known.identify(token) if at_hand else await run_in_threadpool(known.identify, token)
+    at_hand = known_tokens.is_at_hand(token)
+    caller = (
+        known_tokens.identify(token)
+        if at_hand
+        else await run_in_threadpool(known_tokens.identify, token)
+    )
     if caller is not ANYBODY:
         _count(request, caller, 1)
     if caller is not None:
         request.state.caller = caller
         return caller
-    if given is None:
+    if credentials is None:
         detail, error = "this service wants a token: send it as `Authorization: Bearer TOKEN`", ""
     else:
         detail = "this service does not know this token, or it was revoked"
@@ -189,10 +193,10 @@ def is_still_known(request: Request) -> Callable[[], bool]:
 
     It looks into the database once a second for each token.
     """
-    known: Tokens = request.app.state.tokens
+    known_tokens: Tokens = request.app.state.tokens
     kind, _, text = request.headers.get("authorization", "").partition(" ")
     token = text.strip() if kind.lower() == "bearer" else None
-    return lambda: known.identify(token) is not None
+    return lambda: known_tokens.identify(token) is not None
 
 
 def _count(request: Request, caller: Caller | None, cost: int) -> None:
@@ -224,9 +228,9 @@ def refuse_unless(caller: Caller, scope: Scope) -> None:
         )
 
 
-async def _check(request: Request, wanted: SecurityScopes, caller: CallerOf) -> None:
+async def _check(request: Request, required: SecurityScopes, caller: CallerOf) -> None:
     """Refuse a caller whose scope is too small, with 403; to do more than read counts more."""
-    for scope in map(Scope, wanted.scopes):
+    for scope in map(Scope, required.scopes):
         refuse_unless(caller, scope)
         if scope is not Scope.READ and caller is not ANYBODY:
             _count(request, caller, _MORE_COST)

@@ -18,5 +18,5 @@ def has_it(if_none_match: str | None, etag: str) -> bool:
     """Tell whether an If-None-Match header names `etag`; weak tags compare as strong ones."""
     if if_none_match is None:
         return False
-    given = {tag.strip().removeprefix("W/") for tag in if_none_match.split(",")}
-    return "*" in given or etag in given
+    tags = {tag.strip().removeprefix("W/") for tag in if_none_match.split(",")}
+    return "*" in tags or etag in tags

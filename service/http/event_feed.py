@@ -44,10 +44,12 @@ class EventBatch:
     is_end: bool  # the job is in a final state after one of them
 
     @classmethod
-    def of(cls, found: Sequence[Event]) -> EventBatch:
+    def of(cls, batch_events: Sequence[Event]) -> EventBatch:
         """Write events, which come in order."""
-        written = tuple(map(_written, found))
-        return cls(tuple(event.id for event in found), written, any(map(_is_end, found)))
+        written = tuple(map(_written, batch_events))
+        return cls(
+            tuple(event.id for event in batch_events), written, any(map(_is_end, batch_events))
+        )
 
     @cached_property
     def _whole(self) -> bytes:
@@ -136,10 +138,12 @@ class EventFeed:
                 # job that tells more before each look is done.
                 is_all = has_ended = False
                 while not is_all:
-                    found, is_all, has_ended = await run_in_threadpool(self._look, job_id, last_id)
-                    if found is not None:
-                        yield found.after(last_id)
-                        last_id = found.ids[-1]
+                    stored_batch, is_all, has_ended = await run_in_threadpool(
+                        self._look, job_id, last_id
+                    )
+                    if stored_batch is not None:
+                        yield stored_batch.after(last_id)
+                        last_id = stored_batch.ids[-1]
                 # Asked again after its last event, a stream ends; a job that went on after an end
                 # has more than one.
                 if has_ended:
@@ -215,7 +219,11 @@ class EventFeed:
             return
 
         def unwelcome() -> list[Listener]:
-            return [each for each in guarded if each.is_welcome and not each.is_welcome()]
+            return [
+                listener
+                for listener in guarded
+                if listener.is_welcome and not listener.is_welcome()
+            ]
 
         try:
             for listener in await run_in_threadpool(unwelcome):
@@ -225,8 +233,8 @@ class EventFeed:
 
     async def _deliver(self, last_id: int) -> int:
         """Hand the events after `last_id` to those who listen; return the last."""
-        while found := await run_in_threadpool(self._of_all_after, last_id):
-            last_id, batches = found
+        while fresh := await run_in_threadpool(self._of_all_after, last_id):
+            last_id, batches = fresh
             for job_id, batch in batches.items():
                 for listener in self._listeners.get(job_id, ()):
                     listener.put(batch)
@@ -239,19 +247,19 @@ class EventFeed:
     def _of_all_after(self, last_id: int) -> tuple[int, dict[UUID, EventBatch]] | None:
         """Return the last of the events after that one, and what there is for each job."""
         with self._database.read() as session:
-            found = events.of_all_after(session, last_id)
+            rows = events.of_all_after(session, last_id)
         of_jobs: defaultdict[UUID, list[Event]] = defaultdict(list)
-        for job_id, event in found:
+        for job_id, event in rows:
             of_jobs[job_id].append(event)
         batches = {job_id: EventBatch.of(some) for job_id, some in of_jobs.items()}
-        return (found[-1][1].id, batches) if found else None
+        return (rows[-1][1].id, batches) if rows else None
 
     def _look(self, job_id: UUID, last_id: int) -> tuple[EventBatch | None, bool, bool]:
         """Return a job's events after that one, whether those are all, whether it has ended."""
         with self._database.read() as session:
-            found = events.after(session, job_id, last_id, limit=_LIMIT)
+            job_events = events.after(session, job_id, last_id, limit=_LIMIT)
             is_final = jobs.get(session, job_id).state.is_final
-        return EventBatch.of(found) if found else None, len(found) < _LIMIT, is_final
+        return EventBatch.of(job_events) if job_events else None, len(job_events) < _LIMIT, is_final
 
 
 def _is_end(event: Event) -> bool:

@@ -164,9 +164,9 @@ def _flaw(request: Request, flaw: Mapping[str, Any]) -> ProblemError:
 
 def _pointer(location: tuple[int | str, ...]) -> str:
     """Point into the body as JSON pointers do, or name the other place."""
-    place, *path = location
+    source, *path = location
     steps = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
-    return steps if place == "body" else f"{place}{steps}"
+    return steps if source == "body" else f"{source}{steps}"
 
 
 def _not_found(request: Request, error: Exception) -> JSONResponse:
@@ -197,7 +197,7 @@ def _invalid(request: Request, error: Exception) -> JSONResponse:
         for f in error.flaws
     )
     pointer = next((flaw.pointer for flaw in error.flaws if flaw.pointer), "")
-    kind = next((k for begin, k in _OF_POINTERS.items() if pointer.startswith(begin)), None)
+    kind = next((k for prefix, k in _OF_POINTERS.items() if pointer.startswith(prefix)), None)
     return problem_response(422, error.detail, kind=kind, instance=request.url.path, errors=errors)
 
 

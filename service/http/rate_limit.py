@@ -47,6 +47,8 @@ class RateLimit:
             if wait_secs > 0:
                 return wait_secs
             if len(self._full_at) >= _MAX_CALLERS:
-                self._full_at = {who: at for who, at in self._full_at.items() if at > now}
+                self._full_at = {
+                    name: full_secs for name, full_secs in self._full_at.items() if full_secs > now
+                }
             self._full_at[caller] = full_at
         return 0.0

@@ -6,7 +6,7 @@ import threading
 from functools import lru_cache, partial
 
 from service.intake.request_validation import read_target
-from service.intake.text_reader import apart
+from service.intake.text_reader import child_reader
 from service.intake.workload_text import Looked, look_here, space_here
 from service.store.database.database import Database
 from service.store.results.best_schedules import BestScheduleRow
@@ -21,11 +21,11 @@ def check(database: Database, request: CheckRequest) -> WorkloadCheck:
     Raises:
         InvalidRequestError: If one of them cannot be meant; says where.
     """
-    elsewhere = apart()
+    reader = child_reader()
     looked = (
         look_here(request.workload)
-        if elsewhere is None
-        else Looked.model_validate(elsewhere.ask("look", **request.workload.model_dump()))
+        if reader is None
+        else Looked.model_validate(reader.ask("look", **request.workload.model_dump()))
     )
     workload = looked.workload
     with database.read() as session:
@@ -61,7 +61,7 @@ def _space(script: str, target: str) -> SpaceRead | None:
 
 @lru_cache(maxsize=256)
 def _counted(script: str, target: str) -> SpaceRead | None:
-    elsewhere = apart()
-    ask = space_here if elsewhere is None else partial(elsewhere.ask, "space")
-    found = ask(script=script, target=target)
-    return None if found is None else SpaceRead.model_validate(found)
+    reader = child_reader()
+    ask = space_here if reader is None else partial(reader.ask, "space")
+    count = ask(script=script, target=target)
+    return None if count is None else SpaceRead.model_validate(count)

@@ -13,7 +13,7 @@ from compiler.target.error import TargetError
 from compiler.target.target import Target
 from service.common.errors import Flaw, UnprocessableError
 from service.common.new_workload import NewWorkload
-from service.intake.text_reader import apart
+from service.intake.text_reader import child_reader
 from service.intake.workload_text import read_here
 from service.store import workers
 from service.wire.models import Workload
@@ -28,10 +28,10 @@ def read_workload(workload: Workload) -> NewWorkload:
             shapes; says where.
         BusyError: If too many wait for a child process.
     """
-    elsewhere = apart()
-    if elsewhere is None:
+    reader = child_reader()
+    if reader is None:
         return read_here(workload)
-    return NewWorkload(**elsewhere.ask("workload", **workload.model_dump()))
+    return NewWorkload(**reader.ask("workload", **workload.model_dump()))
 
 
 def parse_target(text: str) -> Target:
@@ -85,11 +85,11 @@ def read_rules(names: Sequence[str] | None) -> list[str] | None:
     """
     if names is None:
         return None
-    for place, name in enumerate(names):
+    for index, name in enumerate(names):
         if name not in built_in_rules():
             near = difflib.get_close_matches(name, built_in_rules(), n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(built_in_rules())}"
-            raise _refused(f"there is no schedule rule {name!r}: {hint}", f"/rules/{place}")
+            raise _refused(f"there is no schedule rule {name!r}: {hint}", f"/rules/{index}")
     return list(names)
 
 

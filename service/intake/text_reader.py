@@ -52,14 +52,14 @@ class TextReader:
         self._lock = Lock()
         self._idle: list[_Child] = []
 
-    def ask(self, caller: str, wanted: str, given: Mapping[str, Any]) -> Any:
+    def ask(self, caller: str, task: str, arguments: Mapping[str, Any]) -> Any:
         """Run a request in a child, and return its JSON answer.
 
         Raises:
             InvalidRequestError: If the text is refused, or takes too much time or memory.
             BusyError: If too many wait for their turn.
         """
-        question = json.dumps({"wanted": wanted, "given": given, "cpu_secs": self._cpu_secs})
+        question = json.dumps({"task": task, "arguments": arguments, "cpu_secs": self._cpu_secs})
         with self._turns.turn(caller):
             try:
                 answer = json.loads(self._answer(question.encode()))
@@ -108,36 +108,36 @@ def shared_reader() -> TextReader:
 
 
 @dataclass(frozen=True)
-class Apart:
+class ChildReader:
     """Where a request has texts read, and for whom."""
 
     reader: TextReader
     caller: str
 
-    def ask(self, wanted: str, **given: Any) -> Any:
+    def ask(self, task: str, **arguments: Any) -> Any:
         """Run a request in a child: see `TextReader.ask`."""
-        return self.reader.ask(self.caller, wanted, given)
+        return self.reader.ask(self.caller, task, arguments)
 
 
-_apart: ContextVar[Apart | None] = ContextVar("apart", default=None)
+_child_reader: ContextVar[ChildReader | None] = ContextVar("child_reader", default=None)
 
 
-def apart() -> Apart | None:
+def child_reader() -> ChildReader | None:
     """Return where texts are to be read now; none to read them in this process."""
-    return _apart.get()
+    return _child_reader.get()
 
 
 @contextmanager
-def read_apart(reader: TextReader, caller: str) -> Iterator[None]:
+def reading_in_children(reader: TextReader, caller: str) -> Iterator[None]:
     """Have texts read by children while the body runs, and what it awaits."""
-    token = _apart.set(Apart(reader, caller))
+    token = _child_reader.set(ChildReader(reader, caller))
     try:
         yield
     finally:
-        _apart.reset(token)
+        _child_reader.reset(token)
 
 
-class ReadApart:
+class ReadInChildren:
     """Has the texts of requests read by children, fairly between tokens, or else addresses."""
 
     def __init__(self, app: ASGIApp, reader: TextReader) -> None:
@@ -151,7 +151,7 @@ class ReadApart:
             return
         client = scope.get("client")
         caller = scope.get(CALLER) or (client[0] if client else "")
-        with read_apart(self._reader, caller):
+        with reading_in_children(self._reader, caller):
             await self._app(scope, receive, send)
 
 

@@ -22,8 +22,8 @@ from service.intake.workload_text import look_here, read_here, space_here
 from service.wire.models import Workload
 
 _WORK: Mapping[str, Callable[..., Any]] = {
-    "workload": lambda **given: asdict(read_here(Workload(**given))),
-    "look": lambda **given: look_here(Workload(**given)).model_dump(mode="json"),
+    "workload": lambda **fields: asdict(read_here(Workload(**fields))),
+    "look": lambda **fields: look_here(Workload(**fields)).model_dump(mode="json"),
     "space": space_here,
 }
 
@@ -57,7 +57,7 @@ def _limit_time(cpu_secs: int) -> None:
 
 def _answer(question: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        return {"done": _WORK[question["wanted"]](**question["given"])}
+        return {"done": _WORK[question["task"]](**question["arguments"])}
     except UnprocessableError as error:
         return {"refused": error.detail, "flaws": [asdict(flaw) for flaw in error.flaws]}
     except MemoryError:

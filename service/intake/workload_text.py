@@ -94,11 +94,11 @@ def space_here(script: str, target: str) -> dict[str, Any] | None:
 
 def _parameters(func: PrimFunc) -> tuple[ParameterRead, ...]:
     inputs, outputs = param_roles(func)
-    found = []
+    parameters = []
     for buffer in func.buffers:
         is_input, is_output = buffer.name in inputs, buffer.name in outputs
         role = "both" if is_input and is_output else "output" if is_output else "input"
-        found.append(
+        parameters.append(
             ParameterRead(
                 name=buffer.name,
                 shape=static_shape(buffer),
@@ -107,7 +107,7 @@ def _parameters(func: PrimFunc) -> tuple[ParameterRead, ...]:
                 bytes=_bytes(buffer),
             )
         )
-    return tuple(found)
+    return tuple(parameters)
 
 
 def _bytes(buffer: Buffer) -> int:

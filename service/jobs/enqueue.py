@@ -64,13 +64,13 @@ def enqueue(database: Database, query: ScheduleQuery, *, caller: Caller) -> Enqu
     workload = read_workload(query.workload)
     name = parse_target(query.target).name
     with database.read() as session:
-        is_asked_for, known = _known(session, workload.key, name)
+        is_asked_for, existing = _existing(session, workload.key, name)
     if is_asked_for:
-        return known
+        return existing
     with database.write() as session:
-        is_asked_for, known = _known(session, workload.key, name)
+        is_asked_for, existing = _existing(session, workload.key, name)
         if is_asked_for:  # a request at the same time was faster
-            return known
+            return existing
         priority = min(PRIORITY, caller.quota.max_priority or PRIORITY)
         options = SearchOptions(target=name, trials=TRIALS, priority=priority)
         with quotas.held(session, caller):
@@ -78,7 +78,7 @@ def enqueue(database: Database, query: ScheduleQuery, *, caller: Caller) -> Enqu
         return Enqueued(jobs.read(row), is_new=True)
 
 
-def _known(session: Session, workload_key: str, target: str) -> tuple[bool, Enqueued | None]:
+def _existing(session: Session, workload_key: str, target: str) -> tuple[bool, Enqueued | None]:
     """Return whether no job is needed, and the job that looks for the schedule if there is one."""
     best = best_schedules.find(session, workload_key, target)
     if best is None:

@@ -43,9 +43,9 @@ def submit_group(
     key = IdempotencyKey.of(request, idempotency_key, caller)
     tasks = _read_tasks(request)
     with database.write() as session:
-        if (known := key.recall(session)) is not None:
-            assert known.group_id is not None, "the key stands for this very request"
-            return read(session, known.group_id), False
+        if (first_job := key.recall(session)) is not None:
+            assert first_job.group_id is not None, "the key stands for this very request"
+            return read(session, first_job.group_id), False
         with quotas.held(session, caller):
             queue = Queue(session, request, caller)
             group = groups.create(session, request.trials)
@@ -86,31 +86,35 @@ def _common_kind(members: Sequence[JobRead]) -> TimeKind:
 
 
 def _weighted(members: Sequence[JobRead], secs: Sequence[float | None]) -> float | None:
-    known = [job.weight * one for job, one in zip(members, secs, strict=True) if one is not None]
-    return sum(known) if len(known) == len(members) else None
+    weighted_secs = [
+        job.weight * job_secs
+        for job, job_secs in zip(members, secs, strict=True)
+        if job_secs is not None
+    ]
+    return sum(weighted_secs) if len(weighted_secs) == len(members) else None
 
 
 def _read_tasks(request: GroupCreate) -> list[NewWorkload]:
-    found: dict[str, NewWorkload] = {}
-    for place, task in enumerate(request.tasks):
+    by_key: dict[str, NewWorkload] = {}
+    for index, task in enumerate(request.tasks):
         try:
             workload = read_workload(task.workload)
         except UnprocessableError as error:
-            raise _within(error, f"/tasks/{place}") from error
-        if workload.key in found:
+            raise _within(error, f"/tasks/{index}") from error
+        if workload.key in by_key:
             detail = (
-                f"task {place} is the same workload as one before it: give it once, with the sum "
+                f"task {index} is the same workload as one before it: give it once, with the sum "
                 "of the weights"
             )
-            raise UnprocessableError(detail, Flaw(detail, f"/tasks/{place}/workload"))
-        found[workload.key] = workload
-    if request.trials < ROUND_SIZE * len(found):
+            raise UnprocessableError(detail, Flaw(detail, f"/tasks/{index}/workload"))
+        by_key[workload.key] = workload
+    if request.trials < ROUND_SIZE * len(by_key):
         detail = (
-            f"{request.trials} trials are too few for {len(found)} tasks: expected {ROUND_SIZE} or "
-            "more a task"
+            f"{request.trials} trials are too few for {len(by_key)} tasks: "
+            f"expected {ROUND_SIZE} or more a task"
         )
         raise UnprocessableError(detail, Flaw(detail, "/trials"))
-    return list(found.values())
+    return list(by_key.values())
 
 
 def _within(error: UnprocessableError, pointer: str) -> UnprocessableError:

@@ -43,8 +43,8 @@ def submit_job(
     key = IdempotencyKey.of(request, idempotency_key, caller)
     workload = read_workload(request.workload)
     with database.write() as session:
-        if (known := key.recall(session)) is not None:
-            return jobs.read(known), False
+        if (existing := key.recall(session)) is not None:
+            return jobs.read(existing), False
         with quotas.held(session, caller):
             row = Queue(session, request, caller).add(workload)
         key.remember(session, row)
@@ -80,8 +80,8 @@ class IdempotencyKey:
         """
         if self.text is None:
             return None
-        known = idempotency.recall(session, self.owner, self.text, self.content)
-        return None if known is None else jobs.get(session, known)
+        job_id = idempotency.recall(session, self.owner, self.text, self.content)
+        return None if job_id is None else jobs.get(session, job_id)
 
     def remember(self, session: Session, row: JobRow) -> None:
         """Tie the key to the job that it made."""

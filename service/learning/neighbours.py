@@ -38,11 +38,11 @@ def nearest(
 ) -> list[Neighbour]:
     """Return the tuned tasks that are nearest to a shape on a target, the nearest first."""
     tuned = relatives.of_operator(session, shape.operator, target.label)
-    ranked = sorted(((apart(shape, target, t), t) for t in tuned), key=lambda pair: pair[0])
+    ranked = sorted(((task_distance(shape, target, t), t) for t in tuned), key=lambda pair: pair[0])
     return [_neighbour(session, far, task) for far, task in ranked[:limit]]
 
 
-def apart(shape: Shape, target: Target, tuned: TunedTask) -> float:
+def task_distance(shape: Shape, target: Target, tuned: TunedTask) -> float:
     """Return how far a tuned task is from a shape on a target, in doublings."""
     other = shape_from_json(shape.operator, tuned.shape)
     return distance(shape, other) + target_distance(target, Target(tuned.target))

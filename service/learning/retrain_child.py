@@ -30,8 +30,8 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     with closing(open_database(request["db_url"])) as database, database.read() as session:
         try:
-            known = packaged_for(request["label"]) if request["with_packaged"] else []
-            trained = train_on_store(session, request["label"], known=known)
+            extra_samples = packaged_for(request["label"]) if request["with_packaged"] else []
+            trained = train_on_store(session, request["label"], extra_samples=extra_samples)
         except CostModelError as error:
             sys.stderr.write(str(error))
             return NOTHING

@@ -53,27 +53,27 @@ def train_on_store(
     session: Session,
     label: str,
     *,
-    known: Sequence[Samples] = (),
+    extra_samples: Sequence[Samples] = (),
     on_progress: Callable[[str], None] = lambda _: None,
 ) -> Trained:
     """Train a model for a kind of target, such as `cpu/znver3`, on the measurements of all.
 
     Args:
-        known: What it learns besides; see `packaged_for`.
+        extra_samples: What it learns besides; see `packaged_for`.
 
     Raises:
         CostModelError: If there is nothing in the store to train on.
     """
     tasks, num_unread = _tasks(session, label)
     kind = kind_of_label(label)
-    trained = train(tasks, extra_samples=known, kind=kind, on_progress=on_progress)
+    trained = train(tasks, extra_samples=extra_samples, kind=kind, on_progress=on_progress)
     return replace(trained, num_skipped=trained.num_skipped + num_unread)
 
 
 def packaged_for(label: str) -> list[Samples]:
     """Return the measurements that come with the program, weighted for a kind of target."""
     kind = kind_of_label(label)
-    now, made_by = utc_now(), toolchain(kind)
+    now, current_toolchain = utc_now(), toolchain(kind)
     weighted = []
     for recorded, samples in zip(packaged_sets(), packaged_samples(), strict=True):
         if Target(recorded.target).kind != kind:
@@ -81,7 +81,7 @@ def packaged_for(label: str) -> list[Samples]:
         counts = weight(
             now - datetime.fromisoformat(recorded.provenance["at"]),
             is_same_target=Target(recorded.target).label == label,
-            is_same_toolchain=recorded.provenance["toolchain"] == made_by,
+            is_same_toolchain=recorded.provenance["toolchain"] == current_toolchain,
         )
         weighted.append(replace(samples, weights=np.full(len(samples.run_secs), counts)))
     return weighted
@@ -162,7 +162,7 @@ def _tasks(session: Session, label: str) -> tuple[list[MeasuredTask], int]:
         .limit(MAX_TRIALS)
     ).all()
     ordered = sorted(rows, key=lambda row: (row[1], row[2]))
-    found = []
+    measured_tasks = []
     num_unread = 0
     for key, group in groupby(ordered, key=lambda row: _Key(row[1], row[2])):
         task = _task(session, key)
@@ -172,8 +172,8 @@ def _tasks(session: Session, label: str) -> tuple[list[MeasuredTask], int]:
         measured = [] if task is None else _measured(trials, task.target, label)
         num_unread += len(trials) - len(measured)
         if task is not None:
-            found.append(MeasuredTask(task, measured))
-    return found, num_unread
+            measured_tasks.append(MeasuredTask(task, measured))
+    return measured_tasks, num_unread
 
 
 def _task(session: Session, key: _Key) -> Task | None:
@@ -191,8 +191,8 @@ def _newest(trials: list[TrialRow]) -> list[TrialRow]:
 
 def _measured(trials: list[TrialRow], target: Target, label: str) -> list[Measured]:
     """Return the trials whose traces can be read, with their weights."""
-    now, made_by = utc_now(), toolchain(target.kind)
-    found = []
+    now, current_toolchain = utc_now(), toolchain(target.kind)
+    measurements = []
     for trial in trials:
         try:
             candidate = parse_candidate(trial.sketch, trial.trace)
@@ -201,8 +201,8 @@ def _measured(trials: list[TrialRow], target: Target, label: str) -> list[Measur
         counts = weight(
             now - trial.created_at,
             is_same_target=target.label == label,
-            is_same_toolchain=trial.toolchain == made_by,
+            is_same_toolchain=trial.toolchain == current_toolchain,
         )
         secs = trial.best_secs if trial.best_secs is not None else float("inf")
-        found.append(Measured(candidate, secs, counts))
-    return found
+        measurements.append(Measured(candidate, secs, counts))
+    return measurements

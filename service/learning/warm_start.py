@@ -29,7 +29,7 @@ from tuner.transfer.shape import shape_of
 from tuner.warm_start import COLD, WarmStart
 
 
-def begin(
+def warm_start_of_job(
     database: Database,
     owner: Owner,
     job: JobRow,
@@ -42,9 +42,9 @@ def begin(
         LeaseLostError: If the job begins, and `owner` no longer holds its lease.
     """
     with database.read() as session:
-        kept = warm_starts.find(session, job.id)
-        if kept is not None:
-            return _kept(session, kept)
+        stored = warm_starts.find(session, job.id)
+        if stored is not None:
+            return _from_row(session, stored)
         if job.num_measured:
             return COLD  # begun by a version that knew no warm starts
         near = nearest(session, shape_of(task.func), task.target)
@@ -57,19 +57,19 @@ def begin(
     with database.write() as session:
         leases.owned(session, job.id, str(owner))
         if base is not None:
-            model = _keep_base(session, base, task.target.label)
+            model = _ensure_base(session, base, task.target.label)
         model_id = None if model is None else model.id
-        return _kept(
+        return _from_row(
             session,
             warm_starts.keep(session, job.id, cost_model_id=model_id, candidates=rows),
         )
 
 
-def _keep_base(session: Session, base: BaseModel, label: str) -> CostModelRow:
+def _ensure_base(session: Session, base: BaseModel, label: str) -> CostModelRow:
     """Keep the base model as that of a kind of target that had none; or return what it has now."""
-    known = cost_models.newest_usable(session, label)
-    if known is not None:
-        return known
+    existing = cost_models.newest_usable(session, label)
+    if existing is not None:
+        return existing
     model = NewCostModel(
         label=label,
         blob=base.model,
@@ -96,7 +96,7 @@ def _row(job_id: UUID, position: int, fit: Refitted, near: Neighbour) -> WarmCan
     )
 
 
-def _kept(session: Session, kept: WarmStartRow) -> WarmStart:
+def _from_row(session: Session, kept: WarmStartRow) -> WarmStart:
     rows = warm_starts.candidates(session, kept.job_id)
     candidates = tuple(parse_candidate(row.sketch, row.trace) for row in rows)
     return WarmStart(_model(session, kept.cost_model_id), candidates)

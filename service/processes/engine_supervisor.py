@@ -91,10 +91,11 @@ class EngineSupervisor:
         """
         if self._stays:
             return
-        for _, found in self.measure(known_kernel()):
-            if found.error is not None:
+        for _, measurement in self.measure(known_kernel()):
+            if measurement.error is not None:
                 raise EngineStartError(
-                    f"a known kernel cannot be measured here: {found.error}: {found.message}"
+                    "a known kernel cannot be measured here: "
+                    f"{measurement.error}: {measurement.message}"
                 )
 
     def _results(self, ask: Callable[[Engine], Iterator[ItemT]]) -> Iterator[ItemT]:

@@ -162,10 +162,12 @@ def _listen(host: str, port: int) -> socket.socket:
 def _is_loopback(host: str) -> bool:
     """Tell whether only this machine can reach `host`, whatever it resolves to."""
     try:
-        found = socket.getaddrinfo(host or None, 0, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host or None, 0, type=socket.SOCK_STREAM)
     except OSError as error:
         raise ServeError(f"cannot listen on {host}: {error.strerror}") from error
-    return bool(host) and all(ipaddress.ip_address(f[4][0]).is_loopback for f in found)
+    return bool(host) and all(
+        ipaddress.ip_address(address[4][0]).is_loopback for address in addresses
+    )
 
 
 def _names(host: str) -> Collection[str]:

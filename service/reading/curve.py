@@ -16,13 +16,13 @@ def curve(columns: TrialColumns, started_secs: float, points: int) -> Curve:
         return Curve(number=(), secs=(), best_secs=())
     steps = steps[even(len(steps), max(points - 1, 1))]
     last = len(columns) - 1
-    places = steps if steps[-1] == last else np.append(steps, last)
+    indices = steps if steps[-1] == last else np.append(steps, last)
     best = columns.best_secs[steps]
-    known = np.append(best, best[-1])[: len(places)]
+    best_secs = np.append(best, best[-1])[: len(indices)]
     return Curve(
-        number=columns.number[places].tolist(),
-        secs=since(columns, started_secs)[places].tolist(),
-        best_secs=known.tolist(),
+        number=columns.number[indices].tolist(),
+        secs=since(columns, started_secs)[indices].tolist(),
+        best_secs=best_secs.tolist(),
     )
 
 

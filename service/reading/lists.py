@@ -36,9 +36,11 @@ ReadT = TypeVar("ReadT", bound=Response)
 _EXTENTS = re.compile(r"\s*[0-9]+(\s*[x\u00d7,\s]\s*[0-9]+)*\s*")
 
 
-def as_page(found: ListPage, read: Callable[..., ReadT]) -> Page[ReadT]:
+def as_page(list_page: ListPage, read: Callable[..., ReadT]) -> Page[ReadT]:
     """Return rows as the API shows them."""
-    return Page[Any](items=tuple(read(*row) for row in found.rows), next_cursor=found.next_cursor)
+    return Page[Any](
+        items=tuple(read(*row) for row in list_page.rows), next_cursor=list_page.next_cursor
+    )
 
 
 def contains(text: str, *columns: Any) -> ColumnElement[bool]:
@@ -52,8 +54,8 @@ def has_shape(text: str, workload_key: Any) -> ColumnElement[bool]:
         return false()
     extents = ", ".join(re.findall("[0-9]+", text))
     shaped = select(WorkloadRow.key).where(cast(WorkloadRow.shape, String).contains(extents))
-    found: ColumnElement[bool] = workload_key.in_(shaped)
-    return found
+    is_shaped: ColumnElement[bool] = workload_key.in_(shaped)
+    return is_shaped
 
 
 def list_jobs(session: Session, query: JobsQuery) -> Page[JobRead]:
@@ -62,23 +64,23 @@ def list_jobs(session: Session, query: JobsQuery) -> Page[JobRead]:
     Raises:
         InvalidRequestError: If the cursor does not fit.
     """
-    wanted = select(JobRow)
+    statement = select(JobRow)
     if query.state:
-        wanted = wanted.where(JobRow.state.in_(query.state))
+        statement = statement.where(JobRow.state.in_(query.state))
     if query.operator is not None:
-        wanted = wanted.where(JobRow.workload_name == query.operator)
+        statement = statement.where(JobRow.workload_name == query.operator)
     if query.target is not None:
-        wanted = wanted.where(contains(query.target, JobRow.target))
+        statement = statement.where(contains(query.target, JobRow.target))
     if query.owner is not None:
-        wanted = wanted.where(JobRow.owner == query.owner)
+        statement = statement.where(JobRow.owner == query.owner)
     if query.group is not None:
-        wanted = wanted.where(JobRow.group_id == query.group)
+        statement = statement.where(JobRow.group_id == query.group)
     if query.text is not None:
         fields = (JobRow.workload_name, JobRow.target, JobRow.owner)
         key = query.text.replace("-", "")
         is_id = contains(key, func.replace(cast(JobRow.id, String), "-", "")) if key else None
         named = or_(contains(query.text, *fields), has_shape(query.text, JobRow.workload_key))
-        wanted = wanted.where(named if is_id is None else or_(named, is_id))
+        statement = statement.where(named if is_id is None else or_(named, is_id))
     by: dict[str, CursorKey] = {
         "created_at": CursorKey(JobRow.created_at, datetime),
         "best_secs": CursorKey(JobRow.best_secs, float, is_nullable=True),
@@ -87,7 +89,7 @@ def list_jobs(session: Session, query: JobsQuery) -> Page[JobRead]:
         "workload_name": CursorKey(JobRow.workload_name, str),
     }
     keys = [by[query.sort.removeprefix("-")], CursorKey(JobRow.id, UUID)]
-    return as_page(page(session, wanted, keys, query.asked("jobs", query.sort)), jobs.read)
+    return as_page(page(session, statement, keys, query.asked("jobs", query.sort)), jobs.read)
 
 
 def list_workloads(session: Session, query: WorkloadsQuery) -> Page[WorkloadRead]:
@@ -96,22 +98,22 @@ def list_workloads(session: Session, query: WorkloadsQuery) -> Page[WorkloadRead
     Raises:
         InvalidRequestError: If the cursor does not fit.
     """
-    wanted = select(WorkloadRow).options(defer(WorkloadRow.script))
+    statement = select(WorkloadRow).options(defer(WorkloadRow.script))
     if query.operator is not None:
-        wanted = wanted.where(WorkloadRow.name == query.operator)
+        statement = statement.where(WorkloadRow.name == query.operator)
     if query.operator_key is not None:
-        wanted = wanted.where(WorkloadRow.operator_key == query.operator_key)
+        statement = statement.where(WorkloadRow.operator_key == query.operator_key)
     if query.text is not None:
         named = contains(query.text, WorkloadRow.name, WorkloadRow.key)
-        wanted = wanted.where(named | has_shape(query.text, WorkloadRow.key))
+        statement = statement.where(named | has_shape(query.text, WorkloadRow.key))
     by: dict[str, CursorKey] = {
         "created_at": CursorKey(WorkloadRow.created_at, datetime),
         "name": CursorKey(WorkloadRow.name, str),
         "flops": CursorKey(WorkloadRow.flops, int),
     }
     keys = [by[query.sort.removeprefix("-")], CursorKey(WorkloadRow.key, str)]
-    found = page(session, wanted, keys, query.asked("workloads", query.sort))
-    return as_page(found, _reader(WorkloadRead))
+    list_page = page(session, statement, keys, query.asked("workloads", query.sort))
+    return as_page(list_page, _reader(WorkloadRead))
 
 
 def list_targets(session: Session, query: TargetsQuery) -> Page[TargetRead]:
@@ -120,16 +122,16 @@ def list_targets(session: Session, query: TargetsQuery) -> Page[TargetRead]:
     Raises:
         InvalidRequestError: If the cursor does not fit.
     """
-    wanted = select(TargetRow)
+    statement = select(TargetRow)
     if query.label is not None:
-        wanted = wanted.where(TargetRow.label == query.label)
+        statement = statement.where(TargetRow.label == query.label)
     if query.text is not None:
-        wanted = wanted.where(contains(query.text, TargetRow.name))
+        statement = statement.where(contains(query.text, TargetRow.name))
     name = CursorKey(TargetRow.name, str)
     is_by_name = query.sort.removeprefix("-") == "name"
     keys = [name] if is_by_name else [CursorKey(TargetRow.created_at, datetime), name]
-    found = page(session, wanted, keys, query.asked("targets", query.sort))
-    return as_page(found, _reader(TargetRead))
+    list_page = page(session, statement, keys, query.asked("targets", query.sort))
+    return as_page(list_page, _reader(TargetRead))
 
 
 def list_cost_models(session: Session, query: CostModelsQuery) -> Page[CostModelRead]:
@@ -138,21 +140,21 @@ def list_cost_models(session: Session, query: CostModelsQuery) -> Page[CostModel
     Raises:
         InvalidRequestError: If the cursor does not fit.
     """
-    wanted = select(CostModelRow).options(defer(CostModelRow.blob))
+    statement = select(CostModelRow).options(defer(CostModelRow.blob))
     if query.label is not None:
-        wanted = wanted.where(CostModelRow.label == query.label)
+        statement = statement.where(CostModelRow.label == query.label)
     if query.job is not None:
-        wanted = wanted.where(CostModelRow.job_id == query.job)
+        statement = statement.where(CostModelRow.job_id == query.job)
     if query.of_store is not None:
         is_of_store = CostModelRow.job_id.is_(None)
-        wanted = wanted.where(is_of_store if query.of_store else ~is_of_store)
+        statement = statement.where(is_of_store if query.of_store else ~is_of_store)
     by: dict[str, CursorKey] = {
         "created_at": CursorKey(CostModelRow.created_at, datetime),
         "trained_on": CursorKey(CostModelRow.trained_on, int),
     }
     keys = [by[query.sort.removeprefix("-")], CursorKey(CostModelRow.id, int)]
-    found = page(session, wanted, keys, query.asked("cost-models", query.sort))
-    return as_page(found, cost_models.read)
+    list_page = page(session, statement, keys, query.asked("cost-models", query.sort))
+    return as_page(list_page, cost_models.read)
 
 
 def list_workers(session: Session, query: WorkersQuery) -> Page[WorkerRead]:
@@ -161,16 +163,18 @@ def list_workers(session: Session, query: WorkersQuery) -> Page[WorkerRead]:
     Raises:
         InvalidRequestError: If the cursor does not fit.
     """
-    wanted: Sequence[WorkerRead] = [
+    matching: Sequence[WorkerRead] = [
         worker
         for worker in workers.everyone(session)
         if query.label in (None, worker.label)
         and query.host in (None, worker.host)
         and (not query.state or worker.state in query.state)
     ]
-    names = [worker.name for worker in wanted]
-    found = page_of_rows([(worker,) for worker in wanted], names, query.asked("workers", "name"))
-    return as_page(found, lambda worker: worker)
+    names = [worker.name for worker in matching]
+    list_page = page_of_rows(
+        [(worker,) for worker in matching], names, query.asked("workers", "name")
+    )
+    return as_page(list_page, lambda worker: worker)
 
 
 def list_tokens(session: Session, query: TokensQuery) -> Page[TokenRead]:
@@ -179,19 +183,19 @@ def list_tokens(session: Session, query: TokensQuery) -> Page[TokenRead]:
     Raises:
         InvalidRequestError: If the cursor does not fit.
     """
-    wanted = select(TokenRow)
+    statement = select(TokenRow)
     if query.text is not None:
-        wanted = wanted.where(contains(query.text, TokenRow.name))
+        statement = statement.where(contains(query.text, TokenRow.name))
     if query.revoked is not None:
         is_live = TokenRow.revoked_at.is_(None)
-        wanted = wanted.where(~is_live if query.revoked else is_live)
+        statement = statement.where(~is_live if query.revoked else is_live)
     by = {
         "created_at": CursorKey(TokenRow.created_at, datetime),
         "name": CursorKey(TokenRow.name, str),
     }
     keys = [by[query.sort.removeprefix("-")], CursorKey(TokenRow.id, UUID)]
-    found = page(session, wanted, keys, query.asked("tokens", query.sort))
-    return as_page(found, _reader(TokenRead))
+    list_page = page(session, statement, keys, query.asked("tokens", query.sort))
+    return as_page(list_page, _reader(TokenRead))
 
 
 def _reader(model: type[ReadT]) -> Callable[[Any], ReadT]:

@@ -41,18 +41,18 @@ class Plots:
     def columns(self, session: Session, job: JobRow, query: ColumnsQuery) -> Columns:
         """Return the trials whose numbers are in a range, both ends included, thinned."""
         every = self._cache.of(session, job)
-        begin = int(np.searchsorted(every.number, query.from_number))
+        start = int(np.searchsorted(every.number, query.from_number))
         last = MAX_NUMBER if query.to_number is None else query.to_number
         end = int(np.searchsorted(every.number, last, side="right"))
-        found = begin + thin(every[begin:end], query.points)
-        return _shown(job, every, found, end - begin)
+        indices = start + thin(every[start:end], query.points)
+        return _shown(job, every, indices, end - start)
 
     def selection(self, session: Session, job: JobRow, query: SelectionQuery) -> Columns:
         """Return a part of the trials that meet conditions, in order, and how many do."""
         every = self._cache.of(session, job)
-        found = selected(every, query)
-        part = found[query.offset : query.offset + query.limit]
-        return _shown(job, every, part, len(found))
+        indices = selected(every, query)
+        page_indices = indices[query.offset : query.offset + query.limit]
+        return _shown(job, every, page_indices, len(indices))
 
     def summary(self, session: Session, job: JobRow) -> Summary:
         """Return how trials failed, what sketches reached, where the time went."""
@@ -67,18 +67,18 @@ class Plots:
             InvalidRequestError: If no trial of the job is of that sketch.
         """
         columns = self._cache.of(session, job)
-        known = decided.sketches_of(columns)
-        name = sketch if sketch is not None else next(iter(known), None)
+        sketch_names = decided.sketches_of(columns)
+        name = sketch if sketch is not None else next(iter(sketch_names), None)
         if name is None:
             return decided.NONE
-        if name not in known:
-            names = ", ".join(map(repr, known)) or "none"
+        if name not in sketch_names:
+            names = ", ".join(map(repr, sketch_names)) or "none"
             detail = f"no trial of this job is of sketch {name!r}; there are {names}"
             raise UnprocessableError(detail, Flaw(detail, "query/sketch"))
         places, _ = decided.chosen(columns, name)
         traces = trial_index.traces(session, job.id, columns.number[places].tolist())
         script = session.get_one(WorkloadRow, job.workload_key).script
-        return decided.decisions(columns, name, known, traces, _loops(script))
+        return decided.decisions(columns, name, sketch_names, traces, _loops(script))
 
 
 def _shown(job: JobRow, every: TrialColumns, places: Ints, num_trials: int) -> Columns:
@@ -110,13 +110,13 @@ def _started_secs(job: JobRow, columns: TrialColumns) -> float:
 @lru_cache(maxsize=64)
 def _loops(script: str) -> dict[str, tuple[str, ...]]:
     """Return the names of the loops around each block of a program; of none if it is unreadable."""
-    found: dict[str, tuple[str, ...]] = {}
+    loops_by_block: dict[str, tuple[str, ...]] = {}
 
     def look(stmt: Stmt, around: tuple[str, ...]) -> None:
         if isinstance(stmt, For):
             around = (*around, stmt.var.name)
         if isinstance(stmt, BlockRealize):
-            found[stmt.block.name] = around
+            loops_by_block[stmt.block.name] = around
             around = ()
         for inner in statements_in(stmt):
             look(inner, around)
@@ -125,4 +125,4 @@ def _loops(script: str) -> dict[str, tuple[str, ...]]:
         look(parse(script).root.body, ())
     except ScriptError:
         return {}
-    return found
+    return loops_by_block

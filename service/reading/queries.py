@@ -33,8 +33,8 @@ class ListQuery(BaseModel):
 
     def asked(self, name: str, sort: str) -> ListRequest:
         """Return the query of the list of that name."""
-        given = self.model_dump(mode="json", exclude={"limit", "cursor", "sort"})
-        return ListRequest(sort, {"list": name, **given}, self.limit, self.cursor)
+        filters = self.model_dump(mode="json", exclude={"limit", "cursor", "sort"})
+        return ListRequest(sort, {"list": name, **filters}, self.limit, self.cursor)
 
 
 def _text(description: str) -> Any:

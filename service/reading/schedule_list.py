@@ -28,7 +28,7 @@ def list_schedules(session: Session, query: SchedulesQuery) -> Page[BestSummary]
     Raises:
         InvalidRequestError: If the cursor does not fit.
     """
-    wanted = (
+    statement = (
         select(BestScheduleRow, JobRow, measured_by(), TrialRow.worker, TrialRow.best_secs)
         .join(JobRow, JobRow.id == BestScheduleRow.job_id)
         .join(
@@ -39,13 +39,13 @@ def list_schedules(session: Session, query: SchedulesQuery) -> Page[BestSummary]
         .join(WorkloadRow, WorkloadRow.key == BestScheduleRow.workload_key)
     )
     if query.operator is not None:
-        wanted = wanted.where(WorkloadRow.name == query.operator)
+        statement = statement.where(WorkloadRow.name == query.operator)
     if query.target is not None:
-        wanted = wanted.where(contains(query.target, BestScheduleRow.target))
+        statement = statement.where(contains(query.target, BestScheduleRow.target))
     if query.text is not None:
         fields = (WorkloadRow.name, WorkloadRow.key, BestScheduleRow.target)
         shaped = has_shape(query.text, BestScheduleRow.workload_key)
-        wanted = wanted.where(contains(query.text, *fields) | shaped)
+        statement = statement.where(contains(query.text, *fields) | shaped)
     run_secs = BestScheduleRow.run_secs
     by: dict[str, CursorKey] = {
         "created_at": CursorKey(BestScheduleRow.updated_at, datetime),
@@ -60,7 +60,7 @@ def list_schedules(session: Session, query: SchedulesQuery) -> Page[BestSummary]
         CursorKey(BestScheduleRow.workload_key, str),
         CursorKey(BestScheduleRow.target, str),
     ]
-    return as_page(page(session, wanted, keys, query.asked("schedules", query.sort)), _read)
+    return as_page(page(session, statement, keys, query.asked("schedules", query.sort)), _read)
 
 
 def _read(

@@ -31,9 +31,9 @@ def standings(columns: TrialColumns, places: Ints) -> tuple[Floats, Floats]:
         fastest = np.full(len(size), np.inf)
         np.minimum.at(fastest, group, secs)
         share = np.where(np.isinf(fastest), 0.0, fastest)[group] / secs
-        stands = size[group] > 1
-        score[scored[stands]] = rank[stands] / (size[group][stands] - 1)
-        speed[scored[stands]] = share[stands]
+        has_rivals = size[group] > 1
+        score[scored[has_rivals]] = rank[has_rivals] / (size[group][has_rivals] - 1)
+        speed[scored[has_rivals]] = share[has_rivals]
     return score[places].round(4), speed[places].round(4)
 
 
@@ -57,12 +57,12 @@ def selected(columns: TrialColumns, query: SelectionQuery) -> Ints:
 
 def _within(values: Floats, low: float | None, high: float | None) -> npt.NDArray[np.bool_]:
     """Return which values lie between two; what is not known lies nowhere."""
-    found = np.ones(len(values), bool)
+    mask = np.ones(len(values), bool)
     if low is not None:
-        found &= values >= low
+        mask &= values >= low
     if high is not None:
-        found &= values <= high
-    return found
+        mask &= values <= high
+    return mask
 
 
 def _place_of(name: str, names: tuple[str, ...]) -> int:

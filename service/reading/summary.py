@@ -14,10 +14,10 @@ from service.wire.readings import FailureCount, SketchCount, Summary, TimeSpent
 
 def first_failures(columns: TrialColumns) -> dict[str, int]:
     """Return the number of the first trial of each kind of failure."""
-    kinds, places = np.unique(columns.outcome, return_index=True)
-    pairs = zip(kinds.tolist(), places.tolist(), strict=True)
-    found = {columns.outcomes[kind]: int(columns.number[place]) for kind, place in pairs}
-    return {kind: number for kind, number in found.items() if kind != OK}
+    kinds, indices = np.unique(columns.outcome, return_index=True)
+    pairs = zip(kinds.tolist(), indices.tolist(), strict=True)
+    first_numbers = {columns.outcomes[kind]: int(columns.number[index]) for kind, index in pairs}
+    return {kind: number for kind, number in first_numbers.items() if kind != OK}
 
 
 def summary(columns: TrialColumns, job: JobRow, messages: Mapping[int, str]) -> Summary:
@@ -37,7 +37,7 @@ def summary(columns: TrialColumns, job: JobRow, messages: Mapping[int, str]) -> 
 
 def _failures(columns: TrialColumns, messages: Mapping[int, str]) -> tuple[FailureCount, ...]:
     counts = np.bincount(columns.outcome, minlength=len(columns.outcomes))
-    found = [
+    failures = [
         FailureCount(
             kind=kind,
             count=int(counts[columns.outcomes.index(kind)]),
@@ -46,7 +46,7 @@ def _failures(columns: TrialColumns, messages: Mapping[int, str]) -> tuple[Failu
         )
         for kind, number in first_failures(columns).items()
     ]
-    return tuple(sorted(found, key=lambda f: (-f.count, f.first_number)))
+    return tuple(sorted(failures, key=lambda f: (-f.count, f.first_number)))
 
 
 def _sketches(columns: TrialColumns) -> tuple[SketchCount, ...]:
@@ -97,8 +97,8 @@ def _busy_secs(columns: TrialColumns) -> float:
     """Return how long at least one trial was being measured."""
     if not len(columns):
         return 0.0
-    begin = columns.at - columns.build_secs - columns.check_secs - columns.time_secs
-    order = np.argsort(begin)
-    begin, end = begin[order], columns.at[order]
+    start = columns.at - columns.build_secs - columns.check_secs - columns.time_secs
+    order = np.argsort(start)
+    start, end = start[order], columns.at[order]
     reached = np.concatenate([[-np.inf], np.maximum.accumulate(end)[:-1]])
-    return float(np.maximum(end - np.maximum(begin, reached), 0.0).sum())
+    return float(np.maximum(end - np.maximum(start, reached), 0.0).sum())

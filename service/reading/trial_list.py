@@ -28,29 +28,29 @@ def list_trials(session: Session, job_id: UUID, query: TrialsQuery) -> Page[Tria
     """
     jobs.get(session, job_id)
     # Only what `ix_trials_narrow` has: each row that is looked into costs kilobytes of its trace.
-    wanted = select(TrialRow.number).where(
+    statement = select(TrialRow.number).where(
         TrialRow.job_id == job_id, TrialRow.number >= query.from_number
     )
     if query.to_number is not None:
-        wanted = wanted.where(TrialRow.number <= query.to_number)
+        statement = statement.where(TrialRow.number <= query.to_number)
     if query.sketch is not None:
-        wanted = wanted.where(TrialRow.sketch == query.sketch)
+        statement = statement.where(TrialRow.sketch == query.sketch)
     if query.outcome:
         kinds = [ErrorKind(o.value) for o in query.outcome if o is not TrialOutcome.OK]
         is_right = TrialRow.error.is_(None) if TrialOutcome.OK in query.outcome else None
         is_such = TrialRow.error.in_(kinds)
-        wanted = wanted.where(is_such if is_right is None else or_(is_right, is_such))
+        statement = statement.where(is_such if is_right is None else or_(is_right, is_such))
     number = CursorKey(TrialRow.number, int)
     if query.sort.removeprefix("-") == "best_secs":
         keys = [CursorKey(TrialRow.best_secs, float, is_nullable=True), number]
     else:
         keys = [number]
-    found = page(session, wanted, keys, query.asked(f"trials of {job_id}", query.sort))
-    numbers = [row[0] for row in found.rows]
+    list_page = page(session, statement, keys, query.asked(f"trials of {job_id}", query.sort))
+    numbers = [row[0] for row in list_page.rows]
     rows = session.scalars(
         select(TrialRow).where(TrialRow.job_id == job_id, TrialRow.number.in_(numbers))
     )
     by_number = {row.number: row for row in rows}
     of_finish = finals.of_trials(session, job_id, numbers)
     shown = [(by_number[n], finals.read(of_finish.get(n))) for n in numbers]
-    return as_page(ListPage(shown, found.next_cursor), trials.read)
+    return as_page(ListPage(shown, list_page.next_cursor), trials.read)

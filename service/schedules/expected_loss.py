@@ -38,12 +38,12 @@ def expected_loss(session: Session, label: str, operator_key: str, distance: flo
     operator, or of others if of that there are too few.
     """
     for key, whose in ((operator_key, "this operator"), (None, "any operator")):
-        found = _like(warm_starts.outcomes(session, label, key), distance)
-        if len(found) >= MIN_OUTCOMES:
-            distances = [outcome.distance for outcome in found]
+        outcomes = _like(warm_starts.outcomes(session, label, key), distance)
+        if len(outcomes) >= MIN_OUTCOMES:
+            distances = [outcome.distance for outcome in outcomes]
             return Expectation(
-                median(outcome.loss for outcome in found),
-                f"the median of {len(found)} schedules of {whose} that were measured on {label}"
+                median(outcome.loss for outcome in outcomes),
+                f"the median of {len(outcomes)} schedules of {whose} that were measured on {label}"
                 f" after they were adapted from {min(distances):.2g} to {max(distances):.2g}"
                 " doublings away",
             )
@@ -56,6 +56,6 @@ def expected_loss(session: Session, label: str, operator_key: str, distance: flo
 
 def _like(outcomes: list[WarmStartOutcome], distance: float) -> list[WarmStartOutcome]:
     """Return the outcomes at the distances nearest to one, none that are far from it."""
-    apart = [(abs(math.log2((1 + o.distance) / (1 + distance))), o) for o in outcomes]
-    near = sorted((pair for pair in apart if pair[0] <= MAX_APART), key=lambda pair: pair[0])
+    ranked = [(abs(math.log2((1 + o.distance) / (1 + distance))), o) for o in outcomes]
+    near = sorted((pair for pair in ranked if pair[0] <= MAX_APART), key=lambda pair: pair[0])
     return [outcome for _, outcome in near[:MAX_OUTCOMES]]

@@ -70,18 +70,18 @@ class KernelBuilder:
         texts: dict[str, str] = json.loads(self._run(request, "texts"))
         return texts
 
-    def _run(self, request: KernelRequest, wanted: str) -> bytes:
+    def _run(self, request: KernelRequest, output: str) -> bytes:
         if not self._places.acquire(blocking=False):
             raise ServiceBusyError("too many kernels wait to be built; try again in a moment")
         try:
-            return self._run_child(request, wanted)
+            return self._run_child(request, output)
         finally:
             self._places.release()
 
-    def _run_child(self, request: KernelRequest, wanted: str) -> bytes:
+    def _run_child(self, request: KernelRequest, output: str) -> bytes:
         text = json.dumps(
             {
-                "wanted": wanted,
+                "output": output,
                 "script": request.script,
                 "trace": request.trace,
                 "target": request.target,

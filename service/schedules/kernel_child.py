@@ -36,14 +36,14 @@ def main() -> int:
         schedule = Trace.from_json(request["trace"]).apply_to(parse(request["script"]))
         schedule.require_own_layouts()
         target = Target(request["target"])
-        if request["wanted"] == "artifact":
-            made = compile_artifact(schedule, target).to_bytes()
+        if request["output"] == "artifact":
+            output = compile_artifact(schedule, target).to_bytes()
         else:
-            made = json.dumps(_texts(schedule, target)).encode()
+            output = json.dumps(_texts(schedule, target)).encode()
     except (BuildError, ScheduleError, TraceError) as error:
         sys.stderr.write(str(error))
         return REFUSED
-    sys.stdout.buffer.write(made)
+    sys.stdout.buffer.write(output)
     return 0
 
 

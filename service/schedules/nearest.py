@@ -42,8 +42,8 @@ def adapt_nearest(database: Database, workload: NewWorkload, target: Target) -> 
         return None
     shape = shape_from_json(workload.operator_key, workload.shape)
     with database.read() as session:
-        found = nearest(session, shape, target)
-    for near in found:
+        relatives = nearest(session, shape, target)
+    for near in relatives:
         for trial, candidate in zip(near.trials, near.relative.candidates, strict=True):
             adaptation = _Adaptation(
                 workload.key,

@@ -134,9 +134,9 @@ def fetch_kernel(database: Database, builder: KernelBuilder, kernel: BuiltKernel
         BusyError: If too many kernels wait to be built.
     """
     with database.read() as session:
-        kept = artifacts.find(session, kernel.key)
-    if kept is not None:
-        return kept
+        stored = artifacts.find(session, kernel.key)
+    if stored is not None:
+        return stored
     content = builder.build(kernel.request)
     with database.write() as session:
         workloads.ensure(session, kernel.workload)
@@ -156,11 +156,11 @@ def fetch_kernel(database: Database, builder: KernelBuilder, kernel: BuiltKernel
 
 def _best(database: Database, workload_key: str, target: str) -> BestRead | None:
     with database.read() as session:
-        found = best_schedules.find(session, workload_key, target)
-        if found is None:
+        best_row = best_schedules.find(session, workload_key, target)
+        if best_row is None:
             return None
-        made_by = finals.toolchain_of(session, found.trial)
-    trial, job, best = found
+        made_by = finals.toolchain_of(session, best_row.trial)
+    trial, job, best = best_row
     default = job.default_time
     return BestRead(
         workload_key=workload_key,
@@ -175,6 +175,6 @@ def _best(database: Database, workload_key: str, target: str) -> BestRead | None
         job_id=job.id,
         trial_number=trial.number,
         provenance={**trials.provenance(trial), "toolchain": made_by},
-        baseline=found.baseline,
+        baseline=best_row.baseline,
         is_outdated=toolchains.is_outdated(made_by),
     )

@@ -67,10 +67,10 @@ def best_trials(session: Session, workload_key: str, target: str, *, limit: int)
         )
         .order_by(is_best.desc(), TrialRow.best_secs, JobRow.created_at, TrialRow.number)
     )
-    found: dict[str, TrialRow] = {}
+    by_candidate: dict[str, TrialRow] = {}
     with closing(session.scalars(query.execution_options(yield_per=4 * limit))) as rows:
         for row in rows:
-            found.setdefault(row.candidate_key, row)
-            if len(found) == limit:
+            by_candidate.setdefault(row.candidate_key, row)
+            if len(by_candidate) == limit:
                 break
-    return list(found.values())
+    return list(by_candidate.values())

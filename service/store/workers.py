@@ -97,14 +97,14 @@ def served(session: Session, *, now: bool) -> dict[str, int]:
     Args:
         now: Leave out those that are gone, or rest.
     """
-    found: dict[str, int] = {}
+    cores_by_label: dict[str, int] = {}
     for row in session.scalars(select(WorkerRow)):
         is_there = _state(row.state, row.last_seen_at) in {WorkerState.BUSY, WorkerState.IDLE}
         if "refuses" not in row.facts and (is_there or not now):
             # Versions that did not tell were asked for what their own host has.
             cores = int(row.facts.get("num_cores", available_cores()))
-            found[row.label] = min(cores, found.get(row.label, cores))
-    return found
+            cores_by_label[row.label] = min(cores, cores_by_label.get(row.label, cores))
+    return cores_by_label
 
 
 def _read(
@@ -135,10 +135,10 @@ def _state(told: WorkerState, last_seen_at: datetime) -> WorkerState:
 
 def _running(session: Session) -> dict[tuple[str, str], UUID | None]:
     """Return the running job of each workload's name and target; None where several run."""
-    found: dict[tuple[str, str], UUID | None] = {}
+    running_jobs: dict[tuple[str, str], UUID | None] = {}
     query = select(JobRow.id, JobRow.workload_name, JobRow.target).where(
         JobRow.state == JobState.RUNNING
     )
     for job_id, name, target in session.execute(query):
-        found[name, target] = None if (name, target) in found else job_id
-    return found
+        running_jobs[name, target] = None if (name, target) in running_jobs else job_id
+    return running_jobs

@@ -75,19 +75,19 @@ LUCK = 1.25
 """A sample that is shorter than another by less than this may be just a luckier one."""
 
 
-def holds_against(known: RunTime, other: RunTime) -> bool:
+def holds_against(incumbent: RunTime, challenger: RunTime) -> bool:
     """Tell whether the known best stays the best beside another time.
 
     Of two times of one kind the shorter counts. A confirmed time counts rather than a provisional
     one, unless that is shorter than its own provisional time by more than luck explains: the finish
     of the other job, which may never come, would say for sure.
     """
-    ratio = speed_up(other, known)
+    ratio = speed_up(challenger, incumbent)
     if ratio is None:
         return False
-    if known.kind is other.kind:
+    if incumbent.kind is challenger.kind:
         return ratio.ratio >= 1
-    return ratio.ratio >= (1 / LUCK if known.kind is TimeKind.CONFIRMED else LUCK)
+    return ratio.ratio >= (1 / LUCK if incumbent.kind is TimeKind.CONFIRMED else LUCK)
 
 
 class SpeedUps(BaseModel):

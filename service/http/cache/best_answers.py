@@ -62,10 +62,10 @@ class BestAnswers:
     def at_hand(self, workload_key: str, target: str) -> Answer | None:
         """Return the answer if it holds without a look into a table."""
         with self._lock:
-            kept = self._kept.get((workload_key, self._names.get(target, "")))
-        if kept is None or kept.version is None or kept.version != self._version.read():
+            entry = self._kept.get((workload_key, self._names.get(target, "")))
+        if entry is None or entry.version is None or entry.version != self._version.read():
             return None
-        return kept.answer
+        return entry.answer
 
     def find(self, workload_key: str, target: str, *, nearest: bool) -> Answer:
         """Return the best schedule of a workload, or with `nearest` one that will do.
@@ -74,13 +74,13 @@ class BestAnswers:
             InvalidRequestError: If the target cannot be meant.
             NotFoundError: If nothing of the task was measured and right.
         """
-        where = parse_target(target)
+        parsed_target = parse_target(target)
         if nearest:
-            return _made(find_nearest_by_key(self._database, workload_key, where))
+            return _made(find_nearest_by_key(self._database, workload_key, parsed_target))
         with self._lock:
             if len(self._names) < self._max_kept:
-                self._names[target] = where.name
-        return self._exact((workload_key, where.name))
+                self._names[target] = parsed_target.name
+        return self._exact((workload_key, parsed_target.name))
 
     def find_by_text(self, query: ScheduleQuery) -> Answer:
         """Do the same for a workload that is given as text.
@@ -100,18 +100,18 @@ class BestAnswers:
         with self._database.read() as session:
             stamp = best_schedules.stamp(session, *task)
         with self._lock:
-            kept = self._kept.get(task)
+            entry = self._kept.get(task)
         if stamp is None:
             return _made(find_best(self._database, *task))
-        if kept is None or kept.stamp != stamp:
+        if entry is None or entry.stamp != stamp:
             # It may be younger than the stamp, and is then made once more at the next look.
-            kept = _Kept(_made(find_best(self._database, *task)), stamp, version)
-        self._keep(task, replace(kept, version=version))
-        return kept.answer
+            entry = _Kept(_made(find_best(self._database, *task)), stamp, version)
+        self._keep(task, replace(entry, version=version))
+        return entry.answer
 
-    def _keep(self, task: Task, kept: _Kept) -> None:
+    def _keep(self, task: Task, entry: _Kept) -> None:
         with self._lock:
-            self._kept[task] = kept
+            self._kept[task] = entry
             self._kept.move_to_end(task)
             if len(self._kept) > self._max_kept:
                 self._kept.popitem(last=False)

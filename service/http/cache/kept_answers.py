@@ -60,35 +60,35 @@ class KeptAnswers:
         if not is_such or b"if-none-match" in headers:
             await self._app(scope, receive, send)
             return
-        asked = (scope["path"], scope["query_string"])
+        key = (scope["path"], scope["query_string"])
         # Read before the rows: what changes in between is looked at again.
         version = self._version.read()
         if version is None:
             await self._app(scope, receive, send)
             return
-        kept = await self._at_hand(asked, version)
-        if kept is not None and may_read(self._tokens, self._limit, headers):
-            scope["route"] = kept.route
-            start = {"status": 200, "headers": list(kept.headers)}
+        stored = await self._at_hand(key, version)
+        if stored is not None and may_read(self._tokens, self._limit, headers):
+            scope["route"] = stored.route
+            start = {"status": 200, "headers": list(stored.headers)}
             await send({"type": "http.response.start", **start})
-            await send({"type": "http.response.body", "body": kept.body})
+            await send({"type": "http.response.body", "body": stored.body})
             return
         done = asyncio.Event()
-        self._coming[asked] = (version, done)
+        self._coming[key] = (version, done)
         try:
             await self._app(scope, receive, self._keeping(scope, version, send, done))
         finally:
             done.set()
-            if self._coming.get(asked) == (version, done):
-                del self._coming[asked]
+            if self._coming.get(key) == (version, done):
+                del self._coming[key]
 
-    async def _at_hand(self, asked: _Asked, version: int) -> _Kept | None:
+    async def _at_hand(self, key: _Asked, version: int) -> _Kept | None:
         """Return the answer of that version, which may be coming; none if somebody is to ask."""
-        coming = self._coming.get(asked)
+        coming = self._coming.get(key)
         if coming is not None and coming[0] == version:
             await coming[1].wait()
-        kept = self._kept.get(asked)
-        return kept if kept is not None and kept.version == version else None
+        stored = self._kept.get(key)
+        return stored if stored is not None and stored.version == version else None
 
     def _keeping(self, scope: Scope, version: int, send: Send, done: asyncio.Event) -> Send:
         """Return what sends an answer, and keeps it if it may be sent once more."""
@@ -109,7 +109,7 @@ class KeptAnswers:
 
         return sent
 
-    def _keep(self, asked: _Asked, answer: _Kept) -> None:
-        if len(self._kept) >= MAX_KEPT and asked not in self._kept:
+    def _keep(self, key: _Asked, answer: _Kept) -> None:
+        if len(self._kept) >= MAX_KEPT and key not in self._kept:
             self._kept.clear()
-        self._kept[asked] = answer
+        self._kept[key] = answer

@@ -88,17 +88,25 @@ def _task_in(query: bytes) -> _Task | None:
         pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, strict_parsing=True)
     except ValueError:
         return None
-    asked = dict(pairs)
-    if len(asked) != len(pairs) or not {"workload_key"} <= set(asked) <= {"workload_key", "target"}:
+    parameters = dict(pairs)
+    if len(parameters) != len(pairs) or not {"workload_key"} <= set(parameters) <= {
+        "workload_key",
+        "target",
+    }:
         return None
-    return asked["workload_key"], asked.get("target", "cpu")
+    return parameters["workload_key"], parameters.get("target", "cpu")
 
 
 async def _send(answer: Answer, headers: _Headers, send: Send) -> None:
     etag = quoted(answer.etag)
-    given = headers.get(b"if-none-match")
-    is_known = given is not None and has_it(given.decode("latin-1"), etag)
-    more = [] if is_known else [(b"content-type", b"application/json"), answer.content_length]
-    start = {"status": 304 if is_known else 200, "headers": [(b"etag", etag.encode()), *more]}
+    if_none_match = headers.get(b"if-none-match")
+    is_unchanged = if_none_match is not None and has_it(if_none_match.decode("latin-1"), etag)
+    extra_headers = (
+        [] if is_unchanged else [(b"content-type", b"application/json"), answer.content_length]
+    )
+    start = {
+        "status": 304 if is_unchanged else 200,
+        "headers": [(b"etag", etag.encode()), *extra_headers],
+    }
     await send({"type": "http.response.start", **start})
-    await send({"type": "http.response.body", "body": b"" if is_known else answer.body})
+    await send({"type": "http.response.body", "body": b"" if is_unchanged else answer.body})

@@ -38,17 +38,18 @@ def _flaw(path: str, headers: Headers) -> str | None:
         return None
     if headers.get("content-encoding", "identity").strip().lower() != "identity":
         return "the body is compressed: send it as it is, without `Content-Encoding`"
-    given = headers.get("content-type", "")
-    media_type = given.partition(";")[0].strip().lower()
+    content_type = headers.get("content-type", "")
+    media_type = content_type.partition(";")[0].strip().lower()
     if path in _TAKE_RECORDS:
         if media_type not in RECORDS:
             return (
                 "the body must be a file of records: send it with "
-                f"`Content-Type: {RECORDS[0]}`, not {given!r}"
+                f"`Content-Type: {RECORDS[0]}`, not {content_type!r}"
             )
     elif not _is_json(media_type):
         return (
-            f"the body must be JSON: send it with `Content-Type: application/json`, not {given!r}"
+            "the body must be JSON: send it with `Content-Type: application/json`, "
+            f"not {content_type!r}"
         )
     return None
 

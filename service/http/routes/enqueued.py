@@ -17,11 +17,11 @@ HEADER = "Loopwright-Job"
 
 
 @contextmanager
-def enqueued(parts: Dependencies, caller: Caller, asked: ScheduleQuery) -> Iterator[dict[str, str]]:
+def enqueued(parts: Dependencies, caller: Caller, query: ScheduleQuery) -> Iterator[dict[str, str]]:
     """Queue a job for the requested schedule; the body has the best existing one.
 
     Args:
-        asked: A query; a job is queued only if it has `enqueue`.
+        query: A query; a job is queued only if it has `enqueue`.
 
     Yields:
         The headers of the answer, which name the job if there is one. A `ServiceNotFoundError` of
@@ -30,21 +30,21 @@ def enqueued(parts: Dependencies, caller: Caller, asked: ScheduleQuery) -> Itera
     Raises:
         HTTPException: 403 if a job is wanted, and the caller may not submit one.
     """
-    if not asked.enqueue:
+    if not query.enqueue:
         yield {}
         return
     refuse_unless(caller, Scope.SUBMIT)
-    found, advice = None, ""
+    queued, advice = None, ""
     try:
-        found = enqueue(parts.database, asked, caller=caller)
+        queued = enqueue(parts.database, query, caller=caller)
     except (ForbiddenError, QuotaError) as error:  # the look-up itself is still answered
         advice = f"no job was queued to find one: {error}"
-    if found is not None and found.is_new:
+    if queued is not None and queued.is_new:
         parts.wake()
     try:
-        yield {} if found is None else {HEADER: str(found.job.id)}
+        yield {} if queued is None else {HEADER: str(queued.job.id)}
     except ServiceNotFoundError as error:
-        if found is None and not advice:
+        if queued is None and not advice:
             raise
-        job_id = None if found is None else found.job.id
-        raise ServiceNotFoundError(error.reason, job_id, advice=advice or str(found)) from error
+        job_id = None if queued is None else queued.job.id
+        raise ServiceNotFoundError(error.reason, job_id, advice=advice or str(queued)) from error

@@ -126,7 +126,7 @@ _STREAM: dict[int | str, dict[str, Any]] = {
     "/{job_id}/events", response_class=Response, responses={**_STREAM, **responses(404, 422)}
 )
 async def get_events(
-    request: Request, place: Annotated[_Place, Depends(_place)]
+    request: Request, position: Annotated[_Place, Depends(_place)]
 ) -> StreamingResponse:
     """Stream a job's events until it ends, those after `Last-Event-ID` if that is given.
 
@@ -138,7 +138,7 @@ async def get_events(
     feed: EventFeed = request.app.state.feed
     return StreamingResponse(
         # Written already: FastAPI would write each event anew for each stream.
-        feed.stream(place.job_id, place.last_id, is_still_known(request)),
+        feed.stream(position.job_id, position.last_id, is_still_known(request)),
         media_type="text/event-stream",
         headers={
             "Cache-Control": "no-cache",

@@ -35,8 +35,8 @@ def get_curve(
     """Read a job's best time so far: its improvements."""
     with parts.database.read() as session:
         job = jobs.get(session, job_id)
-        if (known := _known(job, if_none_match)) is not None:
-            return known
+        if (unchanged := _not_modified(job, if_none_match)) is not None:
+            return unchanged
         return _answer(parts.plots.curve(session, job, query.points), job)
 
 
@@ -50,8 +50,8 @@ def get_columns(
     """Read a job's trials as columns, thinned if there are more than `points`."""
     with parts.database.read() as session:
         job = jobs.get(session, job_id)
-        if (known := _known(job, if_none_match)) is not None:
-            return known
+        if (unchanged := _not_modified(job, if_none_match)) is not None:
+            return unchanged
         return _answer(parts.plots.columns(session, job, query), job)
 
 
@@ -65,8 +65,8 @@ def get_selection(
     """Read a part of a job's trials that meet conditions, in order; `num_trials` do in all."""
     with parts.database.read() as session:
         job = jobs.get(session, job_id)
-        if (known := _known(job, if_none_match)) is not None:
-            return known
+        if (unchanged := _not_modified(job, if_none_match)) is not None:
+            return unchanged
         return _answer(parts.plots.selection(session, job, query), job)
 
 
@@ -75,8 +75,8 @@ def get_summary(parts: PartsOf, job_id: UUID, if_none_match: IfNoneMatch = None)
     """Read a job in figures: failures by kind, sketches, time, the cost model's worth."""
     with parts.database.read() as session:
         job = jobs.get(session, job_id)
-        if (known := _known(job, if_none_match)) is not None:
-            return known
+        if (unchanged := _not_modified(job, if_none_match)) is not None:
+            return unchanged
         return _answer(parts.plots.summary(session, job), job)
 
 
@@ -92,12 +92,12 @@ def get_decisions(
     """Read what the trials of a sketch decided, and how much each decision matters."""
     with parts.database.read() as session:
         job = jobs.get(session, job_id)
-        if (known := _known(job, if_none_match)) is not None:
-            return known
+        if (unchanged := _not_modified(job, if_none_match)) is not None:
+            return unchanged
         return _answer(parts.plots.decisions(session, job, sketch), job)
 
 
-def _known(job: JobRow, if_none_match: str | None) -> Response | None:
+def _not_modified(job: JobRow, if_none_match: str | None) -> Response | None:
     etag = _etag(job)
     return (
         Response(status_code=304, headers={"ETag": etag}) if has_it(if_none_match, etag) else None

@@ -34,8 +34,8 @@ class DataVersion:
                     self._connection = connect(self._path, check_same_thread=False)
                 except sqlite3.OperationalError:  # the file was deleted
                     return None
-            found: tuple[int] = self._connection.execute("PRAGMA data_version").fetchone()
-            return found[0]
+            row: tuple[int] = self._connection.execute("PRAGMA data_version").fetchone()
+            return row[0]
 
     def close(self) -> None:
         """Let go of the database."""

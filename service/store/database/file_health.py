@@ -52,15 +52,15 @@ class DatabaseFile:
         """Return what is wrong with the pages of the file; it is read whole."""
         try:
             with closing(connect(self._path)) as connection:
-                (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+                (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         except sqlite3.DatabaseError as error:
             # A file that is busy or out of reach is none that is damaged.
             if isinstance(error, sqlite3.OperationalError):
                 return None
-            found = str(error)
-        if found == "ok":
+            verdict = str(error)
+        if verdict == "ok":
             return None
-        detail = " ".join(str(found).split())
+        detail = " ".join(str(verdict).split())
         return f"the database file {self._path} is damaged ({detail}): restore a backup of it"
 
 
@@ -71,5 +71,5 @@ def connect(path: Path | str, *, check_same_thread: bool = True) -> sqlite3.Conn
 
 
 def _identity(path: Path) -> tuple[int, int]:
-    found = path.stat()
-    return found.st_dev, found.st_ino
+    status = path.stat()
+    return status.st_dev, status.st_ino

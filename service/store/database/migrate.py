@@ -50,11 +50,11 @@ def is_known(revision: str) -> bool:
 
 def is_current(connection: Connection) -> bool:
     """Tell whether a database has exactly this version's schema."""
-    found = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalars().all()
-    return found == [head()]
+    versions = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalars().all()
+    return versions == [head()]
 
 
-def refuse_newer(revisions: Iterable[str], where: str) -> None:
+def refuse_newer(revisions: Iterable[str], database_name: str) -> None:
     """Look at the revisions that a database says it has.
 
     Raises:
@@ -63,9 +63,9 @@ def refuse_newer(revisions: Iterable[str], where: str) -> None:
     for revision in revisions:
         if not is_known(revision):
             raise ServeError(
-                f"{where} was written by a newer version of Loopwright: its schema revision is "
-                f"{revision!r}, this version knows up to {head()!r}; upgrade Loopwright, "
-                "or use another database"
+                f"{database_name} was written by a newer version of Loopwright: its schema "
+                f"revision is {revision!r}, this version knows up to {head()!r}; "
+                "upgrade Loopwright, or use another database"
             )
 
 

@@ -84,7 +84,9 @@ def _begin(connection: Connection) -> None:
 def _refuse_foreign_tables(connection: Connection, shown: str) -> None:
     tables = inspect(connection).get_table_names()
     if migrate.VERSION_TABLE in tables:
-        found: Any = connection.execute(text(f"SELECT * FROM {migrate.VERSION_TABLE}")).scalars()
-        migrate.refuse_newer(found.all(), shown)
+        revisions: Any = connection.execute(
+            text(f"SELECT * FROM {migrate.VERSION_TABLE}")
+        ).scalars()
+        migrate.refuse_newer(revisions.all(), shown)
     elif tables:
         raise ServeError(f"{shown} is a database of something else: it holds no Loopwright tables")

@@ -50,14 +50,14 @@ class BaselineRow(Base):
         return None if self.low is None or self.high is None else (self.low, self.high)
 
 
-def keep(session: Session, job_id: UUID, trial_number: int, found: Sequence[Baseline]) -> None:
+def keep(session: Session, job_id: UUID, trial_number: int, measured: Sequence[Baseline]) -> None:
     """Keep what was timed beside a trial of a job, instead of what was before.
 
     If nothing was timed now, the earlier baseline of the same trial still holds.
     """
-    is_stale = true() if found else BaselineRow.trial_number != trial_number
+    is_stale = true() if measured else BaselineRow.trial_number != trial_number
     session.execute(delete(BaselineRow).where(BaselineRow.job_id == job_id, is_stale))
-    for baseline in found:
+    for baseline in measured:
         low, high = baseline.interval or (None, None)
         row = BaselineRow(
             job_id=job_id,
@@ -73,7 +73,7 @@ def keep(session: Session, job_id: UUID, trial_number: int, found: Sequence[Base
             toolchain=baseline.toolchain,
             kernel_set=baseline.kernel_set or None,
             setting=baseline.setting or None,
-            tried=[asdict(one) for one in baseline.tried] or None,
+            tried=[asdict(setting) for setting in baseline.tried] or None,
             share_of_peak=baseline.share_of_peak,
             is_below_cpu=baseline.is_below_cpu,
             created_at=utc_now(),
@@ -87,5 +87,5 @@ def fastest(rows: Iterable[BaselineRow]) -> BaselineRead | None:
     if row is None:
         return None
     names = [name for name in BaselineRead.model_fields if name != "tried"]
-    known = {name: getattr(row, name) for name in names}
-    return BaselineRead.model_validate({**known, "tried": row.tried or ()})
+    fields = {name: getattr(row, name) for name in names}
+    return BaselineRead.model_validate({**fields, "tried": row.tried or ()})

@@ -84,8 +84,8 @@ def _open_jobs(session: Session, leave: Collection[str]) -> Sequence[Row[Any]]:
     if leave:
         others = select(TargetRow.name).where(TargetRow.label.in_(leave))
         query = query.where(JobRow.target.not_in(others))
-    found: Any = session.execute(query).all()
-    return list(found)
+    rows: Any = session.execute(query).all()
+    return list(rows)
 
 
 def _in_order(session: Session, open_jobs: Sequence[Row[Any]], now: datetime) -> Sequence[Row[Any]]:
@@ -138,8 +138,8 @@ def _is_delayed(row: Any, now: datetime) -> bool:
 
 
 def _open_members(session: Session, group_id: UUID) -> list[JobRow]:
-    found = groups.members(session, group_id, lock=True)
-    return [row for row in found if not (row.state.is_final or row.cancel_requested)]
+    members = groups.members(session, group_id, lock=True)
+    return [row for row in members if not (row.state.is_final or row.cancel_requested)]
 
 
 def _take(session: Session, row: JobRow, owner: Owner, lease_secs: float) -> bool:

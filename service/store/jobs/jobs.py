@@ -51,9 +51,11 @@ if TYPE_CHECKING:
     from service.store.results.finals import FinalRow
 
 
-def _read_with(column: Any, key: Any, own: Any) -> Any:
+def _read_with(column: Any, key: Any, foreign_key: Any) -> Any:
     """Return a column of the row that a job refers to, as one of the job's."""
-    query = select(column).where(key == own).correlate_except(column.class_).scalar_subquery()
+    query = (
+        select(column).where(key == foreign_key).correlate_except(column.class_).scalar_subquery()
+    )
     # They never change while a job is written, and are read when its session is over.
     return column_property(query, expire_on_flush=False)
 
@@ -166,8 +168,8 @@ class JobRow(Base):
     @property
     def _kept(self) -> FinalRow | None:
         """What the last finish kept; none before there is one."""
-        kept = (final for final in self.finals if final.outcome is Outcome.KEPT)
-        return None if self.best_interval is None else next(kept, None)
+        winners = (final for final in self.finals if final.outcome is Outcome.KEPT)
+        return None if self.best_interval is None else next(winners, None)
 
     @property
     def best_number(self) -> int | None:

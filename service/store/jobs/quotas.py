@@ -61,16 +61,16 @@ def refuse_priority(caller: Caller, priority: int) -> None:
         )
 
 
-def _compare(name: str, what: str, before: int, after: int, most: int | None) -> None:
+def _compare(name: str, unit: str, before: int, after: int, most: int | None) -> None:
     if most is None or after <= most or after <= before:
         return
     added = after - before
     if added > most:
         raise ForbiddenError(
-            f"token {name!r} may have {most} {what} at once; this request alone adds {added}"
+            f"token {name!r} may have {most} {unit} at once; this request alone adds {added}"
         )
     raise QuotaError(
-        f"token {name!r} may have {most} {what} at once; it has {before}, and this request adds "
+        f"token {name!r} may have {most} {unit} at once; it has {before}, and this request adds "
         f"{added}: wait for jobs to end, or cancel some"
     )
 
@@ -78,11 +78,11 @@ def _compare(name: str, what: str, before: int, after: int, most: int | None) ->
 def _share(session: Session, name: str) -> _Share:
     """Return what the open jobs of a token's name have yet to measure; a group counts once."""
     is_theirs = (JobRow.owner == name) & JobRow.state.in_(_OPEN)
-    left = JobRow.max_trials - JobRow.num_measured
+    remaining = JobRow.max_trials - JobRow.num_measured
     num_jobs, alone = session.execute(
         select(
             func.count(),
-            func.coalesce(func.sum(left).filter(JobRow.group_id.is_(None)), 0),
+            func.coalesce(func.sum(remaining).filter(JobRow.group_id.is_(None)), 0),
         ).where(is_theirs)
     ).one()
     measured = (

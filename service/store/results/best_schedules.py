@@ -54,8 +54,8 @@ class BestScheduleRow(Base):
         """Return the time of its trial, with the provisional one."""
         provisional = self.run_secs
         if self.interval is not None:
-            found = trials.provisional_secs(session, self.job_id, self.trial_number)
-            provisional = self.run_secs if found is None else found
+            trial_secs = trials.provisional_secs(session, self.job_id, self.trial_number)
+            provisional = self.run_secs if trial_secs is None else trial_secs
         return RunTime(self.run_secs, self.interval, provisional)
 
 
@@ -81,10 +81,10 @@ def offer(session: Session, job: JobRow, trial: TrialRow) -> None:
 
 
 def _is_measured_again(session: Session, best: BestScheduleRow, trial: TrialRow) -> bool:
-    known = session.get_one(TrialRow, (best.job_id, best.trial_number))
+    best_trial = session.get_one(TrialRow, (best.job_id, best.trial_number))
     return (
-        known.candidate_key == trial.candidate_key
-        and toolchains.is_outdated(known.toolchain)
+        best_trial.candidate_key == trial.candidate_key
+        and toolchains.is_outdated(best_trial.toolchain)
         and not toolchains.is_outdated(trial.toolchain)
     )
 

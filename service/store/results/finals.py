@@ -86,13 +86,13 @@ def keep(session: Session, job: JobRow, finish: Finish) -> None:
         session.add(_row(job, finalist))
     session.flush()
     payload: dict[str, Any] = {"is_tied": finish.is_tied, "number": None}
-    if (kept := finish.kept) is not None:
-        job.best_secs = kept.run_secs
-        job.best_low_secs, job.best_high_secs = kept.interval
+    if (winner := finish.kept) is not None:
+        job.best_secs = winner.run_secs
+        job.best_low_secs, job.best_high_secs = winner.interval
         payload |= {
-            "number": kept.trial.number,
-            "best_secs": kept.run_secs,
-            "best_interval": list(kept.interval),
+            "number": winner.trial.number,
+            "best_secs": winner.run_secs,
+            "best_interval": list(winner.interval),
         }
     _settle(session, job)
     events.append(session, job.id, EventKind.FINISH, payload)

@@ -48,10 +48,10 @@ def settle(session: Session, workload_key: str, target: str) -> bool:
     generator count until today's has measured the fastest of them again.
     """
     task = (workload_key, target)
-    found = [_fastest(session, *task, is_today=True), _fastest(session, *task, is_today=False)]
-    if found[1] is not None and _is_confirmed(session, *task, found[1]):
-        found.pop()
-    best = _better(*found)
+    fastest = [_fastest(session, *task, is_today=True), _fastest(session, *task, is_today=False)]
+    if fastest[1] is not None and _is_confirmed(session, *task, fastest[1]):
+        fastest.pop()
+    best = _better(*fastest)
     row = session.get(BestScheduleRow, (workload_key, target), with_for_update=True)
     if best is None:
         if row is not None:
@@ -91,11 +91,11 @@ def _fastest(session: Session, workload_key: str, target: str, *, is_today: bool
     )
 
 
-def _better(one: _Best | None, other: _Best | None = None) -> _Best | None:
+def _better(first: _Best | None, second: _Best | None = None) -> _Best | None:
     """Return the best of two; the first if they are equal."""
-    if one is None or other is None:
-        return one or other
-    return one if holds_against(one.time, other.time) else other
+    if first is None or second is None:
+        return first or second
+    return first if holds_against(first.time, second.time) else second
 
 
 def _is_confirmed(session: Session, workload_key: str, target: str, best: _Best) -> bool:

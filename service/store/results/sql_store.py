@@ -71,18 +71,18 @@ class SqlStore:
     def trials(self, job_id: str) -> list[MeasuredTrial]:
         """Return the trials of a job by their numbers; an unknown job has none."""
         try:
-            known = UUID(job_id)
+            job_uuid = UUID(job_id)
         except ValueError:
             return []
         with self._database.read() as session:
-            return [_trial(row) for row in trials.of_job(session, known)]
+            return [_trial(row) for row in trials.of_job(session, job_uuid)]
 
     def best(self, task_key: str) -> MeasuredTrial | None:
         """Return the fastest right trial of a task over all jobs, the first added among equals."""
         workload_key, _, target = task_key.partition("@")
         with self._database.read() as session:
-            found = best_schedules.find(session, workload_key, target)
-            return None if found is None else _trial(found.trial)
+            row = best_schedules.find(session, workload_key, target)
+            return None if row is None else _trial(row.trial)
 
     def _job(self, session: Session, job_id: UUID) -> JobRow:
         if self._owner is None:
@@ -92,7 +92,7 @@ class SqlStore:
 
 def _refuse_duplicates(session: Session, job: JobRow, added: Sequence[MeasuredTrial]) -> None:
     """Name the duplicate; the table's own keys would refuse it too, and name nothing."""
-    there = session.execute(
+    stored = session.execute(
         select(TrialRow.number, TrialRow.candidate_key).where(
             TrialRow.job_id == job.id,
             or_(
@@ -101,7 +101,7 @@ def _refuse_duplicates(session: Session, job: JobRow, added: Sequence[MeasuredTr
             ),
         )
     ).all()
-    numbers, keys = {row[0] for row in there}, {row[1] for row in there}
+    numbers, keys = {row[0] for row in stored}, {row[1] for row in stored}
     for trial in added:
         if trial.number in numbers:
             raise DuplicateTrialError(f"job {job.id} has a trial {trial.number} already")

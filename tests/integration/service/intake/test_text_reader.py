@@ -18,7 +18,7 @@ from service.http.app import create_app
 from service.http.dependencies import Dependencies
 from service.intake import check, request_validation, workload_text
 from service.intake.request_validation import read_workload
-from service.intake.text_reader import TextReader, read_apart
+from service.intake.text_reader import TextReader, reading_in_children
 from service.intake.workload_text import read_here
 from service.store.database.database import Database
 from service.wire.models import Workload
@@ -44,7 +44,7 @@ def reader() -> Iterator[TextReader]:
 
 def test_a_child_reads_what_this_process_reads(reader: TextReader) -> None:
     script = Workload(script=HEAD + BLOCK.format(0))
-    with read_apart(reader, "one"):
+    with reading_in_children(reader, "one"):
         for workload in (SMALL, script):
             assert read_workload(workload) == read_here(workload)
 
@@ -53,13 +53,13 @@ def test_a_refusal_comes_with_its_place(reader: TextReader) -> None:
     wrong = Workload(script=HEAD + "    B[0] = A[1\n")
     with pytest.raises(UnprocessableError) as here:
         read_here(wrong)
-    with read_apart(reader, "one"), pytest.raises(UnprocessableError) as there:
+    with reading_in_children(reader, "one"), pytest.raises(UnprocessableError) as there:
         read_workload(wrong)
     assert (there.value.detail, there.value.flaws) == (here.value.detail, here.value.flaws)
 
 
 def test_a_text_that_takes_too_long_costs_a_child_and_no_more() -> None:
-    with closing(TextReader(at_once=1, cpu_secs=0)) as reader, read_apart(reader, "one"):
+    with closing(TextReader(at_once=1, cpu_secs=0)) as reader, reading_in_children(reader, "one"):
         with pytest.raises(UnprocessableError, match="too much processor time") as refused:
             read_workload(Workload(script=LARGE))
         assert refused.value.flaws[0].pointer == "/workload"
@@ -67,7 +67,7 @@ def test_a_text_that_takes_too_long_costs_a_child_and_no_more() -> None:
 
 
 def test_a_child_that_was_killed_is_replaced(reader: TextReader) -> None:
-    with read_apart(reader, "one"):
+    with reading_in_children(reader, "one"):
         read_workload(SMALL)
         child = psutil.Process(reader._idle[0]._process.pid)
         child.kill()
@@ -80,10 +80,10 @@ ASKS = """
 import sys
 from service.wire.models import Workload
 from service.intake.request_validation import read_workload
-from service.intake.text_reader import TextReader, read_apart
+from service.intake.text_reader import TextReader, reading_in_children
 
 reader = TextReader(at_once=1)
-with read_apart(reader, "one"):
+with reading_in_children(reader, "one"):
     read_workload(Workload(operator="matmul:16,16,16"))
     print(reader._idle[0]._process.pid, flush=True)
     read_workload(Workload(script=sys.stdin.read()))

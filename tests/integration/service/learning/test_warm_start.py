@@ -16,7 +16,7 @@ from service.common.errors import LeaseLostError
 from service.common.owner import Owner
 from service.coordinator.coordinator import Coordinator
 from service.jobs.jobs import submit_job
-from service.learning.warm_start import begin
+from service.learning.warm_start import warm_start_of_job
 from service.store import cost_models, warm_starts
 from service.store.cost_models import CostModelRow, NewCostModel
 from service.store.database.database import Database, open_database
@@ -51,7 +51,7 @@ def test_the_best_of_the_nearest_comes_first(
     database: Database, relatives: dict[str, UUID]
 ) -> None:
     job, task = claimed(database), task_of(SPEC)
-    found = begin(database, OWNER, job, task)
+    found = warm_start_of_job(database, OWNER, job, task)
     with database.read() as session:
         rows = warm_starts.candidates(session, job.id)
     assert [c.key for c in found.candidates] == [row.candidate_key for row in rows]
@@ -79,11 +79,11 @@ def test_what_a_finish_chose_goes_before_faster_samples(
 
 def test_a_resumed_job_begins_with_the_same(database: Database, relatives: dict[str, UUID]) -> None:
     job, task = claimed(database), task_of(SPEC)
-    first = begin(database, OWNER, job, task)
+    first = warm_start_of_job(database, OWNER, job, task)
     assert first != COLD
     tuned(database, "matmul:96,96,95")
-    assert begin(database, OWNER, job, task) == first
-    assert begin(database, OWNER, claimed(database), task) != first
+    assert warm_start_of_job(database, OWNER, job, task) == first
+    assert warm_start_of_job(database, OWNER, claimed(database), task) != first
 
 
 def test_the_newest_model_of_the_store_is_begun_with(
@@ -99,17 +99,17 @@ def test_the_newest_model_of_the_store_is_begun_with(
         new = NewCostModel(task.target.label, blob, trained_on=8)
         model_id = cost_models.add(session, new).id
     job = claimed(database)
-    assert begin(database, OWNER, job, task).cost_model == blob
+    assert warm_start_of_job(database, OWNER, job, task).cost_model == blob
     with database.write() as session:
         cost_models.add(session, NewCostModel(task.target.label, blob, trained_on=9))
     with database.read() as session:
         kept = warm_starts.find(session, job.id)
         assert kept is not None
         assert kept.cost_model_id == model_id
-    assert begin(database, OWNER, job, task).cost_model == blob
+    assert warm_start_of_job(database, OWNER, job, task).cost_model == blob
     with database.write() as session:
         session.get_one(CostModelRow, model_id).blob = b"of a version that is no longer read"
-    resumed = begin(database, OWNER, job, task)
+    resumed = warm_start_of_job(database, OWNER, job, task)
     assert (resumed.cost_model, bool(resumed.candidates)) == (None, True)
 
 
@@ -117,9 +117,11 @@ def test_without_relatives_a_job_begins_with_the_base_model(database: Database) 
     tuned(database, "dense:96,96,96")
     job = claimed(database)
     base = base_model(default_directory())
-    assert begin(database, OWNER, job, task_of(SPEC)) == WarmStart(base.model)
+    assert warm_start_of_job(database, OWNER, job, task_of(SPEC)) == WarmStart(base.model)
     tuned(database, "matmul:96,96,48")
-    assert begin(database, OWNER, job, task_of(SPEC)) == WarmStart(base.model), "that came later"
+    assert warm_start_of_job(database, OWNER, job, task_of(SPEC)) == WarmStart(base.model), (
+        "that came later"
+    )
     with database.read() as session:
         (kept,) = session.scalars(select(CostModelRow))
     assert (kept.job_id, kept.fingerprint) == (None, base.fingerprint)
@@ -128,14 +130,20 @@ def test_without_relatives_a_job_begins_with_the_base_model(database: Database) 
 
 def test_a_search_that_asks_no_model_needs_none(database: Database) -> None:
     assert (
-        begin(database, OWNER, claimed(database, strategy=Strategy.RANDOM), task_of(SPEC)) == COLD
+        warm_start_of_job(
+            database, OWNER, claimed(database, strategy=Strategy.RANDOM), task_of(SPEC)
+        )
+        == COLD
     )
 
 
 def test_a_job_may_want_to_begin_with_nothing(
     database: Database, relatives: dict[str, UUID]
 ) -> None:
-    assert begin(database, OWNER, claimed(database, warm_start=False), task_of(SPEC)) == COLD
+    assert (
+        warm_start_of_job(database, OWNER, claimed(database, warm_start=False), task_of(SPEC))
+        == COLD
+    )
 
 
 def test_a_job_of_an_older_version_goes_on_as_it_began(
@@ -146,13 +154,13 @@ def test_a_job_of_an_older_version_goes_on_as_it_began(
     SqlStore(database).add(str(job.id), task, [trial])
     with database.read() as session:
         resumed = session.get_one(JobRow, job.id)
-    assert begin(database, OWNER, resumed, task) == COLD
+    assert warm_start_of_job(database, OWNER, resumed, task) == COLD
 
 
 def test_who_lost_the_job_does_not_begin_it(database: Database) -> None:
     job = claimed(database)
     with pytest.raises(LeaseLostError):
-        begin(database, Owner.here(), job, task_of(SPEC))
+        warm_start_of_job(database, Owner.here(), job, task_of(SPEC))
     with database.read() as session:
         assert warm_starts.find(session, job.id) is None
 
@@ -161,7 +169,7 @@ def test_what_became_of_a_relatives_best_is_known(
     database: Database, relatives: dict[str, UUID]
 ) -> None:
     job, task = claimed(database), task_of(SPEC)
-    first, second, *_ = begin(database, OWNER, job, task).candidates
+    first, second, *_ = warm_start_of_job(database, OWNER, job, task).candidates
     trials = [
         MeasuredTrial(1, first, Measurement((0.5,))),
         MeasuredTrial(2, second, Measurement(error=ErrorKind.CRASH)),

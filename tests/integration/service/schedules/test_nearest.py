@@ -19,7 +19,7 @@ from loopwright.client.best import Best
 from service.http.app import create_app
 from service.http.dependencies import Dependencies
 from service.intake.request_validation import read_workload
-from service.learning.warm_start import begin
+from service.learning.warm_start import warm_start_of_job
 from service.schedules.expected_loss import MIN_OUTCOMES, expected_loss
 from service.store import warm_starts
 from service.store.database.database import Database
@@ -150,7 +150,7 @@ def measured_outcomes(database: Database, losses: list[float]) -> None:
     for rows, loss in enumerate(losses, 41):
         spec = f"matmul:{rows},56,96"
         job, task = claimed(database, spec), task_of(spec)
-        first = begin(database, OWNER, job, task).candidates[0]
+        first = warm_start_of_job(database, OWNER, job, task).candidates[0]
         best = tuned(database, spec)[1][1].best_secs
         trial = MeasuredTrial(1, first, Measurement((best / (1 - loss),)))
         SqlStore(database).add(str(job.id), task, [trial])

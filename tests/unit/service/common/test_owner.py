@@ -42,4 +42,4 @@ def test_a_process_that_got_the_number_of_a_dead_one_is_another() -> None:
 
 
 def test_nothing_is_known_of_another_place() -> None:
-    assert not replace(Owner.here(), place="elsewhere", pid=2**22, started=1).is_gone()
+    assert not replace(Owner.here(), machine="elsewhere", pid=2**22, started=1).is_gone()

@@ -106,7 +106,7 @@ def test_a_new_job_measures_the_old_winner_first(
     database: Database, old: list[MeasuredTrial]
 ) -> None:
     job = claimed(database, SPEC)
-    begun = warm_start.begin(database, OWNER, job, TASK)
+    begun = warm_start.warm_start_of_job(database, OWNER, job, TASK)
     assert begun.candidates[0].key == old[1].candidate.key
 
 

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.on_both_databases
 
 ME = Owner.here()
 OTHER = Owner.here()  # another coordinator, alive
-ELSEWHERE = replace(OTHER, place="another host")
+ELSEWHERE = replace(OTHER, machine="another host")
 DEAD = replace(OTHER, started=OTHER.started - 1)
 
 
