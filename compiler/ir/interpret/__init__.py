@@ -1,1 +1,1 @@
-"""Run programs without compiling them: the evaluator and the oracle."""
+"""Interpreters that run programs without compiling them: the evaluator and the oracle."""

@@ -1,4 +1,4 @@
-"""Find the buffers that a program is sure to write as a whole, whatever is in them before."""
+"""Find the buffers that a program always overwrites completely."""
 
 from __future__ import annotations
 
@@ -34,14 +34,15 @@ from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import substitute, walk
 from compiler.ir.interpret.oracle.vectorized_eval import LANE, Array, ArrayEvaluator, Box
 
-# Points of loops that are looked at for one store.
+# The limit on points of loops to enumerate for one store.
 _MAX_POINTS = 1 << 22
 
 
 def written_whole(func: PrimFunc) -> frozenset[Buffer]:
     """Return the parameters of which every element is written in any run.
 
-    A store under a condition on a loaded value, or on that of an opaque function, does not count.
+    A store under a condition on a loaded value, or on the value of an opaque function, does not
+    count.
     """
     coverage = _Coverage(func.buffers)
     coverage.stmt(func.body, {}, {}, ())
@@ -59,13 +60,13 @@ class _Coverage:
         values: Mapping[Var, Expr],
         conditions: tuple[Expr, ...],
     ) -> None:
-        """Mark what a statement writes.
+        """Mark the elements that a statement writes.
 
         Args:
             stmt: The statement.
             loops: The loops around it, by extent.
-            values: What the iterators of the blocks around it are bound to, in terms of loops.
-            conditions: What must hold for it to run.
+            values: The values of the iterators of the blocks around it, in terms of loops.
+            conditions: The conditions under which it runs.
         """
         match stmt:
             case Store(buffer, indices, _):
@@ -101,7 +102,7 @@ class _Coverage:
         loops: Mapping[Var, int],
         conditions: tuple[Expr, ...],
     ) -> None:
-        """Mark the elements at `indices` over all iterations of the loops."""
+        """Mark the elements at `places` over all iterations of the loops."""
         claims = [c for condition in conditions for c in _conjuncts(condition)]
         exprs = [*indices, *claims]
         if any(_is_open(node) for expr in exprs for node in walk(expr)):
@@ -128,7 +129,7 @@ class _Coverage:
 def _reached(
     shape: tuple[int, ...], exprs: list[Expr], members: list[int], box: Mapping[Var, int]
 ) -> Array | None:
-    """Return where some dimensions are reached by loops; None if there are too many iterations.
+    """Return the reached indices of some dimensions; None if there are too many iterations.
 
     Args:
         shape: The shape of the buffer.
@@ -146,7 +147,7 @@ def _reached(
         value = np.broadcast_to(at.value(exprs[number]), points)
         if number < len(shape):
             coordinate_arrays.append(value)
-            # Where other conditions never hold, an index may be outside of the buffer.
+            # If other conditions never hold, an index may be outside of the buffer.
             inside = inside & (value >= 0) & (value < shape[number])
         else:
             inside = inside & value
@@ -157,12 +158,12 @@ def _reached(
 
 
 def _is_open(node: object) -> bool:
-    """Tell whether a value does not follow from the loops: it is loaded, or a function's own."""
+    """Return whether a value is not determined by the loops: it is loaded, or from a function."""
     return isinstance(node, Load) or (isinstance(node, Call) and node.name in OPAQUE)
 
 
 def _connected(used: list[set[Var]]) -> list[list[int]]:
-    """Group what shares variables; return the numbers of each group's members."""
+    """Group expressions that share variables; return the numbers of each group's members."""
     groups: list[tuple[set[Var], list[int]]] = []
     for number, nodes in enumerate(used):
         near = [group for group in groups if group[0] & nodes]

@@ -1,8 +1,9 @@
-"""How much of a small change of its inputs a program makes, and inputs for which it is little.
+"""The growth of rounding errors in a program, and inputs for which it is small.
 
-A kernel rounds where the oracle does not. What that may do to a result is seen by moving each
-input, and what is stored, by about one rounding. A recurrence whose steps amplify may make anything
-of it: no tolerance would be of use then, so its inputs are made smaller until it is calm.
+A kernel rounds values that the oracle does not round. To see the effect on a result, the oracle
+runs again with each input and stored value moved by about one rounding. A recurrence with
+amplifying steps may be chaotic: no tolerance would make sense, so its inputs are made smaller until
+it is calm.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ from compiler.ir.interpret.tolerance import computed_epsilon, tolerance
 
 Array = NDArray[Any]
 
-# What runs longer is run once: then the tolerance follows from the structure of the program alone.
+# Longer runs are not repeated: the tolerance then follows from the structure of the program alone.
 _MAX_SECS = 5.0
-# Smaller inputs are tried so often; each time they are half as large.
+# The number of attempts with smaller inputs; each attempt halves them.
 _MOST_HALVINGS = 6
 
 
 @dataclass(frozen=True, slots=True)
 class CheckCase:
-    """Inputs of a program, what it should make of them, and how errors grow, by name.
+    """Inputs of a program, its expected outputs, and the growth of errors, by name.
 
     `growth` is the change of an output as a share of its largest magnitude, if inputs and stored
     values are moved by one rounding of the coarsest type in which the program computes.
@@ -42,7 +43,7 @@ class CheckCase:
 
 
 def check_case(func: PrimFunc, seed: int) -> CheckCase:
-    """Draw inputs by which kernels of a program can be checked, and run the oracle on them.
+    """Draw inputs to check kernels of a program with, and run the oracle on them.
 
     The same seed gives the same case. The oracle runs twice, and more often if errors grow.
 
@@ -55,7 +56,7 @@ def check_case(func: PrimFunc, seed: int) -> CheckCase:
     while _is_wild(func, case) and halvings < _MOST_HALVINGS:
         inputs = {name: _halved(array) for name, array in inputs.items()}
         case, halvings = _case(func, inputs), halvings + 1
-    # If smaller inputs do not help (a comparison tips, say), ordinary ones are as good.
+    # If smaller inputs do not help, for example if a comparison flips, keep the ordinary ones.
     return first if _is_wild(func, case) else case
 
 

@@ -1,4 +1,4 @@
-"""The parameters of a program: which it reads, which it writes, and values to try it on."""
+"""The parameters that a program reads and writes, and random values for them."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import children, walk, walk_stmts
 from compiler.ir.interpret.coverage import written_whole
 
-# Functions that have no value for negative arguments, and those that have none below one.
+# Functions that are undefined for negative arguments, and those undefined below one.
 _NEED_POSITIVE = frozenset({"acosh", "log", "log10", "log2", "pow", "rsqrt", "sqrt"})
 _NEED_ONE = frozenset({"acosh"})
-# What integers hold if nothing is said of them.
+# The range of integers without other constraints.
 _SMALL = (-8, 8)
 
 
@@ -46,7 +46,7 @@ class ParamRoles(NamedTuple):
 
 
 def param_roles(func: PrimFunc) -> ParamRoles:
-    """Tell which parameters a program reads before it writes them, and which it writes."""
+    """Return the parameters that a program reads before it writes them, and those it writes."""
     accesses = _Accesses()
     accesses.stmt(func.body)
     made = written_whole(func) - accesses.read_first
@@ -59,10 +59,10 @@ def param_roles(func: PrimFunc) -> ParamRoles:
 def random_inputs(func: PrimFunc, seed: int) -> dict[str, NDArray[Any]]:
     """Return random values for the parameters that a program reads, by name.
 
-    Floating-point values have magnitudes from 0.25 to 1, so that divisions and sums are tame, and
-    random signs, unless the program calls a function that has no value for negative arguments.
-    Integers are small; those that choose places of a buffer cover it, and those that divide are
-    positive. The same seed gives the same values.
+    Floating-point values have magnitudes from 0.25 to 1, so that divisions and sums stay moderate.
+    Their signs are random, unless the program calls a function that is undefined for negative
+    arguments. Integers are small; those that index a buffer cover it, and divisors are positive.
+    The same seed gives the same values.
     """
     rng = np.random.default_rng(seed)
     called = {node.name for node in walk(func.body) if isinstance(node, Call)}
@@ -86,7 +86,7 @@ def random_inputs(func: PrimFunc, seed: int) -> dict[str, NDArray[Any]]:
 
 
 class _Ranges:
-    """What the elements of integer parameters should hold for a program to make sense of them."""
+    """The ranges of the elements of integer parameters for which a program is meaningful."""
 
     def __init__(self, func: PrimFunc) -> None:
         self.limits: dict[Buffer, tuple[int, int]] = {}
@@ -105,7 +105,7 @@ class _Ranges:
                     pass
 
     def _limit(self, expr: Expr, low: int, high: int) -> None:
-        """Note a range for the elements that an expression is made of."""
+        """Record a range for the elements in an expression."""
         match expr:
             case Load(buffer, _):
                 if buffer in self._params:
@@ -126,7 +126,7 @@ class _Accesses:
     def __init__(self) -> None:
         self.read_first: set[Buffer] = set()
         self.written: set[Buffer] = set()
-        self._viewed: dict[Buffer, Buffer] = {}  # what the matched buffers are views of
+        self._viewed: dict[Buffer, Buffer] = {}  # the buffers that matched buffers are views of
 
     def stmt(self, stmt: Stmt) -> None:  # noqa: C901 - one case a node
         match stmt:

@@ -1,9 +1,9 @@
 """Compare a kernel's results with the oracle's.
 
-Rounding errors grow with the number of terms that are added up, and a sum of large terms that
-cancel keeps the error of the large ones; so the tolerance is a share of an output's largest
-magnitude that grows with the square root of the reduction length. A program that makes more of
-rounding errors, such as a recurrence, has a tolerance of its own growth of errors, which
+Rounding errors grow with the number of terms of a sum, and a sum of large terms that cancel keeps
+the error of the large terms. So the tolerance is a share of an output's largest magnitude, and
+grows with the square root of the reduction length. A program that amplifies rounding errors, such
+as a recurrence, gets a tolerance from its growth of errors, which
 `compiler.ir.interpret.error_growth` measures. Integers must be equal.
 """
 
@@ -36,26 +36,26 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import statements_in, walk, walk_stmts
 
-# A product or an accurate function is off by one rounding; a polynomial for exp by a few, and
-# operations follow one another. Then the random walk of a sum, five times its expected length.
+# A product or an accurate function errs by one rounding, a polynomial for exp by a few, and
+# operations are chained. A sum adds a random walk, here five times its expected length.
 _ROUNDINGS = 16.0
 _ROUNDINGS_PER_ROOT = 8.0
-# What moving each input by one rounding does to an output, a kernel's roundings do a few times.
-# More than half of the digits are never given up: a defect must show.
+# The roundings of a kernel have a few times the effect of moving each input by one rounding.
+# The limit keeps half of the digits, so that a defect shows.
 _GROWTHS = 8.0
 
 
 class Mismatch(Exception):  # noqa: N818 - a finding, which callers turn into a value
-    """A result differs from what the oracle computed.
+    """A result that differs from that of the oracle.
 
     Attributes:
         output: The name of the parameter.
-        index: The place of the element that differs most.
+        index: The index of the element that differs most.
         got: Its value.
-        expected: What it should be.
+        expected: Its expected value.
         error: The difference, as a share of the output's largest magnitude.
         tolerance: The share that is allowed.
-        count: How many elements differ by more than that.
+        count: The number of elements that differ by more than that.
     """
 
     def __init__(
@@ -100,19 +100,19 @@ def compare(
     expected: Mapping[str, NDArray[Any]],
     growth: Mapping[str, float] = MappingProxyType({}),
 ) -> float:
-    """Compare results with what the oracle computed, output by output.
+    """Compare results with those of the oracle, output by output.
 
     Args:
-        func: The program; it says how much rounding to expect.
+        func: The program, which determines the expected rounding.
         got: At least the outputs, by name.
-        expected: What `interpret` returned.
-        growth: What `error_growth` found, by output.
+        expected: The result of `interpret`.
+        growth: The growth of errors from `error_growth`, by output.
 
     Returns:
         The largest difference as a share of its output's largest magnitude.
 
     Raises:
-        Mismatch: If a difference is beyond rounding, or a value is not a number.
+        Mismatch: If a difference is beyond rounding, or a value is a NaN.
         ValueError: If an output is missing or has another shape.
     """
     allowed = tolerance(func)
@@ -168,10 +168,10 @@ def _compare(
 
 
 def _quick_error(result: NDArray[Any], expected: NDArray[Any]) -> float | None:
-    """Return the largest error, found in the type of the arrays; None where that may not be it.
+    """Return the largest error, computed in the type of the arrays; None if it may be inexact.
 
-    Most results are right, and this takes a tenth of the time. A difference of close numbers is
-    exact; whatever is not finite shows in a sum of extremes that is none either.
+    Most results are correct, and this takes a tenth of the time. The difference of close numbers is
+    exact. A value that is not finite makes the sum of the extremes not finite.
     """
     if result.dtype != expected.dtype or not expected.size:
         return None
@@ -187,7 +187,7 @@ def _quick_error(result: NDArray[Any], expected: NDArray[Any]) -> float | None:
 
 
 def _float_dtypes(func: PrimFunc) -> set[DType]:
-    """Return the types in which a program computes, whatever its inputs come in."""
+    """Return the types in which a program computes, whatever the types of its inputs."""
     dtypes: set[DType] = set()
     for node in walk(func.body):
         match node:
@@ -216,7 +216,7 @@ def _reduction_length(func: PrimFunc) -> int:
 
 
 def _terms_of_loops(stmt: Stmt, loops: tuple[For, ...]) -> Iterator[int]:
-    """Yield how many terms each plain loop nest adds up in a statement that loads what it stores.
+    """Yield the number of terms that each plain loop nest adds to an element it also loads.
 
     Args:
         stmt: Part of a program.
@@ -237,7 +237,7 @@ def _terms_of_loops(stmt: Stmt, loops: tuple[For, ...]) -> Iterator[int]:
 
 
 def _summed(store: Store, loops: tuple[For, ...]) -> Iterator[int]:
-    """Yield the extents of the loops that add up, up to the one in which the sum begins."""
+    """Yield the extents of the summation loops, up to the loop in which the sum begins."""
     used = {node for index in store.indices for node in walk(index)}
     for loop in reversed(loops):
         if any(_begins(inner, store.buffer) for inner in walk_stmts(loop.body)):

@@ -1,1 +1,1 @@
-"""What a legal program is: types, bounds, buffers, views, races."""
+"""The verifier of programs: types, bounds, buffers, views, races."""

@@ -35,14 +35,14 @@ _ON_FLOATS = frozenset({"+", "-", "*", "/", "min", "max"})
 
 
 class TypeProblem(Exception):  # noqa: N818 (the verifier turns it into an error with a place)
-    """A node has children of types that it does not take."""
+    """A node whose children have types that it does not take."""
 
 
 def check_types(node: Expr | Stmt) -> None:  # noqa: C901 - one case a node
     """Check one node; its children must have been checked before.
 
     Raises:
-        TypeProblem: If the types of its children are not what it takes.
+        TypeProblem: If the node does not take the types of its children.
     """
     match node:
         case IntImm(value, dtype):
@@ -117,7 +117,7 @@ def _check_call(call: Call) -> None:
             size = lanes_of(value) * bits(dtype_of(value))
             if size % bits(dtype) or "bool" in (dtype, dtype_of(value)):
                 of = spelled(dtype_of(value), lanes_of(value))
-                raise TypeProblem(f"{of} can't be taken for {dtype}: {show_expr(call)}")
+                raise TypeProblem(f"{of} can't be reinterpreted as {dtype}: {show_expr(call)}")
         case Call("likely", (condition,), "bool"):
             _condition(call, condition)
         case Call(name, args, dtype) if name == LLVM_CALL:

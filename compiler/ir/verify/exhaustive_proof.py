@@ -1,7 +1,8 @@
-"""Check a claim of an index at every point, where the variables in it have few values.
+"""Prove a claim about an index by evaluating it at every point of its variables.
 
-What arithmetic does not show (`x * 7 // 3 + r` with `r` up to a choice of quotients) a few thousand
-points do. It is the last resort of the verifier, for what would be refused otherwise.
+Some facts are hard to derive by arithmetic, such as bounds of `x * 7 // 3 + r` if `r` depends on
+the quotient. A few thousand points decide them. The verifier uses this last, for programs that it
+would refuse otherwise.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class UnknownError(Exception):
 
 
 def points_of(expr: Expr, facts: Facts) -> int | None:
-    """Return how many points a claim of an expression is about; None if that is not known."""
+    """Return the number of points that a claim about an expression has; None if unknown."""
     total = 1
     for var in _variables(expr):
         if var not in facts.ranges:
@@ -51,7 +52,7 @@ def points_of(expr: Expr, facts: Facts) -> int | None:
 
 
 def is_never_negative(expr: Expr, facts: Facts) -> bool:
-    """Tell whether an expression is zero or more wherever the facts hold, by trying all points."""
+    """Return whether an expression is never negative under the facts, by trying all points."""
     variables = sorted(_variables(expr), key=lambda var: var.name)
     axes = [np.arange(low, high + 1) for low, high in (facts.ranges[v] for v in variables)]
     points = dict(zip(variables, np.meshgrid(*axes, indexing="ij", sparse=True), strict=True))
@@ -80,7 +81,7 @@ def value_at(expr: Expr, points: Mapping[Var, Values]) -> Values:
     """Return the values of an expression at some points of its variables.
 
     Raises:
-        UnknownError: If they do not determine it.
+        UnknownError: If the variables do not determine it.
     """
     match expr:
         case IntImm(value):

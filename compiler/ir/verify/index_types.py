@@ -1,8 +1,9 @@
-"""Give the indices of a program the types that its text would give them.
+"""Give the indices of a program the types that the parser would give them.
 
-Loops over int64 and int32 meet where they are fused, or where a copy of a buffer is indexed by
-both. The text of a program says no types of iterators: one has the type of its value, and an
-operation the wider one of its operands'. A program of other types would print as another one.
+Loops over int64 and int32 meet if they are fused, or if a copy of a buffer is indexed by both. The
+text of a program gives no types of iterators: an iterator has the type of its value, and an
+operation the wider type of its operands. A program with other types would change when it is printed
+and parsed.
 
     for i in range(T.int64(8)):              for i in range(T.int64(8)):
         with block(B):                           with block(B):
@@ -67,7 +68,7 @@ def _stmt(stmt: Stmt, renamed: Mapping[Var, Var]) -> Stmt:
 
 
 def _differs(value: Expr, dtype: DType | Literal["handle"]) -> bool:
-    """Tell whether a value is an integer of another type than its place has."""
+    """Return whether a value is an integer of another type than the required one."""
     value_dtype = dtype_of(value)
     if dtype == "handle" or lanes_of(value) > 1:
         return False
@@ -120,6 +121,6 @@ def _expr(expr: Expr, renamed: Mapping[Var, Var]) -> Expr:
 
 
 def _disagree(lhs: Expr, rhs: Expr) -> bool:
-    """Tell whether two operands are integers of different types."""
+    """Return whether two operands are integers of different types."""
     a, b = dtype_of(lhs), dtype_of(rhs)
     return a != b and is_integer(a) and is_integer(b)

@@ -1,10 +1,10 @@
-"""What a legal program is.
+"""The definition of a legal program, and its check.
 
-Variables and buffers are defined before use, blocks have names of their own and bind all their
-iterators, types agree, sizes are within limits, and every access is proved to be in bounds: what
-can't be proved is refused, so that no kernel of ours reads or writes what it was not given. Only
-indices that come out of buffers may go anywhere: they are checked when the program runs. Iterations
-that have no order, and threads, do not race (see `compiler.ir.verify.races.check`).
+Variables and buffers are defined before use, blocks have unique names and bind all their iterators,
+types agree, sizes are within limits, and every access is proved to be in bounds. An access that
+can't be proved is refused, so that no kernel accesses memory outside of its arrays. Only indices
+that are loaded from buffers are exempt: the kernel checks them at run time. Unordered iterations
+and threads do not race (`compiler.ir.verify.races.check`).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def verify(func: PrimFunc) -> None:
     """Check that a program is legal.
 
     Raises:
-        VerifyError: Naming the first node that is not.
+        VerifyError: Naming the first illegal node.
     """
     verify_but_for_races(func)
     if not symbolic_vars(func):
@@ -64,13 +64,13 @@ def verify(func: PrimFunc) -> None:
 
 
 def verify_but_for_races(func: PrimFunc) -> None:
-    """Check all but the order of accesses: what keeps a kernel in its memory.
+    """Check everything except races, which suffices to keep a kernel in its memory.
 
-    It takes a fifth of the time that `verify` takes, and is enough where legal primitives made a
-    program of one that was verified: they let nothing race.
+    It takes a fifth of the time of `verify`. It is enough if legal primitives made the program from
+    a verified one, because they introduce no race.
 
     Raises:
-        VerifyError: Naming the first node that is not legal.
+        VerifyError: Naming the first illegal node.
     """
     problem = size_problem(func.body)
     if problem is not None:
@@ -83,9 +83,9 @@ class _Verifier(Accesses):
         self._func = func
         self._symbols = symbolic_vars(func)
         super().__init__(is_static=not self._symbols)
-        self._concurrent: dict[Var, str] = {}  # loops whose iterations run side by side
+        self._concurrent: dict[Var, str] = {}  # loops whose iterations have no order
         self._layouts = Layouts()
-        self._stored: set[Buffer] | None = None  # found when a condition asks for it
+        self._stored: set[Buffer] | None = None  # computed when a condition requires it
         self._written: set[Buffer] = set()
 
     def program(self) -> None:
@@ -137,7 +137,7 @@ class _Verifier(Accesses):
                     self._stmt(body, facts)
 
     def _is_constant(self, expr: Expr) -> bool:
-        """Tell whether an expression reads only what the program never stores to."""
+        """Return whether an expression reads only elements that the program never stores."""
         loads = [node for node in walk(expr) if isinstance(node, Load)]
         if not loads:
             return True
@@ -156,7 +156,7 @@ class _Verifier(Accesses):
         self._stmt(loop.body, _having(facts, loop.var, extent, loop.extent))
 
     def _having_value(self, var: Var, value: Expr, node: Let, facts: Facts) -> Facts:
-        """Return the facts with a variable that stands for a value."""
+        """Return the facts with a variable bound to a value."""
         if facts.knows(var):
             raise VerifyError(f"variable {var.name} is defined twice", node)
         if is_loaded(value, self.loaded):
@@ -166,7 +166,7 @@ class _Verifier(Accesses):
         interval = facts.bounds(value)
         if interval is None:
             interval = reach(value, facts.ranges)
-            # A value that may be anything is none that arithmetic is checked for.
+            # Arithmetic on an undefined value is not checked.
             if set(interval) & set(limits_of(dtype_of(value))):
                 interval = None
         facts = facts.with_unknown(var) if interval is None else facts.with_range(var, interval)
@@ -200,15 +200,15 @@ class _Verifier(Accesses):
             if iter_var.kind != "spatial":
                 self._check_order(what, value, realize)
             inside = _having(inside, iter_var.var, extent, iter_var.extent)
-            # The loops may reach a part of the domain only.
+            # The loops may reach only a part of the domain.
             inside = inside.within_range(iter_var.var, reached.bounds(value))
-        # What the predicate says of a loop holds for the iterator that is just that loop.
+        # A fact of the predicate about a loop is one about an iterator that equals the loop.
         iterators = {v: i.var for i, v in zip(block.iter_vars, realize.iter_values, strict=True)}
         loops: dict[Var, Expr] = {v: i for v, i in iterators.items() if isinstance(v, Var)}
         inside = inside.assuming(substitute(realize.predicate, loops))
         if self.blocks or realize.predicate != TRUE:
-            # Accesses may be relative to the iterators of the block around this one, and the
-            # predicate may speak of loops that make an iterator together.
+            # Accesses may be relative to the iterators of the enclosing block, and the predicate
+            # may restrict loops that together make up an iterator.
             for iterator, value in zip(block.iter_vars, realize.iter_values, strict=True):
                 if not isinstance(value, Var | IntImm):
                     inside = inside.assuming(Compare("==", iterator.var, value))
@@ -274,7 +274,7 @@ class _Verifier(Accesses):
             raise VerifyError(f"variable {var.name} has type {var.dtype}", node)
 
     def _varying_extent(self, extent: Expr, what: str, node: object, facts: Facts) -> int | None:
-        """Check the extent of a loop or iterator, which may vary; return the most that it is."""
+        """Check the extent of a loop or iterator, which may vary; return its maximum."""
         if isinstance(extent, IntImm) or not self.is_static:
             return self.buffers.extent(extent, what, node)
         self.expr(extent, facts)

@@ -1,4 +1,4 @@
-"""What legal expressions and accesses are; see `compiler.ir.verify.verify`."""
+"""The check of expressions and accesses; see `compiler.ir.verify.verify`."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from compiler.ir.verify.verify_proof import Prover
 
 
 class Accesses:
-    """Checks expressions under the facts at their place.
+    """Checks expressions under the facts at their position.
 
-    Of a symbolic program bounds are proved when it is specialised, not before.
+    The bounds of a symbolic program are proved when it is specialised, not before.
     """
 
     def __init__(self, *, is_static: bool) -> None:
         self.is_static = is_static
         self.buffers = Declarations(is_static=is_static)
         self.prover = Prover(is_static=is_static)
-        # The blocks around the place, with the buffers that each finds; the root is left out.
+        # The blocks around the position, with the buffers visible in each, without the root.
         self.blocks: list[tuple[Block, dict[Var, Buffer]]] = []
-        self.loaded: set[Var] = set()  # names of values that come out of buffers
-        self.read: dict[Buffer, object] = {}  # each with the first place that reads it
+        self.loaded: set[Var] = set()  # names of values that are loaded from buffers
+        self.read: dict[Buffer, object] = {}  # each with the first node that reads it
 
     def expr(self, expr: Expr, facts: Facts) -> None:
         """Check a whole expression."""
@@ -79,7 +79,7 @@ class Accesses:
             self._check_operand(expr)
 
     def _check_operand(self, expr: BinOp) -> None:
-        """Refuse what can't be meant: a division by zero, a shift by too much."""
+        """Refuse undefined operations: a division by zero, a shift by too many bits."""
         if not isinstance(expr.rhs, IntImm):
             return
         by = expr.rhs.value
@@ -99,7 +99,7 @@ class Accesses:
     def access(
         self, node: Load | Store, buffer: Buffer, indices: tuple[Expr, ...], facts: Facts
     ) -> None:
-        """Check that an access is in bounds, and in a region that its block names."""
+        """Check that an access is in bounds, and in a region that its block declares."""
         self.buffers.use(buffer, node)
         if len(indices) != len(buffer.shape):
             raise VerifyError(
@@ -125,7 +125,7 @@ class Accesses:
             self._check_declared(node, buffer, indices, facts)
 
     def _is_checked_when_run(self, node: Load | Store, index: Expr) -> bool:
-        """Tell whether an index is one that code checks, since it comes out of a buffer."""
+        """Return whether an index is loaded from a buffer, so that the kernel checks it."""
         if isinstance(node, Store) and lanes_of(index) > 1:
             return False
         return is_loaded(index, self.loaded)
@@ -133,14 +133,14 @@ class Accesses:
     def _check_declared(
         self, node: Load | Store, buffer: Buffer, indices: tuple[Expr, ...], facts: Facts
     ) -> None:
-        """Refuse an access that the block around it does not name among its regions.
+        """Refuse an access outside of the regions that the enclosing block declares.
 
-        Schedules move blocks by their regions, so a region that lies breaks the program.
+        Schedules move blocks by their regions, so a wrong region breaks the program.
         """
         block, declared_data = self.blocks[-1]
         if buffer.data not in declared_data or facts.is_contradiction or not self.is_static:
             return
-        # A block that initialises what it writes need not name it as read.
+        # A block that initialises what it writes need not declare it as read.
         reads = (*block.reads, *block.writes) if block.init is not None else block.reads
         regions = block.writes if isinstance(node, Store) else reads
         if not any(r.buffer == buffer and self.prover.covers(r, indices, facts) for r in regions):
@@ -153,6 +153,6 @@ class Accesses:
 
 
 def runs(facts: Facts, expr: Expr) -> str:
-    """Say which values an expression takes."""
+    """Return words for the range of an expression."""
     bounds = facts.bounds(expr)
     return "has no known bounds" if bounds is None else f"runs from {bounds[0]} to {bounds[1]}"

@@ -1,4 +1,4 @@
-"""Which buffers a place in a program may use, and how large they are."""
+"""The buffers that are visible at a position of a program, and their sizes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from compiler.ir.verify.verify_error import VerifyError
 
 
 class Declarations:
-    """The buffers that are declared around a place, and what they view.
+    """The buffers that are declared around a position, with the buffers that views refer to.
 
     Args:
         is_static: Whether every extent must be a constant.
@@ -23,12 +23,12 @@ class Declarations:
     def __init__(self, *, is_static: bool) -> None:
         self._is_static = is_static
         self._buffers: dict[Var, Buffer] = {}
-        self._sources: dict[Var, Buffer] = {}  # of views, what they view
+        self._sources: dict[Var, Buffer] = {}  # the buffers that views refer to
         self._bytes = 0
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """Forget, at the end, the buffers that were declared inside."""
+        """Open a scope: forget the buffers that are declared inside when it ends."""
         before = dict(self._buffers)
         yield
         self._buffers = before
@@ -38,11 +38,11 @@ class Declarations:
         return dict(self._buffers)
 
     def holds(self, data: Var) -> bool:
-        """Tell whether a variable is the data of a buffer that is declared here."""
+        """Return whether a variable is the data of a buffer that is declared here."""
         return data in self._buffers
 
     def declare(self, buffer: Buffer, *, views: Buffer | None = None) -> None:
-        """Take in a buffer; a view takes no memory of its own."""
+        """Check and add a buffer; a view takes no memory itself."""
         if buffer.data in self._buffers:
             raise VerifyError(f"buffer {buffer.name} is declared twice", buffer)
         if len(buffer.shape) > MAX_RANK:
@@ -66,23 +66,23 @@ class Declarations:
             self._sources[buffer.data] = views
 
     def use(self, buffer: Buffer, node: object) -> None:
-        """Check that a buffer is declared where `node` uses it."""
+        """Check that a buffer is declared at a node that uses it."""
         if self._buffers.get(buffer.data) != buffer:
             raise VerifyError(f"buffer {buffer.name} is not declared here", node)
 
     def is_view(self, buffer: Buffer) -> bool:
-        """Tell whether a buffer lies in another."""
+        """Return whether a buffer is a view of another."""
         return buffer.data in self._sources
 
     def all_names(self, buffer: Buffer) -> Iterator[Buffer]:
-        """Yield a buffer, and if it is a view, what it views."""
+        """Yield a buffer, then for a view the buffer that it views, and so on."""
         yield buffer
         while buffer.data in self._sources:
             buffer = self._sources[buffer.data]
             yield buffer
 
     def extent(self, extent: Expr, what: str, node: object) -> int | None:
-        """Check an extent and return it; None if it is symbolic, in a symbolic program."""
+        """Check an extent and return it; None for a symbolic extent in a symbolic program."""
         if not isinstance(extent, IntImm) and not self._is_static:
             return None
         if not isinstance(extent, IntImm):

@@ -2,11 +2,11 @@
 
 
 class VerifyError(ValueError):
-    """A program is not legal.
+    """A program that is not legal.
 
     Attributes:
         message: What is wrong.
-        node: The node that it is wrong with.
+        node: The illegal node.
     """
 
     def __init__(self, message: str, node: object) -> None:

@@ -1,4 +1,4 @@
-"""What the verifier must be sure of: by what the facts say, or else by trying all points."""
+"""Proofs of claims that the verifier needs: by known facts, or else by trying all points."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _ALL_POINTS = 1 << 21
 
 
 class Prover:
-    """Proves claims of indices for one program; of a symbolic one it takes them as they are."""
+    """Proves claims about indices of one program; for a symbolic program it accepts all claims."""
 
     def __init__(self, *, is_static: bool) -> None:
         self._is_static = is_static
-        self._points_left = _ALL_POINTS  # so that no program takes long to refuse
+        self._points_left = _ALL_POINTS  # a limit, so that a refusal takes little time
 
     def within(self, facts: Facts, value: Expr, low: int, high: int) -> bool:
-        """Tell whether a value surely lies in `low` to `high`, both included."""
+        """Return whether a value is provably in `low` to `high`, both included."""
         if not self._is_static or facts.within(value, low, high):
             return True
         dtype = dtype_of(value)
@@ -28,13 +28,13 @@ class Prover:
         )
 
     def at_least(self, facts: Facts, greater: Expr, smaller: Expr) -> bool:
-        """Tell whether `greater >= smaller` surely holds."""
+        """Return whether `greater >= smaller` provably holds."""
         return facts.at_least(greater, smaller) or self._try_all(
             BinOp("-", greater, smaller), facts
         )
 
     def _try_all(self, expr: Expr, facts: Facts) -> bool:
-        """Tell whether an expression is never negative, by all points where they are few."""
+        """Return whether an expression is never negative, by all points if they are few."""
         points = points_of(expr, facts)
         if points is None or points > min(MAX_POINTS, self._points_left):
             return False
@@ -42,7 +42,7 @@ class Prover:
         return is_never_negative(expr, facts)
 
     def covers(self, region: BufferRegion, indices: tuple[Expr, ...], facts: Facts) -> bool:
-        """Tell whether an access, which is in bounds, surely lies in a region."""
+        """Return whether an access, which is in bounds, is provably in a region."""
         for r, index, size in zip(region.region, indices, region.buffer.shape, strict=True):
             is_whole = r.extent == size and r.minimum == IntImm(0, dtype_of(r.minimum))
             if index == r.minimum or is_whole:
@@ -54,7 +54,7 @@ class Prover:
         return True
 
     def is_in_domain(self, iter_var: IterVar, value: Expr, extent: int, facts: Facts) -> bool:
-        """Tell whether the value of an iterator surely lies in its domain."""
+        """Return whether the value of an iterator is provably in its domain."""
         if isinstance(iter_var.extent, IntImm):
             return self.within(facts, value, 0, extent - 1)
         last = BinOp("-", iter_var.extent, IntImm(1, dtype_of(iter_var.extent)))

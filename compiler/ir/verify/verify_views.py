@@ -1,4 +1,4 @@
-"""Views of regions: shapes, strides and offsets must be those of what is viewed."""
+"""The check of views: shapes, strides and offsets must be those of the viewed region."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from compiler.ir.verify.verify_error import VerifyError
 
 
 class Layouts:
-    """Where the elements of buffers and views lie: strides, and the offset in the storage."""
+    """The layout of buffers and views: strides, and the offset in the storage."""
 
     def __init__(self) -> None:
         self._strides: dict[Buffer, tuple[int, ...]] = {}
         self._offsets: dict[Buffer, Expr] = {}
 
     def match(self, match: MatchBuffer, facts: Facts) -> Facts:
-        """Check a view against its region; return the facts with what its variables stand for.
+        """Check a view against its region; return the facts with the values of its variables.
 
         Raises:
-            VerifyError: If the region leaves its buffer, or the view is laid out differently.
+            VerifyError: If the region exceeds its buffer, or the view has another layout.
         """
         view, region = match.buffer, match.source.region
         source = match.source.buffer

@@ -1,1 +1,1 @@
-"""The evaluator: the plain meaning of a program, one scalar at a time."""
+"""The evaluator: the reference semantics of programs, one scalar at a time."""

@@ -1,13 +1,13 @@
-"""The plain meaning of a program: evaluate it one scalar at a time.
+"""The reference semantics of programs: evaluate them one scalar at a time.
 
-Slow and obvious on purpose: loops run in order, whatever their kind, and blocks do what TensorIR
-says. It takes any program, scheduled or not, and shares nothing with lowering or code generation,
-so tests hold both against it.
+The evaluator is deliberately slow and simple: loops run in order, whatever their kind, and blocks
+follow TensorIR's semantics. It takes any program, scheduled or not. It shares nothing with lowering
+or code generation, so tests compare both with it.
 
-The threads of a GPU's block run in lockstep: each statement for all of them, then the next. So
-whatever they tell one another through memory has been written when it is read, as if there were
-a barrier after every statement. What stands outside the loops of an axis is done by the axis'
-first thread, but for stores to memory that each thread has for itself.
+The threads of a GPU's block run in lockstep: each statement for all of them, then the next. So all
+data that they exchange through memory is written before it is read, as if a barrier followed every
+statement. A statement outside of the loops of an axis is run by the axis' first thread alone,
+except stores to memory that each thread has a copy of.
 """
 
 from __future__ import annotations
@@ -64,10 +64,9 @@ def evaluate(
 ) -> dict[str, Array]:
     """Run a program on copies of its inputs, and return all its parameters by name.
 
-    Parameters that are not among the inputs start out as NaN, or as a strange integer, and so does
-    every buffer that the program allocates: what is read before it was written shows. With
-    `backwards`, the last thread comes first in each statement: where that makes a difference,
-    threads race.
+    Parameters that are not among the inputs, and all buffers that the program allocates, start as
+    NaN or as an unusual integer, so that a read before the first write shows. With `backwards`, the
+    last thread comes first in each statement: if that changes the result, threads race.
 
     Raises:
         EvaluationError: If an access is out of bounds, if loops bound to one thread axis differ
@@ -98,11 +97,11 @@ class _Evaluator(ExpressionEvaluator):
         self.memory = memory
         self.kernels = kernels
         self.backwards = backwards
-        # In a kernel: its facts, its threads, and the axes whose loops are entered.
+        # Inside a kernel: its facts, its threads, and the axes whose loops have been entered.
         self.kernel: ThreadKernel | None = None
         self.all_threads: list[Thread] = []
         self.entered: frozenset[str] = frozenset()
-        # Of what each thread has for itself: by buffer and the thread's place on some axes.
+        # Private memory, by buffer and the thread's position on some axes.
         self.private: dict[Buffer, tuple[str, ...]] = {}
         self.private_memory: dict[tuple[Buffer, tuple[int, ...]], Array] = {}
 
@@ -141,7 +140,7 @@ class _Evaluator(ExpressionEvaluator):
                 self.run(taken, some)
 
     def _effect(self, value: Expr, threads: list[Thread]) -> None:
-        """Evaluate for effect. What tells passes something does nothing here."""
+        """Evaluate an opaque call for its effect; hints for passes have none."""
         if not (isinstance(value, Call) and value.name in OPAQUE):
             for thread in threads:
                 self.lanes(value, thread)
@@ -226,7 +225,7 @@ class _Evaluator(ExpressionEvaluator):
             ):
                 first.append(thread)
         self._enter_block(block, threads)
-        # Threads that add up to one buffer do so one after another.
+        # Threads that reduce into one buffer run one after another.
         is_ordered = self.kernel is not None and id(block) in self.kernel.one_by_one
         for group in [[t] for t in threads] if is_ordered else [threads]:
             starting = [t for t in group if t in first]
@@ -242,7 +241,7 @@ class _Evaluator(ExpressionEvaluator):
                 self._match(match, thread)
 
     def _match(self, match: MatchBuffer, thread: Thread) -> None:
-        """Let a thread see a region of a buffer by another name."""
+        """Bind a view for a thread: a region of a buffer under another name."""
         source, view = match.source, match.buffer
         whole = self.storage(source.buffer, thread)
         corner = [int(self.value(r.minimum, thread)) for r in source.region]
@@ -253,7 +252,7 @@ class _Evaluator(ExpressionEvaluator):
         ):
             raise EvaluationError(f"the region that {view.name} views leaves {source.buffer.name}")
         part = whole[tuple(slice(low, low + n) for low, n in zip(corner, extents, strict=True))]
-        # The ellipsis makes a view even of a single element.
+        # With the ellipsis, NumPy returns a view even of a single element.
         first: Any = (*(0,) * (part.ndim - len(view.shape)), ...)
         part = part[first]
         if part.shape != static_shape(view):
@@ -301,19 +300,19 @@ class _Evaluator(ExpressionEvaluator):
     ) -> None:
         lanes = lanes_of(Load(buffer, indices))
         for thread in self._writers(buffer, threads):
-            # The values come first: they may read the elements that are overwritten.
+            # Compute the values first: they may read the elements that are overwritten.
             numbers = [self.value(value, thread, lane) for lane in range(lanes)]
             array = self.storage(buffer, thread)
             for lane, number in enumerate(numbers):
                 element_index = self.element(buffer, indices, thread, lane)
                 if not all(0 <= i < n for i, n in zip(element_index, array.shape, strict=True)):
-                    continue  # a loaded index leads out: nothing is stored
+                    continue  # a loaded index is out of bounds: nothing is stored
                 array[element_index] = (
                     number if is_float(buffer.dtype) else converted(number, buffer.dtype)
                 )
 
     def _writers(self, buffer: Buffer, threads: list[Thread]) -> list[Thread]:
-        """Return who stores: outside the loops of an axis, its first thread alone."""
+        """Return the threads that store: outside of the loops of an axis, only its first thread."""
         if self.kernel is None:
             return threads
         private_axes = self.private.get(buffer, ())

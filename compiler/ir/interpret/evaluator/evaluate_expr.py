@@ -1,4 +1,4 @@
-"""The plain meaning of expressions: one scalar, or one lane of a vector, at a time."""
+"""The reference semantics of expressions: one scalar, or one lane of a vector, at a time."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ Number: TypeAlias = int | float | bool
 
 
 class EvaluationError(Exception):
-    """A program that leaves its buffers, or whose threads do not meet at a barrier."""
+    """A program that accesses memory outside of its buffers, or whose threads miss a barrier."""
 
 
 @dataclass(eq=False, slots=True)
 class Thread:
-    """One thread: what its variables stand for, its place in the block, its views of buffers."""
+    """One thread: the values of its variables, its position in the block, its views of buffers."""
 
     env: dict[Var, Number] = field(default_factory=dict)
     indices: dict[str, int] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Thread:
 
 
 class ExpressionEvaluator(ABC):
-    """Evaluates expressions as a thread sees them; `names` stand for values that are loaded."""
+    """Evaluates expressions for a thread; `names` are bound to values that are loaded."""
 
     names: Container[Var] = frozenset()
 
@@ -64,7 +64,7 @@ class ExpressionEvaluator(ABC):
         """Return the elements of a buffer that a thread sees."""
 
     def load(self, buffer: Buffer, indices: tuple[Expr, ...], thread: Thread, lane: int) -> Number:
-        """Return an element; where an index that was loaded itself leads out, the nearest one."""
+        """Return an element; if a loaded index is out of bounds, the nearest element."""
         array = self.storage(buffer, thread)
         element_index = self.element(buffer, indices, thread, lane)
         inside = tuple(
@@ -76,10 +76,10 @@ class ExpressionEvaluator(ABC):
     def element(
         self, buffer: Buffer, indices: tuple[Expr, ...], thread: Thread, lane: int
     ) -> tuple[int, ...]:
-        """Return where an access goes; outside of the buffer only if an index is a loaded one.
+        """Return the indices of an access, out of bounds only if an index is a loaded value.
 
         Raises:
-            EvaluationError: If another index leads out.
+            EvaluationError: If another index is out of bounds.
         """
         element_index = tuple(int(self.value(i, thread, lane)) for i in indices)
         shape = static_shape(buffer)
@@ -91,7 +91,7 @@ class ExpressionEvaluator(ABC):
         return element_index
 
     def value(self, expr: Expr, thread: Thread, lane: int = 0) -> Number:  # noqa: C901 - a node a case
-        """Return the value of an expression; of a vector, that of one lane."""
+        """Return the value of an expression; for a vector, that of one lane."""
         match expr:
             case IntImm(value):
                 return value
@@ -159,7 +159,7 @@ class ExpressionEvaluator(ABC):
         if is_float(dtype):
             return float(_FLOATS[expr.op](np.float64(a), np.float64(b)))
         if expr.op in ("<<", ">>"):
-            # Bits that are shifted out are gone, and their places taken by zeros or the sign.
+            # A shift drops bits, and fills with zeros or with the sign.
             b = int(b) if 0 <= b < bits(dtype) else bits(dtype)
         return _wrapped(_INTEGERS[expr.op](int(a), int(b)), dtype)
 
@@ -205,7 +205,7 @@ def _compare(op: str, a: Number, b: Number) -> bool:
 
 
 def _wrapped(value: int, dtype: DType) -> int:
-    """Reduce an integer to what its type can hold, as machines do."""
+    """Wrap an integer to the range of its type, as machines do."""
     if not is_integer(dtype):
         return value
     kind = np.iinfo(dtype)
@@ -213,7 +213,7 @@ def _wrapped(value: int, dtype: DType) -> int:
 
 
 def converted(value: Number, dtype: DType) -> Number:
-    """Return what a type makes of a value."""
+    """Return a value converted to a type."""
     if dtype == "bool":
         return bool(value)
     if is_float(dtype):

@@ -1,4 +1,4 @@
-"""What the evaluator knows of the kernels of a program: their thread axes and private memory."""
+"""The kernels of a program for the evaluator: their thread axes and private memory."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from compiler.ir.interpret.evaluator.evaluate_expr import EvaluationError
 
 @dataclass(slots=True)
 class ThreadKernel:
-    """The threads that a loop starts which is bound to an axis, with no such loop around it.
+    """The threads of a kernel: an outermost loop that is bound to an axis starts them.
 
     Attributes:
-        extents: How many threads, or blocks of threads, each axis has.
-        reduced: The axes over which threads add up to one buffer.
+        extents: The number of threads, or blocks of threads, on each axis.
+        reduced: The axes over which threads reduce into one buffer.
         one_by_one: The blocks that do so, by identity.
-        private: The buffers of which each thread has one, though they are allocated outside.
-        block_vars: The variable of the loop that runs over an axis of blocks, while it does.
+        private: The buffers that each thread has a copy of, though they are allocated outside.
+        block_vars: The variable of the current loop over each axis of blocks.
     """
 
     extents: dict[str, int]
@@ -41,24 +41,24 @@ class ThreadKernel:
 
     @property
     def thread_axes(self) -> tuple[str, ...]:
-        """The axes that threads of one block differ in."""
+        """Return the axes in which threads of one block differ."""
         return tuple(axis for axis in self.extents if not is_block_axis(axis))
 
     def is_shared(self, buffer: Buffer, entered: frozenset[str]) -> bool:
-        """Tell whether the threads of a block share a buffer that is allocated at a place."""
+        """Return whether the threads of a block share a buffer that is allocated at a position."""
         if buffer.scope.startswith(("shared", "warp", "wmma")):
             return True
         return not buffer.scope.startswith("local") and not entered.intersection(self.thread_axes)
 
     def axes_of(self, buffer: Buffer, entered: frozenset[str]) -> tuple[str, ...]:
-        """Return the axes that tell one thread's copy of a buffer from another's."""
+        """Return the axes that identify a thread's copy of a buffer."""
         axes = self.thread_axes if buffer.scope.startswith("local") else tuple(entered)
         reduced = self.reduced.get(buffer, set())
         return tuple(a for a in axes if not is_block_axis(a) and a not in reduced)
 
 
 def is_block_axis(axis: str) -> bool:
-    """Tell an axis of blocks from one of the threads in a block."""
+    """Return whether an axis is of blocks, not of the threads in a block."""
     return axis.startswith("blockIdx")
 
 
@@ -118,7 +118,7 @@ def _note_reduction(kernel: ThreadKernel, realize: BlockRealize, axes: dict[Var,
     block = realize.block
     for iter_var, value in zip(block.iter_vars, realize.iter_values, strict=True):
         over = {axis for v in walk(value) if isinstance(v, Var) for axis in axes.get(v, ())}
-        axes[iter_var.var] = over  # blocks in the block may take their values from it
+        axes[iter_var.var] = over  # inner blocks may take their values from it
         if over and iter_var.kind != "spatial":
             kernel.one_by_one.add(id(block))
             for region in block.writes:

@@ -1,1 +1,1 @@
-"""The oracle: what a program computes, by NumPy, to compare kernels with."""
+"""The oracle: the expected results of a program by NumPy, to compare kernels with."""

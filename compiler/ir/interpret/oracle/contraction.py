@@ -1,8 +1,8 @@
 """Sums of products by `numpy.einsum`, in the oracle's wide types.
 
-A term such as `A[i, k] * B[k, j]` is handed over whole. Where two iterators share an index, as in
-`A[y + ry]`, the reduction iterator among them is stepped through one value at a time, and what
-remains is a sum of products again.
+A term such as `A[i, k] * B[k, j]` becomes one `einsum`. If two iterators share an index, as in
+`A[y + ry]`, the reduction iterator among them is stepped through one value at a time. The rest is a
+sum of products again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _EXACT = 1 << 53
 
 
 def factors(term: Expr) -> list[Load] | None:
-    """Return the elements whose product `term` is, None if it is something else."""
+    """Return the loads whose product `term` is; None if it is something else."""
     match term:
         case BinOp("*", lhs, rhs):
             left, right = factors(lhs), factors(rhs)
@@ -38,7 +38,7 @@ def factors(term: Expr) -> list[Load] | None:
 
 
 def _keeps_values(source: DType, to: DType) -> bool:
-    """Tell whether a conversion changes no value."""
+    """Return whether a conversion preserves all values."""
     if source == "bool" or is_float(source) != is_float(to):
         return False
     if is_float(source):
@@ -51,9 +51,9 @@ def stepped(
 ) -> frozenset[Var] | None:
     """Return the reduction iterators that share an index with another iterator.
 
-    Iterators that are not `moving` have one value. None if the product is no contraction even with
-    those held still: an index is not linear, two spatial iterators share one, or a reduction
-    iterator is in none.
+    Iterators that are not `moving` have one value. Return None if the product is no contraction
+    even with the stepped iterators fixed: an index is not linear, two spatial iterators share one,
+    or a reduction iterator is in none.
     """
     steps: set[Var] = set()
     used: set[Var] = set()
@@ -64,7 +64,7 @@ def stepped(
             variables = {atom for atom, _ in terms if isinstance(atom, Var) and atom in moving}
             if any(not isinstance(a, Var) or (a in moving and scale < 1) for a, scale in terms):
                 return None
-            # One iterator an index, and one index an iterator, make a grid; others are held.
+            # One iterator an index, and one index an iterator, make a grid; others are fixed.
             held = (variables if len(variables) > 1 else variables & seen) & reduced.keys()
             if len(variables - held) > 1 or (variables - held) & seen:
                 return None
@@ -78,12 +78,12 @@ def contract(loads: list[Load], at: ArrayEvaluator, reduced: Mapping[Var, int]) 
     """Return the product of `loads`, summed over the iterators in `reduced`.
 
     Args:
-        loads: Elements whose places are regular grids, in bounds.
-        at: Evaluates over a box in which iterators that were `stepped` have one value.
+        loads: Elements whose indices are regular grids, in bounds.
+        at: Evaluates over a box in which the `stepped` iterators have one value.
         reduced: The iterators to sum over.
 
     Returns:
-        An axis for each iterator of the box, of length one where the sum does not depend on it.
+        An axis for each iterator of the box, of length one if the sum does not depend on it.
     """
     operands: list[Any] = []
     used: set[int] = set()
@@ -100,7 +100,7 @@ def contract(loads: list[Load], at: ArrayEvaluator, reduced: Mapping[Var, int]) 
 
 
 def _einsum(operands: list[Any], result_axes: list[int], length: int) -> NDArray[Any]:
-    """Return a sum of products of `length` terms; of integers as floats where those are exact."""
+    """Return a sum of products of `length` terms; for integers in floats, if those are exact."""
     arrays = operands[::2]
     if arrays[0].dtype != np.float64:
         largest = math.prod(int(np.abs(a).max(initial=0)) for a in arrays) * length

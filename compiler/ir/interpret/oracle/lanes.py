@@ -1,7 +1,7 @@
-"""Find loops whose iterations may run side by side, for the oracle to run them as arrays.
+"""Find loops with independent iterations, for the oracle to run them as arrays.
 
-Iterations of a variable are lanes if, whatever the others do, those for two of its values touch
-no element in common that one of them writes. Each lane still does its own work in order.
+Iterations of a variable are lanes under one condition. For any values of the other variables, two
+iterations must not share an element that one of them writes. Each lane still runs in order.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ Indices = tuple[Expr, ...]
 
 
 class NotLanesError(Exception):
-    """A statement does what can't be done for several iterations at once."""
+    """A statement that can't run for several iterations at once."""
 
 
 @dataclass
 class Touched:
-    """The elements that a statement reads and writes, and the variables that move inside it."""
+    """The elements that a statement reads and writes, and the variables that change inside it."""
 
     places: dict[Buffer, list[Indices]] = field(default_factory=dict)
     written: set[Buffer] = field(default_factory=set)
     inner: dict[Var, int] = field(default_factory=dict)  # loops inside, by extent
-    named: set[Var] = field(default_factory=set)  # names for values inside
+    named: set[Var] = field(default_factory=set)  # names of values inside
 
     @classmethod
     def by(cls, *stmts: Stmt) -> Touched | None:
-        """Return what statements touch; None if they must run one iteration at a time."""
+        """Return the accesses of statements; None if they must run one iteration at a time."""
         touched = cls()
         try:
             for stmt in stmts:
@@ -62,7 +62,7 @@ class Touched:
         return touched
 
     def is_lane(self, var: Var, free: Mapping[Var, int]) -> bool:
-        """Tell whether the iterations of `var` are lanes.
+        """Return whether the iterations of `var` are lanes.
 
         Args:
             var: A variable that is bound outside of the statements.
@@ -77,9 +77,9 @@ class Touched:
         )
 
     def _separates(self, var: Var, indices: tuple[Expr, ...], ranges: Mapping[Var, int]) -> bool:
-        """Tell whether one dimension's indices, in all accesses, keep the values of `var` apart.
+        """Return whether one dimension's indices, in all accesses, separate the values of `var`.
 
-        They do if each is `c * var + fixed + rest`, where the rests span less than `c`.
+        They do if each is `c * var + fixed + rest`, and the rests span less than `c`.
         """
         shape: tuple[int, frozenset[tuple[Expr, int]]] | None = None
         low = high = None
@@ -113,7 +113,7 @@ class Touched:
         return high - low < abs(shape[0])
 
     def _stmt(self, stmt: Stmt, values: Mapping[Var, Expr]) -> None:  # noqa: C901 - one case a node
-        """Take a statement in; `values` are those of the iterators of the blocks around it."""
+        """Add a statement; `values` are those of the iterators of the blocks around it."""
         match stmt:
             case Store(buffer, indices, value):
                 self._exprs(values, *indices, value)

@@ -1,8 +1,8 @@
 """Nests of loops around one block or one store, which the oracle evaluates with whole arrays.
 
 If the loops reach each point of a box of iterators once, the nest runs over the block's iterators
-instead of over its loops. Iterators that are lanes (`compiler.ir.interpret.oracle.lanes`) become
-axes of arrays; the others are steps, in the order of the loops.
+instead of its loops. Iterators that are lanes (`compiler.ir.interpret.oracle.lanes`) become axes of
+arrays; the others are steps, in the order of the loops.
 
 Example, a product whose rows are split:
 
@@ -79,7 +79,7 @@ class OracleNest:
         loops: The loops with their extents.
         values: The expressions that the iterators are bound to.
         reduced: The iterators at whose first point `init` runs.
-        groups: The loops and iterators, those that depend on one another together.
+        groups: The loops and iterators, grouped by dependence.
         lanes: The iterators that are lanes; the others are stepped through.
         reduction: The reduction over the steps, if their order does not matter.
     """
@@ -96,12 +96,12 @@ class OracleNest:
 
     @property
     def num_lanes(self) -> int:
-        """The number of lanes, at most."""
+        """Return the maximum number of lanes."""
         return self._count(lanes=True)
 
     @property
     def num_steps(self) -> int:
-        """The number of steps of each lane, at most."""
+        """Return the maximum number of steps of each lane."""
         return self._count(lanes=False)
 
     def _count(self, *, lanes: bool) -> int:
@@ -115,10 +115,10 @@ class OracleNest:
     def domain(
         self, memory: Mapping[Buffer, Array], names: Mapping[Var, Array]
     ) -> tuple[Box, Box | None] | None:
-        """Return the lanes and the steps of each, as boxes, while `names` have their values.
+        """Return the lanes and the steps of each, as boxes, given the values of `names`.
 
-        Returns None for the steps if they are not a box that is visited once, from its corner on;
-        None for both if the lanes are not such a box.
+        The steps are None unless they are a box that is visited once, from its corner on. The
+        result is None if the lanes are not such a box.
         """
         lanes, steps = Box({}, {}), Box({}, {})
         is_regular = True
@@ -153,10 +153,7 @@ class OracleNest:
     def steps(
         self, memory: Mapping[Buffer, Array], names: Mapping[Var, Array]
     ) -> list[dict[Var, Array]] | None:
-        """Return the values of the stepped iterators, in the order of the loops.
-
-        None if there are too many.
-        """
+        """Return the values of the stepped iterators in the order of the loops, if not too many."""
         serial = tuple(g for g in self.groups if self.lanes.isdisjoint(g.iterators))
         points = self._points(serial, memory, names)
         if points is None:
@@ -188,11 +185,11 @@ class OracleNest:
         } | {_COUNT: np.flatnonzero(inside)}
 
 
-_COUNT = Var("count")  # stands for the points themselves: there may be no iterator
+_COUNT = Var("count")  # represents the points themselves, because there may be no iterator
 
 
 def nest_at(loop: For | BlockRealize) -> OracleNest | None:
-    """Return the nest that begins with a loop; None if it is none, or has nothing to do at once."""
+    """Return the nest that begins with a loop; None if there is none, or nothing to vectorize."""
     loops: dict[Var, int] = {}
     inner: Stmt = loop
     while isinstance(inner, For):
@@ -210,7 +207,7 @@ def nest_at(loop: For | BlockRealize) -> OracleNest | None:
 
 
 def _bare(loops: Mapping[Var, int], body: Stmt) -> BlockRealize:
-    """Return statements in no block as a block whose iterators are the loops."""
+    """Return statements outside of any block as a block whose iterators are the loops."""
     variables = {var: Var(var.name, var.dtype) for var in loops}
     block = Block(
         "",
@@ -233,7 +230,7 @@ def _nest(loops: Mapping[Var, int], realize: BlockRealize) -> OracleNest | None:
     groups = _groups(loops, values, _conjuncts(realize.predicate))
     lanes = _lanes(touched, extents, groups)
     if block.init is not None and not reduced.isdisjoint(lanes):
-        lanes = frozenset()  # the lanes would not all be initialised at one step
+        lanes = frozenset()  # not all lanes would be initialised at one step
     stepped = values.keys() - lanes
     may_reduce = block.init is None or stepped <= reduced
     reduction = _reduction(block.body, stepped) if may_reduce else None
@@ -243,7 +240,7 @@ def _nest(loops: Mapping[Var, int], realize: BlockRealize) -> OracleNest | None:
 
 
 def _reduction(body: Stmt, stepped: AbstractSet[Var]) -> NestReduction | None:
-    """Return a body as a reduction over the stepped iterators, None if it is none."""
+    """Return a body as a reduction over the stepped iterators; None if it is not one."""
     match body:
         case Store(buffer, indices, BinOp(op, lhs, rhs)) if op in ("+", "*", "min", "max"):
             old = Load(buffer, indices)
@@ -282,7 +279,7 @@ def _lanes(
 def _groups(
     loops: Mapping[Var, int], values: Mapping[Var, Expr], conditions: list[Expr]
 ) -> tuple[Group, ...]:
-    """Sort loops, iterators and conditions so that what shares a loop is in one group."""
+    """Partition loops, iterators and conditions into groups that share loops."""
     parts: list[tuple[set[Var], list[Var], list[Expr]]] = [({loop}, [], []) for loop in loops]
     users: list[tuple[Var | None, Expr]] = [*values.items(), *((None, c) for c in conditions)]
     for iterator, expr in users:
@@ -318,12 +315,12 @@ def _conjuncts(condition: Expr) -> list[Expr]:
 
 
 def _begins(points: Mapping[Var, Array], box: Box) -> bool:
-    """Tell whether the first point is the corner of a box."""
+    """Return whether the first point is the corner of a box."""
     return all(len(points[v]) and points[v][0] == first for v, first in box.starts.items())
 
 
 def _as_box(points: Mapping[Var, Array], group: Group) -> Box | None:
-    """Return the box of iterators whose points are each reached once; None if it is none."""
+    """Return the box of iterators if each of its points is reached once, else None."""
     count = len(points[_COUNT])
     starts: dict[Var, int] = {}
     extents: dict[Var, int] = {}

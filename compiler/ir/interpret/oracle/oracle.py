@@ -1,11 +1,11 @@
-"""The oracle: what a program computes, by NumPy, for results to be compared with.
+"""The oracle: the expected results of a program by NumPy, to compare kernels with.
 
 It runs any program statement by statement. Loops whose iterations it proves independent become
-axes of arrays; reductions are taken at once, sums of products by `einsum`; what is left runs in
-order. Numbers are float64 or int64: a value is rounded to its type where it is stored, but one
-that accumulates only when its nest of loops is done. Threads that tell one another something run
-in lockstep, in the evaluator. The oracle shares no code with lowering and code generation. A
-billion operations of a tensor expression take seconds; it is needed once a workload.
+axes of arrays; reductions become array operations, sums of products `einsum`; the rest runs in
+order. Numbers are float64 or int64. A value is rounded to its type when it is stored; an
+accumulator, only when its nest of loops is done. Threads that exchange data run in lockstep, in the
+evaluator. The oracle shares no code with lowering and code generation. A billion operations of a
+tensor expression take seconds; the oracle runs once a workload.
 """
 
 from __future__ import annotations
@@ -73,10 +73,10 @@ __all__ = [
     "tolerance",
 ]
 
-# Elements that are evaluated at once; about what a cache holds, so that temporaries stay there.
+# Elements that are evaluated at once: temporaries of this size stay in the cache.
 _CHUNK = 1 << 18
 
-# How much longer the evaluator takes than scalar code.
+# The estimated time of the evaluator relative to scalar code.
 _LOCKSTEP_FACTOR = 16
 
 _REDUCTIONS: dict[str, np.ufunc] = {
@@ -97,17 +97,17 @@ def interpret(
 
     Args:
         func: A program, scheduled or not, without symbolic variables.
-        inputs: The parameters that the program reads, by name; others are not looked at.
-        limit_secs: How long it may take, by an estimate made before.
-        nudge: The share by which each floating-point input is moved, up or down by lot, and what
-            is stored, but for loops that run one scalar at a time.
+        inputs: The parameters that the program reads, by name; others are ignored.
+        limit_secs: The limit on the run time, as estimated beforehand.
+        nudge: The share by which each floating-point input is moved, up or down at random. Stored
+            values are moved, too, except in loops that run one scalar at a time.
 
     Returns:
         The parameters that the program writes, by name.
 
     Raises:
-        OracleError: If an input is missing or has another shape, the program does what the
-            oracle does not know, or it would take too long.
+        OracleError: If an input is missing or has another shape, the program has an operation that
+            the oracle lacks, or it would take too long.
     """
     plan = OraclePlan(_CHUNK)
     secs = plan.secs(func.root.body)
@@ -135,7 +135,7 @@ def interpret(
 
 
 def estimated_secs(func: PrimFunc) -> float:
-    """Return about how long `interpret` takes."""
+    """Return the estimated run time of `interpret`, in seconds."""
     return OraclePlan(_CHUNK).secs(func.root.body)
 
 
@@ -160,7 +160,7 @@ class _Run:
                 self._memory[buffer] = unwritten(buffer)
         self._wide: dict[Buffer, Array] = {}  # accumulators whose elements are not rounded yet
         self._actions: IdentityCache[For, tuple[Action, dict[Buffer, Array]]] = IdentityCache()
-        # Memory that comes and goes makes what is built on it of no further use.
+        # New memory makes the functions that were built on the old memory invalid.
         self._has_own_memory = any(
             isinstance(s, Allocate)
             or (
@@ -180,12 +180,12 @@ class _Run:
             self._wide.clear()
 
     def _held(self, value: Array, buffer: Buffer) -> Array:
-        """Return what a buffer holds of a value."""
+        """Return a value as a buffer holds it after a store."""
         held = rounded(value, buffer.dtype)
         return nudged(held, self._nudge) if self._nudge and is_float(buffer.dtype) else held
 
     def outputs(self) -> dict[str, Array]:
-        """Return the outputs in their own types."""
+        """Return the outputs converted to their declared types."""
         return {
             buffer.name: self._memory[buffer].astype(buffer.dtype)
             for buffer in self._params
@@ -277,7 +277,7 @@ class _Run:
         self._stmt(block.body, inside)
 
     def _view(self, match: MatchBuffer, frame: Frame) -> Names:
-        """Give a view the memory that it views; return the variables that it binds."""
+        """Bind a view to the memory of its region; return the variables that it binds."""
         source, view = match.source.buffer, match.buffer
         corner = [self._value(r.minimum, frame).item() for r in match.source.region]
         shape = static_shape(view)
@@ -309,7 +309,7 @@ class _Run:
     def _accumulate(
         self, store: Store, at: ArrayEvaluator, value: Array, mask: Array | None = None
     ) -> None:
-        """Store what a value has grown to; a floating-point one is rounded later."""
+        """Store the new value of an accumulator; a floating-point one is rounded later."""
         if is_float(store.buffer.dtype):
             self._wide[store.buffer] = self._memory[store.buffer]
         else:
@@ -335,7 +335,7 @@ class _Run:
     # Nests
 
     def _nest(self, nest: OracleNest, frame: Frame) -> bool:
-        """Run a nest over its iterators; False if it can't be done so."""
+        """Run a nest over its iterators; return False if that is not possible."""
         domain = nest.domain(self._memory, frame.names)
         if domain is None:
             return False
@@ -357,13 +357,13 @@ class _Run:
         return order
 
     def _point(self, nest: OracleNest, frame: Frame) -> None:
-        """Run the block of a nest for one value of the iterators that are stepped through."""
+        """Run the block of a nest for one value of the stepped iterators."""
         if nest.init is not None and not any(frame.names[v].item() for v in nest.reduced):
             self._stmt(nest.init, frame)
         self._stmt(nest.body, frame)
 
     def _reduce(self, nest: OracleNest, frame: Frame, steps: Box) -> bool:
-        """Run a nest that combines its output with terms; False if it can't be done so."""
+        """Run a nest that combines its output with terms; return False if that is not possible."""
         reduction = nest.reduction
         assert reduction is not None
         update = reduction.update
@@ -381,7 +381,7 @@ class _Run:
         return True
 
     def _partials(self, reduction: NestReduction, frame: Frame, steps: Box) -> Iterator[Array]:
-        """Yield what the output is combined with, for parts of the reduction that cover it."""
+        """Yield the values to combine with the output, for parts that cover the reduction."""
         moving = {**frame.box.extents, **steps.extents}
         product = factors(reduction.term) if reduction.op == "+" else None
         held = stepped(product, steps.extents, moving) if product and len(product) > 1 else None

@@ -1,4 +1,4 @@
-"""Where a statement of the oracle runs: for which lanes, with what variables, under which mask."""
+"""The context of a statement of the oracle: lanes, values of variables, and a mask."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Names: TypeAlias = Mapping[Var, Array]
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Where a statement runs: the lanes it runs for, the values of variables, and a mask.
+    """The lanes that a statement runs for, the values of variables, and a mask.
 
-    Only lanes where the mask holds take part; None stands for all.
+    Only lanes for which the mask is true take part; None stands for all.
     """
 
     box: Box
@@ -26,7 +26,7 @@ class Frame:
     mask: Array | None = None
 
     def named(self, names: Names) -> Frame:
-        """Return the frame where more variables have values."""
+        """Return the frame with more variables."""
         return Frame(self.box, {**self.names, **names}, self.mask)
 
     def across(self, box: Box) -> Frame:
@@ -45,7 +45,7 @@ class Frame:
 
 
 def all_zero(values: list[Array]) -> Array:
-    """Return where all of some values are zero."""
+    """Return where all of the given arrays are zero, as an array."""
     ndim = max(value.ndim for value in values)
     holds = np.asarray(True)
     for value in values:
@@ -54,5 +54,5 @@ def all_zero(values: list[Array]) -> Array:
 
 
 def aligned(array: Array, ndim: int) -> Array:
-    """Return an array with axes of length one after its own."""
+    """Return an array with additional axes of length one at its end."""
     return array.reshape(array.shape + (1,) * (ndim - array.ndim))

@@ -1,4 +1,4 @@
-"""The arrays that the oracle computes with, and programs that it leaves to the evaluator."""
+"""The arrays of the oracle, and the fallback to the evaluator."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def given_array(buffer: Buffer, inputs: Mapping[str, Array]) -> Array:
 
 
 def unwritten(buffer: Buffer) -> Array:
-    """Return an array of which nothing has been written."""
+    """Return an array without any written element."""
     # NaN spreads, so a read before the first write shows in the outputs.
     fill = math.nan if is_float(buffer.dtype) else 1
     return np.full(static_shape(buffer), fill, wide(buffer.dtype))
 
 
 def nudged(array: Array, share: float) -> Array:
-    """Return an array of which each element is moved up or down by a share."""
+    """Return an array with each element moved up or down by a share."""
     signs = np.random.default_rng(0).choice((-share, share), array.shape)
     return array * (1.0 + signs)
 
@@ -48,10 +48,10 @@ def nudged(array: Array, share: float) -> Array:
 def run_in_lockstep(
     func: PrimFunc, inputs: Mapping[Buffer, Array], roles: ParamRoles
 ) -> dict[str, Array]:
-    """Run a program whose threads wait for one another, one scalar at a time.
+    """Run a program whose threads communicate, one scalar at a time, by the evaluator.
 
     Raises:
-        OracleError: If they can't.
+        OracleError: If the evaluator fails.
     """
     try:
         outputs = evaluate(func, {b.name: array.astype(b.dtype) for b, array in inputs.items()})

@@ -1,4 +1,4 @@
-"""How the oracle runs the loops of a program, decided before, and about how long that takes."""
+"""The plan of the oracle for the loops of a program, and the estimate of its run time."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from compiler.ir.interpret.oracle.lanes import Touched
 from compiler.ir.interpret.oracle.nest import OracleNest, nest_at
 from compiler.ir.interpret.oracle.scalar_eval import can_run
 
-# What a node costs: once for an array, and for each of its elements; and a nest, to begin with.
+# Costs in seconds: of a node for each array, of a node for each element, of starting a nest.
 _SECS_PER_NODE = 2e-6
 _SECS_PER_ELEMENT = 2e-9
 _SECS_PER_PRODUCT = 1e-9
 _SECS_PER_NEST = 2e-4
-# One node at one point, where scalars are run one after another.
+# The cost of one node at one point, if scalars run one after another.
 _SECS_PER_SCALAR = 2.5e-7
-# A loop whose extent is known only when it runs is taken for one of as many iterations.
+# The assumed number of iterations of a loop whose extent is known only at run time.
 _UNKNOWN_EXTENT = 64
-# A nest inside a loop that has as much to do is better run once an iteration of the loop: the
-# lanes of the loop would keep its sums of products from being taken at once.
+# An inner nest of at least this size runs once for each iteration of an outer loop: as lanes,
+# the loop would prevent `einsum` for the sums of products of the nest.
 _ENOUGH = 1 << 14
 
 
 class OraclePlan:
-    """What is to be done with each loop of a program.
+    """The way to run each loop of a program.
 
     Args:
-        chunk: How many lanes are run at once.
+        chunk: The number of lanes to run at once.
     """
 
     def __init__(self, chunk: int) -> None:
@@ -55,28 +55,28 @@ class OraclePlan:
         self._secs_one_by_one: IdentityCache[Stmt, float] = IdentityCache()
 
     def is_scalar(self, loop: For) -> bool:
-        """Tell whether a loop is best run one scalar at a time."""
+        """Return whether a loop should run one scalar at a time."""
         return self._scalar.find(loop, self._is_best_scalar)
 
     def _is_best_scalar(self, loop: For) -> bool:
         return self.scalar_secs(loop) < self._side_by_side(loop, 0) and can_run(loop)
 
     def nest(self, loop: For) -> OracleNest | None:
-        """Return the nest that begins at a loop, if it can be run at once."""
+        """Return the nest that begins at a loop, if it can run as arrays."""
         return self._nests.find(loop, nest_at)
 
     def has_lanes(self, loop: For, *, is_outermost: bool) -> bool:
-        """Tell whether to run the iterations of a loop side by side."""
+        """Return whether to run the iterations of a loop as lanes."""
         if is_outermost and self.points(loop.body) >= _ENOUGH:
             return False
         return self._lanes.find(loop, _has_lanes)
 
     def points(self, stmt: Stmt) -> int:
-        """Return how often the statements in a statement run, all together."""
+        """Return the total number of runs of the statements in a statement."""
         return self._points.find(stmt, self._count_points)
 
     def secs(self, stmt: Stmt, lanes: int = 0) -> float:
-        """Estimate how long a statement takes for some lanes; without any, for one point."""
+        """Estimate the time of a statement for some lanes; without any, for one point."""
         match stmt:
             case Store() | Evaluate():
                 return self._leaf(stmt, lanes)
@@ -103,7 +103,7 @@ class OraclePlan:
         return self._side_by_side(loop, lanes)
 
     def scalar_secs(self, stmt: Stmt) -> float:
-        """Estimate how long a statement takes, scalar by scalar."""
+        """Estimate the time of a statement, scalar by scalar."""
         return self._secs_one_by_one.find(stmt, self._estimate_scalar_secs)
 
     def _estimate_scalar_secs(self, stmt: Stmt) -> float:
@@ -142,7 +142,9 @@ class OraclePlan:
     def _num_nodes(self, stmt: Stmt) -> int:
         if isinstance(stmt, Store):
             return self._nodes.find(stmt, _count_nodes)
-        return _count_nodes(stmt)  # it may have been made for this question only
+        return _count_nodes(
+            stmt
+        )  # the statement may be a temporary one, made for this estimate only
 
     def _count_points(self, stmt: Stmt) -> int:
         if isinstance(stmt, For):

@@ -1,4 +1,4 @@
-"""Run statements one scalar at a time, for the oracle: what can't be done as arrays.
+"""Run statements one scalar at a time, for parts of a program that can't run as arrays.
 
 Each node becomes a Python function once, so that a step costs a few of their calls. Numbers are
 as in `compiler.ir.interpret.oracle.vectorized_eval`: floats in double precision, integers in the
@@ -54,7 +54,7 @@ Action: TypeAlias = Callable[[Env], None]
 
 
 def can_run(stmt: Stmt) -> bool:
-    """Tell whether statements hold nothing but scalars, in memory that is there already."""
+    """Return whether statements use only scalars, in existing memory."""
     for node in walk(stmt):
         match node:
             case Ramp() | Broadcast() | StringImm() | Allocate():
@@ -73,7 +73,7 @@ class ScalarCode:
 
     Args:
         memory: The buffers, in wide types; the arrays must stay the same ones.
-        kept: Gets the buffers whose elements are not rounded yet, since they accumulate.
+        kept: Receives the accumulating buffers, whose elements are not rounded yet.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class ScalarCode:
         self._widened = widened
 
     def action(self, stmt: Stmt) -> Action:
-        """Return what runs a statement."""
+        """Return a function that runs a statement."""
         match stmt:
             case Store():
                 return self._store(stmt)
@@ -101,12 +101,12 @@ class ScalarCode:
             case BlockRealize():
                 return self._realize(stmt)
             case Allocate():
-                raise AssertionError("`can_run` is asked before")
+                raise AssertionError("the caller checked `can_run`")
             case _:
                 assert_never(stmt)
 
     def value(self, expr: Expr) -> Value:  # noqa: C901 - one case a node
-        """Return what evaluates an expression."""
+        """Return a function that evaluates an expression."""
         match expr:
             case IntImm(number) | FloatImm(number):
                 return lambda env: number
@@ -135,7 +135,7 @@ class ScalarCode:
             case Load(buffer, indices):
                 return self._load(buffer, [self.value(i) for i in indices])
             case Ramp() | Broadcast() | StringImm():
-                raise AssertionError("`can_run` is asked before")
+                raise AssertionError("the caller checked `can_run`")
             case _:
                 assert_never(expr)
 
@@ -219,7 +219,7 @@ def _loop(var: Var, extent: Value, body: Action) -> Action:
 
 
 def _narrowed(value: Value, dtype: DType) -> Value:
-    """Return a value rounded to what a type holds; integers are in its range already."""
+    """Return a value rounded to a type; integers are in its range already."""
     if not is_float(dtype) or dtype == "float64":
         return value
     narrow = np.dtype(dtype).type
@@ -258,7 +258,7 @@ def _divided(a: float, b: float) -> float:
 
 
 def _smaller(a: float, b: float) -> float:
-    # As NumPy has it: what is no number wins.
+    # As in NumPy, a NaN wins.
     return a if a <= b or a != a else b  # noqa: PLR0124
 
 

@@ -1,8 +1,8 @@
-"""Evaluate an expression at once over a box of iterator values, as a NumPy array.
+"""Evaluate an expression over a box of iterator values at once, as a NumPy array.
 
 Each iterator is an axis of the array, and the lanes of a vector are one more, the last. Numbers
-are float64 or int64 whatever the program's types: the oracle wants results that are better than
-those of the kernels it judges.
+are float64 or int64 for all types of the program: the oracle must be more exact than the kernels
+that are compared with it.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ Wide: TypeAlias = type[np.float64] | type[np.int64] | type[np.uint64] | type[np.
 
 
 def wide(dtype: DType) -> Wide:
-    """Return the type in which the oracle computes what the program computes in `dtype`."""
+    """Return the oracle's type for values of `dtype`."""
     if is_float(dtype):
         return np.float64
     if dtype == "bool":
@@ -92,7 +92,7 @@ def wide(dtype: DType) -> Wide:
 
 
 def rounded(array: Array, dtype: DType) -> Array:
-    """Return the values that `dtype` holds after a conversion, in the wide type."""
+    """Return the result of a conversion to `dtype`, in the wide type."""
     held = array.astype(dtype)
     return held if held.dtype == wide(dtype) else held.astype(wide(dtype))
 
@@ -138,7 +138,7 @@ class Box:
         return list(self.extents).index(var)
 
     def slices(self, var: Var, scale: int, offset: int) -> slice:
-        """Return the places `scale * var + offset`; the scale is positive."""
+        """Return the slice of the values `scale * var + offset`; the scale is positive."""
         first = scale * self.starts[var] + offset
         return slice(first, first + scale * (self.extents[var] - 1) + 1, scale)
 
@@ -184,7 +184,7 @@ class ArrayEvaluator:
             case Not(inner):
                 return np.logical_not(self.value(inner))
             case Select(condition, then, otherwise) | Conditional(condition, then, otherwise):
-                # The side that is not taken may lie out of bounds; `_gather` lets it.
+                # The side that is not taken may be out of bounds, which `_gather` allows.
                 return np.where(self.value(condition), self.value(then), self.value(otherwise))
             case Cast(dtype, inner):
                 return rounded(self.value(inner), dtype)
@@ -203,14 +203,15 @@ class ArrayEvaluator:
                 assert_never(expr)
 
     def element(self, load: Load) -> Array | None:
-        """Return what a load reads as a `view` of its buffer."""
+        """Return the value of a load as a `view` of its buffer."""
         return self.view(self._memory[load.buffer], load.indices)
 
     def view(self, array: Array, indices: tuple[Expr, ...]) -> Array | None:
         """Return the elements at `indices` without copying, if each index is a strided range.
 
-        The result has an axis for each iterator, of length one where it does not count, and may
-        be written to. None stands for places that are no regular grid, or are out of bounds.
+        The result has an axis for each iterator, of length one if the elements do not depend on it,
+        and may be written to. None stands for indices that are not a regular grid, or are out of
+        bounds.
         """
         key: list[int | slice] = []
         axes: list[int] = []
@@ -230,20 +231,20 @@ class ArrayEvaluator:
                 axes.append(axis_range[0])
         if len(set(axes)) < len(axes):
             return None
-        # The ellipsis makes a view even of a single element.
+        # With the ellipsis, NumPy returns a view even of a single element.
         view = array[(*key, ...)].transpose(np.argsort(axes).tolist())
         lengths = (slice(None) if n in axes else None for n in range(self._ndim))
         return view[(*lengths, ...)]
 
     def places(self, array: Array, indices: tuple[Expr, ...]) -> tuple[Array, ...]:
-        """Return the indices as arrays, moved into the array where they are outside."""
+        """Return the indices as arrays, clipped to the array."""
         return tuple(
             np.clip(self.value(index), 0, length - 1)
             for index, length in zip(indices, array.shape, strict=True)
         )
 
     def _axis_range(self, index: Expr) -> int | tuple[int, slice] | None:
-        """Return the one place, or the axis and the range of places, that an index goes over."""
+        """Return the single value of an index, or its axis and range of values."""
         form = affine(index)
         offset, moving = form.const, None
         for atom, scale in form.terms:
@@ -294,7 +295,7 @@ class ArrayEvaluator:
                 raise OracleError(f"the oracle does not know what {name} returns")
 
     def _vector(self, expr: Expr) -> Array:
-        """Return a value with all lanes of its vector written out along the last axis."""
+        """Return a value with all lanes of its vector along the last axis."""
         array = self.value(expr)
         if LANE not in self.box.extents:
             array = array[..., None]

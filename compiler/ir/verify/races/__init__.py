@@ -1,1 +1,1 @@
-"""Which programs race: two iterations or threads may touch one element at once, and one writes."""
+"""The check for races: two iterations or threads may access one element, and one of them writes."""

@@ -1,8 +1,8 @@
-"""The accesses of a program in terms of its loops, with where the threads of a block wait between.
+"""The accesses of a program in terms of its loops, with the barriers between them.
 
-Names, iterators of blocks and views are replaced by what they stand for, and loops that are bound
-to one axis in one kernel by one variable: they are the same threads. A kernel is a loop that is
-bound to an axis, with no such loop around it.
+Names, iterators of blocks and views are replaced by their values. Loops that are bound to one axis
+in one kernel share one variable, because they are the same threads. A kernel is a bound loop
+without another bound loop around it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from compiler.ir.verify.verify_buffers import stored_buffers
 LANE = Var("lane")
 """The number of an element in a vector."""
 
-# Names that stand for names double what they stand for; what is larger counts as unknown.
+# Names of names may grow exponentially; a larger value counts as unknown.
 _MAX_NODES = 512
 _ZERO = IntImm(0, "int64")
 
@@ -55,10 +55,10 @@ class Loop:
 
     Attributes:
         var: Its variable; that of its axis if it is bound to one.
-        extent: The most iterations it has.
+        extent: The maximum number of its iterations.
         kind: Its kind.
         axis: The axis it is bound to.
-        number: Which loop of the program it is.
+        number: The position of the loop in the program.
     """
 
     var: Var
@@ -73,16 +73,17 @@ class SharedAccess:
     """A load or store.
 
     Attributes:
-        node: It in the program.
-        buffer: What it touches; of a view, what that views.
+        node: The node in the program.
+        buffer: The accessed buffer; for a view, the buffer that it views.
         indices: Its indices in terms of loops.
         store: The number of the statement in the program.
-        value: What a store writes, in terms of loops.
-        conditions: What holds where it runs, in terms of loops.
+        value: The stored value, in terms of loops.
+        conditions: The conditions under which it runs, in terms of loops.
         loops: The loops around it, the outermost first.
-        homes: For each buffer that is allocated around it, how many loops stand around that.
+        homes: For each buffer that is allocated around it, the number of loops around the
+            allocation.
         reduced: The loops that the block around it reduces over, if it writes the buffer.
-        epoch: How often the threads of a block have waited for one another before.
+        epoch: The number of barriers between the threads of a block before it.
         time: A number that grows in the order of the program.
     """
 
@@ -100,19 +101,19 @@ class SharedAccess:
 
     @property
     def is_store(self) -> bool:
-        """Whether it stores."""
+        """Return whether it stores."""
         return isinstance(self.node, Store)
 
 
 def is_concurrent(stmt: Stmt) -> bool:
-    """Tell whether a statement is a loop whose iterations have no order."""
+    """Return whether a statement is a loop whose iterations have no order."""
     return isinstance(stmt, For) and (
         stmt.kind in ("parallel", "vectorized") or stmt.thread is not None
     )
 
 
 def accesses_of(func: PrimFunc) -> list[SharedAccess]:
-    """Return the accesses of a static program to buffers that it stores to, in its order."""
+    """Return the accesses of a static program to the buffers that it stores, in program order."""
     collector = _Collector(func)
     collector.program(func)
     return collector.accesses
@@ -120,19 +121,19 @@ def accesses_of(func: PrimFunc) -> list[SharedAccess]:
 
 @dataclass(frozen=True, slots=True)
 class _LoopContext:
-    """Facts at a place.
+    """Facts at a position in the program.
 
     Attributes:
-        values: What variables stand for, in terms of loops.
-        sizes: How many nodes that has.
+        values: The values of variables, in terms of loops.
+        sizes: The number of nodes of these values.
         ranges: The ranges of the loops.
         loops: The loops around.
-        conditions: What holds here.
-        views: What buffers view, and from which corner on.
+        conditions: The conditions that hold here.
+        views: The buffers that views refer to, with the corner of each view.
         homes: See `SharedAccess`.
         axes: The variables of the axes of the kernel.
         reduced: The buffers that the block around writes, and the loops that it reduces over.
-        is_divergent: Whether some threads may not come here.
+        is_divergent: Whether some threads may not reach this position.
         epoch: See `SharedAccess`.
         time: See `SharedAccess`.
     """
@@ -151,31 +152,31 @@ class _LoopContext:
     time: Expr = _ZERO
 
     def later(self, epochs: int, time: int) -> _LoopContext:
-        """Return the place after some barriers and statements."""
+        """Return the position after some barriers and statements."""
         if not epochs and not time:
             return self
         return replace(self, epoch=_sum(self.epoch, epochs), time=_sum(self.time, time))
 
     def having(self, condition: Expr) -> _LoopContext:
-        """Return the place with a condition that holds there."""
+        """Return the position with one more condition that holds."""
         return replace(self, conditions=(*self.conditions, condition))
 
 
 @dataclass(frozen=True, slots=True)
 class _Length:
-    """How many barriers and statements lie in a part of the program."""
+    """The number of barriers and statements in a part of the program."""
 
     epochs: int
     time: int
 
 
 class _Collector:
-    """Walks a program twice: how long the bodies of loops are, is known after the first time."""
+    """Walks a program twice: the first walk finds the lengths of the bodies of loops."""
 
     def __init__(self, func: PrimFunc) -> None:
         self.accesses: list[SharedAccess] = []
         self._stored = stored_buffers(func.body)
-        self._bodies: list[_Length] = []  # of the loops in the order of the program
+        self._bodies: list[_Length] = []  # of the loops, in program order
         self._num_loops = 0
         self._num_stores = 0
 
@@ -227,7 +228,7 @@ class _Collector:
         return _Length(epochs, time + 1)
 
     def _under(self, condition: Expr, context: _LoopContext) -> _LoopContext:
-        """Return the place below a condition; threads may part there."""
+        """Return the position below a condition, at which threads may diverge."""
         threads = {var for axis, var in context.axes.items() if not axis.startswith("blockIdx")}
         varies = any(
             node in threads
@@ -270,7 +271,7 @@ class _Collector:
         return _Length(body.epochs * (1 if loop.thread else most), body.time * most)
 
     def _realize(self, realize: BlockRealize, context: _LoopContext) -> _Length:
-        """Walk a block: threads wait for one another before and after it, where all come to it."""
+        """Walk a block: barriers surround it if all threads reach it."""
         block, wait = realize.block, int(not context.is_divergent)
         self._loads((*realize.iter_values, realize.predicate), context)
         inside = context.later(wait, 1)
@@ -305,7 +306,7 @@ class _Collector:
     def _naming(
         self, var: Var, value: Expr, outside: _LoopContext, inside: _LoopContext
     ) -> _LoopContext:
-        """Return a place with a variable that stands for a value of the place outside."""
+        """Return a position with a variable bound to a value of the outer position."""
         size = sum(outside.sizes.get(n, 1) if isinstance(n, Var) else 1 for n in walk(value))
         resolved = (
             self._resolved(value, outside) if size <= _MAX_NODES else Var(var.name, var.dtype)
@@ -317,7 +318,7 @@ class _Collector:
         )
 
     def _resolved(self, expr: Expr, context: _LoopContext) -> Expr:
-        """Return an expression in terms of loops; of a vector, its element number `LANE`."""
+        """Return an expression in terms of loops; for a vector, its element with number `LANE`."""
 
         def visit(node: Expr) -> Expr:
             if isinstance(node, Var):
@@ -335,7 +336,7 @@ class _Collector:
     def _seen(
         self, buffer: Buffer, indices: tuple[Expr, ...], context: _LoopContext
     ) -> tuple[Buffer, tuple[Expr, ...]]:
-        """Return what an access touches if it may be one to a view, in terms of loops."""
+        """Return an access with views replaced by the buffers they view, in terms of loops."""
         numbers = tuple(self._resolved(index, context) for index in indices)
         if buffer not in context.views:
             return buffer, numbers

@@ -1,20 +1,19 @@
 """Refuse programs that race.
 
-Two iterations of a parallel or vectorized loop, or two threads, may touch one element at once, and
-one of them writes: then what the program computes depends on who comes first. It is shown with
-both accesses. These are no races:
+In a race, two iterations of a parallel or vectorized loop, or two threads, may access one element,
+and one of them writes. The result then depends on their order. The error shows both accesses. These
+are no races:
 
-- what each iteration has for itself: buffers that are allocated in it, or that are used in the
-  loop only and read where the same iteration has written;
-- what threads of one block touch with a barrier between. The compiler puts one around each block
-  of the program, as schedules rely on; inside of a block the program says where threads wait;
-- what threads of one block add up together, in a block that reduces over the loop they are bound
-  to;
-- threads of one block that write one and the same value.
+- accesses to private buffers: those that an iteration allocates, or that are used only inside the
+  loop and read only after the same iteration has written them;
+- accesses of threads of one block with a barrier between them. The compiler puts a barrier around
+  each block of the program, as schedules require; inside a block, the program contains them;
+- sums of threads of one block, in a block that reduces over the loop they are bound to;
+- stores of one and the same value by threads of one block.
 
-An index or a condition that comes out of a buffer may be anything. Accesses whose indices do not
-tell the iterations apart are tried point by point (see `compiler.ir.verify.races.points`): a
-program that is too large to be tried in full is refused if a part of it races.
+An index or a condition that is loaded from a buffer may have any value. Accesses whose indices do
+not separate the iterations are tried point by point (`compiler.ir.verify.races.points`). A program
+that is too large for all points is refused if the tried part races.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from compiler.ir.verify.races.points import Instance, Question, find_race, is_kn
 from compiler.ir.verify.races.private import has_small_numbers, is_declared_inside, is_own
 from compiler.ir.verify.verify_error import VerifyError
 
-# Points that are looked at for one buffer below one loop, and for a program.
+# The limits on points to try: for one buffer below one loop, and for a program.
 _MAX_POINTS = 1 << 19
 _ALL_POINTS = 1 << 21
 
@@ -40,7 +39,7 @@ _SHARED = ("shared", "warp", "wmma")
 
 
 def check_races(func: PrimFunc) -> None:
-    """Check that nothing in a static program depends on the order of what has none.
+    """Check that the result of a static program does not depend on an undefined order.
 
     Raises:
         VerifyError: Showing two accesses that race.
@@ -54,9 +53,9 @@ def check_races(func: PrimFunc) -> None:
 
 
 def threads_communicate(func: PrimFunc) -> bool:
-    """Tell whether threads of a block may touch what other threads of it have written.
+    """Return whether threads of a block may access elements that other threads have written.
 
-    If they do not, they may run one after another, each from its beginning to its end.
+    If not, they may run one after another, each from its beginning to its end.
     """
     if not any(isinstance(stmt, For) and stmt.thread is not None for stmt in walk_stmts(func.body)):
         return False
@@ -80,10 +79,10 @@ def _by_buffer(func: PrimFunc) -> dict[Buffer, list[SharedAccess]]:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """The accesses to a buffer below something whose iterations have no order.
+    """The accesses to a buffer below a construct whose iterations have no order.
 
     Attributes:
-        what: A name for it: "parallel", "vectorized", "blocks" or "threads".
+        what: The construct: "parallel", "vectorized", "blocks" or "threads".
         accesses: The accesses.
         moving: The loops that have no order.
         fixed: The variables of the loops around.
@@ -123,7 +122,7 @@ def _kernel(access: SharedAccess) -> int | None:
 
 
 class _Checker:
-    """Checks groups of accesses, with so many points to try in all."""
+    """Checks groups of accesses, within a total limit of points to try."""
 
     def __init__(self, params: Collection[Buffer]) -> None:
         self._params = params
@@ -166,7 +165,7 @@ def _is_private(
     moving: Collection[Var],
     points: int,
 ) -> bool:
-    """Tell whether each iteration or thread has a buffer for itself."""
+    """Return whether each iteration or thread has its own copy of a buffer."""
     is_shared = buffer.scope.startswith(_SHARED)
     if group.what == "threads" and is_shared:
         return False
@@ -182,7 +181,7 @@ def _is_private(
 def _are_told_apart(
     accesses: Sequence[SharedAccess], moving: Sequence[Var], fixed: Collection[Var]
 ) -> bool:
-    """Tell whether the indices of accesses say in which iteration or thread each happens."""
+    """Return whether the indices of accesses determine the iteration or thread of each."""
     touches = []
     for access in accesses:
         extents = {loop.var: loop.extent for loop in access.loops if loop.var not in fixed}

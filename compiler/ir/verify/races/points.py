@@ -1,7 +1,7 @@
 """Find two points of the loops at which accesses race, by trying the points.
 
-Loops with too many points are tried in part: what is found is a race in any case, and what lies
-beyond is not found.
+Loops with too many points are tried in part. A race that is found is real in any case, but the rest
+may contain more.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from compiler.ir.core.visit import walk
 from compiler.ir.verify.exhaustive_proof import UnknownError, value_at
 from compiler.ir.verify.races.accesses import SharedAccess
 
-# Points that are looked at for one access at least.
+# The minimum number of points to try for one access.
 _MIN_POINTS = 1 << 8
 
 Numbers: TypeAlias = NDArray[np.int64]
@@ -35,15 +35,15 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What races among accesses to one buffer.
+    """A query for a race among accesses to one buffer.
 
     Attributes:
         accesses: The accesses.
-        moving: The variables whose values tell iterations or threads apart.
+        moving: The variables whose values identify iterations or threads.
         fixed: The variables that have one value for all.
-        waits: Whether threads that have waited for one another since do not race.
-        may_repeat: Whether writing one value twice is no race.
-        most_points: About how many points may be looked at.
+        waits: Whether a barrier between two threads prevents a race.
+        may_repeat: Whether writing one value twice is allowed.
+        most_points: The approximate limit on points to try.
     """
 
     accesses: Sequence[SharedAccess]
@@ -107,10 +107,10 @@ class _Table:
 
     Attributes:
         points: The values of the variables that differ between the points.
-        num_rows: How many points there are.
-        keys: The values that are equal for accesses to one element which may meet.
-        threads: The values of what moves.
-        values: What determines the value that is stored, if that matters.
+        num_rows: The number of points.
+        keys: The values that are equal for accesses to one element that may conflict.
+        threads: The values that identify the iteration or thread.
+        values: The values that determine the stored value, if it matters.
     """
 
     points: Mapping[Var, Numbers]
@@ -161,7 +161,7 @@ def _table(access: SharedAccess, question: Question) -> _Table:
 
 
 def _has_plain_value(access: SharedAccess) -> bool:
-    """Tell whether what is stored does not depend on what was there."""
+    """Return whether the stored value is independent of the previous one."""
     return access.value is not None and not any(
         isinstance(node, Load) and node.buffer == access.node.buffer for node in walk(access.value)
     )
@@ -170,7 +170,7 @@ def _has_plain_value(access: SharedAccess) -> bool:
 def _axes(
     access: SharedAccess, used: Collection[Var], question: Question, most: int
 ) -> dict[Var, Numbers]:
-    """Return the values to try of each variable: of those that do not matter, as few as do."""
+    """Return the values to try of each variable; as few as possible of those without influence."""
     axes: dict[Var, Numbers] = {}
     for loop in access.loops:
         if loop.var in question.fixed and loop.var in used:
@@ -191,7 +191,7 @@ def points_of(axes: Mapping[Var, Numbers]) -> dict[Var, Numbers]:
 
 
 def known_dims(accesses: Sequence[SharedAccess]) -> list[int]:
-    """Return the dimensions of a buffer at which all accesses have known indices."""
+    """Return the dimensions of a buffer in which all accesses have known indices."""
     return [
         dim
         for dim in range(len(accesses[0].indices))
@@ -200,7 +200,7 @@ def known_dims(accesses: Sequence[SharedAccess]) -> list[int]:
 
 
 def is_known(expr: Expr, access: SharedAccess) -> bool:
-    """Tell whether the loops around an access determine an expression."""
+    """Return whether the loops around an access determine an expression."""
     try:
         value_at(expr, {loop.var: np.zeros(1, np.int64) for loop in access.loops})
     except UnknownError:

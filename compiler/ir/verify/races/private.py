@@ -1,7 +1,7 @@
-"""Which buffers each iteration, or each thread, has for itself.
+"""Find the private buffers of an iteration or thread.
 
-A buffer that is used below a loop only, and of which every iteration reads no more than it has
-written itself, is allocated in the loop by lowering, wherever the program declares it.
+A buffer is private if it is used only below a loop, and every iteration reads only elements that it
+has written itself. Lowering allocates it in the loop, wherever the program declares it.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from compiler.ir.verify.exhaustive_proof import value_at
 from compiler.ir.verify.races.accesses import Loop, SharedAccess
 from compiler.ir.verify.races.points import Numbers, is_known, points_of, variables_of
 
-# Iterations that are looked at, and how many of them lie evenly in a long loop.
+# The number of iterations to try, and how many of them are spread evenly over a long loop.
 _MOST_ITERATIONS = 128
 _SPREAD = 64
 _LATEST = np.iinfo(np.int64).max
 
 
 def is_declared_inside(access: SharedAccess, moving: Collection[Var]) -> bool:
-    """Tell whether the buffer of an access is allocated below all loops that move."""
+    """Return whether the buffer of an access is allocated below all unordered loops."""
     depth = access.homes.get(access.buffer, -1)
     return depth >= _depth(access, moving)
 
@@ -34,13 +34,14 @@ def is_declared_inside(access: SharedAccess, moving: Collection[Var]) -> bool:
 def is_own(
     accesses: Sequence[SharedAccess], moving: Collection[Var], most_points: int = 1 << 18
 ) -> bool:
-    """Tell whether each iteration reads only what it has written before.
+    """Return whether each iteration reads only what it has written before.
 
     Args:
-        accesses: All accesses of the program to a buffer that is no parameter.
-        moving: The variables whose values tell iterations apart.
-        most_points: How many points of all accesses are looked at in an iteration, and how many
-            elements of the buffer (eight times as many); what has more counts as written.
+        accesses: All accesses of the program to a buffer that is not a parameter.
+        moving: The variables whose values identify iterations.
+        most_points: The limit on the points of all accesses in an iteration. The limit on elements
+            of
+            the buffer is eight times as large. Beyond them, elements count as written.
     """
     depth = _depth(accesses[0], moving)
     around = [tuple(loop.number for loop in access.loops[:depth]) for access in accesses]
@@ -56,7 +57,7 @@ def is_own(
 
 
 def _num_points(access: SharedAccess, depth: int) -> int:
-    """Return how many points an access has in one iteration of the loops above a depth."""
+    """Return the number of points of an access in one iteration of the loops above a depth."""
     used = variables_of([*access.indices, *access.conditions])
     return math.prod(loop.extent for loop in access.loops[depth:] if loop.var in used)
 
@@ -64,7 +65,7 @@ def _num_points(access: SharedAccess, depth: int) -> int:
 def _sampled_iterations(
     accesses: Sequence[SharedAccess], outer: Sequence[Loop]
 ) -> Iterator[dict[Var, int]]:
-    """Yield iterations of some loops to look at: those in which accesses may differ come first."""
+    """Yield iterations of some loops to try, first those in which accesses are likely to differ."""
     first = {loop.var: 0 for loop in outer}
     yield first
     yield {loop.var: loop.extent - 1 for loop in outer}
@@ -82,7 +83,7 @@ def _sampled_iterations(
 
 
 def _depth(access: SharedAccess, moving: Collection[Var]) -> int:
-    """Return how many loops stand around what lies below all those that move."""
+    """Return the number of loops around the part below all unordered loops."""
     inside = [n for n, loop in enumerate(access.loops, 1) if loop.var in moving]
     return inside[-1] if len(inside) == len(moving) else len(access.loops) + 1
 
@@ -90,7 +91,7 @@ def _depth(access: SharedAccess, moving: Collection[Var]) -> int:
 def _reads_what_it_wrote(
     accesses: Sequence[SharedAccess], iteration: Mapping[Var, int], most_points: int
 ) -> bool:
-    """Tell whether one iteration does so; if it has too many points, it is taken to."""
+    """Return whether one iteration reads only what it wrote; true if it has too many points."""
     shape = static_shape(accesses[0].buffer)
     if math.prod(shape) > 8 * most_points or not all(map(has_small_numbers, accesses)):
         return True
@@ -110,7 +111,7 @@ def _reads_what_it_wrote(
         touched = _touched(access, exprs, iteration, max_points)
         if touched is None:
             return True
-        # What is read at an unknown place may be any element: the last to be written.
+        # A read at an unknown index may be of any element, so also of the last one written.
         any_of = tuple(d for d, index in enumerate(access.indices) if not is_known(index, access))
         written = first.max(axis=any_of, keepdims=True)
         if (written[touched[0]] >= touched[1]).any():
@@ -119,7 +120,7 @@ def _reads_what_it_wrote(
 
 
 def has_small_numbers(access: SharedAccess) -> bool:
-    """Tell whether the order of an access can be computed with."""
+    """Return whether the order of an access is small enough for 64-bit arithmetic."""
     ranges = {loop.var: (0, loop.extent - 1) for loop in access.loops}
     ends = [bounds(expr, ranges) for expr in (access.time, access.epoch)]
     return all(interval is not None and interval[1] < _LATEST // 2 for interval in ends)
@@ -128,13 +129,13 @@ def has_small_numbers(access: SharedAccess) -> bool:
 def _touched(
     access: SharedAccess, exprs: Sequence[Expr], iteration: Mapping[Var, int], max_points: int
 ) -> tuple[tuple[Numbers, ...], Numbers] | None:
-    """Return the places that an access touches in an iteration, and when it first does.
+    """Return the elements that an access touches in an iteration, with the time of the first touch.
 
     Args:
-        access: The access; where its index is not known, it is taken to be 0.
+        access: The access; an unknown index is taken to be 0.
         exprs: The indices and conditions that are known.
-        iteration: The iteration.
-        max_points: How many points are looked at; None is returned if there are more.
+        place: The iteration.
+        most: The limit on points; None is returned if there are more.
     """
     used = variables_of(exprs)
     sizes = {
