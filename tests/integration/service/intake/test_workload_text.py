@@ -1,0 +1,101 @@
+"""Workloads as texts over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from service.http.app import create_app
+from service.http.dependencies import Dependencies
+from service.store.database.database import Database
+from tests.service_fixtures import problem
+
+SCRIPT = """
+@T.prim_func
+def double(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            B[vi] = A[vi] * T.float32(2)
+"""
+
+
+@pytest.fixture
+def client(database: Database) -> Iterator[TestClient]:
+    app = create_app(Dependencies(database))
+    with TestClient(app, base_url="http://test/api/v1", raise_server_exceptions=False) as client:
+        yield client
+
+
+def test_a_script_is_a_workload_too(client: TestClient) -> None:
+    response = client.post("/jobs", json={"workload": {"script": SCRIPT}, "trials": 1})
+    assert response.status_code == 201
+    assert response.json()["workload_name"] == "double"
+
+
+@pytest.mark.on_both_databases
+def test_programs_of_one_structure_are_one_workload(client: TestClient) -> None:
+    renamed = SCRIPT.replace("double", "twice").replace("vi", "x")
+    keys = {
+        client.post("/jobs", json={"workload": {"script": text}, "trials": 1}).json()[
+            "workload_key"
+        ]
+        for text in (SCRIPT, renamed)
+    }
+    assert len(keys) == 1
+
+
+def test_a_wrong_script_is_shown_with_its_place(client: TestClient) -> None:
+    wrong = SCRIPT.replace("A[vi]", "A[vi")
+    refused = problem(client.post("/jobs", json={"workload": {"script": wrong}, "trials": 1}), 422)
+    (flaw,) = refused["errors"]
+    assert flaw["pointer"] == "/workload/script"
+    assert (flaw["line"], flaw["column"] > 0) == (7, True)
+    assert "B[vi] = A[vi * T.float32(2)" in refused["detail"]
+    assert "^" in refused["detail"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("A[vi] *", "A[vi + 1] *", "A"),
+        ("A[vi] *", "Z[vi] *", "Z"),
+        ("float32", "float31", "float31"),
+        ("(16,)", "(0,)", "0"),
+        ("(16,)", "(10 ** 30,)", ""),
+    ],
+)
+def test_a_script_that_means_nothing_is_refused(
+    client: TestClient, old: str, new: str, expected: str
+) -> None:
+    wrong = SCRIPT.replace(old, new)
+    refused = problem(client.post("/jobs", json={"workload": {"script": wrong}, "trials": 1}), 422)
+    assert expected in refused["detail"]
+    assert refused["errors"][0]["line"] >= 2
+    assert client.get("/jobs").json()["items"] == []
+
+
+def test_a_script_is_never_executed(client: TestClient, tmp_path: Path) -> None:
+    trap = tmp_path / "executed"
+    for line in (f"open({str(trap)!r}, 'w')", f"__import__('pathlib').Path({str(trap)!r}).touch()"):
+        for wrong in (line + SCRIPT, SCRIPT + line, SCRIPT.replace("A[vi]", line)):
+            workload = {"script": wrong}
+            problem(client.post("/jobs", json={"workload": workload, "trials": 1}), 422)
+    assert not trap.exists()
+
+
+@pytest.mark.parametrize("route", ["/jobs", "/workloads/check", "/schedules/best"])
+def test_a_symbolic_program_is_refused_with_the_way_to_make_it_static(
+    client: TestClient, route: str
+) -> None:
+    symbolic = SCRIPT.replace("(16,)", '("n",)')
+    assert symbolic != SCRIPT
+    request = {"workload": {"script": symbolic}}
+    if route == "/jobs":
+        request |= {"trials": 1}  # type: ignore[dict-item]
+    detail = problem(client.post(route, json=request), 422)["detail"]
+    assert "is symbolic" in detail
+    assert 'func.specialize({"n": 128})' in detail
