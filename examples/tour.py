@@ -1,7 +1,7 @@
-"""The guided tour, `docs/tour.md`, run step by step: what is said, the code, what it prints.
+"""Run the tutorial, `docs/tour.md` and `docs/primitives.md`, step by step.
 
-`python -m examples.tour` waits for Enter between the steps (`--all` does not), and
-`python -m examples.tour --update` writes what the code prints into the document.
+`python -m examples.tour [PAGE]` prints prose, code and output of each step, and waits for Enter
+between the steps (`--all` does not). `--update` writes the current output into the page.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-DOCUMENT = Path(__file__).parents[1] / "docs" / "tour.md"
+_DOCS = Path(__file__).parents[1] / "docs"
+PAGES = {name: _DOCS / f"{name}.md" for name in ("tour", "primitives")}
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Step:
-    """A piece of the tour: prose, then code, then what the code prints, if the document says so."""
+    """A step of a page: prose, code, and the output, if the page shows it."""
 
     prose: str
     code: str
@@ -32,7 +33,7 @@ class Step:
 
 
 def steps(text: str) -> Iterator[Step]:
-    """Split the document into its steps; prose after the last code belongs to none."""
+    """Split a page into its steps; prose after the last code is dropped."""
     blocks = list(_BLOCK.finditer(text))
     end = 0
     for number, block in enumerate(blocks):
@@ -46,14 +47,14 @@ def steps(text: str) -> Iterator[Step]:
 
 
 def blocks(text: str) -> list[tuple[str, str]]:
-    """Return the code blocks of a document: their kinds and what is in them."""
+    """Return the code blocks of a page, as pairs of kind and content."""
     return [(block[1], block[2]) for block in _BLOCK.finditer(text)]
 
 
 def run(step: Step, namespace: dict[str, Any]) -> str:
-    """Run the code of a step after the steps before it, and return what it prints."""
-    # Empty lines in front, so that an error names the line of the document.
-    code = compile("\n" * (step.line - 1) + step.code, str(DOCUMENT), "exec")
+    """Run the code of a step after the earlier steps, and return its output."""
+    # The leading empty lines make an error name the line of the page.
+    code = compile("\n" * (step.line - 1) + step.code, "docs", "exec")
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(code, namespace)
@@ -61,12 +62,12 @@ def run(step: Step, namespace: dict[str, Any]) -> str:
 
 
 def fresh_namespace() -> dict[str, Any]:
-    """Return what the first step starts from."""
+    """Return the namespace of the first step."""
     return {"__name__": "tour"}
 
 
 def updated(text: str) -> str:
-    """Return the document with what its code prints now."""
+    """Return a page with the current output of its code."""
     namespace = fresh_namespace()
     ran = [(step, run(step, namespace)) for step in steps(text)]
     for step, printed in reversed(ran):
@@ -77,14 +78,16 @@ def updated(text: str) -> str:
 
 
 def main() -> None:
-    """Show the tour."""
+    """Show a page."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("page", nargs="?", choices=PAGES, default="tour")
     parser.add_argument("--all", action="store_true", help="do not wait between the steps")
-    parser.add_argument("--update", action="store_true", help="write what is printed now")
+    parser.add_argument("--update", action="store_true", help="write the current output into the page")
     args = parser.parse_args()
-    text = DOCUMENT.read_text(encoding="utf-8")
+    document = PAGES[args.page]
+    text = document.read_text(encoding="utf-8")
     if args.update:
-        DOCUMENT.write_text(updated(text), encoding="utf-8")
+        document.write_text(updated(text), encoding="utf-8")
         return
     namespace = fresh_namespace()
     for step in steps(text):

@@ -1,4 +1,4 @@
-"""The guided tour does what it says."""
+"""The tutorial prints what it shows."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ import pytest
 
 from examples import tour
 
-TEXT = tour.DOCUMENT.read_text(encoding="utf-8")
-
-
-def test_every_piece_of_code_prints_what_the_tour_shows() -> None:
-    """After a change of what is printed: `python -m examples.tour --update`."""
+@pytest.mark.parametrize("page", tour.PAGES)
+def test_every_piece_of_code_prints_what_the_page_shows(page: str) -> None:
+    """After a change of the output: `python -m examples.tour PAGE --update`."""
+    text = tour.PAGES[page].read_text(encoding="utf-8")
     namespace = tour.fresh_namespace()
-    for step in tour.steps(TEXT):
+    for step in tour.steps(text):
         printed = tour.run(step, namespace)
         if step.shown is not None:
-            assert printed == step.shown, f"docs/tour.md, the code of line {step.line}"
+            assert printed == step.shown, f"docs/{page}.md, the code of line {step.line}"
 
 
 def test_what_is_shown_and_not_checked_comes_from_a_clock() -> None:
-    assert {kind for kind, _ in tour.blocks(TEXT)} == {"python", "text", "console"}
-    assert all(" ms" in block for kind, block in tour.blocks(TEXT) if kind == "console")
+    texts = [page.read_text(encoding="utf-8") for page in tour.PAGES.values()]
+    blocks = [block for text in texts for block in tour.blocks(text)]
+    assert {kind for kind, _ in blocks} == {"python", "text", "console"}
+    assert all(" ms" in block for kind, block in blocks if kind == "console")
 
 
 def test_the_document_is_updated_to_what_the_code_prints() -> None:
