@@ -82,7 +82,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("page", nargs="?", choices=PAGES, default="tour")
     parser.add_argument("--all", action="store_true", help="do not wait between the steps")
-    parser.add_argument("--update", action="store_true", help="write the current output into the page")
+    parser.add_argument(
+        "--update", action="store_true", help="write the current output into the page"
+    )
     args = parser.parse_args()
     document = PAGES[args.page]
     text = document.read_text(encoding="utf-8")

@@ -6,6 +6,7 @@ import pytest
 
 from examples import tour
 
+
 @pytest.mark.parametrize("page", tour.PAGES)
 def test_every_piece_of_code_prints_what_the_page_shows(page: str) -> None:
     """After a change of the output: `python -m examples.tour PAGE --update`."""
