@@ -1,31 +1,17 @@
-import json
+"""What a cost model learns."""
+
+from __future__ import annotations
+
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tuner.cost_model.cost_model import CostModelError, Samples
+from tests.unit.tuner.cost_model.synthetic import pairwise_accuracy, synthetic
+from tuner.cost_model.cost_model import Samples
 from tuner.cost_model.xgboost_model import MIN_SAMPLES, XGBoostModel
 from tuner.space.features.features import NUM_FEATURES
 from tuner.space.search_space import FeatureMatrix
-
-
-def synthetic(num: int, seed: int) -> Samples:
-    """Return samples whose time depends on three columns, not linearly, with 2% of noise."""
-    rng = np.random.default_rng(seed)
-    rows = rng.normal(size=(num, NUM_FEATURES)).astype(np.float32)
-    slowness = np.abs(rows[:, 3] - 0.5) + (rows[:, 7] > 0) + 0.5 * rows[:, 7] * rows[:, 11]
-    return Samples("task", rows, 1e-3 * np.exp(slowness + 0.02 * rng.normal(size=num)))
-
-
-def pairwise_accuracy(model: XGBoostModel, samples: Samples) -> float:
-    """Return the share of pairs that the model puts in the right order."""
-    scores = model.predict(samples.features)
-    faster = samples.run_secs[:, None] < samples.run_secs[None, :]
-    preferred = scores[:, None] > scores[None, :]
-    return float(preferred[faster].mean())
 
 
 def test_it_learns_an_order_that_it_was_not_told() -> None:
@@ -100,15 +86,6 @@ def test_the_same_samples_in_more_calls_teach_the_same() -> None:
     assert whole.predict(rows).tolist() == pieces.predict(rows).tolist()
 
 
-def test_a_stored_model_predicts_the_same() -> None:
-    model = XGBoostModel(seed=0)
-    model.update(synthetic(100, seed=1))
-    loaded = XGBoostModel(base=model.to_bytes())
-    rows = synthetic(50, seed=2).features
-    assert loaded.is_trained
-    assert loaded.predict(rows).tolist() == model.predict(rows).tolist()
-
-
 def test_a_model_with_a_base_learns_on() -> None:
     model = XGBoostModel(seed=0)
     model.update(synthetic(100, seed=1))
@@ -141,27 +118,6 @@ def test_a_base_without_samples_predicts_as_it_did() -> None:
     assert based.to_bytes() == model.to_bytes()
 
 
-def test_weights_say_whom_to_believe() -> None:
-    told = synthetic(300, seed=1)
-    wrong = replace(told, run_secs=1 / told.run_secs, weights=np.full(300, 0.05))
-    model = XGBoostModel(seed=0)
-    model.update(replace(told, weights=np.ones(300)))
-    model.update(replace(wrong, task_key="other"))
-    held_out = synthetic(300, seed=2)
-    assert pairwise_accuracy(model, held_out) > 0.7
-
-
-def test_weights_compare_and_their_scale_means_nothing() -> None:
-    told = synthetic(200, seed=1)
-    rows = synthetic(50, seed=2).features
-    scores = []
-    for scale in (1.0, 1e-3):
-        model = XGBoostModel(seed=0)
-        model.update(replace(told, weights=np.linspace(1, 2, 200) * scale))
-        scores.append(model.predict(rows))
-    np.testing.assert_allclose(scores[0], scores[1], rtol=1e-4, atol=1e-5)
-
-
 def test_it_is_less_sure_of_what_it_knows_nothing_of() -> None:
     told = synthetic(600, seed=1)
     model = XGBoostModel(seed=0)
@@ -174,90 +130,6 @@ def test_it_is_less_sure_of_what_it_knows_nothing_of() -> None:
     assert error[unsure].mean() > 1.2 * error[sure].mean()
 
 
-def test_an_untrained_model_is_not_stored() -> None:
-    with pytest.raises(CostModelError, match="without training"):
-        XGBoostModel().to_bytes()
-
-
-def altered(stored: bytes, **changes: object) -> bytes:
-    header, _, trees = stored.partition(b"\n")
-    return json.dumps({**json.loads(header), **changes}).encode() + b"\n" + trees
-
-
-@pytest.fixture(scope="module")
-def stored() -> bytes:
-    model = XGBoostModel(seed=0)
-    model.update(synthetic(40, seed=1))
-    return model.to_bytes()
-
-
-def test_another_feature_schema_is_refused(stored: bytes) -> None:
-    with pytest.raises(CostModelError, match="feature_schema 99, this program has"):
-        XGBoostModel(base=altered(stored, feature_schema=99))
-
-
-def test_another_number_of_columns_is_refused(stored: bytes) -> None:
-    with pytest.raises(CostModelError, match="num_features 3, this program has"):
-        XGBoostModel(base=altered(stored, num_features=3))
-
-
-def test_another_format_version_is_refused(stored: bytes) -> None:
-    with pytest.raises(CostModelError, match="format_version 99"):
-        XGBoostModel(base=altered(stored, format_version=99))
-
-
-@pytest.mark.parametrize("junk", [b"", b"\n", b"{}\n", b"\x80\x04.", b"[1]\nx", b"no newline"])
-def test_what_is_no_model_is_refused(junk: bytes) -> None:
-    with pytest.raises(CostModelError, match="expected a stored cost model"):
-        XGBoostModel(base=junk)
-
-
-def test_damaged_trees_are_refused(stored: bytes) -> None:
-    header, _, trees = stored.partition(b"\n")
-    with pytest.raises(CostModelError, match="damaged"):
-        XGBoostModel(base=header + b"\n" + trees[: len(trees) // 2])
-
-
-def test_a_header_that_was_tampered_with_is_refused(stored: bytes) -> None:
-    sizes = json.loads(stored.partition(b"\n")[0])["sizes_bytes"]
-    with pytest.raises(CostModelError, match="damaged"):
-        XGBoostModel(base=altered(stored, sizes_bytes=[sizes[0] + 1, sizes[1] - 1, *sizes[2:]]))
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_any_damage_is_an_error_with_a_reason(stored: bytes, seed: int) -> None:
-    """Never a crash, and never a model that predicts something else."""
-    rng = np.random.default_rng(seed)
-    for number in range(100):
-        # The header is short, and has most to lose.
-        at = int(rng.integers(400 if number % 2 else len(stored)))
-        damaged = damage(stored, at, rng)
-        with pytest.raises(CostModelError, match="cost model"):
-            XGBoostModel(base=damaged)
-
-
-def damage(stored: bytes, at: int, rng: np.random.Generator) -> bytes:
-    """Flip a bit, cut, drop, insert or turn around: something other than `stored`."""
-    num = int(rng.integers(1, 64))
-    match int(rng.integers(5)):
-        case 0:
-            return stored[:at] + bytes([stored[at] ^ (1 << num % 8)]) + stored[at + 1 :]
-        case 1:
-            return stored[:at]
-        case 2:
-            return stored[:at] + stored[at + num :]
-        case 3:
-            return stored[:at] + b"\0" + stored[at:]
-        case _:
-            return stored[at + 1 :] + stored[: at + 1] + b"\n"
-
-
-@given(junk=st.binary(max_size=200))
-def test_any_bytes_are_refused(junk: bytes) -> None:
-    with pytest.raises(CostModelError, match="expected a stored cost model"):
-        XGBoostModel(base=junk)
-
-
 def test_features_of_another_width_are_refused() -> None:
     rows: FeatureMatrix = np.zeros((2, 3), np.float32)
     with pytest.raises(ValueError, match="columns of features"):
@@ -267,8 +139,3 @@ def test_features_of_another_width_are_refused() -> None:
 def test_samples_hold_a_time_for_each_row() -> None:
     with pytest.raises(ValueError, match="2 rows of features for 1 run times"):
         Samples("task", np.zeros((2, NUM_FEATURES), np.float32), np.ones(1))
-
-
-def test_samples_hold_a_weight_for_each_row() -> None:
-    with pytest.raises(ValueError, match="1 weights for 2 run times"):
-        Samples("task", np.zeros((2, NUM_FEATURES), np.float32), np.ones(2), np.ones(1))

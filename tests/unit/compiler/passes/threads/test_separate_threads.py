@@ -1,50 +1,13 @@
-"""Programs of threads, on the CPU: what they compute is what their threads compute together."""
+"""Programs of threads on a CPU compute what they mean."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from compiler.backends.error import BuildError
-from compiler.driver import build, lower
-from compiler.ir.core.nodes import (
-    For,
-)
-from compiler.ir.core.program import PrimFunc
-from compiler.ir.core.visit import walk_stmts
-from compiler.ir.interpret.evaluator.evaluate import EvaluationError, evaluate
-from compiler.script.error import ScriptError
-from compiler.script.parser import parse
-from tests.targets import level
+from compiler.driver import build
 from tests.unit.compiler.backends.cpu.codegen.programs import ONE_CORE, check_against_evaluation
-
-VECTORS = 'A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")'
-
-
-def program(body: str, params: str = VECTORS) -> PrimFunc:
-    """Return the program of a body that is written at its own margin."""
-    lines = (f"    {line}" for line in body.strip("\n").splitlines())
-    return parse("\n".join(["@T.prim_func(s_tir=True)", f"def main({params}):", *lines]))
-
-
-TRANSPOSE = program(
-    """
-for bx in T.thread_binding(4, thread="blockIdx.x"):
-    for by in T.thread_binding(4, thread="blockIdx.y"):
-        with T.sblock("tile"):
-            vx, vy = T.axis.remap("SS", [bx, by])
-            T.reads(A[0:64, 0:64])
-            T.writes(B[0:64, 0:64])
-            S = T.sblock_alloc_buffer((16, 16), scope="shared")
-            for tx in T.thread_binding(16, thread="threadIdx.x"):
-                for i in range(16):
-                    S[tx, i] = A[vx * 16 + tx, vy * 16 + i]
-                T.tvm_storage_sync("shared")
-                for i in range(16):
-                    B[vy * 16 + tx, vx * 16 + i] = S[i, tx]
-""",
-    'A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32")',
-)
+from tests.unit.compiler.passes.threads.programs import TRANSPOSE, program
 
 IMPLICIT_BARRIERS_IN_A_LOOP = program(
     """
@@ -76,6 +39,7 @@ for bx in T.thread_binding(2, thread="blockIdx.x"):
 """
 )
 
+
 LOCAL_MEMORY_OVER_SEVERAL_LOOPS = program(
     """
 kept = T.sblock_alloc_buffer((2,), scope="local")
@@ -97,6 +61,7 @@ for bx in T.thread_binding(2, thread="blockIdx.x"):
             B[bx * 32 + ty] = kept[1] + kept[0]
 """
 )
+
 
 SCHEDULED_MATMUL = program(
     """
@@ -137,6 +102,7 @@ for bx in T.thread_binding(2, thread="blockIdx.x"):
     ", ".join(f'{name}: T.Buffer((32, 32), "float32")' for name in "ABC"),
 )
 
+
 CROSS_THREAD_SUM = program(
     """
 total = T.sblock_alloc_buffer((8,), scope="local")
@@ -161,6 +127,7 @@ for bx in T.thread_binding(8, thread="blockIdx.x"):
     'A: T.Buffer((8, 64), "float32"), B: T.Buffer((8,), "float32")',
 )
 
+
 CROSS_THREAD_ARGMAX = program(
     """
 for bx in T.thread_binding(8, thread="blockIdx.x"):
@@ -181,6 +148,7 @@ for bx in T.thread_binding(8, thread="blockIdx.x"):
 """,
     'A: T.Buffer((8, 64), "float32"), I: T.Buffer((8,), "int32"), V: T.Buffer((8,), "float32")',
 )
+
 
 PARTIAL_SUMS_PER_THREAD = program(
     """
@@ -206,6 +174,7 @@ for ty in T.thread_binding(16, thread="threadIdx.x"):
 """
 )
 
+
 A_NAME_ACROSS_A_BARRIER = program(
     """
 S = T.sblock_alloc_buffer((64,), scope="shared")
@@ -220,6 +189,7 @@ for tx in T.thread_binding(64, thread="threadIdx.x"):
         B[v] = x + S[63 - v]
 """
 )
+
 
 A_BLOCK_OF_ITS_OWN_BETWEEN = program(
     """
@@ -243,6 +213,7 @@ for bx in T.thread_binding(2, thread="blockIdx.x"):
             B[v] = S[bx * 32]
 """
 )
+
 
 PROGRAMS = {
     "a tile is turned around in shared memory": TRANSPOSE,
@@ -283,84 +254,3 @@ def test_programs_of_threads_are_what_numpy_computes() -> None:
     sums = np.empty(8, np.float32)
     build(CROSS_THREAD_SUM, ONE_CORE)(rows, sums)
     np.testing.assert_allclose(sums, 2 * rows.sum(1), rtol=1e-4, atol=1e-4)
-
-
-def test_loops_over_threads_end_where_threads_wait() -> None:
-    stmt = lower(TRANSPOSE, level(3))
-    loops = [node.var.name for node in walk_stmts(stmt) if isinstance(node, For)]
-    assert loops == ["bx", "by", "tx", "i", "tx", "i"]
-
-
-def refused(body: str) -> str:
-    func = program(body)
-    with pytest.raises(BuildError) as caught:
-        build(func, ONE_CORE)
-    return str(caught.value)
-
-
-def test_loops_over_one_axis_must_agree() -> None:
-    body = """
-for bx in T.thread_binding(1, thread="blockIdx.x"):
-    for tx in T.thread_binding(32, thread="threadIdx.x"):
-        B[tx] = A[tx]
-    for ty in T.thread_binding(16, thread="threadIdx.x"):
-        B[32 + ty] = A[ty]
-"""
-    assert (
-        "loops tx and ty are bound to threadIdx.x in one kernel, but have extents 32 and 16"
-        in refused(body)
-    )
-    with pytest.raises(EvaluationError, match="32 and 16 iterations"):
-        evaluate(program(body), {"A": np.zeros(64, np.float32)})
-
-
-def test_a_barrier_that_not_all_threads_reach_is_refused() -> None:
-    body = """
-for tx in T.thread_binding(64, thread="threadIdx.x"):
-    if tx < 32:
-        B[tx] = A[tx]
-        T.tvm_storage_sync("shared")
-        B[tx] = B[tx] + 1.0
-"""
-    assert "a barrier stands under a condition that may differ from thread to thread" in refused(
-        body
-    )
-    with pytest.raises(EvaluationError, match="32 of the 64 threads of a block reach a barrier"):
-        evaluate(program(body), {"A": np.zeros(64, np.float32)})
-
-
-def test_shared_memory_that_needs_a_barrier_where_there_can_be_none_is_refused() -> None:
-    body = """
-S = T.sblock_alloc_buffer((64,), scope="shared")
-for tx in T.thread_binding(64, thread="threadIdx.x"):
-    if tx < 32:
-        S[tx] = A[tx]
-        B[tx] = S[31 - tx]
-"""
-    with pytest.raises(ScriptError, match="threads race"):
-        program(body)
-
-
-def test_local_memory_that_carries_values_between_threads_is_refused() -> None:
-    body = """
-kept = T.sblock_alloc_buffer((64,), scope="local")
-for bx in T.thread_binding(1, thread="blockIdx.x"):
-    for tx in T.thread_binding(64, thread="threadIdx.x"):
-        kept[tx] = A[tx]
-    for ty in T.thread_binding(64, thread="threadIdx.x"):
-        B[ty] = kept[63 - ty]
-"""
-    assert "kept is in local memory, of which each thread has its own" in refused(body)
-
-
-def test_a_condition_that_is_the_same_for_all_threads_may_hold_a_barrier() -> None:
-    body = """
-S = T.sblock_alloc_buffer((64,), scope="shared")
-for tx in T.thread_binding(64, thread="threadIdx.x"):
-    for k in range(4):
-        if k % 2 == 0:
-            S[tx] = A[tx] + T.Cast("float32", k)
-            T.tvm_storage_sync("shared")
-            B[tx] = S[63 - tx]
-"""
-    check_against_evaluation(program(body))

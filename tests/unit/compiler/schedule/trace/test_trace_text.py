@@ -1,0 +1,26 @@
+"""Traces as Python."""
+
+from __future__ import annotations
+
+import pytest
+
+from compiler.ir.analysis.structural import structural_equal
+from compiler.schedule.schedule import Schedule
+from tests.unit.compiler.schedule.schedule_asserts import matmul_relu
+from tests.unit.compiler.schedule.trace.tiled import tiled
+
+
+def test_the_printed_trace_is_python_that_does_the_same() -> None:
+    sch = tiled()
+    other = Schedule(matmul_relu())
+    exec(sch.trace.python(), {"sch": other})
+    assert structural_equal(other.func, sch.func)
+    assert other.trace == sch.trace
+
+
+def test_show_prints_the_trace_and_the_program(capsys: pytest.CaptureFixture[str]) -> None:
+    sch = tiled()
+    sch.trace.show()
+    assert "sch.reorder(" in capsys.readouterr().out
+    sch.show()
+    assert "def main(" in capsys.readouterr().out

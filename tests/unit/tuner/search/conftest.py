@@ -1,0 +1,18 @@
+"""The design space of a matrix product."""
+
+from __future__ import annotations
+
+import pytest
+
+from compiler import ops
+from tests.contracts.search_strategy import (
+    TARGET,
+)
+from tuner.space.design_space import DesignSpace
+from tuner.space.generate import design_space
+from tuner.task import Task
+
+
+@pytest.fixture
+def space() -> DesignSpace:
+    return design_space(Task(ops.matmul(128, 128, 128), TARGET))

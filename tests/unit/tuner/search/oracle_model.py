@@ -1,0 +1,41 @@
+"""A cost model that knows the answer."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tuner.cost_model.cost_model import Samples
+from tuner.search.evolutionary import Evolutionary
+from tuner.search.searcher import Searcher
+from tuner.space.design_space import DesignSpace
+from tuner.space.features.features import FEATURE_NAMES
+
+COLUMN = FEATURE_NAMES.index("cycles.total")
+
+
+class Oracle:
+    """A cost model that knows the answer: a feature; and keeps what it was told."""
+
+    def __init__(self, column: int = COLUMN) -> None:
+        self.told: list[Samples] = []
+        self._column = column
+
+    @property
+    def is_trained(self) -> bool:
+        return bool(self.told)
+
+    def update(self, samples: Samples) -> None:
+        self.told.append(samples)
+
+    def predict(self, features: np.ndarray) -> np.ndarray:
+        return features[:, self._column].astype(np.float64)
+
+    def uncertainty(self, features: np.ndarray) -> np.ndarray:
+        return np.full(len(features), 0.1)
+
+    def to_bytes(self) -> bytes:
+        return b""
+
+
+def searcher(space: DesignSpace, model: Oracle) -> Searcher:
+    return Searcher(Evolutionary(), space, 0, model, task_key="task")
