@@ -100,7 +100,9 @@ def _legal(program: PrimFunc | IRModule | Scheduled) -> PrimFunc:
         if not _verified.get(key):
             (verify_but_for_races if is_schedule else verify)(func)
     except ValueError as error:  # VerifyError is one; the hash knows variables without a definition
-        raise BuildError(f"{func.name} is not a legal program: {error}") from error
+        raise BuildError(
+            f"{func.name} is not a legal program: {error}", "illegal_program"
+        ) from error
     _verified.put(key, True)
     return func
 
@@ -138,7 +140,7 @@ def _function(program: PrimFunc | IRModule | Scheduled) -> PrimFunc:
     """Return what is to be compiled; of a module, its only function."""
     if isinstance(program, IRModule):
         if len(program.functions) != 1:
-            raise BuildError(f"a kernel is one function: {program.choice()}")
+            raise BuildError(f"a kernel is one function: {program.choice()}", "several_functions")
         return program.functions[0]
     func: object = program if isinstance(program, PrimFunc) else getattr(program, "func", None)
     if not isinstance(func, PrimFunc):

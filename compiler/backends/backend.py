@@ -102,7 +102,8 @@ class Backend(ABC):
             BuildError: If the backend does not do it, or the arrays do not fit the program.
         """
         names = ", ".join(arrays)
-        raise BuildError(f"{func.name}: const_params {names}: not supported for {target.name!r}")
+        reason = f"not supported for {target.name!r}"
+        raise BuildError(f"{func.name}: const_params {names}: {reason}", "constants")
 
     def time_calls(self, run: Callable[[], object], num_threads: int, calls: int) -> float:
         """Return the mean seconds a call, over `calls` calls of a bound kernel: the clock."""

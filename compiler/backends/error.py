@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
+from compiler.error_codes import BuildErrorCode
+
 
 class BuildError(Exception):
-    """A program for which no kernel can be built, and why."""
+    """A program for which no kernel can be built, and why.
+
+    Attributes:
+        code: What is wrong, as one of `compiler.error_codes.BUILD_ERROR_CODES`.
+    """
+
+    def __init__(self, message: str, code: BuildErrorCode) -> None:
+        super().__init__(message, code)
+        self.code: BuildErrorCode = code
+
+    def __str__(self) -> str:
+        return str(self.args[0])

@@ -6,9 +6,9 @@ TraceError      a trace read from outside is malformed
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
+from compiler.error_codes import ScheduleErrorCode
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.text.printer import mark
 
@@ -21,6 +21,14 @@ class ScheduleError(Exception):
 
     Search catches this to drop a candidate, so it is never raised for a bug of our own: those
     are assertions.
+
+    Attributes:
+        primitive: The primitive that was refused.
+        reason: Why, in words.
+        code: Why, as one of `compiler.error_codes.SCHEDULE_ERROR_CODES`.
+        program: The program.
+        at: The part of the program that the reason is about.
+        detail: How much of this `str` shows.
     """
 
     def __init__(
@@ -29,13 +37,16 @@ class ScheduleError(Exception):
         reason: str,
         program: PrimFunc,
         at: object,
+        code: ScheduleErrorCode,
+        *,
         detail: Detail = "detail",
     ) -> None:
-        super().__init__(primitive, reason, program, at)
+        super().__init__(primitive, reason, program, at, code)
         self.primitive = primitive
         self.reason = reason
         self.program = program
         self.at = at
+        self.code: ScheduleErrorCode = code
         self.detail = detail
 
     def __str__(self) -> str:
@@ -59,14 +70,18 @@ class TraceError(ValueError):
         return f"trace: {self.where}: {self.reason}"
 
 
-Refuse: TypeAlias = Callable[[str, object], ScheduleError]
-"""Makes the error of one primitive on one program from a reason and a place."""
+class Refuse(Protocol):
+    """Makes the error of one primitive on one program."""
+
+    def __call__(self, reason: str, at: object, code: ScheduleErrorCode, /) -> ScheduleError:
+        """Return the error for a reason, the part of the program it is about, and its code."""
+        ...
 
 
 def refusal(primitive: str, program: PrimFunc) -> Refuse:
     """Return the maker of the errors of `primitive` on `program`."""
 
-    def refuse(reason: str, at: object) -> ScheduleError:
-        return ScheduleError(primitive, reason, program, at)
+    def refuse(reason: str, at: object, code: ScheduleErrorCode, /) -> ScheduleError:
+        return ScheduleError(primitive, reason, program, at, code)
 
     return refuse

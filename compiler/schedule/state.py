@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
+from compiler.error_codes import ScheduleErrorCode
 from compiler.ir.core.nodes import (
     Allocate,
     AnnotationDict,
@@ -66,16 +67,22 @@ class State:
         if not isinstance(name, str) or name not in self._functions:
             function_names = ", ".join(self._functions)
             reason = f'there is no function "{name}"; the functions are: {function_names}'
-            raise self._fail(primitive, reason)
+            raise self._fail(primitive, reason, code="not_found")
         return self._functions[name]
 
     def _commit(self, primitive: str, func: PrimFunc) -> None:
         """Take a changed function, unless it would be no legal program."""
         self._functions[func.name] = legal_result(primitive, self._functions[func.name], func)
 
-    def _fail(self, primitive: str, reason: str, func: PrimFunc | None = None) -> ScheduleError:
+    def _fail(
+        self,
+        primitive: str,
+        reason: str,
+        func: PrimFunc | None = None,
+        code: ScheduleErrorCode = "invalid_argument",
+    ) -> ScheduleError:
         program = func or self.func
-        return ScheduleError(primitive, reason, program, program, self._detail)
+        return ScheduleError(primitive, reason, program, program, code, detail=self._detail)
 
     # Handles
 
@@ -109,19 +116,26 @@ class State:
             raise self._fail(
                 primitive,
                 f"expected a handle, as get_block and get_loops return them, got {handle!r}",
+                code="invalid_handle",
             )
         if handle in self._dead:
             reason = f"handle {handle.name} is dead: {self._dead[handle]} consumed it"
-            raise self._fail(primitive, reason)
+            raise self._fail(primitive, reason, code="invalid_handle")
 
     def _loop(self, primitive: str, loop: LoopRV) -> tuple[PrimFunc, Var]:
         """Return the function and the variable of a loop."""
         self._require_alive(primitive, loop)
         if loop in self._special_locations:
             location = self._special_locations[loop]
-            raise self._fail(primitive, f"handle {loop.name} stands for the {location}, no loop")
+            raise self._fail(
+                primitive,
+                f"handle {loop.name} stands for the {location}, no loop",
+                code="invalid_handle",
+            )
         if loop not in self._loops:
-            raise self._fail(primitive, f"{_shown(loop)} is no loop of this schedule")
+            raise self._fail(
+                primitive, f"{_shown(loop)} is no loop of this schedule", code="invalid_handle"
+            )
         name, var = self._loops[loop]
         return self._functions[name], var
 
@@ -138,7 +152,9 @@ class State:
         """Return the function and the name of a block."""
         self._require_alive(primitive, block)
         if block not in self._blocks:
-            raise self._fail(primitive, f"{_shown(block)} is no block of this schedule")
+            raise self._fail(
+                primitive, f"{_shown(block)} is no block of this schedule", code="invalid_handle"
+            )
         function, name = self._blocks[block]
         return self._functions[function], name
 
@@ -148,7 +164,9 @@ class State:
             self._require_alive(primitive, value)
             if value in self._values:
                 return self._values[value]
-            raise self._fail(primitive, f"{_shown(value)} is no value of this schedule")
+            raise self._fail(
+                primitive, f"{_shown(value)} is no value of this schedule", code="invalid_handle"
+            )
         if isinstance(value, TermRV):
             return self._term(primitive, value)
         if isinstance(value, int) and not isinstance(value, bool):
@@ -212,7 +230,11 @@ class State:
         self._require_alive("remove_rv", rand_var)
         handle_tables = (self._blocks, self._loops, self._values, self._special_locations)
         if not any(rand_var in handles for handles in handle_tables):
-            raise self._fail("remove_rv", f"{_shown(rand_var)} is of no use to this schedule")
+            raise self._fail(
+                "remove_rv",
+                f"{_shown(rand_var)} is of no use to this schedule",
+                code="invalid_handle",
+            )
         self._dead[rand_var] = "remove_rv"
 
     def get(self, handle: Handle | TermRV) -> BlockRealize | For | int:
@@ -231,7 +253,7 @@ class State:
         for loop in loops:
             if loop.var is var:
                 return loop
-        raise self._fail("get", f"loop {var.name} is not in the program", func)
+        raise self._fail("get", f"loop {var.name} is not in the program", func, "invalid_handle")
 
 
 def _argument(value: object) -> Argument:
@@ -277,10 +299,10 @@ def _schedulable(func: PrimFunc) -> PrimFunc:
                 names.append(block.name)
             case For(var=var):
                 if var in variables:
-                    raise refuse(f"two loops share the variable {var.name}", stmt)
+                    raise refuse(f"two loops share the variable {var.name}", stmt, "illegal_result")
                 variables.add(var)
             case Allocate():
-                raise refuse("the program is lowered already", stmt)
+                raise refuse("the program is lowered already", stmt, "illegal_result")
             case _:
                 pass
     return func if len(set(names)) == len(names) else _with_unique_names(func, names)

@@ -43,16 +43,22 @@ def bind(
     name = ast.unparse(call.func)
     for number, argument in enumerate(call.args):
         if isinstance(argument, ast.Starred):
-            raise context.error("unpacking is not part of the dialect", argument)
+            raise context.error(
+                "unpacking is not part of the dialect", argument, code="unsupported"
+            )
         if number >= len(parameters):
-            raise context.error(f"{name} takes {len(parameters)} argument(s) at most", argument)
+            raise context.error(
+                f"{name} takes {len(parameters)} argument(s) at most", argument, code="limit"
+            )
         values[parameters[number]] = argument
     for keyword in call.keywords:
         if keyword.arg not in parameters:
             hint = near(keyword.arg or "", parameters)
-            raise context.error(f"{name} has no argument {keyword.arg}{hint}", keyword)
+            raise context.error(
+                f"{name} has no argument {keyword.arg}{hint}", keyword, code="undefined"
+            )
         if keyword.arg in values:
-            raise context.error(f"{name} is given {keyword.arg} twice", keyword)
+            raise context.error(f"{name} is given {keyword.arg} twice", keyword, code="duplicate")
         values[keyword.arg] = keyword.value
     for parameter in required:
         if parameter not in values:
@@ -96,10 +102,10 @@ def literal_dict(context: Context, node: ast.expr) -> Annotations:
     entries: dict[str, AnnotationValue] = {}
     for key, value in zip(node.keys, node.values, strict=True):
         if key is None:
-            raise context.error("unpacking is not part of the dialect", value)
+            raise context.error("unpacking is not part of the dialect", value, code="unsupported")
         name = string(context, key, "a key")
         if name in entries:
-            raise context.error(f"the key {name!r} appears twice", key)
+            raise context.error(f"the key {name!r} appears twice", key, code="duplicate")
         entries[name] = _annotation(context, value)
     return tuple(entries.items())
 
@@ -152,5 +158,5 @@ def scalar(context: Context, node: ast.expr) -> Scalar:
 def _bounded(context: Context, node: ast.expr, value: float) -> int | float:
     fits = -(2**63) <= value < 2**63 if isinstance(value, int) else math.isfinite(value)
     if not fits:
-        raise context.error("the number does not fit into 64 bits", node)
+        raise context.error("the number does not fit into 64 bits", node, code="limit")
     return value

@@ -80,6 +80,7 @@ def let(
         raise context.error(
             f"{name} has an outer value already, and a value can't be changed: use another name",
             node.targets[0] if isinstance(node, ast.Assign) else node.target,
+            code="duplicate",
         )
     computed = expression(context, value)
     of = None if note is None else _let_dtype(context, note)

@@ -243,7 +243,9 @@ class _Head:
 
     def _once(self, already: object, source_node: ast.AST) -> None:
         if already is not None:
-            raise self._context.error("this appears twice in the block", source_node)
+            raise self._context.error(
+                "this appears twice in the block", source_node, code="duplicate"
+            )
 
     def _axis(self, statement: ast.Assign, call: ast.Call) -> None:
         target = statement.targets[0]
@@ -254,7 +256,9 @@ class _Head:
             self._remap(target, call)
         elif kind not in _AXES:
             hint = near(kind, AXES)
-            raise self._context.error(f"unknown kind of axis {kind}{hint}", call.func)
+            raise self._context.error(
+                f"unknown kind of axis {kind}{hint}", call.func, code="undefined"
+            )
         elif not isinstance(target, ast.Name):
             raise self._context.error("expected one name for the axis", target)
         else:
@@ -286,7 +290,9 @@ class _Head:
         for letter, loop, name in zip(letters, loops, targets, strict=True):
             if letter not in _REMAP_LETTERS:
                 raise self._context.error(
-                    f"unknown kind of axis {letter!r}: expected S, R or O", arguments["kinds"]
+                    f"unknown kind of axis {letter!r}: expected S, R or O",
+                    arguments["kinds"],
+                    code="undefined",
                 )
             if not isinstance(name, ast.Name):
                 raise self._context.error("expected the name of an axis", name)

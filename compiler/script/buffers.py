@@ -113,6 +113,7 @@ def declare(
             raise context.error(
                 f"{unsupported} is not supported: leave it out, each buffer has its own memory",
                 unsupported_argument,
+                code="unsupported",
             )
     of, scope, factor = (arguments.get(key) for key in ("dtype", "scope", "offset_factor"))
     buffer = Buffer(
@@ -246,7 +247,9 @@ def check_regions(context: Context, number: int, source_node: ast.AST) -> None:
         ScriptError: If it does.
     """
     if number > _MAX_REGIONS:
-        raise context.error(f"{number} regions: expected {_MAX_REGIONS} at most", source_node)
+        raise context.error(
+            f"{number} regions: expected {_MAX_REGIONS} at most", source_node, code="limit"
+        )
 
 
 def region(context: Context, node: ast.expr) -> BufferRegion:
@@ -259,7 +262,7 @@ def region(context: Context, node: ast.expr) -> BufferRegion:
         case ast.Name():
             buffer = context.lookup(node)
             if not isinstance(buffer, Buffer):
-                raise context.error(f"{node.id} is an index, not a buffer", node)
+                raise context.error(f"{node.id} is an index, not a buffer", node, code="type")
             return BufferRegion(
                 buffer, tuple(Range(IntImm(0, dtype_of(n)), n) for n in buffer.shape)
             )

@@ -134,7 +134,9 @@ def call(context: Context, node: ast.Call) -> Expr:
     if name in _STATEMENTS or name.startswith("axis."):
         raise context.error(f"T.{name} has no value: write it as a statement", node.func)
     names = [*_functions(), *_STATEMENTS]
-    raise context.error(f"unknown function T.{name}{near(name, names)}", node.func)
+    raise context.error(
+        f"unknown function T.{name}{near(name, names)}", node.func, code="undefined"
+    )
 
 
 def _functions() -> list[str]:
@@ -152,6 +154,7 @@ def _method(context: Context, node: ast.Call) -> Expr:
             f"{spelled} is another function, and a program can't call it. Write its statements "
             "here, or build each function and call one after the other",
             node.func,
+            code="undefined",
         )
     hint = f": did you mean T.{spelled}?" if spelled in _functions() else ", such as T.max(a, b)"
     raise context.error(f"expected a call of the dialect{hint}", node.func)
@@ -180,7 +183,9 @@ def _conversion(to: DType, value: Expr) -> Expr:
 
 def _intrinsic(context: Context, node: ast.Call, name: str) -> Expr:
     if node.keywords:
-        raise context.error(f"T.{name} takes no keyword arguments", node.keywords[0])
+        raise context.error(
+            f"T.{name} takes no keyword arguments", node.keywords[0], code="unsupported"
+        )
     args = [expression(context, argument) for argument in node.args]
     if len(args) == 2:
         a, b = match_types(context, (args[0], node.args[0]), (args[1], node.args[1]), node)
@@ -246,7 +251,9 @@ def _converted(context: Context, to: ast.expr, node: ast.expr) -> Expr:
     of, lanes = vector_type(context, to)
     value = expression(context, node)
     if lanes not in (1, lanes_of(value)):
-        raise context.error(f"{lanes_of(value)} lane(s) can't be converted to {lanes}", to)
+        raise context.error(
+            f"{lanes_of(value)} lane(s) can't be converted to {lanes}", to, code="type"
+        )
     return _conversion(of, value)
 
 
@@ -259,7 +266,7 @@ def _limit(context: Context, node: ast.Call) -> Expr:
     argument = bind(context, node, ("dtype",))["dtype"]
     of = dtype(context, argument)
     if of == "bool":
-        raise context.error("bool has no limits", argument)
+        raise context.error("bool has no limits", argument, code="type")
     limits = ml_dtypes.finfo(of) if is_float(of) else np.iinfo(of)  # type: ignore[no-untyped-call]
     value = limits.min if dialect_name(node.func) == "min_value" else limits.max
     return number(context, float(value) if is_float(of) else int(value), of, argument)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TypeAlias, TypeVar
 
+from compiler.error_codes import ScriptErrorCode
 from compiler.identity_cache import IdentityCache
 from compiler.ir.arith.bounds import Interval
 from compiler.ir.core.dtypes import DType
@@ -109,7 +110,7 @@ class Context:
         if entity is not None:
             return entity
         defined = {defined for scope in self._scopes for defined in scope}
-        raise self.error(f"unknown name {name.id}{near(name.id, defined)}", name)
+        raise self.error(f"unknown name {name.id}{near(name.id, defined)}", name, code="undefined")
 
     def get(self, name: str) -> Entity | None:
         """Return the entity that a name refers to; None if it is not defined here."""
@@ -153,6 +154,7 @@ class Context:
             raise self.error(
                 f"names and functions expand to more than {_MAX_SUBSTITUTED} operations",
                 source_node,
+                code="limit",
             )
 
     def is_function(self, node: ast.expr) -> bool:
@@ -181,9 +183,11 @@ class Context:
         """Return the source position of an IR node."""
         return self._source_nodes.get(node)
 
-    def error(self, message: str, source_node: ast.AST) -> ScriptError:
+    def error(
+        self, message: str, source_node: ast.AST, code: ScriptErrorCode = "syntax"
+    ) -> ScriptError:
         """Return an error at a position in the script."""
-        return self._source.error(message, source_node)
+        return self._source.error(message, source_node, code)
 
 
 def _is_zero(expr: Expr) -> bool:

@@ -72,7 +72,7 @@ def _integers(context: Context, node: ast.Call) -> tuple[Expr, Expr]:
 
 def _checked(context: Context, lhs: Expr, rhs: Expr, node: ast.Call) -> tuple[Expr, Expr]:
     if not is_integer(dtype_of(lhs)):
-        raise context.error(f"expected integers, got {dtype_of(lhs)}", node)
+        raise context.error(f"expected integers, got {dtype_of(lhs)}", node, code="type")
     check_divisor(context, "//", rhs, node)
     return lhs, rhs
 

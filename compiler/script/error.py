@@ -6,6 +6,8 @@ import ast
 import difflib
 from collections.abc import Iterable
 
+from compiler.error_codes import ScriptErrorCode
+
 _WORDS: dict[type[ast.AST], str] = {
     ast.Attribute: "an attribute",
     ast.ClassDef: "a class",
@@ -44,6 +46,7 @@ class ScriptError(ValueError):
         message: What is wrong, without the position.
         line: The line, from 1.
         column: The column in characters, from 1.
+        code: What is wrong, as one of `compiler.error_codes.SCRIPT_ERROR_CODES`.
     """
 
     def __init__(
@@ -56,12 +59,14 @@ class ScriptError(ValueError):
         caret: int = 0,
         width: int = 1,
         filename: str = "<script>",
+        code: ScriptErrorCode = "syntax",
     ) -> None:
         super().__init__(message)
         self.message = message
         self.line = line
         self.column = column
         self.filename = filename
+        self.code: ScriptErrorCode = code
         self._text = text
         self._caret = caret
         self._width = width

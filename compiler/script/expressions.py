@@ -109,7 +109,9 @@ def _described(context: Context, node: ast.Attribute, dimension: ast.expr | None
     assert dimension is not None
     number = constant_int(context, dimension, "a dimension").value
     if not 0 <= number < len(parts):
-        raise context.error(f"{buffer.name} has {len(parts)} dimension(s), got {number}", dimension)
+        raise context.error(
+            f"{buffer.name} has {len(parts)} dimension(s), got {number}", dimension, code="rank"
+        )
     return parts[number]
 
 
@@ -154,12 +156,15 @@ def subscript(context: Context, node: ast.Subscript) -> tuple[Buffer, list[ast.e
         raise context.error("expected the name of a buffer", node.value)
     buffer = context.lookup(node.value)
     if not isinstance(buffer, Buffer):
-        raise context.error(f"{node.value.id} is not a buffer: it can't be indexed", node.value)
+        raise context.error(
+            f"{node.value.id} is not a buffer: it can't be indexed", node.value, code="type"
+        )
     places = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
     if len(places) != len(buffer.shape):
         raise context.error(
             f"{node.value.id} has {len(buffer.shape)} dimension(s), got {len(places)} index(es)",
             node,
+            code="rank",
         )
     return buffer, places
 
@@ -172,7 +177,7 @@ def index(context: Context, node: ast.expr) -> Expr:
     """
     parsed = expression(context, node)
     if not is_integer(dtype_of(parsed)):
-        raise context.error(f"expected an integer, got {dtype_of(parsed)}", node)
+        raise context.error(f"expected an integer, got {dtype_of(parsed)}", node, code="type")
     return parsed
 
 
@@ -184,7 +189,7 @@ def condition(context: Context, node: ast.expr) -> Expr:
     """
     parsed = expression(context, node)
     if dtype_of(parsed) != "bool":
-        raise context.error(f"expected a condition, got {dtype_of(parsed)}", node)
+        raise context.error(f"expected a condition, got {dtype_of(parsed)}", node, code="type")
     return parsed
 
 
@@ -223,7 +228,9 @@ def combine(
     """
     if type(op) not in _ARITHMETIC:
         instead = ": use T.pow(a, b)" if isinstance(op, ast.Pow) else ""
-        raise context.error(f"{described(op)} is not part of the dialect{instead}", source_node)
+        raise context.error(
+            f"{described(op)} is not part of the dialect{instead}", source_node, code="unsupported"
+        )
     return arithmetic(context, _ARITHMETIC[type(op)], lhs, rhs, source_node)
 
 
@@ -240,9 +247,13 @@ def arithmetic(
     if dtype == "bool" and op in ("&", "|"):
         return Logic("and" if op == "&" else "or", lhs, rhs)
     if op == "/" and not is_float(dtype):
-        raise context.error(f"/ divides floating-point values, got {dtype}: use //", source_node)
+        raise context.error(
+            f"/ divides floating-point values, got {dtype}: use //", source_node, code="type"
+        )
     if not (is_integer(dtype) or (is_float(dtype) and op in _ON_FLOATS)):
-        raise context.error(f"{op} does not take operands of type {dtype}", source_node)
+        raise context.error(
+            f"{op} does not take operands of type {dtype}", source_node, code="type"
+        )
     check_divisor(context, op, rhs, right[1])
     return BinOp(op, lhs, rhs)
 
@@ -254,7 +265,7 @@ def check_divisor(context: Context, op: ArithOp, divisor: Expr, source_node: ast
         ScriptError: If the divisor is zero.
     """
     if op in ("//", "%") and isinstance(divisor, IntImm) and divisor.value == 0:
-        raise context.error("this divides by zero", source_node)
+        raise context.error("this divides by zero", source_node, code="arithmetic")
 
 
 def pair(
@@ -332,7 +343,9 @@ def _unary(context: Context, node: ast.UnaryOp) -> Expr:
         case ast.UnaryOp(op=ast.Invert(), operand=operand):
             return complement(context, operand)
         case _:
-            raise context.error(f"{described(node.op)} is not part of the dialect", node)
+            raise context.error(
+                f"{described(node.op)} is not part of the dialect", node, code="unsupported"
+            )
 
 
 def _negative(context: Context, operand: ast.expr) -> Expr:
@@ -344,7 +357,9 @@ def _negative(context: Context, operand: ast.expr) -> Expr:
         case IntImm(literal) if is_integer(dtype):
             return number(context, -literal, dtype, operand)
     if dtype == "bool":
-        raise context.error("- does not take an operand of type bool: use `not`", operand)
+        raise context.error(
+            "- does not take an operand of type bool: use `not`", operand, code="type"
+        )
     # Not `0 - x`, which would lose the sign of a zero.
     return BinOp("*", value, number(context, -1, dtype, operand))
 
@@ -360,7 +375,7 @@ def complement(context: Context, operand: ast.expr) -> Expr:
     if dtype == "bool":
         return Not(value)
     if not is_integer(dtype):
-        raise context.error(f"~ does not take an operand of type {dtype}", operand)
+        raise context.error(f"~ does not take an operand of type {dtype}", operand, code="type")
     ones = -1 if is_signed(dtype) else 2 ** bits(dtype) - 1
     return BinOp("^", value, IntImm(ones, dtype))
 
@@ -371,7 +386,9 @@ def _comparison(context: Context, node: ast.Compare) -> Expr:
     left = node.left
     for op, right in zip(node.ops, node.comparators, strict=True):
         if type(op) not in _COMPARISONS:
-            raise context.error(f"{described(op)} is not part of the dialect", node)
+            raise context.error(
+                f"{described(op)} is not part of the dialect", node, code="unsupported"
+            )
         lhs, rhs = pair(context, left, right, node)
         link = Compare(_COMPARISONS[type(op)], lhs, rhs)
         total = link if total is None else Logic("and", total, link)
@@ -383,5 +400,7 @@ def _comparison(context: Context, node: ast.Compare) -> Expr:
 def _check_chain(context: Context, length: int, source_node: ast.AST) -> None:
     if length > _MAX_CHAIN:
         raise context.error(
-            f"a chain of {length} conditions: expected {_MAX_CHAIN} at most", source_node
+            f"a chain of {length} conditions: expected {_MAX_CHAIN} at most",
+            source_node,
+            code="limit",
         )

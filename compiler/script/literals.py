@@ -37,15 +37,17 @@ def number(context: Context, value: float, dtype: DType, node: ast.expr) -> Expr
     if is_float(dtype):
         if not fits_float(value, dtype):
             raise context.error(
-                f'the number does not fit into {dtype}: write T.{dtype}("inf") for infinity', node
+                f'the number does not fit into {dtype}: write T.{dtype}("inf") for infinity',
+                node,
+                code="limit",
             )
         return FloatImm(float(value), dtype)
     if not isinstance(value, int) and not value.is_integer():
-        raise context.error(f"expected a value of type {dtype}, got {value}", node)
+        raise context.error(f"expected a value of type {dtype}, got {value}", node, code="type")
     fits = value in (0, 1) if dtype == "bool" else wrapped(int(value), dtype) == value
     if not fits:
         wider = ": write T.int64(...)" if dtype == "int32" and abs(value) < 2**63 else ""
-        raise context.error(f"the number does not fit into {dtype}{wider}", node)
+        raise context.error(f"the number does not fit into {dtype}{wider}", node, code="limit")
     return IntImm(int(value), dtype)
 
 
@@ -68,7 +70,9 @@ def text_number(context: Context, value: str, dtype: DType, node: ast.expr) -> E
     if is_float(dtype) and value in special:
         return FloatImm(special[value], dtype)
     raise context.error(
-        f'expected "inf", "-inf" or "nan" for a floating-point type, got {value!r}', node
+        f'expected "inf", "-inf" or "nan" for a floating-point type, got {value!r}',
+        node,
+        code="type",
     )
 
 
@@ -107,6 +111,7 @@ def match_types(
             f"expected operands of one type, got {dtype_of(a)} and {dtype_of(b)}: "
             f'convert with T.Cast("{dtype_of(a)}", ...)',
             source_node,
+            code="type",
         )
     return same_lanes(context, a, b, source_node) if context.has_vectors else (a, b)
 
@@ -124,7 +129,7 @@ def same_lanes(context: Context, a: Expr, b: Expr, source_node: ast.AST) -> tupl
         return Broadcast(a, right), b
     if right == 1:
         return a, Broadcast(b, left)
-    raise context.error(f"vectors of {left} and {right} lanes", source_node)
+    raise context.error(f"vectors of {left} and {right} lanes", source_node, code="type")
 
 
 def stored(context: Context, name: str, dtype: DType, computed: Expr, value: ast.expr) -> Expr:
@@ -140,6 +145,7 @@ def stored(context: Context, name: str, dtype: DType, computed: Expr, value: ast
         raise context.error(
             f'{name} holds {dtype}, got {dtype_of(adapted)}: convert with T.Cast("{dtype}", ...)',
             value,
+            code="type",
         )
     return adapted
 

@@ -37,7 +37,7 @@ def loop(context: Context, node: ast.For, body: Body) -> Stmt:
         ScriptError: If the statement is not a loop of the dialect.
     """
     if node.orelse:
-        raise context.error("a loop has no else", node.orelse[0])
+        raise context.error("a loop has no else", node.orelse[0], code="unsupported")
     call = node.iter
     name = _loop_name(call)
     if name is None or not isinstance(call, ast.Call):
@@ -130,7 +130,9 @@ def _grid(context: Context, node: ast.For, call: ast.Call, body: Body) -> Stmt:
             f"{len(targets)} loop variable(s) for {len(call.args)} extent(s)", node.target
         )
     if len(targets) > MAX_DEPTH:
-        raise context.error(f"a grid of {len(targets)} loops: expected {MAX_DEPTH} at most", call)
+        raise context.error(
+            f"a grid of {len(targets)} loops: expected {MAX_DEPTH} at most", call, code="limit"
+        )
     axes: list[BlockAxis] = []
     for target, extent in zip(targets, call.args, strict=True):
         if not isinstance(target, ast.Name):

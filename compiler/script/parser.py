@@ -95,7 +95,9 @@ def _functions(source: Source) -> tuple[list[ast.FunctionDef], frozenset[str]]:
         match node:
             case ast.FunctionDef() if _is_decorated(node, frozenset({"prim_func"})):
                 if node.name in functions:
-                    raise source.error(f"function {node.name} is defined twice", node)
+                    raise source.error(
+                        f"function {node.name} is defined twice", node, code="duplicate"
+                    )
                 functions[node.name] = node
             case ast.FunctionDef():
                 raise source.error(f"expected @T.prim_func above function {node.name}", node)
@@ -160,7 +162,8 @@ def _function(
     try:
         verify(func)
     except VerifyError as error:
-        raise context.error(error.message, context.source_node_of(error.node) or node) from None
+        at = context.source_node_of(error.node) or node
+        raise context.error(error.message, at, error.code) from None
     return func
 
 
@@ -193,7 +196,7 @@ def _parameters(context: Context, node: ast.FunctionDef) -> _Params:
     for argument in (*arguments.posonlyargs, *arguments.args):
         name, annotation = argument.arg, argument.annotation
         if name in params:
-            raise context.error(f"parameter {name} appears twice", argument)
+            raise context.error(f"parameter {name} appears twice", argument, code="duplicate")
         if annotation is None:
             raise context.error(f'expected {name}: T.Buffer((...), "float32")', argument)
         if name in scalars:
@@ -212,10 +215,12 @@ def _check_parameters(context: Context, node: ast.FunctionDef) -> None:
     arguments = node.args
     for part in (arguments.vararg, arguments.kwarg, *arguments.kwonlyargs, *arguments.defaults):
         if part is not None:
-            raise context.error("a function takes buffers by position, without defaults", part)
+            raise context.error(
+                "a function takes buffers by position, without defaults", part, code="unsupported"
+            )
     if len(arguments.args) > _MAX_PARAMS:
         raise context.error(
-            f"{len(arguments.args)} parameters: expected {_MAX_PARAMS} at most", node
+            f"{len(arguments.args)} parameters: expected {_MAX_PARAMS} at most", node, code="limit"
         )
 
 
@@ -270,7 +275,9 @@ def _joined(
 ) -> Annotations:
     for key, _ in more:
         if key in dict(attrs):
-            raise context.error(f"the attribute {key!r} is set already", source_node)
+            raise context.error(
+                f"the attribute {key!r} is set already", source_node, code="duplicate"
+            )
     return (*attrs, *more)
 
 
@@ -284,7 +291,7 @@ def _match_handle(context: Context, name: str, node: ast.Call, params: _Params) 
     arguments = bind(context, node, ("param", "shape"), DETAILS)
     param = arguments["param"]
     if not isinstance(param, ast.Name) or params.get(param.id, node) is not None:
-        raise context.error("expected a parameter of type T.handle", param)
+        raise context.error("expected a parameter of type T.handle", param, code="type")
     buffer = declare(context, name, arguments, node)
     context.define(name, buffer)
     params[param.id] = buffer

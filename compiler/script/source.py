@@ -8,6 +8,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 
+from compiler.error_codes import ScriptErrorCode
 from compiler.script.error import ScriptError
 
 MAX_BYTES = 1_000_000
@@ -50,17 +51,21 @@ class Source:
             line, column = self._place_of(error.start)
             raise self.error_at("the text is not valid Unicode", line, column) from None
         if size_bytes > MAX_BYTES:
-            raise self.error_at(f"the script has {size_bytes} bytes: expected {MAX_BYTES} at most")
+            raise self.error_at(
+                f"the script has {size_bytes} bytes: expected {MAX_BYTES} at most", code="limit"
+            )
         if sum(map(self._text.count, _MARKS)) > MAX_MARKS:
-            raise self.error_at(f"the script has more than {MAX_MARKS} marks and lines")
+            raise self.error_at(
+                f"the script has more than {MAX_MARKS} marks and lines", code="limit"
+            )
         if self._text.count("{") > MAX_BRACES:
-            raise self.error_at(f"the script has more than {MAX_BRACES} braces")
+            raise self.error_at(f"the script has more than {MAX_BRACES} braces", code="limit")
         tree = self._parse()
         for number, (node, depth) in enumerate(_walk(tree)):
             if depth > MAX_DEPTH:
-                raise self.error(f"nested deeper than {MAX_DEPTH} levels", node)
+                raise self.error(f"nested deeper than {MAX_DEPTH} levels", node, code="limit")
             if number > MAX_NODES:
-                raise self.error(f"the script has more than {MAX_NODES} parts", node)
+                raise self.error(f"the script has more than {MAX_NODES} parts", node, code="limit")
         return tree
 
     def _parse(self) -> ast.Module:
@@ -76,7 +81,7 @@ class Source:
             width = end - column if error.end_lineno == line else 1
             raise self.error_at(error.msg, line, column, width) from None
         except (RecursionError, MemoryError):
-            raise self.error_at("the script is nested too deeply") from None
+            raise self.error_at("the script is nested too deeply", code="limit") from None
         except ValueError as error:
             raise self.error_at(str(error)) from None
 
@@ -84,15 +89,22 @@ class Source:
         """Return whether the text contains these characters."""
         return words in self._text
 
-    def error(self, message: str, node: ast.AST) -> ScriptError:
+    def error(self, message: str, node: ast.AST, code: ScriptErrorCode = "syntax") -> ScriptError:
         """Return an error at a node of the tree."""
         line = getattr(node, "lineno", 1)
         start = self._characters(line, getattr(node, "col_offset", 0))
         same_line = getattr(node, "end_lineno", None) == line
         end = self._characters(line, getattr(node, "end_col_offset", 0)) if same_line else start + 1
-        return self.error_at(message, line, start + 1, end - start)
+        return self.error_at(message, line, start + 1, end - start, code)
 
-    def error_at(self, message: str, line: int = 1, column: int = 1, width: int = 1) -> ScriptError:
+    def error_at(
+        self,
+        message: str,
+        line: int = 1,
+        column: int = 1,
+        width: int = 1,
+        code: ScriptErrorCode = "syntax",
+    ) -> ScriptError:
         """Return an error at a line and column."""
         text = self._lines[line - 1] if 0 < line <= len(self._lines) else ""
         # A very long line would hide the message: quote an excerpt around the position.
@@ -106,6 +118,7 @@ class Source:
             text=text[start : start + _EXCERPT],
             caret=max(0, column - 1 - start),
             width=width,
+            code=code,
             filename=self._filename,
         )
 

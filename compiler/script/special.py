@@ -32,7 +32,9 @@ def opaque(context: Context, node: ast.Call, name: str) -> Expr:
     """
     signature = OPAQUE[name]
     if node.keywords:
-        raise context.error(f"T.{name} takes no keyword arguments", node.keywords[0])
+        raise context.error(
+            f"T.{name} takes no keyword arguments", node.keywords[0], code="unsupported"
+        )
     if not signature.least <= len(node.args) <= signature.most:
         expected = f"{signature.least} to {signature.most} argument(s)"
         raise context.error(f"T.{name} takes {expected}, got {len(node.args)}", node)
@@ -49,7 +51,9 @@ def _argument(context: Context, node: ast.expr) -> Expr:
             buffer = context.lookup(name)
             if not isinstance(buffer, Buffer):
                 raise context.error(
-                    f"{name.id} is not a buffer: expected the data of one, such as A.data", name
+                    f"{name.id} is not a buffer: expected the data of one, such as A.data",
+                    name,
+                    code="type",
                 )
             return buffer.data
         case _:
@@ -85,7 +89,7 @@ def reinterpret(context: Context, node: ast.Call) -> Expr:
     size = lanes_of(value) * bits(dtype_of(value))
     if size != lanes * bits(of) or "bool" in (of, dtype_of(value)):
         raise context.error(
-            f"{size} bits of {dtype_of(value)} can't be reinterpreted as {of}", node
+            f"{size} bits of {dtype_of(value)} can't be reinterpreted as {of}", node, code="type"
         )
     return Call("reinterpret", (value,), of)
 
@@ -97,7 +101,9 @@ def llvm_call(context: Context, node: ast.Call) -> Expr:
         ScriptError: If the function is not supported, or does not take these operands.
     """
     if len(node.args) < 2 or node.keywords:
-        raise context.error("expected a type, the name of a function, and its operands", node)
+        raise context.error(
+            "expected a type, the name of a function, and its operands", node, code="type"
+        )
     of, lanes = vector_type(context, node.args[0])
     name = string(context, node.args[1], "a function's name")
     operands = [expression(context, operand) for operand in node.args[2:]]
@@ -107,9 +113,11 @@ def llvm_call(context: Context, node: ast.Call) -> Expr:
     try:
         result = llvm_result(name, [(dtype_of(o), lanes_of(o)) for o in operands])
     except LlvmCallProblem as problem:
-        raise context.error(str(problem), node) from None
+        raise context.error(str(problem), node, code="type") from None
     if result != (of, lanes):
-        raise context.error(f"{name} returns {result[0]}x{result[1]} here", node.args[0])
+        raise context.error(
+            f"{name} returns {result[0]}x{result[1]} here", node.args[0], code="type"
+        )
     context.has_vectors = True
     return Call(LLVM_CALL, (StringImm(name), *operands), of)
 
@@ -160,7 +168,9 @@ def _floating(context: Context, node: ast.Call) -> Expr:
     argument = bind(context, node, ("x",), ("span",))["x"]
     value = expression(context, argument)
     if not is_float(dtype_of(value)):
-        raise context.error(f"expected a floating-point value, got {dtype_of(value)}", argument)
+        raise context.error(
+            f"expected a floating-point value, got {dtype_of(value)}", argument, code="type"
+        )
     return value
 
 

@@ -203,7 +203,9 @@ def _check_lanes(
     lanes = max((lanes_of(index) for index in indices), default=1)
     if lanes_of(computed) != lanes:
         instead = ": use T.Broadcast" if lanes_of(computed) == 1 else ""
-        raise context.error(f"{lanes_of(computed)} lane(s) for {lanes} element(s){instead}", value)
+        raise context.error(
+            f"{lanes_of(computed)} lane(s) for {lanes} element(s){instead}", value, code="type"
+        )
 
 
 def _update(context: Context, target: ast.Subscript, node: ast.AugAssign) -> Stmt:

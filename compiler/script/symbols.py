@@ -52,7 +52,9 @@ def declare_symbol(context: Context, statement: ast.stmt) -> bool:
         if not (isinstance(entity, NamedValue) and isinstance(entity.expr, Var)):
             context.define(target.id, NamedValue(Var(target.id, of)))
         elif entity.expr.dtype != of:
-            raise context.error(f"{target.id} is {entity.expr.dtype} already, not {of}", statement)
+            raise context.error(
+                f"{target.id} is {entity.expr.dtype} already, not {of}", statement, code="duplicate"
+            )
     return bool(pairs)
 
 

@@ -82,7 +82,7 @@ def _require_size(definitions: Sequence[Definition]) -> None:
                 problem = size_problem(value.expr)
                 if problem is not None:
                     what = f"an element of {step.name} is too large: {problem}"
-                    raise VerifyError(what, value.expr)
+                    raise VerifyError(what, value.expr, "limit")
 
 
 def _needed(tensors: Sequence[Tensor]) -> tuple[list[Definition], list[Tensor]]:

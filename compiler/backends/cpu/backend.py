@@ -60,7 +60,7 @@ class CpuBackend(Backend):
         try:
             return emit_module(func.buffers, lower_for_cpu(func, cpu), cpu)
         except (CodegenError, LoweringError) as error:
-            raise BuildError(f"{func.name}: {error}") from error
+            raise BuildError(f"{func.name}: {error}", error.code) from error
 
     def compile(
         self, name: str, params: tuple[Param, ...], source: SourceCode, target: Target
@@ -109,7 +109,7 @@ class CpuBackend(Backend):
             packers = emit_module((*constant_buffers, *copies), packing, cpu)
             kernel = emit_module((*arguments, *used_constants, *copies), remaining, cpu)
         except (CodegenError, LoweringError) as error:
-            raise BuildError(f"{func.name}: {error}") from error
+            raise BuildError(f"{func.name}: {error}", error.code) from error
         params = params_of((*constant_buffers, *copies), set(copies))
         packer = CpuModule(self.compile(func.name, params, packers, cpu))
         packed = [aligned_empty(static_shape(b), b.dtype) for b in copies]
@@ -132,4 +132,5 @@ def _check_constants(
         names = ", ".join(sorted(unknown or changed))
         readable = ", ".join(buffer.name for buffer in func.buffers if buffer not in written)
         reason = "the program writes it" if changed else "there is no such parameter"
-        raise BuildError(f"{func.name}: const_params: {names}: {reason}; it reads {readable}")
+        message = f"{func.name}: const_params: {names}: {reason}; it reads {readable}"
+        raise BuildError(message, "constants")

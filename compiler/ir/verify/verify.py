@@ -74,7 +74,7 @@ def verify_but_for_races(func: PrimFunc) -> None:
     """
     problem = size_problem(func.body)
     if problem is not None:
-        raise VerifyError(f"function {func.name} is too large: {problem}", func)
+        raise VerifyError(f"function {func.name} is too large: {problem}", func, "limit")
     _Verifier(func).program()
 
 
@@ -93,14 +93,20 @@ class _Verifier(Accesses):
         for buffer in func.buffers:
             self.buffers.declare(buffer)
         if func.body.iter_values or func.root.iter_vars or func.root.init is not None:
-            raise VerifyError("the root block has iterators or an initialisation", func.body)
+            raise VerifyError(
+                "the root block has iterators or an initialisation", func.body, "structure"
+            )
         self._block_body(func.root, Facts().with_unknown(*self._symbols))
         if not any(buffer in self._written for buffer in func.buffers):
-            raise VerifyError(f"function {func.name} writes none of its parameters", func)
+            raise VerifyError(
+                f"function {func.name} writes none of its parameters", func, "structure"
+            )
         for buffer, node in self.read.items():
             is_stored = buffer in self._written or self.buffers.is_view(buffer)
             if not is_stored and buffer not in func.buffers:
-                raise VerifyError(f"buffer {buffer.name} is read but never written", node)
+                raise VerifyError(
+                    f"buffer {buffer.name} is read but never written", node, "structure"
+                )
 
     # Statements
 
@@ -150,7 +156,9 @@ class _Verifier(Accesses):
         extent = self._varying_extent(loop.extent, what, loop, facts)
         self._define(loop.var, loop, facts)
         if (loop.kind == "thread_binding") != (loop.thread is not None):
-            raise VerifyError(f"loop {loop.var.name} is {loop.kind} on thread {loop.thread}", loop)
+            raise VerifyError(
+                f"loop {loop.var.name} is {loop.kind} on thread {loop.thread}", loop, "structure"
+            )
         if loop.kind in ("parallel", "vectorized"):
             self._concurrent[loop.var] = loop.kind
         self._stmt(loop.body, _having(facts, loop.var, extent, loop.extent))
@@ -158,7 +166,7 @@ class _Verifier(Accesses):
     def _having_value(self, var: Var, value: Expr, node: Let, facts: Facts) -> Facts:
         """Return the facts with a variable bound to a value."""
         if facts.knows(var):
-            raise VerifyError(f"variable {var.name} is defined twice", node)
+            raise VerifyError(f"variable {var.name} is defined twice", node, "duplicate")
         if is_loaded(value, self.loaded):
             self.loaded.add(var)
         if not is_integer(dtype_of(value)):
@@ -179,6 +187,7 @@ class _Verifier(Accesses):
                 f"block {block.name} has {len(block.iter_vars)} iterators "
                 f"bound to {len(realize.iter_values)} values",
                 realize,
+                "structure",
             )
         self.expr(realize.predicate, facts)
         self.types(realize)
@@ -196,6 +205,7 @@ class _Verifier(Accesses):
                     f"{what} runs from 0 to {extent - 1}, but its value {show_expr(value)} "
                     f"{runs(reached, value)}",
                     realize,
+                    "bounds",
                 )
             if iter_var.kind != "spatial":
                 self._check_order(what, value, realize)
@@ -223,6 +233,7 @@ class _Verifier(Accesses):
                 raise VerifyError(
                     f"{what} is not spatial, but takes its value from the {kind} loop {node.name}",
                     realize,
+                    "structure",
                 )
 
     def _block_body(self, block: Block, facts: Facts) -> None:
@@ -245,6 +256,7 @@ class _Verifier(Accesses):
                 f"block {block.name} names a region of {len(region.region)} dimension(s) of "
                 f"{buffer.name}, which has {len(buffer.shape)}",
                 region,
+                "rank",
             )
         for r in region.region:
             self.expr(r.minimum, facts)
@@ -259,6 +271,7 @@ class _Verifier(Accesses):
                 f"{buffer.name} is {buffer.dtype} in {buffer.scope} memory, but matches "
                 f"{source.buffer.name}, which is {source.buffer.dtype} in {source.buffer.scope}",
                 buffer,
+                "view",
             )
         self.buffers.declare(buffer, views=source.buffer)
         bound = (*buffer.strides, *(() if buffer.elem_offset is None else (buffer.elem_offset,)))
@@ -269,9 +282,9 @@ class _Verifier(Accesses):
 
     def _define(self, var: Var, node: object, facts: Facts) -> None:
         if facts.knows(var):
-            raise VerifyError(f"variable {var.name} is defined twice", node)
+            raise VerifyError(f"variable {var.name} is defined twice", node, "duplicate")
         if var.dtype == "handle" or not is_integer(var.dtype):
-            raise VerifyError(f"variable {var.name} has type {var.dtype}", node)
+            raise VerifyError(f"variable {var.name} has type {var.dtype}", node, "type")
 
     def _varying_extent(self, extent: Expr, what: str, node: object, facts: Facts) -> int | None:
         """Check the extent of a loop or iterator, which may vary; return its maximum."""
@@ -280,7 +293,9 @@ class _Verifier(Accesses):
         self.expr(extent, facts)
         _, most = facts.bounds(extent) or reach(extent, facts.ranges)
         if not is_integer(dtype_of(extent)) or most > MAX_EXTENT:
-            raise VerifyError(f"an extent of {what} has no known bound: {show_expr(extent)}", node)
+            raise VerifyError(
+                f"an extent of {what} has no known bound: {show_expr(extent)}", node, "symbolic"
+            )
         return max(most, 1)
 
 

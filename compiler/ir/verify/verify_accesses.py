@@ -56,6 +56,7 @@ class Accesses:
                 f"{show_expr(problem.part)} runs from {low} to {high}, "
                 f"which does not fit into {dtype_of(problem.part)}",
                 problem.part,
+                "arithmetic",
             ) from None
 
     def _part(self, expr: Expr, facts: Facts) -> None:
@@ -69,7 +70,7 @@ class Accesses:
         for child in children(expr):
             self._part(child, facts)  # type: ignore[arg-type]
         if isinstance(expr, Var) and not (facts.knows(expr) or self.buffers.holds(expr)):
-            raise VerifyError(f"variable {expr.name} is not defined here", expr)
+            raise VerifyError(f"variable {expr.name} is not defined here", expr, "undefined")
         self.types(expr)
         if isinstance(expr, Load):
             for buffer in self.buffers.all_names(expr.buffer):
@@ -84,17 +85,19 @@ class Accesses:
             return
         by = expr.rhs.value
         if expr.op in ("//", "%") and by == 0:
-            raise VerifyError(f"{show_expr(expr)} divides by zero", expr)
+            raise VerifyError(f"{show_expr(expr)} divides by zero", expr, "arithmetic")
         most = 8 * size_bytes(dtype_of(expr)) - 1
         if expr.op in ("<<", ">>") and not 0 <= by <= most:
-            raise VerifyError(f"{show_expr(expr)} shifts by {by} bits: expected 0 to {most}", expr)
+            raise VerifyError(
+                f"{show_expr(expr)} shifts by {by} bits: expected 0 to {most}", expr, "arithmetic"
+            )
 
     def types(self, node: Expr | Stmt) -> None:
         """Check that the types of a node's parts agree."""
         try:
             check_types(node)
         except TypeProblem as problem:
-            raise VerifyError(str(problem), node) from None
+            raise VerifyError(str(problem), node, "type") from None
 
     def access(
         self, node: Load | Store, buffer: Buffer, indices: tuple[Expr, ...], facts: Facts
@@ -105,6 +108,7 @@ class Accesses:
             raise VerifyError(
                 f"{buffer.name} has {len(buffer.shape)} dimension(s), got {len(indices)} index(es)",
                 node,
+                "rank",
             )
         if isinstance(node, Store):
             for index in indices:
@@ -120,6 +124,7 @@ class Accesses:
                         f"can't prove that {access} is in bounds: {show_expr(end)} "
                         f"{runs(facts, end)}, the dimension from 0 to {extent.value - 1}",
                         node,
+                        "bounds",
                     )
         if self.blocks:
             self._check_declared(node, buffer, indices, facts)
@@ -137,8 +142,8 @@ class Accesses:
 
         Schedules move blocks by their regions, so a wrong region breaks the program.
         """
-        block, declared_data = self.blocks[-1]
-        if buffer.data not in declared_data or facts.is_contradiction or not self.is_static:
+        block, outer_buffers = self.blocks[-1]
+        if buffer.data not in outer_buffers or facts.is_contradiction or not self.is_static:
             return
         # A block that initialises what it writes need not declare it as read.
         reads = (*block.reads, *block.writes) if block.init is not None else block.reads
@@ -149,6 +154,7 @@ class Accesses:
                 f"block {block.name} {verb} {show_expr(Load(buffer, indices))}, "
                 f"which its {call} does not name",
                 node,
+                "region",
             )
 
 

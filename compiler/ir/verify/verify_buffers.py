@@ -44,12 +44,13 @@ class Declarations:
     def declare(self, buffer: Buffer, *, views: Buffer | None = None) -> None:
         """Check and add a buffer; a view takes no memory itself."""
         if buffer.data in self._buffers:
-            raise VerifyError(f"buffer {buffer.name} is declared twice", buffer)
+            raise VerifyError(f"buffer {buffer.name} is declared twice", buffer, "duplicate")
         if len(buffer.shape) > MAX_RANK:
             raise VerifyError(
                 f"buffer {buffer.name} has {len(buffer.shape)} dimensions: "
                 f"expected {MAX_RANK} at most",
                 buffer,
+                "limit",
             )
         extents = [self.extent(e, f"buffer {buffer.name}", buffer) for e in buffer.shape]
         size = math.prod(extent or 1 for extent in extents) * size_bytes(buffer.dtype)
@@ -57,10 +58,13 @@ class Declarations:
             raise VerifyError(
                 f"buffer {buffer.name} has {size} bytes: expected {MAX_BUFFER_BYTES} at most",
                 buffer,
+                "limit",
             )
         self._bytes += size if views is None else 0
         if self._bytes > MAX_TOTAL_BYTES:
-            raise VerifyError(f"the buffers have more than {MAX_TOTAL_BYTES} bytes", buffer)
+            raise VerifyError(
+                f"the buffers have more than {MAX_TOTAL_BYTES} bytes", buffer, "limit"
+            )
         self._buffers[buffer.data] = buffer
         if views is not None:
             self._sources[buffer.data] = views
@@ -68,7 +72,7 @@ class Declarations:
     def use(self, buffer: Buffer, node: object) -> None:
         """Check that a buffer is declared at a node that uses it."""
         if self._buffers.get(buffer.data) != buffer:
-            raise VerifyError(f"buffer {buffer.name} is not declared here", node)
+            raise VerifyError(f"buffer {buffer.name} is not declared here", node, "undefined")
 
     def is_view(self, buffer: Buffer) -> bool:
         """Return whether a buffer is a view of another."""
@@ -86,10 +90,12 @@ class Declarations:
         if not isinstance(extent, IntImm) and not self._is_static:
             return None
         if not isinstance(extent, IntImm):
-            raise VerifyError(f"an extent of {what} is symbolic: expected a constant", node)
+            raise VerifyError(
+                f"an extent of {what} is symbolic: expected a constant", node, "symbolic"
+            )
         if not 1 <= extent.value <= MAX_EXTENT:
             raise VerifyError(
-                f"an extent of {what} is {extent.value}: expected 1 to {MAX_EXTENT}", node
+                f"an extent of {what} is {extent.value}: expected 1 to {MAX_EXTENT}", node, "limit"
             )
         return extent.value
 

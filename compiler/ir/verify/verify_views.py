@@ -33,6 +33,7 @@ class Layouts:
                 f"{view.name} has {len(view.shape)} dimensions, the region of {source.name} that "
                 f"it matches {len(region)}",
                 view,
+                "view",
             )
         expected = [*[IntImm(1)] * lead, *view.shape]
         for r, size, extent in zip(region, static_shape(source), expected, strict=True):
@@ -41,6 +42,7 @@ class Layouts:
                     f"{view.name} has shape {_shown(view.shape)}, but matches a region of shape "
                     f"{_shown(tuple(r.extent for r in region))} of {source.name}",
                     view,
+                    "view",
                 )
             last = BinOp("-", IntImm(size, dtype_of(r.minimum)), shifted(IntImm(0), r.extent))
             if not (facts.at_least(r.minimum, IntImm(0)) and facts.at_least(last, r.minimum)):
@@ -49,6 +51,7 @@ class Layouts:
                     f"bounds: it begins at {show_expr(r.minimum)} and has {show_expr(r.extent)} "
                     f"elements, the dimension {size}",
                     view,
+                    "view",
                 )
         strides = self._strides_of(source)
         offset = self._offsets.get(source, IntImm(0))
@@ -72,10 +75,13 @@ class Layouts:
                     f"{view.name} has strides {_shown(view.strides)}, what it matches "
                     f"{list(strides)}",
                     view,
+                    "view",
                 )
         if view.strides and len(view.strides) != len(strides):
             raise VerifyError(
-                f"{view.name} has {len(view.strides)} strides for {len(strides)} dimensions", view
+                f"{view.name} has {len(view.strides)} strides for {len(strides)} dimensions",
+                view,
+                "view",
             )
         if view.offset_factor > 1 and not facts.same(
             BinOp("%", offset, IntImm(view.offset_factor)), IntImm(0)
@@ -84,6 +90,7 @@ class Layouts:
                 f"can't prove that {view.name} begins at a multiple of {view.offset_factor} "
                 f"elements: it begins at {show_expr(offset)}",
                 view,
+                "view",
             )
         if isinstance(view.elem_offset, Var):
             interval = facts.bounds(offset)
@@ -93,6 +100,7 @@ class Layouts:
                 f"{view.name} begins at element {show_expr(view.elem_offset)}, what it matches at "
                 f"{show_expr(offset)}",
                 view,
+                "view",
             )
         return facts
 

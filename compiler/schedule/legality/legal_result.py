@@ -37,7 +37,7 @@ def legal_result(primitive: str, before: PrimFunc, after: PrimFunc) -> PrimFunc:
         problem = _problem(after)
         if problem is not None and _problem(before) is None:
             reason = f"the result would be no legal program: {problem}"
-            raise ScheduleError(primitive, reason, before, before)
+            raise ScheduleError(primitive, reason, before, before, "illegal_result")
     return after
 
 

@@ -195,7 +195,9 @@ def _require_in_blocks(stmt: Stmt, refuse: Refuse) -> None:
     exprs: tuple[Expr, ...] = ()
     match stmt:
         case Store():
-            raise refuse("this store lies in no block: it can't be reasoned about", stmt)
+            raise refuse(
+                "this store lies in no block: it can't be reasoned about", stmt, "structure"
+            )
         case Evaluate() | Let():
             exprs = (stmt.value,)
         case If():
@@ -207,7 +209,7 @@ def _require_in_blocks(stmt: Stmt, refuse: Refuse) -> None:
     for expr in exprs:
         for node in walk(expr):
             if isinstance(node, Load) or (isinstance(node, Var) and node.dtype == "handle"):
-                raise refuse("this touches a buffer, but lies in no block", stmt)
+                raise refuse("this touches a buffer, but lies in no block", stmt, "dependence")
 
 
 def conditions(site: PlacedBlock) -> tuple[If, ...]:

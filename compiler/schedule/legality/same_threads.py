@@ -30,7 +30,7 @@ def require_shareable(scope: BlockScope, path: Path, around: For) -> None:
     loop, refuse = loop_at(path), scope.refuse
     if loop.extent != around.extent:
         reason = f"loops {around.var.name} and {loop.var.name} would be the same threads, but have"
-        raise refuse(f"{reason} different extents", loop)
+        raise refuse(f"{reason} different extents", loop, "threads")
     for site in scope.sites:
         if site.is_under(loop):
             _require_same_in_all(scope, site, loop, around)
@@ -40,22 +40,22 @@ def _require_same_in_all(scope: BlockScope, site: PlacedBlock, loop: For, around
     """Refuse unless a block computes the same in each thread, and in memory that all share."""
     if site.kind != "complete":
         raise scope.refuse(
-            f"block {site.name} is not complete: threads can't share it", site.realize
+            f"block {site.name} is not complete: threads can't share it", site.realize, "threads"
         )
     if around.var in _named(site):
         reason = (
             f"block {site.name} differs in each iteration of loop {around.var.name}: its threads"
         )
-        raise scope.refuse(f"{reason} can't share it", site.realize)
+        raise scope.refuse(f"{reason} can't share it", site.realize, "threads")
     for buffer in site.facts.written_buffers():
         # A buffer of the scope is outside of a loop that has the scope's block below it.
         is_shared = buffer.scope.startswith("shared") and scope.is_local(buffer)
         if not is_shared or not site.is_under(around):
             reason = f"block {site.name} writes {buffer.name}, which the threads of loop"
-            raise scope.refuse(f"{reason} {around.var.name} don't share", site.realize)
+            raise scope.refuse(f"{reason} {around.var.name} don't share", site.realize, "threads")
         if any(not other.is_under(loop) for other in scope.writers(buffer)):
             reason = f"block {site.name} is not the only one that writes {buffer.name}"
-            raise scope.refuse(f"{reason}: threads can't share it", site.realize)
+            raise scope.refuse(f"{reason}: threads can't share it", site.realize, "threads")
     for buffer in site.facts.read_buffers():
         for other in scope.writers(buffer):
             if other.is_under(around):
@@ -63,7 +63,7 @@ def _require_same_in_all(scope: BlockScope, site: PlacedBlock, loop: For, around
                 reason = (
                     f"{reason} {around.var.name} may see otherwise: block {other.name} writes it"
                 )
-                raise scope.refuse(reason, other.realize)
+                raise scope.refuse(reason, other.realize, "threads")
 
 
 def _named(site: PlacedBlock) -> set[object]:
@@ -88,5 +88,5 @@ def require_no_shared_work(path: Path, refuse: Refuse) -> None:
             continue
         if loop.thread in threads:
             reason = f"the threads of loop {threads[loop.thread].var.name} share what is under loop"
-            raise refuse(f"{reason} {loop.var.name}", loop)
+            raise refuse(f"{reason} {loop.var.name}", loop, "threads")
         threads[loop.thread] = loop

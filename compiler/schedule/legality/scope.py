@@ -84,6 +84,7 @@ class BlockScope:
                         f"block {site.name} is not the only one that writes {buffer.name}: "
                         f"so does {other.name}",
                         other.realize,
+                        "dependence",
                     )
 
     def require_local(self, site: PlacedBlock) -> None:
@@ -93,6 +94,7 @@ class BlockScope:
                 raise self.refuse(
                     f"block {site.name} writes {buffer.name}, an output: it must stay",
                     site.realize,
+                    "fixed_buffer",
                 )
 
     def require_inputs_settled(
@@ -112,10 +114,10 @@ class BlockScope:
             )
             if self.position(other) > position:
                 reason = f"block {other.name} writes {names} after block {site.name} reads it"
-                raise self.refuse(reason, other.realize)
+                raise self.refuse(reason, other.realize, "dependence")
             if not is_finished_for(other, site, again):
                 reason = f"block {other.name} is not proved to have finished what block {site.name}"
-                raise self.refuse(f"{reason} reads of {names}", other.realize)
+                raise self.refuse(f"{reason} reads of {names}", other.realize, "dependence")
 
     def require_outputs_finished(self, site: PlacedBlock) -> None:
         """Refuse if a consumer may read partial results of a reduction."""
@@ -124,13 +126,13 @@ class BlockScope:
         for other in self.consumers(site):
             if not is_finished_for(site, other):
                 reason = f"block {other.name} may read partial results of block {site.name}"
-                raise self.refuse(reason, other.realize)
+                raise self.refuse(reason, other.realize, "dependence")
 
 
 def scope_of_block(func: PrimFunc, name: str, refuse: Refuse) -> tuple[BlockScope, PlacedBlock]:
     """Return a block and its scope, or refuse."""
     path = block_path(func, name, refuse)
     if len(path) == 1:
-        raise refuse(f'"{name}" is the root block: it holds the program', func)
+        raise refuse(f'"{name}" is the root block: it holds the program', func, "structure")
     scope = BlockScope.around(func, path, refuse)
     return scope, scope.site(realize_at(path))

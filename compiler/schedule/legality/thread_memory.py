@@ -73,7 +73,7 @@ def require_sound_threads(primitive: str, before: PrimFunc, after: PrimFunc) -> 
         old_faults = {fault.key for fault in _faults(before)}
         for fault in faults:
             if fault.key not in old_faults:
-                raise refusal(primitive, after)(fault.reason, fault.at)
+                raise refusal(primitive, after)(fault.reason, fault.at, "threads")
 
 
 def _faults(func: PrimFunc) -> Iterator[_Fault]:

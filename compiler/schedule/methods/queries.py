@@ -91,7 +91,9 @@ class Queries(State):
                     matches.setdefault(loop.var, (title, depth))
         if not matches:
             names = ", ".join(dict.fromkeys(loop_names)) or "none"
-            raise self._fail("get_loop", f"there is no loop {name!r}; the loops are: {names}", func)
+            raise self._fail(
+                "get_loop", f"there is no loop {name!r}; the loops are: {names}", func, "not_found"
+            )
         if len(matches) > 1:
             titles = [title for title, _ in matches.values()]
             raise self._fail(
@@ -181,7 +183,9 @@ class Queries(State):
             block_names = {realize.block.name for realize in blocks(self.func)}
             if block not in block_names:
                 names = ", ".join(sorted(block_names))
-                raise self._fail(primitive, f'there is no block "{block}"; there are: {names}')
+                raise self._fail(
+                    primitive, f'there is no block "{block}"; there are: {names}', code="not_found"
+                )
             block = self.get_sblock(block)
         func, name = self._block(primitive, block)
         return block, func, name

@@ -67,6 +67,7 @@ class SamplingMethods(Queries):
             raise refuse(
                 f"max_innermost_factor is {max_innermost}: expected a positive number or -1",
                 loop_stmt,
+                "invalid_argument",
             )
         if not isinstance(loop_stmt.extent, IntImm):
             factors = _unknown(count)
@@ -114,7 +115,9 @@ class SamplingMethods(Queries):
         inner_multiple = self._value(name, innerpart_factor)
         if inner_multiple < 1:
             raise refuse(
-                f"innerpart_factor is {inner_multiple}: expected a positive number", loop_stmt
+                f"innerpart_factor is {inner_multiple}: expected a positive number",
+                loop_stmt,
+                "invalid_argument",
             )
         is_cut = (
             isinstance(loop_stmt.extent, IntImm) and loop_stmt.extent.value % inner_multiple == 0
@@ -128,6 +131,7 @@ class SamplingMethods(Queries):
             raise refuse(
                 f"partition_pos is {inner_start}: no inner factor of {count} begins there",
                 loop_stmt,
+                "invalid_argument",
             )
         if not isinstance(loop_stmt.extent, IntImm) or loop_stmt.extent.value % inner_multiple:
             factors = _unknown(count)
@@ -221,7 +225,7 @@ def _given(decision: object, loop: For, refuse: Refuse) -> tuple[int, ...] | Non
     items = tuple(decision) if isinstance(decision, list | tuple) else ()
     factors = tuple(f for f in items if isinstance(f, int) and not isinstance(f, bool))
     if not items or len(factors) != len(items) or any(factor < 1 for factor in factors[1:]):
-        raise refuse(f"decision {decision!r} is not of positive integers", loop)
+        raise refuse(f"decision {decision!r} is not of positive integers", loop, "invalid_argument")
     return factors
 
 
@@ -232,7 +236,9 @@ def _is_weight(probability: object) -> bool:
 def _require_factors(count: int, min_count: int, loop: For, refuse: Refuse) -> None:
     if not min_count <= count <= MAX_FACTORS:
         reason = f"loop {loop.var.name} can't be cut into {count} factors"
-        raise refuse(f"{reason}: {min_count} to {MAX_FACTORS} are expected", loop)
+        raise refuse(
+            f"{reason}: {min_count} to {MAX_FACTORS} are expected", loop, "invalid_argument"
+        )
 
 
 def _unknown(count: int) -> tuple[int, ...]:

@@ -55,7 +55,7 @@ def region_number(
         reason = f"block {block} does not {mode} {_name(buffer_index)}, but {buffer_names}"
         if positions:
             reason = f"block {block} has several {mode}s called {_name(buffer_index)}"
-        raise refuse(reason, realize)
+        raise refuse(reason, realize, "invalid_argument")
     return positions[0]
 
 
@@ -77,7 +77,7 @@ def region_of_buffer(
                 return "write", index
             case _:
                 reason = f'{buffer_like!r} is no buffer: expected ("read", 0), a name or a buffer'
-                raise refuse(reason, realize)
+                raise refuse(reason, realize, "invalid_argument")
     # Of a buffer that is both, the write counts.
     modes: tuple[BufferMode, ...] = ("write", "read")
     for mode in modes:
@@ -85,12 +85,16 @@ def region_of_buffer(
             positions = _matching_regions(_regions(realize, mode), buffer_like)
             if len(positions) > 1:
                 reason = f"block {block} has several {mode}s called {_name(buffer_like)}"
-                raise refuse(reason, realize)
+                raise refuse(reason, realize, "invalid_argument")
             if positions:
                 return mode, positions[0]
     regions = (*realize.block.reads, *realize.block.writes)
     buffer_names = ", ".join(dict.fromkeys(r.buffer.name for r in regions)) or "nothing"
-    raise refuse(f"block {block} does not touch {_name(buffer_like)}, but {buffer_names}", realize)
+    raise refuse(
+        f"block {block} does not touch {_name(buffer_like)}, but {buffer_names}",
+        realize,
+        "not_found",
+    )
 
 
 def block_index_map(
@@ -106,7 +110,7 @@ def block_index_map(
     try:
         return as_index_map(index_map, len(realize.block.iter_vars))
     except IndexMapError as error:
-        raise refuse(str(error), realize) from None
+        raise refuse(str(error), realize, "invalid_argument") from None
 
 
 def buffer_layout(
@@ -142,7 +146,7 @@ def buffer_layout(
         rank = len(layout_map.results)
         value = as_pad_value(pad_value, rank, buffer.dtype, dtype)
     except IndexMapError as error:
-        raise refuse(str(error), realize) from None
+        raise refuse(str(error), realize, "invalid_argument") from None
     return Layout(layout_map, value, parameter)
 
 

@@ -97,7 +97,7 @@ class TensorMethods(Queries):
         try:
             intrin = TensorIntrin.get(tensor_intrin)
         except TensorIntrinError as error:
-            raise self._fail("tensorize", str(error), func) from None
+            raise self._fail("tensorize", str(error), func, "not_found") from None
         self._commit(
             "tensorize", tensorize(func, target, intrin, preserve_unit_iters=preserve_unit_iters)
         )

@@ -83,14 +83,16 @@ def region_buffer(
     """Return the buffer of one of the regions that a block reads or writes."""
     if not 0 <= index < len(regions):
         numbered_names = ", ".join(f"{n}: {r.buffer.name}" for n, r in enumerate(regions)) or "none"
-        raise refuse(f"block {at.block.name} has no {what} {index}; it has {numbered_names}", at)
+        raise refuse(
+            f"block {at.block.name} has no {what} {index}; it has {numbered_names}", at, "not_found"
+        )
     return regions[index].buffer
 
 
 def require_memory_scope(scope: str, at: object, refuse: Refuse) -> None:
     """Refuse what is not the name of a memory scope; the empty one is "global"."""
     if scope and not _SCOPES.fullmatch(scope):
-        raise refuse(f'"{scope}" is not the name of a memory scope', at)
+        raise refuse(f'"{scope}" is not the name of a memory scope', at, "invalid_argument")
 
 
 def cache_of(
@@ -110,7 +112,7 @@ def only_writer(scope: BlockScope, buffer: Buffer) -> PlacedBlock | None:
     writers = scope.writers(buffer)
     if len(writers) > 1:
         reason = f"blocks {writers[0].name} and {writers[1].name} both write {buffer.name}"
-        raise scope.refuse(f"{reason}: a copy has one source", writers[1].realize)
+        raise scope.refuse(f"{reason}: a copy has one source", writers[1].realize, "dependence")
     return writers[0] if writers else None
 
 
@@ -124,10 +126,12 @@ def require_no_pointer(scope: BlockScope, buffer: Buffer) -> None:
         for expr in (*site.realize.iter_values, site.realize.predicate):
             if any(isinstance(n, Load) and n.buffer == buffer for n in walk(expr)):
                 reason = f"what block {site.name} is run for depends on {buffer.name}"
-                raise scope.refuse(reason, site.realize)
+                raise scope.refuse(reason, site.realize, "dependence")
         if buffer.name in site.facts.hidden:
             reason = f"block {site.name} hands out the storage of {buffer.name}"
-            raise scope.refuse(f"{reason}, so the touched elements are unknown", site.realize)
+            raise scope.refuse(
+                f"{reason}, so the touched elements are unknown", site.realize, "not_proved"
+            )
 
 
 def place_before(
@@ -142,12 +146,14 @@ def place_before(
         first = min(readers, key=scope.position)
         if scope.position(first) < scope.position(writer):
             reason = f"block {first.name} reads before block {writer.name} writes"
-            raise scope.refuse(f"{reason}: there is nothing to copy yet", first.realize)
+            raise scope.refuse(
+                f"{reason}: there is nothing to copy yet", first.realize, "dependence"
+            )
         path = common_path([writer, first])
         position = child_position(path[-1], first)
         if child_position(path[-1], writer) >= position:
             reason = f"blocks {writer.name} and {first.name} share a condition"
-            raise scope.refuse(f"{reason}, where no copy can stand", first.realize)
+            raise scope.refuse(f"{reason}, where no copy can stand", first.realize, "structure")
         location = CopyLocation(path, position)
     require_no_vector_around((*scope.path, *location.path), scope.refuse)
     return location
@@ -263,7 +269,7 @@ def require_copy_holds(
     for reader in readers:
         if is_strict and not covers_reads(writer, reader, buffer):
             reason = f"block {writer.name} is not proved to write all that block {reader.name}"
-            raise scope.refuse(f"{reason} reads of {buffer.name}", reader.realize)
+            raise scope.refuse(f"{reason} reads of {buffer.name}", reader.realize, "not_proved")
 
 
 def named_readers(
@@ -274,8 +280,8 @@ def named_readers(
     for name in names:
         if name not in by_name:
             reason = f"block {name} does not read {buffer.name} in the scope of block {site.name}"
-            raise scope.refuse(reason, site.realize)
+            raise scope.refuse(reason, site.realize, "invalid_argument")
         if by_name[name].writes(buffer):
             reason = f"block {name} writes {buffer.name}, which it reads"
-            raise scope.refuse(reason, by_name[name].realize)
+            raise scope.refuse(reason, by_name[name].realize, "dependence")
     return [by_name[name] for name in names]

@@ -64,7 +64,7 @@ class Body:
             verb = "reads" if is_read else "writes"
             reason = f"no block under loop {self.loop.var.name} {verb} {self.buffer.name},"
             raise self.scope.refuse(
-                f"{reason} whatever is declared: there is nothing to copy", self.loop
+                f"{reason} whatever is declared: there is nothing to copy", self.loop, "not_found"
             )
         return sites
 
@@ -93,7 +93,9 @@ def body_of_loop(
     require_no_pointer(scope, buffer)
     path = loop_path(func, loop, refuse)
     if not site.is_under(path[-1]):
-        raise refuse(f"loop {loop.name} is not around block {block} in its scope", path[-1])
+        raise refuse(
+            f"loop {loop.name} is not around block {block} in its scope", path[-1], "structure"
+        )
     require_no_vector_around(path, refuse)
     return Body(scope, path[len(scope.path) - 1 :], buffer)
 
@@ -117,7 +119,7 @@ def parts_inside(body: Body, box: Box, refuse: Refuse) -> tuple[CopiedPart, ...]
         )
         if not is_inside:
             reason = f"what is touched of {body.buffer.name} under loop {body.loop.var.name}"
-            raise refuse(f"{reason} is not proved to lie in the buffer", body.loop)
+            raise refuse(f"{reason} is not proved to lie in the buffer", body.loop, "not_proved")
     return parts
 
 

@@ -75,7 +75,7 @@ class Factoring:
                 remaining.append(condition)
             elif not prove(substitute(condition, start), self.site.extents):
                 reason = f"the predicate of block {self.site.name} may leave out the start of a"
-                raise self.scope.refuse(f"{reason} partial result", self.site.realize)
+                raise self.scope.refuse(f"{reason} partial result", self.site.realize, "not_proved")
         return predicate, conjunction(tuple(remaining))
 
     def axis(self, factor_axis: int) -> int:
@@ -84,7 +84,9 @@ class Factoring:
         if not -ndim - 1 <= factor_axis <= ndim:
             name = self.reduction.targets[0].buffer.name
             reason = f"factor_axis {factor_axis} is not between {-ndim - 1} and {ndim}: {name} has"
-            raise self.scope.refuse(f"{reason} {ndim} dimension(s)", self.site.realize)
+            raise self.scope.refuse(
+                f"{reason} {ndim} dimension(s)", self.site.realize, "invalid_argument"
+            )
         return factor_axis % (ndim + 1)
 
 

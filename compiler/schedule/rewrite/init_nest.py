@@ -107,7 +107,7 @@ def _start_predicate(
         elif not prove(substitute(condition, start), extents):
             name = realize.block.name
             reason = f"the predicate of block {name} may leave out the start of its reduction"
-            raise refuse(reason, realize)
+            raise refuse(reason, realize, "not_proved")
     return conjunction(tuple(remaining))
 
 

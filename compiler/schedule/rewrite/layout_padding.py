@@ -158,7 +158,7 @@ def _with_epilogue(func: PrimFunc, write: Path, padded: Padded, refuse: Refuse) 
         realizes[-1],
     )
     if depth == 0:
-        raise refuse(f"{padded.old.name} is written outside of any block", store)
+        raise refuse(f"{padded.old.name} is written outside of any block", store, "structure")
     require_no_vector_around(write[:depth], refuse)
     return replace_at(func, write[: depth + 1], seq(write[depth], nest))
 

@@ -46,16 +46,16 @@ def require_concurrent(
             continue
         writer = next(site for site in nest.sites if site.writes(buffer))
         reason = f"iterations of loop {name} are not proved to touch different elements of"
-        raise refuse(f"{reason} {buffer.name}", writer.realize)
+        raise refuse(f"{reason} {buffer.name}", writer.realize, "not_proved")
     for site in nest.sites:
         if _is_recurrence(site) and all(is_apart(nest, b) for b in site.facts.written_buffers()):
             continue
         kind = classify_block(site.block)
         if isinstance(kind, Unclassified):
-            raise refuse(kind.reason, site.realize)
+            raise refuse(kind.reason, site.realize, "block_kind")
         if kind not in ("complete", "reduction"):
             reason = f"block {site.name} adds to what was there before: it is neither complete nor"
-            raise refuse(f"{reason} a reduction", site.realize)
+            raise refuse(f"{reason} a reduction", site.realize, "block_kind")
 
 
 def _reduced(nest: IterationNest, loop: For, refuse: Refuse, *, may_reduce: bool) -> set[Buffer]:
@@ -69,10 +69,10 @@ def _reduced(nest: IterationNest, loop: For, refuse: Refuse, *, may_reduce: bool
             if iter_var.kind != "reduce" or not may_reduce:
                 reason = f"loop {loop.var.name} binds the {iter_var.kind} iterator"
                 reason = f"{reason} {iter_var.var.name} of block {site.name}"
-                raise refuse(reason, site.realize)
+                raise refuse(reason, site.realize, "block_kind")
             problem = why_not_by_threads(site, loop)
             if problem is not None:
-                raise refuse(problem, site.realize)
+                raise refuse(problem, site.realize, "threads")
             reduced.update(site.facts.written_buffers())
     return reduced
 
@@ -86,11 +86,11 @@ def require_no_vector_around(path: Path, refuse: Refuse) -> None:
     """Refuse if a loop of a path is vectorized: nothing but plain code may lie inside it."""
     for loop in loops_on(path):
         if loop.kind == "vectorized":
-            raise refuse(f"loop {loop.var.name} is vectorized", loop)
+            raise refuse(f"loop {loop.var.name} is vectorized", loop, "loop_kind")
 
 
 def require_plain_below(path: Path, refuse: Refuse) -> None:
     """Refuse if a loop holds one that is parallel, vectorized or bound to threads."""
     for loop in loops_below(loop_at(path).body):
         if loop.kind in ("parallel", "vectorized", "thread_binding"):
-            raise refuse(f"loop {loop.var.name} inside it is {loop.kind}", loop)
+            raise refuse(f"loop {loop.var.name} inside it is {loop.kind}", loop, "loop_kind")

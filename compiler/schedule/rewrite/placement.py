@@ -66,13 +66,13 @@ def require_movable(scope: BlockScope, site: PlacedBlock) -> None:
     """
     kind = site.kind
     if isinstance(kind, Unclassified):
-        raise scope.refuse(kind.reason, site.realize)
+        raise scope.refuse(kind.reason, site.realize, "block_kind")
     if kind not in ("complete", "reduction"):
         reason = f"block {site.name} adds to what was there before: it can't be computed anew"
-        raise scope.refuse(reason, site.realize)
+        raise scope.refuse(reason, site.realize, "block_kind")
     if kind == "reduction" and not is_whole_reduction(site):
         reason = f"block {site.name} is not proved to reduce each element over all points, once"
-        raise scope.refuse(reason, site.realize)
+        raise scope.refuse(reason, site.realize, "not_proved")
     scope.require_only_writer(site)
     scope.require_outputs_finished(site)
 
@@ -89,9 +89,11 @@ def find_target(scope: BlockScope, site: PlacedBlock, loop: Var) -> ComputeLocat
     if not any(stmt is scope.realize for stmt in path) or any(
         isinstance(stmt, BlockRealize) for stmt in path[len(scope.path) :]
     ):
-        raise refuse(f"loop {loop.name} is not in the scope of block {site.name}", path[-1])
+        raise refuse(
+            f"loop {loop.name} is not in the scope of block {site.name}", path[-1], "structure"
+        )
     if site.is_under(path[-1]):
-        raise refuse(f"loop {loop.name} is around block {site.name} already", path[-1])
+        raise refuse(f"loop {loop.name} is around block {site.name} already", path[-1], "structure")
     require_no_vector_around(path, refuse)
     require_no_shared_work(path, refuse)
     return ComputeLocation(path, scope)
@@ -101,7 +103,7 @@ def require_no_vector_around(path: Path, refuse: Refuse) -> None:
     """Refuse if a loop of a path is vectorized: its lanes can't hold a block of their own."""
     for stmt in path:
         if isinstance(stmt, For) and stmt.kind == "vectorized":
-            raise refuse(f"loop {stmt.var.name} is vectorized", stmt)
+            raise refuse(f"loop {stmt.var.name} is vectorized", stmt, "loop_kind")
 
 
 Wanted = dict[Var, Span | None]
@@ -169,7 +171,7 @@ def require_serial_reductions(
         for var in () if iter_var.kind == "spatial" else variables_of(span.low) & unordered.keys():
             reason = f"the {iter_var.kind} iterator {iter_var.var.name} of block {site.name} would"
             reason = f"{reason} follow loop {var.name}, which is {unordered[var].kind}"
-            raise refuse(reason, unordered[var])
+            raise refuse(reason, unordered[var], "block_kind")
 
 
 def insert_position(index: int, first: int, last: int, refuse: Refuse, at: For) -> int:
@@ -186,7 +188,7 @@ def insert_position(index: int, first: int, last: int, refuse: Refuse, at: For) 
     if index == -2:
         return first
     if not first <= index <= last:
-        raise refuse(f"index {index} is not between {first} and {last}", at)
+        raise refuse(f"index {index} is not between {first} and {last}", at, "invalid_argument")
     return index
 
 

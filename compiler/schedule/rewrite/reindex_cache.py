@@ -110,12 +110,14 @@ def reindexed(
         sizes = layout.map_shape([extents[var] for var in block_vars])
         copy_indices = layout.map_indices(block_vars, extents)
     except IndexMapError as error:
-        raise refuse(str(error), site.realize) from None
+        raise refuse(str(error), site.realize, "invalid_argument") from None
     far, near = _named(indices), _named(copy_indices)
     for iter_var in iter_vars:
         if (iter_var.var in far) != (iter_var.var in near):
             reason = f"iterator {iter_var.var.name} of block {site.name} names the place in one of"
-            raise refuse(f"{reason} {buffer.name} and its copy, but not in both", site.realize)
+            raise refuse(
+                f"{reason} {buffer.name} and its copy, but not in both", site.realize, "not_proved"
+            )
     used = tuple(i for i in iter_vars if i.var in far)
     _require_runs_always(site, {i.var for i in used}, refuse)
     used_extents = {var: extents[var] for var in (i.var for i in used)}
@@ -126,12 +128,14 @@ def reindexed(
         for index in indices
     ):
         reason = f"the map {layout} may send different elements of {buffer.name} to one place"
-        raise refuse(reason, site.realize)
+        raise refuse(reason, site.realize, "not_proved")
     require_fixed_extents(scope, site, used)
     if any(used_extents[i.var] >= UNKNOWN for i in used):
         reason = f"the extents of block {site.name}'s iterators are symbolic: the shape of a copy"
         raise refuse(
-            f"{reason} under a map can't be found; specialise the program first", site.realize
+            f"{reason} under a map can't be found; specialise the program first",
+            site.realize,
+            "not_proved",
         )
     dtype = dtype_of(block_vars[0]) if block_vars else "int32"
     shape = tuple(IntImm(size, dtype) for size in sizes)
@@ -151,7 +155,9 @@ def _require_runs_always(site: PlacedBlock, used: set[Var], refuse: Refuse) -> N
     holds = loops.isdisjoint(others) and simplify(substitute(predicate, others)) == TRUE
     if not is_plain or not holds:
         reason = f"block {site.name} does not run for all values of its iterators"
-        raise refuse(f"{reason}: a copy over its loops would touch more", site.realize)
+        raise refuse(
+            f"{reason}: a copy over its loops would touch more", site.realize, "not_proved"
+        )
 
 
 def _named(indices: Sequence[Expr]) -> set[Var]:
@@ -184,25 +190,25 @@ def require_fixed_extents(
         if not variables(iter_var.extent) <= symbols:
             reason = f"the extent of iterator {iter_var.var.name} of block {site.name} varies:"
             reason = f"{reason} {show_expr(iter_var.extent)}; a dimension of a buffer can't"
-            raise scope.refuse(reason, site.realize)
+            raise scope.refuse(reason, site.realize, "loop_kind")
 
 
 def only_indices(site: PlacedBlock, buffer: Buffer, refuse: Refuse) -> tuple[Expr, ...]:
     """Return where a block touches a buffer, the same place wherever it does."""
     if any(isinstance(node, Block) for node in walk(site.block) if node is not site.block):
-        raise refuse(f"block {site.name} holds other blocks", site.realize)
+        raise refuse(f"block {site.name} holds other blocks", site.realize, "structure")
     distinct = {access.indices for access in site.facts.accesses(buffer)}
     if not distinct or is_passed_on(site.realize, buffer) or _is_viewed(site.block, buffer):
         reason = f"block {site.name} does not load and store single elements of {buffer.name}"
-        raise refuse(reason, site.realize)
+        raise refuse(reason, site.realize, "not_proved")
     if len(distinct) > 1:
         reason = f"block {site.name} touches {buffer.name} at different places in a run"
-        raise refuse(reason, site.realize)
+        raise refuse(reason, site.realize, "not_proved")
     indices = distinct.pop()
     extents = extents_of_iterators(site.block)
     if any(v not in extents for i in indices for v in walk(i) if isinstance(v, Var)):
         reason = f"block {site.name} does not touch {buffer.name} at a place of its iterators alone"
-        raise refuse(reason, site.realize)
+        raise refuse(reason, site.realize, "not_proved")
     return tuple(simplify(i, extents) for i in indices)
 
 

@@ -52,7 +52,7 @@ def replay(
         if len(outputs) != len(instruction.outputs):
             refuse = refusal(instruction.name, schedule.func)
             reason = f"the trace expects {len(instruction.outputs)} handles, the program gives"
-            raise refuse(f"{reason} {len(outputs)}", schedule.func)
+            raise refuse(f"{reason} {len(outputs)}", schedule.func, "invalid_argument")
         handle_values.update(zip(instruction.outputs, outputs, strict=True))
     return handle_values
 

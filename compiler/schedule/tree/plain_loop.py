@@ -9,14 +9,14 @@ from compiler.schedule.error import Refuse
 def require_plain(loop: For, refuse: Refuse) -> None:
     """Refuse a loop that has annotations, or a thread: what replaces it would lose them."""
     if loop.thread is not None:
-        raise refuse(f"loop {loop.var.name} is bound to {loop.thread}", loop)
+        raise refuse(f"loop {loop.var.name} is bound to {loop.thread}", loop, "loop_kind")
     if loop.annotations:
         names = ", ".join(key for key, _ in loop.annotations)
-        raise refuse(f"loop {loop.var.name} has annotations: {names}", loop)
+        raise refuse(f"loop {loop.var.name} has annotations: {names}", loop, "loop_kind")
 
 
 def literal_extent(loop: For, refuse: Refuse) -> int:
     """Return the extent of a loop, or refuse one that is no literal."""
     if not isinstance(loop.extent, IntImm):
-        raise refuse(f"the extent of loop {loop.var.name} is not a literal", loop)
+        raise refuse(f"the extent of loop {loop.var.name} is not a literal", loop, "loop_kind")
     return loop.extent.value

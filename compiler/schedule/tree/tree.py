@@ -164,7 +164,7 @@ def loop_path(func: PrimFunc, var: Var, refuse: Refuse) -> Path:
     """Return the path to a loop, or refuse."""
     path = find_loop(func, var)
     if path is None:
-        raise refuse(f"loop {var.name} is not in the program", func)
+        raise refuse(f"loop {var.name} is not in the program", func, "not_found")
     return path
 
 
@@ -173,7 +173,9 @@ def block_path(func: PrimFunc, name: str, refuse: Refuse) -> Path:
     path = find_block(func, name)
     if path is None:
         block_names = ", ".join(realize.block.name for realize in blocks(func))
-        raise refuse(f'there is no block "{name}"; the blocks are: {block_names}', func)
+        raise refuse(
+            f'there is no block "{name}"; the blocks are: {block_names}', func, "not_found"
+        )
     return path
 
 
@@ -311,7 +313,7 @@ def without_views(func: PrimFunc, name: str, refuse: Refuse) -> PrimFunc:
         if not all(isinstance(extent, IntImm) for extent in match.source.buffer.shape):
             source = match.source.buffer.name
             reason = f"block {name} has a view of {source}, whose shape is symbolic"
-            raise refuse(reason, realize)
+            raise refuse(reason, realize, "structure")
     return replace_at(func, path, resolve_views(realize))
 
 

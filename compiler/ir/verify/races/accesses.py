@@ -120,7 +120,7 @@ def accesses_of(func: PrimFunc) -> list[SharedAccess]:
 
 
 @dataclass(frozen=True, slots=True)
-class _LoopContext:
+class _Context:
     """Facts at a position in the program.
 
     Attributes:
@@ -151,13 +151,13 @@ class _LoopContext:
     epoch: Expr = _ZERO
     time: Expr = _ZERO
 
-    def later(self, epochs: int, time: int) -> _LoopContext:
+    def later(self, epochs: int, time: int) -> _Context:
         """Return the position after some barriers and statements."""
         if not epochs and not time:
             return self
         return replace(self, epoch=_sum(self.epoch, epochs), time=_sum(self.time, time))
 
-    def having(self, condition: Expr) -> _LoopContext:
+    def having(self, condition: Expr) -> _Context:
         """Return the position with one more condition that holds."""
         return replace(self, conditions=(*self.conditions, condition))
 
@@ -181,11 +181,11 @@ class _Collector:
         self._num_stores = 0
 
     def program(self, func: PrimFunc) -> None:
-        self.stmt(func.body, _LoopContext())
+        self.stmt(func.body, _Context())
         self.accesses, self._num_loops, self._num_stores = [], 0, 0
-        self.stmt(func.body, _LoopContext())
+        self.stmt(func.body, _Context())
 
-    def stmt(self, stmt: Stmt, context: _LoopContext) -> _Length:  # noqa: C901 - one case a node
+    def stmt(self, stmt: Stmt, context: _Context) -> _Length:  # noqa: C901 - one case a node
         match stmt:
             case Store(buffer, indices, value):
                 self._num_stores += 1
@@ -216,7 +216,7 @@ class _Collector:
             case BlockRealize():
                 return self._realize(stmt, context)
 
-    def _branch(self, branch: If, context: _LoopContext) -> _Length:
+    def _branch(self, branch: If, context: _Context) -> _Length:
         self._loads((branch.condition,), context)
         holds = self._resolved(branch.condition, context)
         inside = self._under(holds, context).later(0, 1)
@@ -227,7 +227,7 @@ class _Collector:
             epochs, time = max(epochs, length.epochs), max(time, length.time)
         return _Length(epochs, time + 1)
 
-    def _under(self, condition: Expr, context: _LoopContext) -> _LoopContext:
+    def _under(self, condition: Expr, context: _Context) -> _Context:
         """Return the position below a condition, at which threads may diverge."""
         threads = {var for axis, var in context.axes.items() if not axis.startswith("blockIdx")}
         varies = any(
@@ -238,7 +238,7 @@ class _Collector:
         )
         return replace(context, is_divergent=True) if varies else context
 
-    def _loop(self, loop: For, context: _LoopContext) -> _Length:
+    def _loop(self, loop: For, context: _Context) -> _Length:
         self._loads((loop.extent,), context)
         number = self._num_loops
         self._num_loops += 1
@@ -270,7 +270,7 @@ class _Collector:
         self._bodies[number] = body
         return _Length(body.epochs * (1 if loop.thread else most), body.time * most)
 
-    def _realize(self, realize: BlockRealize, context: _LoopContext) -> _Length:
+    def _realize(self, realize: BlockRealize, context: _Context) -> _Length:
         """Walk a block: barriers surround it if all threads reach it."""
         block, wait = realize.block, int(not context.is_divergent)
         self._loads((*realize.iter_values, realize.predicate), context)
@@ -303,21 +303,18 @@ class _Collector:
 
     # Expressions
 
-    def _naming(
-        self, var: Var, value: Expr, outside: _LoopContext, inside: _LoopContext
-    ) -> _LoopContext:
+    def _naming(self, var: Var, value: Expr, outside: _Context, inside: _Context) -> _Context:
         """Return a position with a variable bound to a value of the outer position."""
         size = sum(outside.sizes.get(n, 1) if isinstance(n, Var) else 1 for n in walk(value))
-        resolved = (
-            self._resolved(value, outside) if size <= _MAX_NODES else Var(var.name, var.dtype)
-        )
+        is_small = size <= _MAX_NODES
+        resolved = self._resolved(value, outside) if is_small else Var(var.name, var.dtype)
         return replace(
             inside,
             values={**inside.values, var: resolved},
             sizes={**inside.sizes, var: min(size, _MAX_NODES)},
         )
 
-    def _resolved(self, expr: Expr, context: _LoopContext) -> Expr:
+    def _resolved(self, expr: Expr, context: _Context) -> Expr:
         """Return an expression in terms of loops; for a vector, its element with number `LANE`."""
 
         def visit(node: Expr) -> Expr:
@@ -334,7 +331,7 @@ class _Collector:
         return visit(expr)
 
     def _seen(
-        self, buffer: Buffer, indices: tuple[Expr, ...], context: _LoopContext
+        self, buffer: Buffer, indices: tuple[Expr, ...], context: _Context
     ) -> tuple[Buffer, tuple[Expr, ...]]:
         """Return an access with views replaced by the buffers they view, in terms of loops."""
         numbers = tuple(self._resolved(index, context) for index in indices)
@@ -345,7 +342,7 @@ class _Collector:
         moved = (_added(low, n) for low, n in zip(corner[lead:], numbers, strict=True))
         return source, (*corner[:lead], *moved)
 
-    def _loads(self, exprs: tuple[Expr, ...], context: _LoopContext) -> None:
+    def _loads(self, exprs: tuple[Expr, ...], context: _Context) -> None:
         for expr in exprs:
             if isinstance(expr, Conditional):
                 self._loads((expr.condition,), context)
@@ -362,7 +359,7 @@ class _Collector:
         node: Load | Store,
         buffer: Buffer,
         indices: tuple[Expr, ...],
-        context: _LoopContext,
+        context: _Context,
         value: Expr | None = None,
     ) -> None:
         source, source_indices = self._seen(buffer, indices, context)

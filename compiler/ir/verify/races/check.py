@@ -155,7 +155,7 @@ class _Checker:
         question = Question(accesses, moving, group.fixed, is_threads, is_threads, points)
         race = find_race(question)
         if race is not None:
-            raise VerifyError(_message(group, *race), race[0].access.node)
+            raise VerifyError(_message(group, *race), race[0].access.node, "race")
 
 
 def _is_private(

@@ -77,7 +77,7 @@ def blockize(
     below = list(child_blocks(target))
     if len(below) != 1:
         names = ", ".join(realize.block.name for realize in below) or "none"
-        raise refuse(f"loop {loop.name} must hold one block: it holds {names}", target)
+        raise refuse(f"loop {loop.name} must hold one block: it holds {names}", target, "structure")
     scope, site = scope_of_block(func, below[0].block.name, refuse)
     loops = (target, *site.loops_inside(target))
     division = _divided(site, target, loops, refuse, preserve_unit_iters)
@@ -94,12 +94,14 @@ def _divided(
     for stmt in site.path[depth:-1]:
         if not isinstance(stmt, For):
             reason = f"more than loops stands between block {site.name} and the outer block"
-            raise refuse(reason, stmt)
+            raise refuse(reason, stmt, "structure")
     division = divide(site, {loop.var for loop in loops}, keep_unit_loops=keep_unit_loops)
     if division is None:
         names = ", ".join(loop.var.name for loop in loops) or "none"
         reason = f"the iterators, or the predicate, of block {site.name} can't be divided between"
-        raise refuse(f"{reason} the inner loops, {names}, and the outer ones", site.realize)
+        raise refuse(
+            f"{reason} the inner loops, {names}, and the outer ones", site.realize, "structure"
+        )
     return division
 
 
@@ -163,11 +165,11 @@ def _reduces(block: Block) -> bool:
 def _require_start(site: PlacedBlock, loops: Sequence[For], refuse: Refuse) -> None:
     """Refuse unless a reduction under some loops may initialise all of its elements first."""
     if isinstance(site.kind, Unclassified):
-        raise refuse(site.kind.reason, site.realize)
+        raise refuse(site.kind.reason, site.realize, "block_kind")
     assert site.kind == "reduction", "the block has an init"
     reason = why_not_once(site, {loop.var for loop in loops}, set())
     if reason is not None:
-        raise refuse(reason, site.realize)
+        raise refuse(reason, site.realize, "not_proved")
 
 
 def _nest(body: Stmt, loops: Sequence[For]) -> Stmt:
@@ -219,7 +221,7 @@ def blockize_blocks(
         child = _children(top)[_place(top, site)]
         if _place(top, site) != first + number or len(list(_blocks(child))) != 1:
             reason = f"block {site.name} is not alone right after the one before"
-            raise refuse(reason, site.realize)
+            raise refuse(reason, site.realize, "structure")
         loops = site.loops_inside(top)
         division = _divided(site, child, loops, refuse, preserve_unit_iters)
         outer_iters = parts[0].outer_iters if parts else None
@@ -233,7 +235,7 @@ def blockize_blocks(
         writes += _relaxed(part.writes, loops)
     if sites[0].block.init is not None:
         reason = f"block {sites[0].name} is a reduction with an init: it can't give its iterators"
-        raise refuse(f"{reason} to the outer block", sites[0].realize)
+        raise refuse(f"{reason} to the outer block", sites[0].realize, "block_kind")
 
     name = fresh_block_name(func, "outer_" + "".join(f"{name}_" for name in names))
     block = Block(
@@ -255,17 +257,25 @@ def _neighbours(
     func: PrimFunc, names: Sequence[str], refuse: Refuse
 ) -> tuple[BlockScope, list[PlacedBlock]]:
     if len(names) < 2:
-        raise refuse("a list of blocks must name two at least: else give their loop", func)
+        raise refuse(
+            "a list of blocks must name two at least: else give their loop",
+            func,
+            "invalid_argument",
+        )
     scope, first = scope_of_block(func, names[0], refuse)
     by_name = {site.name: site for site in scope.sites}
     for name in names[1:]:
         if name not in by_name:
-            raise refuse(f"block {name} is not in the scope of block {names[0]}", first.realize)
+            raise refuse(
+                f"block {name} is not in the scope of block {names[0]}", first.realize, "structure"
+            )
     sites = [by_name[name] for name in names]
     for before, after in pairwise(sites):
         if scope.position(before) >= scope.position(after):
             reason = f"block {after.name} does not come after block {before.name}"
-            raise refuse(f"{reason}: name the blocks in program order", after.realize)
+            raise refuse(
+                f"{reason}: name the blocks in program order", after.realize, "invalid_argument"
+            )
     return scope, sites
 
 
@@ -275,13 +285,13 @@ def _require_same_outer(
     for iter_var, part in zip(site.block.iter_vars, division.outer, strict=True):
         if iter_var.kind != "spatial" and not part.is_unit:
             reason = f"iterator {iter_var.var.name} of block {site.name} is reduced by outer loops"
-            raise refuse(reason, site.realize)
+            raise refuse(reason, site.realize, "block_kind")
     if parts and (
         division.outer != parts[0].division.outer
         or division.outer_predicate != parts[0].division.outer_predicate
     ):
         reason = f"the outer loops bind the iterators of block {site.name} in another way than"
-        raise refuse(f"{reason} those of the first", site.realize)
+        raise refuse(f"{reason} those of the first", site.realize, "block_kind")
 
 
 def _children(stmt: Stmt) -> tuple[Stmt, ...]:

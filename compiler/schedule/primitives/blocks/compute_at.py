@@ -90,13 +90,15 @@ def _require_consumers_under(
     name = target.loop.var.name
     consumers = scope.consumers(site)
     if not consumers:
-        raise scope.refuse(f"block {site.name} has no consumers", site.realize)
+        raise scope.refuse(f"block {site.name} has no consumers", site.realize, "structure")
     for consumer in consumers:
         if not consumer.is_under(target.loop):
             reason = f"block {consumer.name} reads what block {site.name} writes, but is not under"
-            raise scope.refuse(f"{reason} loop {name}", consumer.realize)
+            raise scope.refuse(f"{reason} loop {name}", consumer.realize, "dependence")
     if scope.position(site) > scope.position(target.sites[0]):
-        raise scope.refuse(f"block {site.name} stands after loop {name}", site.realize)
+        raise scope.refuse(
+            f"block {site.name} stands after loop {name}", site.realize, "dependence"
+        )
     return consumers
 
 

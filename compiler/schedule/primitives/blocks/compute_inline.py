@@ -57,11 +57,13 @@ def compute_inline(func: PrimFunc, block: str) -> PrimFunc:
     scope.require_inputs_settled(site)
     consumers = scope.consumers(site)
     if not consumers:
-        raise refuse(f"block {block} has no consumers", site.realize)
+        raise refuse(f"block {block} has no consumers", site.realize, "structure")
     is_whole = writes_whole(site, store.buffer)
     for consumer in consumers:
         if scope.position(consumer) < scope.position(site):
-            raise refuse(f"block {consumer.name} stands before block {block}", consumer.realize)
+            raise refuse(
+                f"block {consumer.name} stands before block {block}", consumer.realize, "dependence"
+            )
         _require_no_views(scope, consumer, store.buffer)
 
     func = replace_at(func, scope.whole_path(site), None)
@@ -69,7 +71,7 @@ def compute_inline(func: PrimFunc, block: str) -> PrimFunc:
         func = _inline_into(func, consumer.name, site, store, refuse)
         if not is_whole and not covers_reads(site, consumer, store.buffer, is_certain=True):
             reason = f"block {block} is not proved to compute all that block {consumer.name} reads"
-            raise refuse(reason, consumer.realize)
+            raise refuse(reason, consumer.realize, "not_proved")
     return drop_buffer(func, scope.realize.block.name, store.buffer)
 
 
@@ -77,18 +79,19 @@ def require_single_store(scope: BlockScope, site: PlacedBlock) -> Store:
     """Return the one store of a complete block, or refuse."""
     kind = site.kind
     if isinstance(kind, Unclassified):
-        raise scope.refuse(kind.reason, site.realize)
+        raise scope.refuse(kind.reason, site.realize, "block_kind")
     if kind != "complete":
         reason = "is a reduction" if kind == "reduction" else "reads what it writes"
-        raise scope.refuse(f"block {site.name} {reason}", site.realize)
+        raise scope.refuse(f"block {site.name} {reason}", site.realize, "block_kind")
     if not site.facts.is_leaf:
         raise scope.refuse(
             f"block {site.name} has loops or blocks of its own: it is no single store",
             site.realize,
+            "block_kind",
         )
     store = site.block.body
     if not isinstance(store, Store):
-        raise scope.refuse(f"block {site.name} stores more than once", site.realize)
+        raise scope.refuse(f"block {site.name} stores more than once", site.realize, "block_kind")
     return store
 
 
@@ -99,10 +102,10 @@ def _require_no_views(scope: BlockScope, consumer: PlacedBlock, buffer: Buffer) 
             continue
         if any(match.source.buffer == buffer for match in realize.block.match_buffers):
             reason = f"block {realize.block.name} has views, through which it may read"
-            raise scope.refuse(f"{reason} {buffer.name}", realize)
+            raise scope.refuse(f"{reason} {buffer.name}", realize, "structure")
     if any(node is buffer.data for node in walk(consumer.realize)):
         reason = f"block {consumer.name} hands out {buffer.name}, of which nothing would be left"
-        raise scope.refuse(reason, consumer.realize)
+        raise scope.refuse(reason, consumer.realize, "structure")
 
 
 def _inline_into(
@@ -122,7 +125,7 @@ def _inline_into(
         values = iterators_at(site.block, store.indices, expr.indices, extents)
         if values is None:
             reason = f"block {site.name} writes {store.buffer.name} at indices that do not tell its"
-            raise refuse(f"{reason} iterators", site.realize)
+            raise refuse(f"{reason} iterators", site.realize, "not_proved")
         return substitute(store.value, values)
 
     new = transform(realize, on_expr=on_expr)

@@ -67,7 +67,7 @@ def decompose_padding(func: PrimFunc, block: str, loop: Var) -> tuple[PrimFunc, 
     scope, site = scope_of_block(func, block, refuse)
     target = loop_at(loop_path(func, loop, refuse))
     if not site.is_under(target):
-        raise refuse(f"loop {loop.name} is not around block {block}", target)
+        raise refuse(f"loop {loop.name} is not around block {block}", target, "structure")
     padding = _padding(site, refuse)
     _require_alone(scope, site, target)
 
@@ -112,23 +112,31 @@ class _Padding:
 def _padding(site: PlacedBlock, refuse: Refuse) -> _Padding:
     """Take a padding block apart, or refuse."""
     if isinstance(site.kind, Unclassified):
-        raise refuse(site.kind.reason, site.realize)
+        raise refuse(site.kind.reason, site.realize, "block_kind")
     if site.kind != "complete":
-        raise refuse(f"block {site.name} is not complete: it reads what it writes", site.realize)
+        raise refuse(
+            f"block {site.name} is not complete: it reads what it writes",
+            site.realize,
+            "block_kind",
+        )
     if conditions(site):
-        raise refuse(f"block {site.name} is under a condition", conditions(site)[0])
+        raise refuse(f"block {site.name} is under a condition", conditions(site)[0], "structure")
     match site.block.body:
         case Store(buffer, indices, Conditional(condition, value, constant)):
             pass
         case _:
             reason = "does not store one T.if_then_else(condition, value, constant)"
-            raise refuse(f"block {site.name} {reason}", site.realize)
+            raise refuse(f"block {site.name} {reason}", site.realize, "block_kind")
     if not isinstance(constant, IntImm | FloatImm):
-        raise refuse(f"block {site.name} pads with what is no constant", site.realize)
+        raise refuse(f"block {site.name} pads with what is no constant", site.realize, "block_kind")
     inside = (*conjuncts(substitute(condition, site.bindings)), *conjuncts(site.realize.predicate))
     unproved = tuple(c for c in inside if not prove(c, site.extents))
     if not unproved:
-        raise refuse(f"block {site.name} pads nothing: its condition always holds", site.realize)
+        raise refuse(
+            f"block {site.name} pads nothing: its condition always holds",
+            site.realize,
+            "not_proved",
+        )
     spans = _inside_spans(site, unproved, refuse)
     return _Padding(buffer, indices, value, constant, unproved, spans)
 
@@ -141,7 +149,7 @@ def _inside_spans(site: PlacedBlock, inside: Sequence[Expr], refuse: Refuse) -> 
         interval = affine_bounds(form, site.extents)
         if interval is None or not isinstance(iter_var.extent, IntImm):
             reason = f"nothing is known of the range of iterator {iter_var.var.name}"
-            raise refuse(f"{reason} of block {site.name}", site.realize)
+            raise refuse(f"{reason} of block {site.name}", site.realize, "not_proved")
         ends.append(interval)
         if form.terms:
             places[terms_of(form)] = number
@@ -149,7 +157,7 @@ def _inside_spans(site: PlacedBlock, inside: Sequence[Expr], refuse: Refuse) -> 
         bound = upper_bound(condition, site.extents)
         if bound is None:
             reason = f"the condition of block {site.name} is no conjunction of bounds on iterators"
-            raise refuse(reason, site.realize)
+            raise refuse(reason, site.realize, "not_proved")
         terms, limit = bound
         low = frozenset((atom, -scale) for atom, scale in terms)
         if terms in places:
@@ -162,9 +170,9 @@ def _inside_spans(site: PlacedBlock, inside: Sequence[Expr], refuse: Refuse) -> 
             ends[number] = max(ends[number][0], 1 - limit + const), ends[number][1]
         elif len(terms) != 1 or count_of(next(iter(terms))[0], site.extents) is None:
             reason = f"a part of the condition of block {site.name} is on no single iterator"
-            raise refuse(reason, site.realize)
+            raise refuse(reason, site.realize, "not_proved")
     if any(low > high for low, high in ends):
-        raise refuse(f"the condition of block {site.name} never holds", site.realize)
+        raise refuse(f"the condition of block {site.name} never holds", site.realize, "not_proved")
     return tuple(_Span(low, high - low + 1) for low, high in ends)
 
 
@@ -179,7 +187,9 @@ def _require_alone(scope: BlockScope, site: PlacedBlock, target: For) -> None:
             is_after = scope.position(other) > scope.position(site)
             if other.writes(buffer) or not (is_after and covers_reads(site, other, buffer)):
                 reason = f"block {other.name} may touch {buffer.name} under loop {target.var.name}"
-                raise scope.refuse(f"{reason} before block {site.name} has made it", other.realize)
+                raise scope.refuse(
+                    f"{reason} before block {site.name} has made it", other.realize, "dependence"
+                )
 
 
 def _single_loops(site: PlacedBlock, target: For) -> tuple[For, ...]:

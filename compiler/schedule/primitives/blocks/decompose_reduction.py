@@ -52,13 +52,13 @@ def decompose_reduction(func: PrimFunc, block: str, loop: Var) -> tuple[PrimFunc
     scope, site = scope_of_block(func, block, refuse)
     kind = site.kind
     if isinstance(kind, Unclassified):
-        raise refuse(kind.reason, site.realize)
+        raise refuse(kind.reason, site.realize, "block_kind")
     if kind != "reduction":
-        raise refuse(f"block {block} is not a reduction with an init", site.realize)
+        raise refuse(f"block {block} is not a reduction with an init", site.realize, "block_kind")
     path = loop_path(func, loop, refuse)
     target = loop_at(path)
     if not site.is_under(target):
-        raise refuse(f"loop {loop.name} is not around block {block}", target)
+        raise refuse(f"loop {loop.name} is not around block {block}", target, "structure")
     inner = (target, *site.loops_inside(target))
     _require_separable(scope, site, inner)
 
@@ -88,18 +88,20 @@ def _require_separable(scope: BlockScope, site: PlacedBlock, inner: tuple[For, .
         if iter_var.kind != "spatial" and outside:
             name = outside[0].var.name
             where = f"loop {name}, outside loop {inner[0].var.name}, binds a reduction iterator of"
-            raise refuse(f"{where} block {site.name}", outside[0])
+            raise refuse(f"{where} block {site.name}", outside[0], "structure")
         beyond = variables_of(value) - moving - {loop.var for loop in site.loops}
         if iter_var.kind != "spatial" and beyond:
             name = min(var.name for var in beyond)
             where = f"{name}, from outside the block around, moves a reduction iterator of"
-            raise refuse(f"{where} block {site.name}", site.realize)
+            raise refuse(f"{where} block {site.name}", site.realize, "structure")
     reason = why_not_once(site, moving, moving - own_digits(site))
     if reason is not None:
-        raise refuse(reason, site.realize)
+        raise refuse(reason, site.realize, "not_proved")
     for stmt in site.path:
         if isinstance(stmt, If | Let):
-            raise refuse(f"block {site.name} is under a condition or a named value", stmt)
+            raise refuse(
+                f"block {site.name} is under a condition or a named value", stmt, "structure"
+            )
     _require_settled_init(scope, site, inner[0])
 
 
@@ -111,11 +113,15 @@ def _require_settled_init(scope: BlockScope, site: PlacedBlock, target: For) -> 
             continue
         for buffer in other.facts.written_buffers() & init_reads:
             reason = f"block {other.name} writes {buffer.name} under loop {target.var.name}, which"
-            raise scope.refuse(f"{reason} the init of block {site.name} reads", other.realize)
+            raise scope.refuse(
+                f"{reason} the init of block {site.name} reads", other.realize, "dependence"
+            )
         for buffer in site.facts.written_buffers():
             if other.touches(buffer) and not _comes_after(scope, site, other, buffer):
                 reason = f"block {other.name} may touch {buffer.name} under loop {target.var.name}"
-                raise scope.refuse(f"{reason} before block {site.name} has made it", other.realize)
+                raise scope.refuse(
+                    f"{reason} before block {site.name} has made it", other.realize, "dependence"
+                )
 
 
 def _comes_after(scope: BlockScope, site: PlacedBlock, other: PlacedBlock, buffer: Buffer) -> bool:

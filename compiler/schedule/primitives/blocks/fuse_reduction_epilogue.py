@@ -58,7 +58,7 @@ def fuse_reduction_epilogue(func: PrimFunc, reduction: str, epilogue: str) -> Pr
     after = next((other for other in scope.sites if other.name == epilogue), None)
     if after is None:
         at = block_path(func, epilogue, refuse)[-1]
-        raise refuse(f"block {epilogue} is not in the scope of block {reduction}", at)
+        raise refuse(f"block {epilogue} is not in the scope of block {reduction}", at, "structure")
     reduction_form = _sum_of(scope, site)
     added = _added(site, after, reduction_form, refuse)
     _require_order(scope, site, after, added)
@@ -107,18 +107,20 @@ def _sum_of(scope: BlockScope, site: PlacedBlock) -> ReductionForm:
     """Return the sum that a block is, or refuse."""
     refuse = scope.refuse
     if isinstance(site.kind, Unclassified):
-        raise refuse(site.kind.reason, site.realize)
+        raise refuse(site.kind.reason, site.realize, "block_kind")
     if site.kind != "reduction":
-        raise refuse(f"block {site.name} is not a reduction with an init", site.realize)
+        raise refuse(
+            f"block {site.name} is not a reduction with an init", site.realize, "block_kind"
+        )
     taken = reduction_of(site.block)
     if isinstance(taken, str):
-        raise refuse(f"block {site.name} {taken}", site.realize)
+        raise refuse(f"block {site.name} {taken}", site.realize, "block_kind")
     result = taken.reducer.results[0]
     if len(taken.targets) > 1 or not (isinstance(result, BinOp) and result.op == "+"):
-        raise refuse(f"block {site.name} is no sum into one buffer", site.realize)
+        raise refuse(f"block {site.name} is no sum into one buffer", site.realize, "block_kind")
     if not is_whole_reduction(site):
         reason = f"block {site.name} is not proved to reduce each element over all points, once"
-        raise refuse(reason, site.realize)
+        raise refuse(reason, site.realize, "not_proved")
     scope.require_local(site)
     scope.require_only_writer(site)
     return taken
@@ -129,10 +131,10 @@ def _added(
 ) -> _Added:
     """Return what an epilogue adds to a sum, or refuse."""
     if isinstance(after.kind, Unclassified):
-        raise refuse(after.kind.reason, after.realize)
+        raise refuse(after.kind.reason, after.realize, "block_kind")
     if after.kind != "complete" or not runs_whole_domain(after):
         reason = f"block {after.name} is not complete, or does not run for all its points"
-        raise refuse(reason, after.realize)
+        raise refuse(reason, after.realize, "block_kind")
     iterators = _iterators(site, after, refuse)
     store = after.block.body
     target = reduction_form.targets[0]
@@ -146,7 +148,7 @@ def _added(
             if reduced == target and not _reads(addend, {target.buffer, store.buffer}):
                 return _Added(epilogue_target, addend, iterators)
     reason = f"block {after.name} does not just add something to each element of"
-    raise refuse(f"{reason} {target.buffer.name}", after.realize)
+    raise refuse(f"{reason} {target.buffer.name}", after.realize, "block_kind")
 
 
 def _iterators(site: PlacedBlock, after: PlacedBlock, refuse: Refuse) -> dict[Var, Expr]:
@@ -158,7 +160,7 @@ def _iterators(site: PlacedBlock, after: PlacedBlock, refuse: Refuse) -> dict[Va
     )
     if not same:
         reason = f"block {after.name} has other iterators than the spatial ones of block"
-        raise refuse(f"{reason} {site.name}", after.realize)
+        raise refuse(f"{reason} {site.name}", after.realize, "block_kind")
     return {b.var: a.var for a, b in zip(mine, theirs, strict=True)}
 
 
@@ -170,7 +172,9 @@ def _require_order(scope: BlockScope, site: PlacedBlock, after: PlacedBlock, add
     """Refuse unless all that the epilogue reads and writes may happen where the sum begins."""
     refuse = scope.refuse
     if scope.position(after) < scope.position(site) or not is_finished_for(site, after):
-        raise refuse(f"block {after.name} may read a sum that is not finished", after.realize)
+        raise refuse(
+            f"block {after.name} may read a sum that is not finished", after.realize, "dependence"
+        )
     summed = site.facts.written_buffers()
     inputs = {node.buffer for node in walk(added.value) if isinstance(node, Load)}
     made = after.facts.written_buffers()
@@ -178,17 +182,23 @@ def _require_order(scope: BlockScope, site: PlacedBlock, after: PlacedBlock, add
         if other in (site, after):
             continue
         if other.facts.read_buffers() & summed:
-            raise refuse(f"block {other.name} reads what block {site.name} sums up", other.realize)
+            raise refuse(
+                f"block {other.name} reads what block {site.name} sums up",
+                other.realize,
+                "dependence",
+            )
         is_before = scope.position(other) < scope.position(site) and not share_loops(other, site)
         if other.facts.written_buffers() & inputs and not is_before:
             reason = f"block {other.name} writes what block {after.name} adds, not before block"
-            raise refuse(f"{reason} {site.name}", other.realize)
+            raise refuse(f"{reason} {site.name}", other.realize, "dependence")
         if other.facts.written_buffers() & made:
             reason = f"block {other.name} writes what block {after.name} writes"
-            raise refuse(reason, other.realize)
+            raise refuse(reason, other.realize, "dependence")
         is_later = scope.position(other) > scope.position(after)
         if other.facts.read_buffers() & made and not (is_later and is_finished_for(after, other)):
             reason = f"block {other.name} may read what block {after.name} has not written yet"
-            raise refuse(reason, other.realize)
+            raise refuse(reason, other.realize, "dependence")
     if site.facts.read_buffers() & made:
-        raise refuse(f"block {site.name} reads what block {after.name} writes", site.realize)
+        raise refuse(
+            f"block {site.name} reads what block {after.name} writes", site.realize, "dependence"
+        )

@@ -113,22 +113,24 @@ def _require_padding(site: PlacedBlock, padding: Sequence[int], refuse: Refuse) 
     count = len(site.block.iter_vars)
     if len(padding) != count or any(size < 1 for size in padding):
         reason = f"block {site.name} takes {count} positive numbers, one an iterator, got"
-        raise refuse(f"{reason} {list(padding)}", site.realize)
+        raise refuse(f"{reason} {list(padding)}", site.realize, "invalid_argument")
 
 
 def _require_einsum(site: PlacedBlock, refuse: Refuse) -> None:
     """Refuse unless a block touches each buffer at one element, named by iterators."""
     if isinstance(site.kind, Unclassified):
-        raise refuse(site.kind.reason, site.realize)
+        raise refuse(site.kind.reason, site.realize, "block_kind")
     if site.kind not in ("complete", "reduction"):
         reason = f"block {site.name} reads what it writes without having initialised it"
-        raise refuse(reason, site.realize)
+        raise refuse(reason, site.realize, "block_kind")
     if site.block.alloc_buffers or site.block.match_buffers or not site.facts.is_leaf:
         reason = f"block {site.name} has loops, buffers or views of its own"
-        raise refuse(reason, site.realize)
+        raise refuse(reason, site.realize, "structure")
     regions = (*site.block.reads, *site.block.writes)
     if len({region.buffer for region in regions}) < len(regions):
-        raise refuse(f"block {site.name} touches a buffer at two places", site.realize)
+        raise refuse(
+            f"block {site.name} touches a buffer at two places", site.realize, "not_proved"
+        )
     for region in regions:
         for r, size in zip(region.region, region.buffer.shape, strict=True):
             is_first = isinstance(r.minimum, IntImm) and isinstance(size, IntImm)
@@ -138,7 +140,7 @@ def _require_einsum(site: PlacedBlock, refuse: Refuse) -> None:
                 and (isinstance(r.minimum, Var) or (is_first and _is_first(r.minimum, size)))
             ):
                 reason = f"block {site.name} does not index {region.buffer.name} by iterators alone"
-                raise refuse(reason, site.realize)
+                raise refuse(reason, site.realize, "not_proved")
 
 
 def _is_first(index: Expr, size: Expr) -> bool:
@@ -169,7 +171,7 @@ def _require_own_loops(site: PlacedBlock, padded: Mapping[Var, Expr], refuse: Re
         in_predicate = value in variables(site.realize.predicate)
         if loop is None or users > 1 or in_predicate or not equal(loop.extent, iter_var.extent):
             reason = f"iterator {iter_var.var.name} of block {site.name} is not just a loop over"
-            raise refuse(f"{reason} its whole range", site.realize)
+            raise refuse(f"{reason} its whole range", site.realize, "not_proved")
 
 
 def _require_vanishing(site: PlacedBlock, padded: Mapping[Var, Expr], refuse: Refuse) -> None:
@@ -178,17 +180,19 @@ def _require_vanishing(site: PlacedBlock, padded: Mapping[Var, Expr], refuse: Re
     for iter_var in site.block.iter_vars:
         if iter_var.kind == "spatial" and iter_var.var in padded and iter_var.var not in told:
             reason = f"padding of {iter_var.var.name} repeats what block {site.name} does: it does"
-            raise refuse(f"{reason} not tell the elements written apart", site.realize)
+            raise refuse(
+                f"{reason} not tell the elements written apart", site.realize, "not_proved"
+            )
     over = [i.var for i in site.block.iter_vars if i.kind == "reduce" and i.var in padded]
     if not over:
         return
     reduction = reduction_of(site.block)
     if isinstance(reduction, str):
-        raise refuse(f"block {site.name} {reduction}", site.realize)
+        raise refuse(f"block {site.name} {reduction}", site.realize, "block_kind")
     for var in over:
         if not _is_sum(reduction) or not all(_vanishes(v, var) for v in reduction.values):
             reason = f"padding of {var.name} is not known to add nothing to the reduction of block"
-            raise refuse(f"{reason} {site.name}", site.realize)
+            raise refuse(f"{reason} {site.name}", site.realize, "not_proved")
 
 
 def _is_sum(reduction: ReductionForm) -> bool:
@@ -219,14 +223,18 @@ def _require_alone(scope: BlockScope, site: PlacedBlock) -> Path:
     others = [realize.block.name for realize in child_blocks(top)]
     if isinstance(top, For) and len(others) > 1:
         names = ", ".join(others)
-        raise scope.refuse(f"block {site.name} shares its loops with others: {names}", top)
+        raise scope.refuse(
+            f"block {site.name} shares its loops with others: {names}", top, "structure"
+        )
     for stmt in site.path[depth:-1]:
         if not isinstance(stmt, For):
-            raise scope.refuse(f"more than loops stands around block {site.name}", stmt)
+            raise scope.refuse(
+                f"more than loops stands around block {site.name}", stmt, "structure"
+            )
     for buffer in site.facts.written_buffers():
         if not _runs_all(site) and not writes_whole(site, buffer):
             reason = f"block {site.name} is not proved to write all of {buffer.name}"
-            raise scope.refuse(reason, site.realize)
+            raise scope.refuse(reason, site.realize, "not_proved")
     return site.path[: depth + 1]
 
 
@@ -256,7 +264,7 @@ def _require_same_sizes(
             continue
         if not equal(extents[index], size):
             reason = f"block {site.name} does not touch all of {copy.buffer.name}, which would be"
-            raise refuse(f"{reason} padded", site.realize)
+            raise refuse(f"{reason} padded", site.realize, "not_proved")
 
 
 # The copies

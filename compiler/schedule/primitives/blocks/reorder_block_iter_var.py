@@ -34,7 +34,7 @@ def reorder_block_iter_var(func: PrimFunc, block: str, new_order: Sequence[int])
     count = len(realize.iter_values)
     if not count or sorted(new_order) != list(range(count)):
         reason = f"{list(new_order)} is not an order of the {count} iterators of block {block}"
-        raise refuse(reason, realize)
+        raise refuse(reason, realize, "invalid_argument")
     iter_vars = tuple(realize.block.iter_vars[position] for position in new_order)
     values = tuple(realize.iter_values[position] for position in new_order)
     new = BlockRealize(values, realize.predicate, replace(realize.block, iter_vars=iter_vars))

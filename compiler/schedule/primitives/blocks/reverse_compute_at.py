@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+from compiler.error_codes import ScheduleErrorCode
 from compiler.ir.arith.bijectivity import determined
 from compiler.ir.arith.simplify import canonical
 from compiler.ir.core.expr_types import dtype_of
@@ -77,7 +78,7 @@ def reverse_compute_at(
     require_movable(scope, site)
     if not runs_whole_domain(site):
         reason = f"block {block} is not proved to run for the whole of its iterators' ranges"
-        raise refuse(reason, site.realize)
+        raise refuse(reason, site.realize, "not_proved")
     producers = _require_order(scope, site, target)
 
     solution = _Solution(scope, site, target, {})
@@ -108,19 +109,21 @@ def _require_order(
     position = scope.position(site)
     producers = scope.producers(site)
     if position < start and producers:
-        raise refuse(f"block {site.name} stands before loop {name}", site.realize)
+        raise refuse(f"block {site.name} stands before loop {name}", site.realize, "dependence")
     for other in scope.sites[: max(position, start)]:
         for buffer in site.facts.written_buffers():
             if other is not site and other.touches(buffer):
                 reason = f"block {other.name} touches {buffer.name}, which block {site.name} writes"
-                raise refuse(f"{reason}, before it", other.realize)
+                raise refuse(f"{reason}, before it", other.realize, "dependence")
     under = [producer for producer in producers if producer.is_under(target.loop)]
     if producers and not under:
-        raise refuse(f"no producer of block {site.name} is under loop {name}", target.loop)
+        raise refuse(
+            f"no producer of block {site.name} is under loop {name}", target.loop, "structure"
+        )
     for producer in producers:
         if producer not in under and start < scope.position(producer):
             reason = f"block {producer.name} writes what block {site.name} reads, after loop {name}"
-            raise refuse(reason, producer.realize)
+            raise refuse(reason, producer.realize, "dependence")
     return under
 
 
@@ -139,7 +142,9 @@ class _Solution:
         if box is None:
             name = self.target.loop.var.name
             reason = f"an iteration of loop {name} is not proved to write a box of {buffer.name}"
-            raise self.scope.refuse(f"{reason} in block {producer.name}", producer.realize)
+            raise self.scope.refuse(
+                f"{reason} in block {producer.name}", producer.realize, "not_proved"
+            )
         for access in self.site.facts.reads:
             if access.buffer == buffer:
                 for var, span in self._solve(producer, access, box).items():
@@ -177,7 +182,7 @@ class _Solution:
                 buffer, name = access.buffer.name, self.site.name
                 reason = f"block {name} reads {buffer} at other indices than its own iterators"
                 reason = f"{reason}: which of them block {producer.name} makes computable"
-                raise self.scope.refuse(f"{reason} is not known", self.site.realize)
+                raise self.scope.refuse(f"{reason} is not known", self.site.realize, "not_proved")
             parts.update(solved_spans)
         return parts
 
@@ -187,14 +192,14 @@ class _Solution:
             reason = (
                 f"block {self.site.name} needs different parts of {var.name} from its producers"
             )
-            raise self.scope.refuse(reason, self.site.realize)
+            raise self.scope.refuse(reason, self.site.realize, "not_proved")
 
 
 def _require_same_outcome(scope: BlockScope, site: PlacedBlock, moved: PrimFunc) -> None:
     """Refuse unless the moved block runs for all of its points, in the end on finished inputs."""
 
-    def refuse(reason: str, _: object) -> ScheduleError:
-        return scope.refuse(reason, site.realize)
+    def refuse(reason: str, _: object, code: ScheduleErrorCode, /) -> ScheduleError:
+        return scope.refuse(reason, site.realize, code)
 
     new_scope, new = scope_of_block(moved, site.name, refuse)
     fixed_vars = determined(new.values, new.extents)
@@ -203,14 +208,16 @@ def _require_same_outcome(scope: BlockScope, site: PlacedBlock, moved: PrimFunc)
         _require_repeatable(new_scope, new, repeating)
     if not runs_whole_domain(new):
         reason = f"the iterations of the loop are not proved to make all of block {site.name}"
-        raise refuse(reason, None)
+        raise refuse(reason, None, "not_proved")
     if new.kind == "reduction" and not is_whole_reduction(new):
         reason = f"block {site.name} would not reduce each element over all points, once"
-        raise refuse(reason, None)
+        raise refuse(reason, None, "not_proved")
     new_scope.require_inputs_settled(new, repeating)
     for consumer in new_scope.consumers(new):
         if new_scope.position(consumer) < new_scope.position(new):
-            raise refuse(f"block {consumer.name} would stand before block {site.name}", None)
+            raise refuse(
+                f"block {consumer.name} would stand before block {site.name}", None, "dependence"
+            )
 
 
 def _require_repeatable(scope: BlockScope, site: PlacedBlock, repeating: AbstractSet[Var]) -> None:
@@ -221,4 +228,4 @@ def _require_repeatable(scope: BlockScope, site: PlacedBlock, repeating: Abstrac
             reason = (
                 f"block {site.name} would run again after block {consumer.name} read its results"
             )
-            raise scope.refuse(reason, consumer.realize)
+            raise scope.refuse(reason, consumer.realize, "dependence")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from compiler.error_codes import ScheduleErrorCode
 from compiler.ir.analysis.regions import with_regions
 from compiler.ir.arith.bounds import affine_bounds
 from compiler.ir.arith.simplify import canonical, normal
@@ -66,10 +67,10 @@ def reverse_compute_inline(func: PrimFunc, block: str) -> PrimFunc:
     scope.require_only_writer(producer)
     if not runs_whole_domain(site):
         reason = f"block {site.name} is not proved to run for the whole of its iterators' ranges"
-        raise refuse(reason, site.realize)
+        raise refuse(reason, site.realize, "not_proved")
     if not writes_whole(producer, inner.buffer):
         reason = f"block {producer.name} is not proved to write all of {inner.buffer.name}"
-        raise refuse(reason, producer.realize)
+        raise refuse(reason, producer.realize, "not_proved")
     values = _iterators(scope, site, producer, inner)
 
     def value(expr: Expr) -> Expr | None:
@@ -94,8 +95,8 @@ def reverse_compute_inline(func: PrimFunc, block: str) -> PrimFunc:
     func = replace_at(func, path, new)
     func = drop_buffer(func, scope.realize.block.name, inner.buffer)
 
-    def refuse_merged(reason: str, _: object) -> ScheduleError:
-        return refuse(reason, site.realize)
+    def refuse_merged(reason: str, _: object, code: ScheduleErrorCode, /) -> ScheduleError:
+        return refuse(reason, site.realize, code)
 
     new_scope, merged = scope_of_block(func, producer.name, refuse_merged)
     new_scope.require_inputs_settled(merged)
@@ -118,21 +119,23 @@ def _only_producer(scope: BlockScope, site: PlacedBlock) -> PlacedBlock:
     refuse = scope.refuse
     producers = scope.producers(site)
     if not producers:
-        raise refuse(f"block {site.name} has no producer", site.realize)
+        raise refuse(f"block {site.name} has no producer", site.realize, "structure")
     producer = producers[-1]
     position, start = scope.position(site), scope.position(producer)
     if position < start:
-        raise refuse(f"block {producer.name} stands after block {site.name}", producer.realize)
+        raise refuse(
+            f"block {producer.name} stands after block {site.name}", producer.realize, "dependence"
+        )
     for buffer in producer.facts.written_buffers():
         for other in scope.readers(buffer):
             if other is not site and other is not producer:
                 reason = f"block {other.name} reads {buffer.name} too"
-                raise refuse(reason, other.realize)
+                raise refuse(reason, other.realize, "dependence")
     for other in scope.sites[:position]:
         for buffer in site.facts.written_buffers():
             if other.touches(buffer):
                 reason = f"block {other.name} touches {buffer.name}, which block {site.name} writes"
-                raise refuse(f"{reason}, before it", other.realize)
+                raise refuse(f"{reason}, before it", other.realize, "dependence")
     return producer
 
 
@@ -147,7 +150,7 @@ def _iterators(
     values = iterators_at(site.block, indices, inner.indices, extents_of_iterators(producer.block))
     if read_indices or values is None:
         reason = f"block {site.name} does not read {name} once for each point of its iterators"
-        raise scope.refuse(reason, site.realize)
+        raise scope.refuse(reason, site.realize, "not_proved")
     for index, size in zip(indices, inner.buffer.shape, strict=True):
         interval = affine_bounds(normal(index, sizes), sizes)
         is_whole = any(i.var is index and i.extent == size for i in site.block.iter_vars)
@@ -158,5 +161,5 @@ def _iterators(
         )
         if not is_whole and not is_inside:
             reason = f"block {site.name} may read {name} where block {producer.name} does not write"
-            raise scope.refuse(f"{reason} it", site.realize)
+            raise scope.refuse(f"{reason} it", site.realize, "dependence")
     return values

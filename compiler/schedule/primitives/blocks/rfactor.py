@@ -80,15 +80,19 @@ def _checked(func: PrimFunc, target: For, refuse: Refuse) -> Factoring:
     below = list(child_blocks(target))
     if len(below) != 1:
         names = ", ".join(realize.block.name for realize in below) or "none"
-        raise refuse(f"loop {target.var.name} must hold one block: it holds {names}", target)
+        raise refuse(
+            f"loop {target.var.name} must hold one block: it holds {names}", target, "structure"
+        )
     scope, site = scope_of_block(func, below[0].block.name, refuse)
     if isinstance(site.kind, Unclassified):
-        raise refuse(site.kind.reason, site.realize)
+        raise refuse(site.kind.reason, site.realize, "block_kind")
     if site.kind != "reduction":
-        raise refuse(f"block {site.name} is not a reduction with an init", site.realize)
+        raise refuse(
+            f"block {site.name} is not a reduction with an init", site.realize, "block_kind"
+        )
     reduction = reduction_of(site.block)
     if isinstance(reduction, str):
-        raise refuse(f"block {site.name} {reduction}", site.realize)
+        raise refuse(f"block {site.name} {reduction}", site.realize, "block_kind")
     factoring = Factoring(scope, site, target, reduction)
     _require_factor_loop(factoring)
     _require_order(factoring)
@@ -101,12 +105,18 @@ def _require_factor_loop(factoring: Factoring) -> None:
     site, target, refuse = factoring.site, factoring.target, factoring.scope.refuse
     name = target.var.name
     if target.kind != "serial":
-        raise refuse(f"loop {name} is {target.kind}: only a serial one can be factored", target)
+        raise refuse(
+            f"loop {name} is {target.kind}: only a serial one can be factored", target, "loop_kind"
+        )
     for iter_var, value in zip(site.block.iter_vars, site.realize.iter_values, strict=True):
         if iter_var.kind == "spatial" and target.var in variables(value):
-            raise refuse(f"loop {name} binds {iter_var.var.name}, a spatial iterator", target)
+            raise refuse(
+                f"loop {name} binds {iter_var.var.name}, a spatial iterator", target, "block_kind"
+            )
     if target.var not in factoring.reduce_loops:
-        raise refuse(f"loop {name} binds no reduction iterator of block {site.name}", target)
+        raise refuse(
+            f"loop {name} binds no reduction iterator of block {site.name}", target, "block_kind"
+        )
 
 
 def _require_order(factoring: Factoring) -> None:
@@ -115,7 +125,7 @@ def _require_order(factoring: Factoring) -> None:
     inner = {loop.var for loop in factoring.inner_loops}
     reason = why_not_once(site, inner, {loop.var for loop in site.loops})
     if reason is not None:
-        raise refuse(reason, site.realize)
+        raise refuse(reason, site.realize, "not_proved")
     outside = [
         loop
         for loop in site.loops[: site.loops.index(target)]
@@ -124,7 +134,7 @@ def _require_order(factoring: Factoring) -> None:
     if outside and not factoring.reduction.reducer.is_commutative:
         reason = f"block {site.name} takes one of equal values by the order in which they come,"
         reason = f"{reason} and loop {outside[0].var.name} is outside loop {target.var.name}:"
-        raise refuse(f"{reason} compare the places of equal values too", site.realize)
+        raise refuse(f"{reason} compare the places of equal values too", site.realize, "dependence")
 
 
 def _require_first(factoring: Factoring) -> None:
@@ -132,18 +142,20 @@ def _require_first(factoring: Factoring) -> None:
     site, scope = factoring.site, factoring.scope
     for stmt in site.path[1:-1]:
         if isinstance(stmt, If | Let):
-            raise scope.refuse(f"block {site.name} is under a condition or a named value", stmt)
+            raise scope.refuse(
+                f"block {site.name} is under a condition or a named value", stmt, "structure"
+            )
     first = factoring.inner_loops[0]
     for other in scope.sites:
         if other is site or not other.is_under(site.loops[0]):
             continue
         if other.is_under(first):
             reason = f"block {other.name} is under loop {first.var.name}, a reduction loop of block"
-            raise scope.refuse(f"{reason} {site.name}", other.realize)
+            raise scope.refuse(f"{reason} {site.name}", other.realize, "structure")
         if scope.position(other) < scope.position(site):
             reason = f"block {other.name} comes before block {site.name} under loop"
-            raise scope.refuse(f"{reason} {site.loops[0].var.name}", other.realize)
+            raise scope.refuse(f"{reason} {site.loops[0].var.name}", other.realize, "dependence")
         for buffer in other.facts.written_buffers() & site.facts.read_buffers():
             if not site.writes(buffer):
                 reason = f"block {other.name} writes {buffer.name}, which block {site.name} reads"
-                raise scope.refuse(f"{reason} in later iterations", other.realize)
+                raise scope.refuse(f"{reason} in later iterations", other.realize, "dependence")

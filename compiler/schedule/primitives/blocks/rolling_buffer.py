@@ -75,16 +75,18 @@ def rolling_buffer(func: PrimFunc, block: str, write_index: int) -> PrimFunc:
     path = common_path([site, *scope.readers(buffer)])
     if not isinstance(path[-1], For):
         reason = f"block {site.name} and the readers of {buffer.name} share no loop"
-        raise refuse(reason, site.realize)
+        raise refuse(reason, site.realize, "structure")
     around = loops_on(path)
     for loop in around:
         if loop.kind not in ("serial", "unrolled"):
-            raise refuse(f"loop {loop.var.name} is {loop.kind}: tiles must come in order", loop)
+            raise refuse(
+                f"loop {loop.var.name} is {loop.kind}: tiles must come in order", loop, "loop_kind"
+            )
     tiles = _tiles(site, buffer, around, refuse)
     rolling = next((loop for loop in around if any(t.loop is loop.var for t in tiles)), None)
     if rolling is None:
         reason = f"the tiles of {buffer.name} that block {site.name} writes do not overlap"
-        raise refuse(reason, site.realize)
+        raise refuse(reason, site.realize, "not_proved")
     _require_readers_in_tile(scope, site, buffer)
     _require_lasting(scope, site, rolling)
 
@@ -114,7 +116,7 @@ def _require_in_order(
             for var in variables(values[axis]) & concurrent:
                 reason = f"iterator {axis} of block {site.name} takes its value from loop"
                 reason = f"{reason} {var.name}, which runs in no order"
-                raise scope.refuse(f"{reason}: it can't follow the ring", site.realize)
+                raise scope.refuse(f"{reason}: it can't follow the ring", site.realize, "loop_kind")
 
 
 @dataclass(frozen=True)
@@ -134,23 +136,23 @@ class _Tile:
 def _require_producer(scope: BlockScope, site: PlacedBlock, buffer: Buffer) -> None:
     refuse = scope.refuse
     if isinstance(site.kind, Unclassified):
-        raise refuse(site.kind.reason, site.realize)
+        raise refuse(site.kind.reason, site.realize, "block_kind")
     if site.kind not in ("complete", "reduction") or not site.facts.is_leaf:
         reason = f"block {site.name} does not just make one element from its inputs"
-        raise refuse(reason, site.realize)
+        raise refuse(reason, site.realize, "block_kind")
     if conditions(site):
-        raise refuse(f"block {site.name} is under a condition", conditions(site)[0])
+        raise refuse(f"block {site.name} is under a condition", conditions(site)[0], "structure")
     scope.require_local(site)
     scope.require_only_writer(site)
     if buffer.strides or not all(isinstance(size, IntImm) for size in buffer.shape):
-        raise refuse(f"the shape of {buffer.name} is not known", site.realize)
+        raise refuse(f"the shape of {buffer.name} is not known", site.realize, "not_proved")
     values = {terms_of(value) for value in site.values}
     for condition in conjuncts(site.realize.predicate):
         bound = upper_bound(condition, site.extents)
         terms = None if bound is None else bound[0]
         if terms is None or not {terms, frozenset((a, -c) for a, c in terms)} & values:
             reason = f"the predicate of block {site.name} is not on single iterators"
-            raise refuse(reason, site.realize)
+            raise refuse(reason, site.realize, "not_proved")
 
 
 def _tiles(
@@ -167,7 +169,7 @@ def _tiles(
         step = None if span is None else _step(span.low)
         if span is None or step is None:
             reason = f"the tiles of {buffer.name} do not begin at multiples of a loop"
-            raise refuse(reason, site.realize)
+            raise refuse(reason, site.realize, "not_proved")
         moved.extend(variables_of(span.low))
         loop, stride = step
         overlaps = loop in shared and span.extent > stride
@@ -179,11 +181,11 @@ def _tiles(
             continue
         if moved.count(tile.loop) > 1:
             reason = f"loop {tile.loop.name} moves tiles of {buffer.name} along two dimensions"
-            raise refuse(reason, site.realize)
+            raise refuse(reason, site.realize, "not_proved")
         iter_vars = site.block.iter_vars
         if number >= len(iter_vars) or access.indices[number] != iter_vars[number].var:
             reason = f"dimension {number} of {buffer.name} is not indexed by iterator {number}"
-            raise refuse(f"{reason} of block {site.name}", site.realize)
+            raise refuse(f"{reason} of block {site.name}", site.realize, "not_proved")
     return tuple(tiles)
 
 
@@ -214,7 +216,7 @@ def _require_readers_in_tile(scope: BlockScope, site: PlacedBlock, buffer: Buffe
         is_after = scope.position(other) > scope.position(site)
         if not (is_after and covers_reads(site, other, buffer, is_certain=True)):
             reason = f"block {other.name} may read of {buffer.name} what block {site.name} has not"
-            raise scope.refuse(f"{reason} written in the same tile", other.realize)
+            raise scope.refuse(f"{reason} written in the same tile", other.realize, "dependence")
 
 
 def _require_lasting(scope: BlockScope, site: PlacedBlock, rolling: For) -> None:
@@ -231,7 +233,7 @@ def _require_lasting(scope: BlockScope, site: PlacedBlock, rolling: For) -> None
             alone = all(scope.writers(buffer) == [producer] for buffer in shared)
             if producer.kind not in ("complete", "reduction") or not alone:
                 reason = f"block {producer.name} changes under loop {rolling.var.name} what block"
-                raise scope.refuse(f"{reason} {reader.name} reads", producer.realize)
+                raise scope.refuse(f"{reason} {reader.name} reads", producer.realize, "dependence")
             pending.append(producer)
 
 

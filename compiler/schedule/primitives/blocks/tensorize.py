@@ -83,7 +83,7 @@ def tensorize(
     else:
         at = block_path(func, target, refuse)[-1]
         if at is func.body:
-            raise refuse(f'"{target}" is the root block: it holds the program', func)
+            raise refuse(f'"{target}" is the root block: it holds the program', func, "structure")
     tensorized = _Target(func, block_path(func, target, refuse), at, refuse)
     block = tensorized.block
     if block.match_buffers:
@@ -125,7 +125,7 @@ class _Target:
 
     def error(self, reason: str) -> ScheduleError:
         """Return the error for a reason."""
-        return self.refuse(reason, self.at)
+        return self.refuse(reason, self.at, "intrinsic_mismatch")
 
 
 def _matched(target: _Target, desc: PrimFunc) -> Mapping[Buffer, MatchedBuffer]:

@@ -28,6 +28,6 @@ def add_unit_loop(func: PrimFunc, at: Var | str) -> tuple[PrimFunc, Var]:
     refuse = refusal("add_unit_loop", func)
     path = block_path(func, at, refuse) if isinstance(at, str) else loop_path(func, at, refuse)
     if len(path) == 1:
-        raise refuse(f'"{at}" is the root block: no loop can stand around it', func)
+        raise refuse(f'"{at}" is the root block: no loop can stand around it', func, "structure")
     unit = Var("u")
     return replace_at(func, path, For(unit, IntImm(1), path[-1])), unit

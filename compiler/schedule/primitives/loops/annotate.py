@@ -52,7 +52,9 @@ def unannotate(func: PrimFunc, at: Var | str, key: str) -> PrimFunc:
     notes = _annotations(path)
     if all(key != existing for existing, _ in notes):
         existing = ", ".join(f'"{existing}"' for existing, _ in notes) or "none"
-        raise refuse(f'there is no annotation "{key}"; there are: {existing}', path[-1])
+        raise refuse(
+            f'there is no annotation "{key}"; there are: {existing}', path[-1], "not_found"
+        )
     return _with_annotations(func, path, tuple(note for note in notes if note[0] != key))
 
 

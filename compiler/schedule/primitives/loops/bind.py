@@ -45,12 +45,14 @@ def bind(func: PrimFunc, loop: Var, thread: str) -> PrimFunc:
     path = loop_path(func, loop, refuse)
     if thread not in THREAD_TAGS:
         axes = ", ".join(THREAD_TAGS)
-        raise refuse(f'there is no thread axis "{thread}"; the axes are: {axes}', path[-1])
+        raise refuse(
+            f'there is no thread axis "{thread}"; the axes are: {axes}', path[-1], "not_found"
+        )
     is_thread = thread.startswith("threadIdx")
     around = [other for other in loops_on(path[:-1]) if other.thread == thread]
     nested = [other for other in loops_below(loop_at(path).body) if other.thread == thread]
     for other in (*nested, *(around[1:] if is_thread else around)):
-        raise refuse(f"loop {other.var.name} is already bound to {thread}", other)
+        raise refuse(f"loop {other.var.name} is already bound to {thread}", other, "loop_kind")
     require_no_vector_around(path[:-1], refuse)
     require_concurrent(func, path, refuse, is_thread=is_thread)
     if around:

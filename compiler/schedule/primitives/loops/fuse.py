@@ -46,13 +46,15 @@ def fuse(
         body = inner.body
         if not isinstance(body, For) or body.var is not var:
             reason = f"loop {var.name} is not the whole body of loop {inner.var.name}"
-            raise refuse(reason, inner)
+            raise refuse(reason, inner, "structure")
         inner = body
         require_plain(inner, refuse)
         around = variables(inner.extent) & set(loops)
         if around:
             names = ", ".join(sorted(other.name for other in around))
-            raise refuse(f"the extent of loop {var.name} depends on loop {names}", inner)
+            raise refuse(
+                f"the extent of loop {var.name} depends on loop {names}", inner, "loop_kind"
+            )
         sizes.append(inner.extent)
 
     dtype = widest(map(dtype_of, loops))

@@ -84,7 +84,7 @@ def loop_partition(
     _require_spatial(BlockScope.around(func, path, refuse), old)
     first = next((s for s in statements(old) if isinstance(s, BlockRealize)), None)
     if first is None:
-        raise refuse(f"there is no block under loop {loop.name}", old)
+        raise refuse(f"there is no block under loop {loop.name}", old, "structure")
 
     dtype = dtype_of(loop)
     taken = {realize.block.name for realize in blocks(func)}
@@ -115,14 +115,18 @@ def _sizes(factors: Sequence[int | None], extent: int, loop: For, refuse: Refuse
     name = loop.var.name
     given_sizes = [factor for factor in factors if factor is not None]
     if len(factors) - len(given_sizes) > 1:
-        raise refuse(f"at most one factor may be None, got {list(factors)}", loop)
+        raise refuse(
+            f"at most one factor may be None, got {list(factors)}", loop, "invalid_argument"
+        )
     for factor in given_sizes:
         if factor < 1:
-            raise refuse(f"factor {factor} of loop {name} is not positive", loop)
+            raise refuse(
+                f"factor {factor} of loop {name} is not positive", loop, "invalid_argument"
+            )
     remaining = extent - sum(given_sizes)
     if not given_sizes or remaining < 1:
         reason = f"factors {list(factors)} don't make several parts of loop {name}"
-        raise refuse(f"{reason}, which has {extent} iterations", loop)
+        raise refuse(f"{reason}, which has {extent} iterations", loop, "invalid_argument")
     return [remaining if factor is None else factor for factor in factors]
 
 
@@ -135,7 +139,7 @@ def _require_spatial(scope: BlockScope, loop: For) -> None:
             if iter_var.kind != "spatial" and loop.var in variables_of(value):
                 reason = f"loop {loop.var.name} binds the {iter_var.kind} iterator"
                 reason = f"{reason} {iter_var.var.name} of block {site.name}"
-                raise scope.refuse(reason, site.realize)
+                raise scope.refuse(reason, site.realize, "block_kind")
 
 
 def _shifted(var: Var, start: int) -> Expr:

@@ -41,7 +41,7 @@ def merge(func: PrimFunc, loops: Sequence[Var]) -> tuple[PrimFunc, Var]:
     """
     refuse = refusal("merge", func)
     if len(set(loops)) < 2:
-        raise refuse("at least two different loops are merged", func)
+        raise refuse("at least two different loops are merged", func, "invalid_argument")
     paths = [loop_path(func, var, refuse) for var in loops]
     depth = _common_depth(paths, refuse)
     chains = [_chain(path[depth:], refuse) for path in paths]
@@ -80,10 +80,12 @@ def _common_depth(paths: Sequence[Path], refuse: Refuse) -> int:
         depth += 1
     if not isinstance(paths[0][depth - 1], Seq) or depth == shortest:
         raise refuse(
-            "the loops are not in different nests of one sequence of statements", paths[0][-1]
+            "the loops are not in different nests of one sequence of statements",
+            paths[0][-1],
+            "structure",
         )
     if len({id(path[depth]) for path in paths}) < len(paths):
-        raise refuse("two of the loops are in the same nest", paths[0][-1])
+        raise refuse("two of the loops are in the same nest", paths[0][-1], "structure")
     return depth
 
 
@@ -93,7 +95,7 @@ def _chain(path: Path, refuse: Refuse) -> list[For]:
     for stmt in path:
         if not isinstance(stmt, For):
             at = chain[-1] if chain else path[-1]
-            raise refuse(f"loop {_last(path).var.name} is not in a chain of loops", at)
+            raise refuse(f"loop {_last(path).var.name} is not in a chain of loops", at, "structure")
         require_plain(stmt, refuse)
         chain.append(stmt)
     return chain
@@ -110,12 +112,14 @@ def _require_same_extents(chains: Sequence[Sequence[For]], refuse: Refuse) -> No
     for chain in chains[1:]:
         if len(chain) != len(first):
             names = f"{first[-1].var.name} and {chain[-1].var.name}"
-            raise refuse(f"loops {names} do not lie equally deep in their nests", chain[-1])
+            raise refuse(
+                f"loops {names} do not lie equally deep in their nests", chain[-1], "structure"
+            )
         for a, b in zip(first, chain, strict=True):
             if a.extent != b.extent:
                 extents = f"{show_expr(a.extent)} and {show_expr(b.extent)}"
                 reason = f"loops {a.var.name} and {b.var.name} have different extents: {extents}"
-                raise refuse(reason, b)
+                raise refuse(reason, b, "loop_kind")
 
 
 def _with_nest(holder: Seq, nests: Sequence[Stmt], body: Stmt) -> Stmt:
@@ -153,7 +157,7 @@ def _require_no_conflict(
     for site in group:
         for buffer in _shared(site, other):
             reason = f"block {site.name} shares {buffer.name} with block {other.name}, {which}"
-            raise scope.refuse(reason, other.realize)
+            raise scope.refuse(reason, other.realize, "dependence")
 
 
 def _shared(a: PlacedBlock, b: PlacedBlock) -> list[Buffer]:
@@ -172,4 +176,4 @@ def _require_independent(
                 for buffer in _shared(site, other):
                     if not is_apart(nest, buffer):
                         reason = f"blocks {site.name} and {other.name} share {buffer.name} across"
-                        raise refuse(f"{reason} iterations", other.realize)
+                        raise refuse(f"{reason} iterations", other.realize, "dependence")

@@ -55,18 +55,22 @@ def _chain(func: PrimFunc, loops: Sequence[Var], refuse: Refuse) -> tuple[Path, 
     """Return the path to the innermost of the loops, and the chain from the outermost down."""
     if len(set(loops)) < len(loops):
         names = ", ".join(var.name for var in loops)
-        raise refuse(f"a loop is named twice: {names}", func)
+        raise refuse(f"a loop is named twice: {names}", func, "invalid_argument")
     paths = [loop_path(func, var, refuse) for var in loops]
     deepest = max(paths, key=len)
     first = min(map(len, paths)) - 1
     for var, path in zip(loops, paths, strict=True):
         if any(a is not b for a, b in zip(deepest, path, strict=False)):
-            raise refuse(f"loop {var.name} is not in one chain with the others", path[-1])
+            raise refuse(
+                f"loop {var.name} is not in one chain with the others", path[-1], "structure"
+            )
     chain: list[For] = []
     for stmt in deepest[first:]:
         if not isinstance(stmt, For):
             around = chain[-1]
-            raise refuse(f"loop {around.var.name} holds more than the next loop", around)
+            raise refuse(
+                f"loop {around.var.name} holds more than the next loop", around, "structure"
+            )
         chain.append(stmt)
     return deepest, chain
 
@@ -77,7 +81,9 @@ def _require_extents_known(order: Sequence[For], refuse: Refuse) -> None:
         inside = variables(loop.extent) & {other.var for other in order[number + 1 :]}
         if inside:
             names = ", ".join(sorted(var.name for var in inside))
-            raise refuse(f"the extent of loop {loop.var.name} depends on loop {names}", loop)
+            raise refuse(
+                f"the extent of loop {loop.var.name} depends on loop {names}", loop, "loop_kind"
+            )
 
 
 def _require_any_order(nest: IterationNest, order: Sequence[For]) -> None:
@@ -87,11 +93,11 @@ def _require_any_order(nest: IterationNest, order: Sequence[For]) -> None:
         for iter_var in site.block.iter_vars:
             if iter_var.kind not in ("spatial", "reduce"):
                 what = f"the {iter_var.kind} iterator {iter_var.var.name}"
-                raise refuse(f"block {site.name} has {what}", site.realize)
+                raise refuse(f"block {site.name} has {what}", site.realize, "block_kind")
     for buffer in nest.written():
         if is_apart(nest, buffer) or is_own(nest, buffer):
             continue
         reason = why_not_one(nest, buffer, [loop.var for loop in order])
         if reason is not None:
             writer = next(site for site in nest.sites if site.writes(buffer))
-            raise refuse(reason, writer.realize)
+            raise refuse(reason, writer.realize, "not_proved")

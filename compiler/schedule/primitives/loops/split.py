@@ -64,7 +64,9 @@ def split(
     guard = None if is_exact or prove(inside, extents) else inside
     if guard is not None and disable_predication:
         reason = f"the factors {_shown(factors)} make more iterations than loop {loop.name} has"
-        raise refuse(f"{reason}: without a predicate they would be run too", old)
+        raise refuse(
+            f"{reason}: without a predicate they would be run too", old, "invalid_argument"
+        )
     body: Stmt = rebind(old.body, {loop: index}, extents, guard, keep_units=preserve_unit_iters)
     for var, size in zip(reversed(new), reversed(sizes), strict=True):
         body = For(var, size, body)
@@ -84,11 +86,13 @@ def loop_sizes(factors: Sequence[int | Expr | None], loop: For, refuse: Refuse) 
     """Return the extents of the loops that factors make of a loop, or refuse."""
     name, dtype = loop.var.name, dtype_of(loop.var)
     if not factors:
-        raise refuse(f"loop {name} can't be split by no factors", loop)
+        raise refuse(f"loop {name} can't be split by no factors", loop, "invalid_argument")
     sizes = [_size(factor, loop, refuse) for factor in factors]
     given_sizes = [size for size in sizes if size is not None]
     if len(sizes) - len(given_sizes) > 1:
-        raise refuse(f"at most one factor may be None, got {_shown(factors)}", loop)
+        raise refuse(
+            f"at most one factor may be None, got {_shown(factors)}", loop, "invalid_argument"
+        )
     literal = math.prod(size.value for size in given_sizes if isinstance(size, IntImm))
     product: Expr = IntImm(literal, dtype)
     for size in given_sizes:
@@ -105,7 +109,9 @@ def _size(factor: int | Expr | None, loop: For, refuse: Refuse) -> Expr | None:
         return None
     size = IntImm(factor, dtype_of(loop.var)) if isinstance(factor, int) else factor
     if isinstance(size, IntImm) and size.value < 1:
-        raise refuse(f"factor {size.value} of loop {loop.var.name} is not positive", loop)
+        raise refuse(
+            f"factor {size.value} of loop {loop.var.name} is not positive", loop, "invalid_argument"
+        )
     return size
 
 
@@ -121,6 +127,7 @@ def _require_enough(
             f"{reason} {verb} less than the extent {show_expr(loop.extent)} of loop "
             f"{loop.var.name}",
             loop,
+            "invalid_argument",
         )
 
 

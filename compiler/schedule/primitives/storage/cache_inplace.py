@@ -65,7 +65,7 @@ def cache_inplace(
     require_no_pointer(scope, buffer)
     if not site.reads(buffer) or not site.writes(buffer):
         reason = f"block {block} does not both read and write {buffer.name}"
-        raise refuse(reason, site.realize)
+        raise refuse(reason, site.realize, "invalid_argument")
     require_no_vector_around((*scope.path, *site.path), refuse)
     location = _around(site)
     standing: set[Var] = set(site.extents)
@@ -74,7 +74,7 @@ def cache_inplace(
     is_exact = always and is_all_written(site, buffer, put, standing)
     if not is_exact and (fetched != put or location.concurrent_loop() is not None):
         reason = f"block {block} is not proved to write all of a box of {buffer.name} in each run"
-        raise refuse(reason, site.realize)
+        raise refuse(reason, site.realize, "not_proved")
 
     cache = cache_of(func, buffer, memory_scope)
     base = f"{buffer.name}_{memory_scope}"

@@ -94,7 +94,7 @@ def cache_read(
     concurrent = location.concurrent_loop()
     if concurrent is not None and not is_exact:
         reason = f"loop {concurrent.var.name} runs side by side, and what an iteration writes of"
-        raise refuse(f"{reason} {buffer.name} is not proved to be a box", concurrent)
+        raise refuse(f"{reason} {buffer.name} is not proved to be a box", concurrent, "not_proved")
 
     is_compact = location.is_scope and _fits(scope, readers, buffer, parts)
     if location.is_scope and not is_compact:
@@ -114,7 +114,9 @@ def _consumers(
     scope: BlockScope, site: PlacedBlock, buffer: Buffer, names: Sequence[str]
 ) -> list[PlacedBlock]:
     if not site.reads(buffer):
-        raise scope.refuse(f"block {site.name} does not read {buffer.name}", site.realize)
+        raise scope.refuse(
+            f"block {site.name} does not read {buffer.name}", site.realize, "invalid_argument"
+        )
     if names:
         return named_readers(scope, site, buffer, names)
     return [reader for reader in scope.readers(buffer) if not reader.writes(buffer)]

@@ -101,7 +101,9 @@ def cache_write(
 def require_written_anew(scope: BlockScope, site: PlacedBlock, buffer: Buffer) -> None:
     """Refuse unless a block alone writes a buffer, and reads nothing that it held before."""
     if not site.writes(buffer):
-        raise scope.refuse(f"block {site.name} does not write {buffer.name}", site.realize)
+        raise scope.refuse(
+            f"block {site.name} does not write {buffer.name}", site.realize, "invalid_argument"
+        )
     scope.require_only_writer(site)
     require_no_old_values(site, buffer, scope.refuse)
 
@@ -110,7 +112,7 @@ def require_no_old_values(site: PlacedBlock, buffer: Buffer, refuse: Refuse) -> 
     """Refuse if a block may read what a buffer held before the block wrote to it."""
     if site.reads(buffer) and site.kind != "complete" and not starts_anew(site):
         reason = f"block {site.name} adds to what {buffer.name} held before"
-        raise refuse(reason, site.realize)
+        raise refuse(reason, site.realize, "block_kind")
 
 
 def place_after(
@@ -125,7 +127,7 @@ def place_after(
     for reader in others:
         if scope.position(reader) < scope.position(site) and share_loops(reader, site):
             reason = f"block {reader.name} reads {buffer.name} before it is written"
-            raise scope.refuse(f"{reason}, in loops around both", reader.realize)
+            raise scope.refuse(f"{reason}, in loops around both", reader.realize, "dependence")
     after = [r for r in others if scope.position(r) > scope.position(site)]
     return place_before(scope, site, after)
 
@@ -140,4 +142,4 @@ def require_harmless(
     """
     if not scope.is_local(buffer) or location.concurrent_loop() is not None:
         reason = f"block {site.name} is not proved to write a box of {buffer.name}"
-        raise scope.refuse(f"{reason} before the place of the copy", site.realize)
+        raise scope.refuse(f"{reason} before the place of the copy", site.realize, "not_proved")

@@ -61,12 +61,12 @@ def read_at(
     for site in writers:
         if child_position(top, site) >= position:
             reason = f"block {site.name} writes {buffer.name} after it is read under loop"
-            raise refuse(f"{reason} {loop.name}", site.realize)
+            raise refuse(f"{reason} {loop.name}", site.realize, "dependence")
     location = body.location(position)
     concurrent = location.concurrent_loop()
     if writers and concurrent is not None:
         reason = f"block {writers[0].name} writes {buffer.name} in loop {concurrent.var.name}"
-        raise refuse(f"{reason}, which runs side by side", writers[0].realize)
+        raise refuse(f"{reason}, which runs side by side", writers[0].realize, "dependence")
     boxes = [box_of_reads(site, buffer, location.standing(site)) for site in readers]
     parts = parts_inside(body, hull_of(boxes), refuse)
     cache = cache_of(func, buffer, memory_scope)

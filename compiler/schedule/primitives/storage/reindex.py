@@ -117,7 +117,9 @@ def _nest_around(scope: BlockScope, site: PlacedBlock) -> tuple[int, list[Placed
     """
     for outer, inner in pairwise(site.loops):
         if outer.body is not inner:
-            raise scope.refuse(f"loop {outer.var.name} holds more than the next loop", outer)
+            raise scope.refuse(
+                f"loop {outer.var.name} holds more than the next loop", outer, "structure"
+            )
     position = child_position(scope.realize, site)
     nest = stmts_of(scope.realize)[position]
     return position, [s for s in scope.sites if s is not site and s.is_under(nest)]
@@ -131,7 +133,7 @@ def _require_readable(
     for other in sites:
         if other.writes(buffer):
             reason = f"block {other.name} writes {buffer.name}, which block {site.name} reads"
-            raise refuse(f"{reason} in the same loops", other.realize)
+            raise refuse(f"{reason} in the same loops", other.realize, "dependence")
     require_in_bounds(site, buffer, indices, refuse)
 
 
@@ -151,7 +153,7 @@ def require_in_bounds(
         limit = size.value if isinstance(size, IntImm) else 0
         if interval is None or interval[0] < 0 or interval[1] >= limit:
             reason = f"block {site.name} is not proved to name only places of {buffer.name}"
-            raise refuse(f"{reason}, wherever its iterators stand", site.realize)
+            raise refuse(f"{reason}, wherever its iterators stand", site.realize, "not_proved")
 
 
 def _require_movable(
@@ -161,11 +163,11 @@ def _require_movable(
     for other in others:
         if other.touches(buffer):
             reason = f"block {other.name} touches {buffer.name}, which block {site.name} writes"
-            raise refuse(f"{reason} in the same loops", other.realize)
+            raise refuse(f"{reason} in the same loops", other.realize, "dependence")
     require_no_old_values(site, buffer, refuse)
     if not runs_whole_domain(site):
         reason = f"block {site.name} is not proved to run for the whole of its iterators' ranges"
-        raise refuse(reason, site.realize)
+        raise refuse(reason, site.realize, "dependence")
 
 
 def _copy(name: str, iter_vars: tuple[IterVar, ...], source: Load, target: Load) -> Stmt:

@@ -58,7 +58,9 @@ def reindex_cache_read(
     require_memory_scope(memory_scope, site.realize, refuse)
     require_no_pointer(scope, buffer)
     if site.writes(buffer):
-        raise refuse(f"block {block} writes {buffer.name}, which it reads", site.realize)
+        raise refuse(
+            f"block {block} writes {buffer.name}, which it reads", site.realize, "dependence"
+        )
     reindexing = reindexed(scope, site, buffer, memory_scope, index_map)
     require_in_bounds(site, buffer, reindexing.far.indices, refuse)
     writer = only_writer(scope, buffer)

@@ -67,7 +67,9 @@ def _require_own_values(scope: BlockScope, buffer: Buffer) -> None:
     for reader in scope.readers(buffer):
         threads = {loop for loop in reader.loops if loop.kind == "thread_binding"}
         if any(isinstance(s, For) and s.kind == "thread_binding" for s in _inside(reader)):
-            raise scope.refuse(f"block {reader.name} holds threads of its own", reader.realize)
+            raise scope.refuse(
+                f"block {reader.name} holds threads of its own", reader.realize, "threads"
+            )
         is_own = reader.writes(buffer) and (reader.kind == "complete" or starts_anew(reader))
         if (
             threads
@@ -79,7 +81,7 @@ def _require_own_values(scope: BlockScope, buffer: Buffer) -> None:
             )
         ):
             reason = f"a thread of block {reader.name} may read what another wrote to {buffer.name}"
-            raise scope.refuse(f"{reason}: it can't be local", reader.realize)
+            raise scope.refuse(f"{reason}: it can't be local", reader.realize, "threads")
 
 
 def _inside(site: PlacedBlock) -> Iterator[Stmt]:
@@ -93,4 +95,4 @@ def allocation_site(path: Path, buffer: Buffer, refuse: Refuse) -> Path:
         if isinstance(stmt, BlockRealize) and buffer in stmt.block.alloc_buffers:
             return path[:depth]
     reason = f"{buffer.name} is not allocated by a block: it is a parameter, or a view"
-    raise refuse(reason, path[-1])
+    raise refuse(reason, path[-1], "fixed_buffer")

@@ -50,10 +50,14 @@ def storage_align(
     realize = realize_at(path)
     buffer = region_buffer(realize.block.writes, write_index, "write", realize, refuse)
     if factor < 1:
-        raise refuse(f"factor {factor} is not positive", realize)
+        raise refuse(f"factor {factor} is not positive", realize, "invalid_argument")
     rank = len(buffer.shape)
     if not -rank <= axis < rank:
-        raise refuse(f"{buffer.name} has {rank} dimension(s): there is no axis {axis}", realize)
+        raise refuse(
+            f"{buffer.name} has {rank} dimension(s): there is no axis {axis}",
+            realize,
+            "invalid_argument",
+        )
     allocation_site(path, buffer, refuse)
     axis %= rank
     notes = realize.block.annotations
@@ -74,7 +78,7 @@ def _known(notes: Annotations, at: object, refuse: Refuse) -> _Alignments:
         numbers = tuple(n for n in item if isinstance(n, int)) if isinstance(item, tuple) else ()
         if len(numbers) != 4 or numbers != item:
             reason = f'the annotation "{KEY}" is not a list of buffer, axis, factor and offset'
-            raise refuse(reason, at)
+            raise refuse(reason, at, "invalid_argument")
         index, axis, factor, offset = numbers
         alignments[index, axis] = (factor, offset)
     return alignments

@@ -69,11 +69,11 @@ def transform_block_layout(func: PrimFunc, block: str, index_map: IndexMapLike) 
             given = given.with_dtype(dtype_of(site.block.iter_vars[0].var))
         inverse = inverse_of(given, extents)
     except IndexMapError as error:
-        raise refuse(str(error), site.realize) from None
+        raise refuse(str(error), site.realize, "invalid_argument") from None
     if inverse.has_padding:
         where = show(inverse.index_map.params, inverse.padding)
         reason = f"the map {given} is not bijective: no iterator of block {block} goes where"
-        raise refuse(f"{reason} {where}", site.realize)
+        raise refuse(f"{reason} {where}", site.realize, "invalid_argument")
     _require_any_order(site, given, refuse)
     new = _new_iterators(site, given, map_extents(given, extents), refuse)
     mapping = dict(
@@ -104,14 +104,18 @@ def _own_loops(site: PlacedBlock, refuse: Refuse) -> tuple[For, ...]:
     inner: Stmt = site.realize
     for loop in reversed(site.loops):
         if loop.body is not inner:
-            raise refuse(f"block {site.name} does not stand alone in loop {loop.var.name}", loop)
+            raise refuse(
+                f"block {site.name} does not stand alone in loop {loop.var.name}", loop, "structure"
+            )
         inner = loop
     values, sizes = site.realize.iter_values, {loop.var: loop.extent for loop in site.loops}
     bound = {v: i.extent for v, i in zip(values, site.block.iter_vars, strict=True)}
     is_plain = len(bound) == len(values) and bound == sizes
     if not is_plain or site.realize.predicate != TRUE:
         reason = f"block {site.name} does not run once for each iteration of its loops"
-        raise refuse(f"{reason}, each bound to an iterator of its extent", site.realize)
+        raise refuse(
+            f"{reason}, each bound to an iterator of its extent", site.realize, "not_proved"
+        )
     return site.loops
 
 
@@ -119,14 +123,14 @@ def _require_any_order(site: PlacedBlock, index_map: IndexMap, refuse: Refuse) -
     """Refuse if the order in which a block runs counts and may be another one."""
     kind = site.kind
     if isinstance(kind, Unclassified):
-        raise refuse(kind.reason, site.realize)
+        raise refuse(kind.reason, site.realize, "block_kind")
     if (
         kind in ("reduction", "update")
         and not is_commutative(site.block)
         and not _keeps_reduction_order(site, index_map)
     ):
         reason = f"the reduction of block {site.name} is not known to be commutative"
-        raise refuse(reason, site.realize)
+        raise refuse(reason, site.realize, "block_kind")
 
 
 def _keeps_reduction_order(site: PlacedBlock, index_map: IndexMap) -> bool:
@@ -151,7 +155,9 @@ def _new_iterators(
         is_unit = isinstance(size, IntImm) and size.value == 1
         if not is_unit and len(used) > 1:
             reason = f"the new iterator {show(index_map.params, result)} of block {site.name}"
-            raise refuse(f"{reason} is made of iterators of different kinds", site.realize)
+            raise refuse(
+                f"{reason} is made of iterators of different kinds", site.realize, "block_kind"
+            )
         kind: IterKind = "spatial" if is_unit else used.pop()
         new.append(IterVar(Var(f"v{number}", dtype_of(result)), size, kind))
     return tuple(new)

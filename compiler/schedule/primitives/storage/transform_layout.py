@@ -89,7 +89,7 @@ def transform_layout(
         given = index_map.with_dtype(_index_dtype(old))
         padded, new = _new_layout(old, given, pad_value, assume_injective_transform)
     except IndexMapError as error:
-        raise refuse(str(error), realize) from None
+        raise refuse(str(error), realize, "invalid_argument") from None
     if padded is not None:
         func = write_padding(func, home, padded, refuse)
 
@@ -113,14 +113,16 @@ def _home(func: PrimFunc, path: Path, buffer: Buffer, refuse: Refuse) -> Path:
 def _require_plain(func: PrimFunc, buffer: Buffer, refuse: Refuse) -> None:
     """Refuse if somebody relies on where the elements of a buffer lie."""
     if buffer.strides or buffer.elem_offset is not None:
-        raise refuse(f"{buffer.name} says itself how it lies in memory", func)
+        raise refuse(f"{buffer.name} says itself how it lies in memory", func, "fixed_buffer")
     for stmt in walk_stmts(func.body):
         if isinstance(stmt, BlockRealize):
             if any(match.source.buffer == buffer for match in stmt.block.match_buffers):
-                raise refuse(f"block {stmt.block.name} has a view of {buffer.name}", stmt)
+                raise refuse(
+                    f"block {stmt.block.name} has a view of {buffer.name}", stmt, "structure"
+                )
             if is_passed_on(stmt, buffer):
                 reason = f"block {stmt.block.name} hands out the storage of {buffer.name}"
-                raise refuse(reason, stmt)
+                raise refuse(reason, stmt, "fixed_buffer")
 
 
 def _new_layout(

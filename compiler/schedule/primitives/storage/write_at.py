@@ -66,14 +66,14 @@ def write_at(
     for site in body.sites:
         if child_position(top, site) >= position:
             reason = f"block {site.name} reads {buffer.name} after it is written under loop"
-            raise refuse(f"{reason} {loop.name}", site.realize)
+            raise refuse(f"{reason} {loop.name}", site.realize, "dependence")
         before = [w for w in writers if body.scope.position(w) < body.scope.position(site)]
         _require_own_values(site, before, buffer, refuse)
     location = body.location(position)
     box = hull_of([box_of_writes(site, buffer, location.standing(site)) for site in writers])
     if not any(is_all_written(site, buffer, box, location.standing(site)) for site in writers):
         reason = f"no block is proved to write all of a box of {buffer.name} in one iteration"
-        raise refuse(f"{reason} of loop {loop.name}", top)
+        raise refuse(f"{reason} of loop {loop.name}", top, "dependence")
     parts = parts_inside(body, box, refuse)
     cache = cache_of(func, buffer, memory_scope)
     name = fresh_block_name(func, f"{buffer.name}_{memory_scope}")
@@ -90,4 +90,4 @@ def _require_own_values(
         return
     if not any(covers_reads(writer, site, buffer) for writer in before):
         reason = f"block {site.name} may read what {buffer.name} held before the loop"
-        raise refuse(reason, site.realize)
+        raise refuse(reason, site.realize, "dependence")
