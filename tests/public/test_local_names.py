@@ -32,6 +32,9 @@ FOLDERS = (
     "compiler/script",
     "compiler/target",
     "compiler/te",
+    "loopwright",
+    "tuner",
+    "workers",
 )
 
 

@@ -31,6 +31,9 @@ _KINDS: dict[str, type] = {
 }
 """Classes by the names that files have for them, which do not change when a class is renamed."""
 _NAMES = {kind: name for name, kind in _KINDS.items()}
+_STORED_FIELDS = {"remainder_levels": "rest"}
+"""Fields whose name in files is another one."""
+_FIELDS = {stored: field for field, stored in _STORED_FIELDS.items()}
 
 
 def write_sketch(sketch: Sketch) -> dict[str, Any]:
@@ -56,7 +59,10 @@ def _write(value: Any) -> Any:
     if isinstance(value, Trace):
         return {"is": "Trace", "trace": value.to_json()}
     if type(value) in _NAMES:
-        members = {field.name: _write(getattr(value, field.name)) for field in fields(value)}
+        members = {
+            _STORED_FIELDS.get(field.name, field.name): _write(getattr(value, field.name))
+            for field in fields(value)
+        }
         return {"is": _NAMES[type(value)], **members}
     if isinstance(value, frozenset):
         return {"set": sorted(value)}
@@ -74,7 +80,9 @@ def _read(value: Any) -> Any:
         case {"is": "Trace", "trace": dict(trace)}:
             return Trace.from_json(trace)
         case {"is": str(name), **members} if name in _KINDS:
-            return _KINDS[name](**{str(key): _read(item) for key, item in members.items()})
+            return _KINDS[name](
+                **{_FIELDS.get(str(key), str(key)): _read(item) for key, item in members.items()}
+            )
         case dict():
             raise ValueError(f"expected something that a sketch is made of, not {str(value)[:80]}")
         case _:

@@ -63,8 +63,8 @@ def _result(answer: object) -> Any:
     match read:
         case {"error": str(reason)}:
             raise AnswerError(reason)
-        case {"found": found}:
-            return found
+        case {"found": result}:
+            return result
         case _:
             raise AnswerError("a worker answered with neither measurements nor an error")
 

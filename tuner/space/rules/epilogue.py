@@ -10,15 +10,15 @@ from tuner.space.rules.sketch_builder import SketchBuilder
 def is_epilogue(block: BlockFacts, consumer: BlockFacts) -> bool:
     """Tell whether the consumer runs over the block's spatial axes and reads point by point."""
     spatial = [a.extent for a in block.axes if not a.is_reduction]
-    own = [a.extent for a in consumer.axes]
-    count = len(own)
+    extents = [a.extent for a in consumer.axes]
+    count = len(extents)
     identity = tuple(tuple(int(i == j) for j in range(count)) for i in range(count))
     output = block.write
     reads = [r for r in consumer.reads if r.buffer == output.buffer]
     in_order = [row for row in zip(*output.coefficients, strict=True) if any(row)]
     return (
         not consumer.is_reduction
-        and own == spatial
+        and extents == spatial
         and list(in_order) == list(identity)
         and all(r.coefficients == identity for r in reads)
         and consumer.write.coefficients == identity
@@ -32,10 +32,10 @@ def epilogue_of(draft: SketchBuilder, facts: BlockFacts, memory_scope: str) -> B
         memory_scope: Where the tiles live if they are copied.
     """
     schedule, name = draft.schedule, facts.name
-    consumers = draft.consumers(name)
-    found = draft.block_facts().get(consumers[0]) if len(consumers) == 1 else None
-    if found is not None and draft.is_intermediate(name) and is_epilogue(facts, found):
-        block = schedule.get_block(found.name)
+    consumer_names = draft.consumers(name)
+    consumer = draft.block_facts().get(consumer_names[0]) if len(consumer_names) == 1 else None
+    if consumer is not None and draft.is_intermediate(name) and is_epilogue(facts, consumer):
+        block = schedule.get_block(consumer.name)
     else:
         block = schedule.cache_write(schedule.get_block(name), 0, memory_scope)
     draft.scheduled.add(draft.block_name(block))

@@ -54,9 +54,9 @@ class ScheduleRuleError(ValueError):
 
 def rule_name(rule: ScheduleRule) -> str:
     """Return what a rule is called: `packed_products` for a `PackedProducts`."""
-    own = getattr(rule, "name", None)
+    declared = getattr(rule, "name", None)
     return (
-        own
-        if isinstance(own, str)
+        declared
+        if isinstance(declared, str)
         else re.sub(r"(?<!^)(?=[A-Z])", "_", type(rule).__name__).lower()
     )

@@ -84,8 +84,8 @@ class SketchBuilder:
 
     def block_facts(self) -> dict[str, BlockFacts]:
         """Return the facts of those blocks of the program as it is now that have them."""
-        found = (block_facts(site) for site in sites(self.schedule.func))
-        return {facts.name: facts for facts in found if facts is not None}
+        all_facts = (block_facts(site) for site in sites(self.schedule.func))
+        return {facts.name: facts for facts in all_facts if facts is not None}
 
     def consumers(self, block: str) -> list[str]:
         """Return the names of the blocks that read what a block writes, in program order."""
@@ -169,12 +169,18 @@ class SketchBuilder:
             vector_axis: The axis whose part at level 6 is vectorized.
         """
         columns = [levels.get(axis, {}) for axis in range(len(facts.axes))]
-        lies = [4 if axis.is_reduction else 0 for axis in facts.axes]
+        default_levels = [4 if axis.is_reduction else 0 for axis in facts.axes]
         self.nests.append(
             TiledNest(
                 facts,
-                tuple(tuple(own.get(level) for level in range(NUM_LEVELS)) for own in columns),
-                tuple(rest.get(i, None if own else lies[i]) for i, own in enumerate(columns)),
+                tuple(
+                    tuple(axis_columns.get(level) for level in range(NUM_LEVELS))
+                    for axis_columns in columns
+                ),
+                tuple(
+                    rest.get(i, None if axis_columns else default_levels[i])
+                    for i, axis_columns in enumerate(columns)
+                ),
                 vector_axis,
             )
         )

@@ -26,17 +26,33 @@ LINE_BYTES = 64
 
 @dataclass(frozen=True)
 class TiledNest:
-    """A block and, for each axis, the column of its sketch's table that each level's extent is in.
+    """A block, and where a sketch's table holds the extents of its loops.
 
-    `columns[a][l]` is None where the extent is 1, and what knobs leave over of the axis, rounded
-    up, lies in level `rest[a]`. `vector_axis` is the axis whose innermost part is vectorized.
-    `packed` are the accesses, by their numbers, that are first copied into panels in the order of
-    use.
+    For example, a product of 512 x 512 x 512 whose axes i, j, k are tiled into 4, 4 and 3 parts,
+    with the knobs of i in columns 0 to 3, of j in 4 to 7 and of k in 8 to 10, has
+
+        columns[0] = (0, 1, None, 2, None, None, 3)          # i at the levels 0, 1, 3 and 6
+        columns[1] = (4, 5, None, 6, None, None, 7)          # j at the same levels
+        columns[2] = (None, None, 8, None, 9, 10, None)      # k at the levels 2, 4 and 5
+        vector_axis = 1                                      # the loop of column 7 is vectorized
+
+    A candidate whose row begins with 4, 8, 4, 4 runs i in loops of these extents. If a rule cuts
+    j by one knob alone, say into panels of 16 at level 6, then `columns[1]` is None but at level 6,
+    and the remaining factor, ceil(512 / 16) = 32, lies in level `remainder_levels[1]`.
+
+    Attributes:
+        facts: The block.
+        columns: `columns[a][l]` is the column with the extent of axis `a` at level `l`; None where
+            that extent is 1, or is the remainder.
+        remainder_levels: By axis, the level of what the knobs leave over, rounded up; None if
+            the knobs have all of the axis.
+        vector_axis: The axis whose innermost part is vectorized.
+        packed: The accesses, by index, that are first copied into panels in the order of use.
     """
 
     facts: BlockFacts
     columns: tuple[tuple[int | None, ...], ...]
-    rest: tuple[int | None, ...]
+    remainder_levels: tuple[int | None, ...]
     vector_axis: int | None
     packed: frozenset[int] = frozenset()
 
@@ -52,7 +68,7 @@ class TiledNest:
             for lv, column in enumerate(self.columns[a]):
                 if column is not None:
                     extents[lv, a] = values[:, column]
-            level = self.rest[a]
+            level = self.remainder_levels[a]
             if level is not None:
                 extents[level, a] = np.ceil(axis.extent / np.prod(extents[:, a], axis=0))
         return NestTables(self, extents)

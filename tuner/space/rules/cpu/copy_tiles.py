@@ -43,8 +43,8 @@ def schedule_copy(draft: SketchBuilder, facts: BlockFacts, depth: int = 0) -> No
 
 def _contiguous(facts: BlockFacts, strides: tuple[int, ...]) -> int | None:
     """Return the innermost axis of more than one element along which memory is contiguous."""
-    found = [i for i, axis in enumerate(facts.axes) if axis.extent > 1 and strides[i] == 1]
-    return max(found, default=None)
+    axes = [i for i, axis in enumerate(facts.axes) if axis.extent > 1 and strides[i] == 1]
+    return max(axes, default=None)
 
 
 def _fill_first(draft: SketchBuilder, facts: BlockFacts) -> int | None:
@@ -82,7 +82,7 @@ def _transpose(
     if 0 < read < written and _runs_on(facts, read - 1, read):
         first -= 1
         row = schedule.fuse(loops[first], row)
-    rest = [loop for index, loop in enumerate(loops) if index > first and index not in axes]
+    outer_loops = [loop for index, loop in enumerate(loops) if index > first and index not in axes]
     tile: list[LoopRV] = []
     for loop in (column, row):
         realized = schedule.get(loop)
@@ -90,9 +90,9 @@ def _transpose(
         inner = loop
         if isinstance(realized.extent, IntImm) and realized.extent.value % lanes == 0:
             outer, inner = schedule.split(loop, [None, lanes])
-            rest.append(outer)
+            outer_loops.append(outer)
         tile.append(inner)
-    schedule.reorder(*rest, *tile)
+    schedule.reorder(*outer_loops, *tile)
     schedule.unroll(tile[0])
     schedule.vectorize(tile[1])
     return loops[:first]

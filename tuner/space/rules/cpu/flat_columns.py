@@ -88,22 +88,24 @@ def _find(facts: BlockFacts, draft: SketchBuilder) -> _Product | None:
             for i, a in enumerate(facts.axes)
             if not a.is_reduction and a.extent > 1 and weights.strides[i] and not image.strides[i]
         ]
-        places = prod(facts.axes[i].extent for i in columns)
-        tiles = [count * lanes for count in (2, 1) if places % (count * lanes) == 0]
+        num_columns = prod(facts.axes[i].extent for i in columns)
+        tiles = [count * lanes for count in (2, 1) if num_columns % (count * lanes) == 0]
         if not columns or len(rows) != 1 or not tiles:
             continue
         if facts.axes[columns[-1]].extent % tiles[0] == 0:
             columns = columns[-1:]  # no panel crosses from row to row
         dims = [_dimension(facts, image, axis) for axis in (*columns, steps[0])]
-        known = tuple(dim for dim in dims if dim is not None)
-        if len(known) == len(dims):
-            return _Product(image, rows[0], steps[0], columns, known[:-1], known[-1], tiles[0])
+        image_dims = tuple(dim for dim in dims if dim is not None)
+        if len(image_dims) == len(dims):
+            return _Product(
+                image, rows[0], steps[0], columns, image_dims[:-1], image_dims[-1], tiles[0]
+            )
     return None
 
 
 def _columns(facts: BlockFacts, image: TensorAccess, weights: TensorAccess) -> tuple[int, ...]:
     """Return the innermost two axes, if both image and output run on along them."""
-    found: list[int] = []
+    columns: list[int] = []
     expected = 1
     for index in range(len(facts.axes) - 1, -1, -1):
         axis = facts.axes[index]
@@ -112,10 +114,10 @@ def _columns(facts: BlockFacts, image: TensorAccess, weights: TensorAccess) -> t
         strides = (image.strides[index], facts.write.strides[index])
         if weights.strides[index] or strides != (expected, expected):
             break
-        found.insert(0, index)
+        columns.insert(0, index)
         expected *= axis.extent
-        if len(found) == 2:
-            return tuple(found)
+        if len(columns) == 2:
+            return tuple(columns)
     return ()
 
 
@@ -138,8 +140,8 @@ def _schedule(draft: SketchBuilder, facts: BlockFacts, product: _Product) -> Non
     epilogue = epilogue_of(draft, facts, "local")
     # The output in tiles: its dimensions are those that the columns and other axes index.
     dims = [_dimension(facts, facts.write, axis) for axis in product.columns]
-    known = tuple(dim for dim in dims if dim is not None)
-    tiles = _Layout(facts.write.shape, known, None, product.tile)
+    output_dims = tuple(dim for dim in dims if dim is not None)
+    tiles = _Layout(facts.write.shape, output_dims, None, product.tile)
     schedule.transform_layout(block, ("write", 0), tiles)
     schedule.transform_block_layout(epilogue, tiles)
     extents = tuple(axis.extent for axis in facts.axes)
@@ -148,7 +150,7 @@ def _schedule(draft: SketchBuilder, facts: BlockFacts, product: _Product) -> Non
     others = [axis for axis in axes if axis not in product.columns]
     first = sum(axis < product.columns[0] for axis in others)
     names = (*others[:first], product.columns[0], None, *others[first:])
-    rank = len(facts.write.shape) - len(known) + 2
+    rank = len(facts.write.shape) - len(output_dims) + 2
     _tile(draft, facts.name, names, product, _Blocks(block, copy, epilogue, rank))
 
 
@@ -179,14 +181,14 @@ class _Layout:
     tile: int
 
     def __call__(self, *i: te.Value) -> tuple[te.Value, ...]:
-        place = i[self.flat[0]]
+        flat_index = i[self.flat[0]]
         for dim in self.flat[1:]:
-            place = place * self.extents[dim] + i[dim]
-        rest = [v for d, v in enumerate(i) if d not in self.flat and d != self.before]
+            flat_index = flat_index * self.extents[dim] + i[dim]
+        other_indices = [v for d, v in enumerate(i) if d not in self.flat and d != self.before]
         first = self.flat[0] - sum(d == self.before for d in range(self.flat[0]))
         middle = [] if self.before is None else [i[self.before]]
-        inner = [place // self.tile, *middle, place % self.tile]
-        return (*rest[:first], *inner, *rest[first:])
+        inner = [flat_index // self.tile, *middle, flat_index % self.tile]
+        return (*other_indices[:first], *inner, *other_indices[first:])
 
 
 def _tile(
@@ -200,35 +202,37 @@ def _tile(
     facts = draft.block_facts()[name]
     levels: dict[int, list[LoopRV]] = {n: [] for n in (_OUTER, _MIDDLE, _STEPS, _UNROLLED, _TILE)}
     columns: list[tuple[int | None, ...]] = []
-    rest: list[int | None] = []
+    remainder_levels: list[int | None] = []
     loops = draft.loops(blocks.sums)
     cores = draft.target.num_cores
     panels = facts.axes[list(names).index(None) - 1].extent
     # A round's panels stay in the second-level cache beside the weights.
     panel_bytes = _panel_bytes(facts, product)
-    most = max(1, min(panels, draft.cpu.l2_bytes // MAX_PANELS // panel_bytes))
+    max_panels = max(1, min(panels, draft.cpu.l2_bytes // MAX_PANELS // panel_bytes))
     if cores > 1:
         # Several rounds for each core, or one waits for the other.
-        most = max(1, min(most, panels // (ROUNDS * cores)))
+        max_panels = max(1, min(max_panels, panels // (ROUNDS * cores)))
     for old, axis, loop in zip(names, facts.axes, loops, strict=True):
         used = _levels(old, axis.is_reduction, product)
         parts: Sequence[LoopRV] = [loop]
-        place: dict[int, int] = {}
+        axis_columns: dict[int, int] = {}
         if len(used) > 1 and axis.extent > 1:
-            limits = {_TILE: MAX_ROWS, _UNROLLED: MAX_UNROLLED_STEPS, _MIDDLE: most}
+            limits = {_TILE: MAX_ROWS, _UNROLLED: MAX_UNROLLED_STEPS, _MIDDLE: max_panels}
             limit = limits[used[-1]]
             factors, first = draft.tile(loop, axis.extent, len(used), limit)
             parts = schedule.split(loop, factors)
-            place = {level: first + number for number, level in enumerate(used)}
-        for level, part in zip(used, parts, strict=False):
-            levels[level].append(part)
-        columns.append(tuple(place.get(level) for level in range(NUM_LEVELS)))
-        rest.append(None if place else used[0])
+            axis_columns = {level: first + number for number, level in enumerate(used)}
+        for level, part_loop in zip(used, parts, strict=False):
+            levels[level].append(part_loop)
+        columns.append(tuple(axis_columns.get(level) for level in range(NUM_LEVELS)))
+        remainder_levels.append(None if axis_columns else used[0])
     schedule.reorder(*(loop for level in levels.values() for loop in level))
     _place(draft, blocks, levels)
     outer = draft.parallelize(levels[_OUTER])
     draft.tilings.append(Tiling(name, outer - 1, outer + len(levels[_MIDDLE])))
-    draft.nests.append(TiledNest(facts, tuple(columns), tuple(rest), list(names).index(None)))
+    draft.nests.append(
+        TiledNest(facts, tuple(columns), tuple(remainder_levels), list(names).index(None))
+    )
     draft.scheduled.add(name)
 
 

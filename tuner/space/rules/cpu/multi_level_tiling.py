@@ -78,24 +78,24 @@ def _tile(draft: SketchBuilder, facts: BlockFacts, epilogue: BlockRV | None) -> 
     vector = facts.vector_axis
     levels = _Levels([[] for _ in range(NUM_LEVELS)])
     columns: list[tuple[int | None, ...]] = []
-    whole: list[int | None] = []
+    remainder_levels: list[int | None] = []
     inner: dict[int, tuple[ExprRV, ExprRV]] = {}
     limits = _limits(draft, facts)
     for index, (axis, loop) in enumerate(zip(facts.axes, draft.loops(block), strict=True)):
-        own = REDUCTION_LEVELS if axis.is_reduction else SPATIAL_LEVELS
+        axis_levels = REDUCTION_LEVELS if axis.is_reduction else SPATIAL_LEVELS
         if axis.extent == 1:
-            levels.loops[own[0]].append(loop)
-            whole.append(own[0])
+            levels.loops[axis_levels[0]].append(loop)
+            remainder_levels.append(axis_levels[0])
             columns.append((None,) * NUM_LEVELS)
             continue
-        used = own[: 2 if axis.is_reduction and limits[index] is None else len(own)]
+        used = axis_levels[: 2 if axis.is_reduction and limits[index] is None else len(axis_levels)]
         limit = limits[index] or axis.extent
         factors, first = draft.tile(loop, axis.extent, len(used), limit)
-        for level, part in zip(used, schedule.split(loop, factors), strict=True):
-            levels.loops[level].append(part)
-        place = {level: first + n for n, level in enumerate(used)}
-        columns.append(tuple(place.get(level) for level in range(NUM_LEVELS)))
-        whole.append(None)
+        for level, part_loop in zip(used, schedule.split(loop, factors), strict=True):
+            levels.loops[level].append(part_loop)
+        axis_columns = {level: first + n for n, level in enumerate(used)}
+        columns.append(tuple(axis_columns.get(level) for level in range(NUM_LEVELS)))
+        remainder_levels.append(None)
         if not axis.is_reduction:
             inner[index] = (factors[2], factors[3])
     if vector is not None and vector in inner:
@@ -111,7 +111,9 @@ def _tile(draft: SketchBuilder, facts: BlockFacts, epilogue: BlockRV | None) -> 
     outer = draft.parallelize(levels.loops[0])
     draft.tilings.append(Tiling(facts.name, outer - 1, outer + len(levels.loops[1])))
     draft.nests.append(
-        TiledNest(facts, tuple(columns), tuple(whole), vector if vector in inner else None)
+        TiledNest(
+            facts, tuple(columns), tuple(remainder_levels), vector if vector in inner else None
+        )
     )
     draft.scheduled.add(facts.name)
 

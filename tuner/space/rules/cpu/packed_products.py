@@ -80,7 +80,7 @@ def _forks(
     """Return a draft for each variant, and the draft as it was where packing may not pay."""
     facts = draft.block_facts()[name]
     steps = facts.axes[product.step].extent
-    found = []
+    forks = []
     for variant in _VARIANTS:
         if not variant.is_cut and steps > MAX_WHOLE_STEPS:
             continue
@@ -90,8 +90,8 @@ def _forks(
             _Packing(fork, facts, product, variant).run()
         except ScheduleError:
             continue  # the program has other schedules
-        found.append(fork)
-    return [*found, draft] if is_small or not found else found
+        forks.append(fork)
+    return [*forks, draft] if is_small or not forks else forks
 
 
 class _Packing:
@@ -200,11 +200,11 @@ class _Packing:
         wastes = {size: -(-extent // size) * size / extent for size in sizes}
         return tuple(s for s in sizes if wastes[s] <= max(_MAX_WASTE, min(wastes.values())))
 
-    def _pack(self, block: BlockRV, operand: Operand, at: LoopRV, tile: ExprRV) -> None:
+    def _pack(self, block: BlockRV, operand: Operand, loop: LoopRV, tile: ExprRV) -> None:
         """Copy what one run of a loop reads of an operand into panels, in vectors."""
         draft, schedule = self._draft, self._draft.schedule
         copy = schedule.cache_read(block, operand.read.buffer, "global")
-        schedule.compute_at(copy, at, preserve_unit_loops=True)
+        schedule.compute_at(copy, loop, preserve_unit_loops=True)
         loops = draft.loops(copy)[-len(operand.read.shape) :]
         panels, lane = schedule.split(loops[operand.across], [None, tile])
         along = loops[operand.along]
@@ -225,12 +225,16 @@ class _Packing:
         """Run an elementwise consumer on each finished tile, or on what is finished first."""
         draft, schedule, name = self._draft, self._draft.schedule, self._facts.name
         consumers = draft.consumers(name)
-        found = draft.block_facts().get(consumers[0]) if len(consumers) == 1 else None
-        if found is None or not draft.is_intermediate(name) or not is_epilogue(self._facts, found):
+        epilogue = draft.block_facts().get(consumers[0]) if len(consumers) == 1 else None
+        if (
+            epilogue is None
+            or not draft.is_intermediate(name)
+            or not is_epilogue(self._facts, epilogue)
+        ):
             return
-        consumer = schedule.get_block(found.name)
-        at = around[0] if self._variant.is_cut else around[1]
-        schedule.reverse_compute_at(consumer, at, preserve_unit_loops=True)
+        consumer = schedule.get_block(epilogue.name)
+        loop = around[0] if self._variant.is_cut else around[1]
+        schedule.reverse_compute_at(consumer, loop, preserve_unit_loops=True)
         spatial = [i for i, axis in enumerate(self._facts.axes) if not axis.is_reduction]
         loops = dict(zip(spatial, draft.loops(consumer)[-len(spatial) :], strict=True))
         row, column = loops[self._product.row], loops[self._product.column]
@@ -238,20 +242,22 @@ class _Packing:
         if not self._variant.is_cut:
             schedule.unroll(row)
         schedule.vectorize(column)
-        draft.scheduled.add(found.name)
+        draft.scheduled.add(epilogue.name)
         draft.tags |= {"fused"}
 
     def _note(self, batch: list[LoopRV]) -> None:
         """Note what was decided where, for the tables of features."""
         draft, product, facts = self._draft, self._product, self._facts
         columns: list[tuple[int | None, ...]] = []
-        rest: list[int | None] = []
+        remainder_levels: list[int | None] = []
         for axis in range(len(facts.axes)):
-            own = self._columns.get(axis, {})
-            columns.append(tuple(own.get(level) for level in range(NUM_LEVELS)))
-            is_left_over = axis in (product.row, product.column) and _PANELS not in own
-            rest.append(_PANELS if is_left_over else None if own else _OUTER)
+            axis_columns = self._columns.get(axis, {})
+            columns.append(tuple(axis_columns.get(level) for level in range(NUM_LEVELS)))
+            is_left_over = axis in (product.row, product.column) and _PANELS not in axis_columns
+            remainder_levels.append(_PANELS if is_left_over else None if axis_columns else _OUTER)
         reads = (product.right, *([product.left] if self._variant.is_left_packed else []))
         packed = frozenset(1 + facts.reads.index(operand.read) for operand in reads)
-        draft.nests.append(TiledNest(facts, tuple(columns), tuple(rest), product.column, packed))
+        draft.nests.append(
+            TiledNest(facts, tuple(columns), tuple(remainder_levels), product.column, packed)
+        )
         draft.scheduled.add(facts.name)

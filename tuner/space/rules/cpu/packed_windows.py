@@ -164,9 +164,9 @@ def _blocked(access: TensorAccess, roles: OperandRoles, facts: BlockFacts) -> La
         return None
 
     def layout(*i: te.Value) -> tuple[te.Value, ...]:
-        rest = [index for dim, index in enumerate(i) if dim not in (vector, channel)]
+        other_indices = [index for dim, index in enumerate(i) if dim not in (vector, channel)]
         around = (i[vector] // roles.vector_tile, i[channel] // tile)
-        return (*around, *rest, i[channel] % tile, i[vector] % roles.vector_tile)
+        return (*around, *other_indices, i[channel] % tile, i[vector] % roles.vector_tile)
 
     return layout
 
@@ -201,22 +201,22 @@ def _tile(
     block = schedule.get_block(name)
     levels: list[list[LoopRV]] = [[] for _ in range(NUM_LEVELS)]
     columns: list[tuple[int | None, ...]] = []
-    whole: list[int | None] = []
+    remainder_levels: list[int | None] = []
     for used, axis, loop in zip(
         _levels(facts, vector), facts.axes, draft.loops(block), strict=True
     ):
         parts = [loop]
-        place: dict[int, int] = {}
+        axis_columns: dict[int, int] = {}
         if len(used) > 1 and axis.extent > 1:
             limits = {_MIDDLE: axis.extent, _TILE: MAX_ROWS, _UNROLLED: MAX_UNROLLED_ROW}
             limit = MAX_UNROLLED_STEPS if axis is facts.axes[-1] else limits[used[-1]]
             factors, first = draft.tile(loop, axis.extent, len(used), limit)
             parts = schedule.split(loop, factors)
-            place = {level: first + number for number, level in enumerate(used)}
-        for level, part in zip(used, parts, strict=False):
-            levels[level].append(part)
-        columns.append(tuple(place.get(level) for level in range(NUM_LEVELS)))
-        whole.append(None if place else used[0])
+            axis_columns = {level: first + number for number, level in enumerate(used)}
+        for level, part_loop in zip(used, parts, strict=False):
+            levels[level].append(part_loop)
+        columns.append(tuple(axis_columns.get(level) for level in range(NUM_LEVELS)))
+        remainder_levels.append(None if axis_columns else used[0])
     # Neighbours in a row of windows see the same places: a channel at a time, while registers last.
     levels[_UNROLLED].reverse()
     schedule.reorder(*(loop for level in levels for loop in level))
@@ -231,7 +231,7 @@ def _tile(
     _expand(draft, levels[_TILE])
     outer = draft.parallelize(levels[_OUTER])
     draft.tilings.append(Tiling(name, outer - 1, outer + len(levels[_MIDDLE])))
-    draft.nests.append(TiledNest(facts, tuple(columns), tuple(whole), vector))
+    draft.nests.append(TiledNest(facts, tuple(columns), tuple(remainder_levels), vector))
     draft.scheduled.add(name)
     return levels[_OUTER]
 
@@ -251,7 +251,9 @@ def _levels(facts: BlockFacts, vector: int) -> list[tuple[int, ...]]:
     count = len(facts.axes)
     unrolled = [i for i in range(vector + 2, count) if facts.axes[i].extent > 1][-2:]
     # A tile has no more output channels: it would load more weights, the larger operand.
-    found: list[tuple[int, ...]] = [(_OUTER, _MIDDLE), *[(_OUTER, _MIDDLE, _TILE)] * (vector - 1)]
-    found += [(_TILE,), (_BLOCKS,)]
-    found += [(_STEPS, _UNROLLED) if i in unrolled else (_STEPS,) for i in range(vector + 2, count)]
-    return found
+    levels: list[tuple[int, ...]] = [(_OUTER, _MIDDLE), *[(_OUTER, _MIDDLE, _TILE)] * (vector - 1)]
+    levels += [(_TILE,), (_BLOCKS,)]
+    levels += [
+        (_STEPS, _UNROLLED) if i in unrolled else (_STEPS,) for i in range(vector + 2, count)
+    ]
+    return levels

@@ -79,10 +79,10 @@ def _chain(draft: SketchBuilder) -> _Chain | None:
     tiled: dict[str, tuple[int, int]] = {}
     others = 0
     for block in blocks:
-        own = rows.of[block.name]
+        row_axes_of_block = rows.of[block.name]
         if not block.is_reduction:
             continue
-        inner = [i for i, axis in enumerate(block.axes) if i not in own]
+        inner = [i for i, axis in enumerate(block.axes) if i not in row_axes_of_block]
         spatial = [i for i in inner if not block.axes[i].is_reduction]
         sums = [i for i in inner if block.axes[i].is_reduction]
         if not spatial and block.lane_axis is not None:
@@ -195,28 +195,28 @@ class _Scheduler:
         schedule.unroll(registers)
         schedule.vectorize(vector)
         self.starts[block.name] = outer
-        own = {
+        columns_by_axis = {
             column: {_COLUMNS: first, _REGISTERS: first + 1},
             step: {_UNROLLED: self.unrolled[1]},
         }
-        self._add_nest(block, own, column)
+        self._add_nest(block, columns_by_axis, column)
         if copy is not None:
             self._pack(copy, factors[1])
         return taken
 
     def _take_up(self, block: BlockFacts, tile: LoopRV) -> set[str]:
         consumers = self.draft.consumers(block.name)
-        found = [b for b in self.chain.blocks if b.name in consumers]
-        if len(found) != 1 or not is_epilogue(block, found[0]):
+        taken = [b for b in self.chain.blocks if b.name in consumers]
+        if len(taken) != 1 or not is_epilogue(block, taken[0]):
             return set()
         schedule = self.draft.schedule
         schedule.reverse_compute_at(
-            schedule.get_block(found[0].name), tile, preserve_unit_loops=True
+            schedule.get_block(taken[0].name), tile, preserve_unit_loops=True
         )
-        *_, rows, columns = self.draft.loops(found[0].name)
+        *_, rows, columns = self.draft.loops(taken[0].name)
         schedule.unroll(rows)
         schedule.vectorize(columns)
-        return {found[0].name}
+        return {taken[0].name}
 
     def _pack(self, copy: _Copy, width: ExprRV) -> None:
         """Make a transposed copy of an operand, in panels, once for all tiles of rows."""
@@ -252,8 +252,8 @@ class _Scheduler:
         schedule.annotate(steps[-1], KEY, self.lanes[0])
         self.starts[block.name] = steps[0]
         assert block.lane_axis is not None, "a chain has no other reductions"
-        own = {block.lane_axis: {_INNER: self.lanes[1], _REGISTERS: self.lanes[1] + 1}}
-        self._add_nest(block, own, block.lane_axis)
+        columns_by_axis = {block.lane_axis: {_INNER: self.lanes[1], _REGISTERS: self.lanes[1] + 1}}
+        self._add_nest(block, columns_by_axis, block.lane_axis)
 
     def _expand(self, block: BlockFacts) -> None:
         loops = self.draft.loops(block.name)
@@ -271,16 +271,18 @@ class _Scheduler:
         schedule.unroll(loops[-1])
         self.draft.scheduled |= {self.draft.block_name(init), self.draft.block_name(block)}
 
-    def _add_nest(self, block: BlockFacts, own: dict[int, dict[int, int]], vector: int) -> None:
+    def _add_nest(
+        self, block: BlockFacts, columns_by_axis: dict[int, dict[int, int]], vector: int
+    ) -> None:
         rows = self.chain.rows.of[block.name]
         tile = {_OUTER: self.first, _TILE: self.first + 1, _REGISTERS: self.first + 2}
-        cut = {rows[-1]: tile, **own}
+        cut = {rows[-1]: tile, **columns_by_axis}
         columns = tuple(
             tuple(cut.get(index, {}).get(level) for level in range(NUM_LEVELS))
             for index in range(len(block.axes))
         )
         # Knobs say all of an axis that they cut, but for the steps of a sum.
-        rest = tuple(
+        remainder_levels = tuple(
             None
             if index in cut and _UNROLLED not in cut[index]
             else _OUTER
@@ -288,7 +290,7 @@ class _Scheduler:
             else _INNER
             for index in range(len(block.axes))
         )
-        self.draft.nests.append(TiledNest(block, columns, rest, vector))
+        self.draft.nests.append(TiledNest(block, columns, remainder_levels, vector))
 
 
 def _divisor(extent: int, most: int) -> int:

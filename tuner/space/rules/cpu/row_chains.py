@@ -59,8 +59,8 @@ class _Chain:
 
     def inner(self, block: BlockFacts) -> list[int]:
         """Return the axes of a block that do not run over rows."""
-        own = self.rows.of.get(block.name, ())
-        return [index for index in range(len(block.axes)) if index not in own]
+        row_axes_of_block = self.rows.of.get(block.name, ())
+        return [index for index in range(len(block.axes)) if index not in row_axes_of_block]
 
 
 def _chain(draft: SketchBuilder) -> _Chain | None:
@@ -169,8 +169,8 @@ class _Scheduler:
         rows = self.chain.rows.of.get(block.name, ())
         inner = self.chain.inner(block)
         if block is self.chain.blocks[-1]:
-            own = loops[:1] if rows else []
-            return own, dict(zip(inner, loops[len(own) :], strict=True))
+            row_loops = loops[:1] if rows else []
+            return row_loops, dict(zip(inner, loops[len(row_loops) :], strict=True))
         if not rows:
             return [], dict(zip(inner, loops, strict=True))
         schedule = self.draft.schedule
@@ -220,9 +220,10 @@ class _Scheduler:
 
     def _shares_reads(self, block: BlockFacts) -> bool:
         """Tell whether rows read vectors in common, such as weights: loaded once for a tile."""
-        own, inner = self.chain.rows.of.get(block.name, ()), self.chain.inner(block)
-        return bool(own) and any(
-            not any(read.strides[row] for row in own) and any(read.strides[i] for i in inner)
+        row_axes_of_block, inner = self.chain.rows.of.get(block.name, ()), self.chain.inner(block)
+        return bool(row_axes_of_block) and any(
+            not any(read.strides[row] for row in row_axes_of_block)
+            and any(read.strides[i] for i in inner)
             for read in block.reads
         )
 
@@ -243,18 +244,18 @@ class _Scheduler:
     def _nest(self, block: BlockFacts) -> TiledNest:
         rows = self.chain.rows.of.get(block.name, ())
         columns: list[tuple[int | None, ...]] = []
-        whole: list[int | None] = []
+        remainder_levels: list[int | None] = []
         for index, axis in enumerate(block.axes):
-            own: dict[int, int] = {}
+            axis_columns: dict[int, int] = {}
             if rows and index == rows[-1] and self.row_column is not None:
                 is_register = self.chain.is_across or block.is_reduction
                 is_register |= self._shares_reads(block)
                 level = _REGISTERS if is_register else _TILE
-                own = {_OUTER: self.row_column, level: self.row_column + 1}
+                axis_columns = {_OUTER: self.row_column, level: self.row_column + 1}
             elif block.is_reduction and index == block.lane_axis and self.lanes is not None:
-                own = {_INNER: self.lane_column, _REGISTERS: self.lane_column + 1}
-            columns.append(tuple(own.get(level) for level in range(NUM_LEVELS)))
-            rest = _OUTER if index in rows else _INNER if axis.is_reduction else _TILE
-            whole.append(None if own else rest)
+                axis_columns = {_INNER: self.lane_column, _REGISTERS: self.lane_column + 1}
+            columns.append(tuple(axis_columns.get(level) for level in range(NUM_LEVELS)))
+            remainder_level = _OUTER if index in rows else _INNER if axis.is_reduction else _TILE
+            remainder_levels.append(None if axis_columns else remainder_level)
         vector = rows[-1] if self.chain.is_across else block.lane_axis
-        return TiledNest(block, tuple(columns), tuple(whole), vector)
+        return TiledNest(block, tuple(columns), tuple(remainder_levels), vector)

@@ -88,15 +88,17 @@ def _run_rows(draft: SketchBuilder, facts: BlockFacts) -> None:
     first = next(i for i, a in enumerate(facts.axes) if i != vector and a.extent > 1)
     factors, column = draft.tile(loops[first], facts.axes[first].extent, 2, MAX_TILE)
     outer, inner = schedule.split(loops[first], factors)
-    rest = [loop for index, loop in enumerate(loops) if index not in (first, vector)]
-    schedule.reorder(outer, inner, *rest, loops[vector])
+    other_loops = [loop for index, loop in enumerate(loops) if index not in (first, vector)]
+    schedule.reorder(outer, inner, *other_loops, loops[vector])
     schedule.vectorize(loops[vector])
     draft.parallelize([outer])
-    none: tuple[int | None, ...] = (None,) * NUM_LEVELS
-    cut = tuple({_OUTER: column, _TILE: column + 1}.get(level) for level in range(NUM_LEVELS))
-    columns = tuple(cut if index == first else none for index in range(len(loops)))
-    whole = tuple(None if index == first else _TILE for index in range(len(loops)))
-    draft.nests.append(TiledNest(facts, columns, whole, None))
+    no_columns: tuple[int | None, ...] = (None,) * NUM_LEVELS
+    cut_columns = tuple(
+        {_OUTER: column, _TILE: column + 1}.get(level) for level in range(NUM_LEVELS)
+    )
+    columns = tuple(cut_columns if index == first else no_columns for index in range(len(loops)))
+    remainder_levels = tuple(None if index == first else _TILE for index in range(len(loops)))
+    draft.nests.append(TiledNest(facts, columns, remainder_levels, None))
 
 
 def _vectors(extent: int, lanes: int) -> list[int]:
@@ -110,12 +112,12 @@ def _cut(draft: SketchBuilder, facts: BlockFacts, lanes: int) -> None:
     outer: list[LoopRV] = []
     inner: list[LoopRV] = []
     columns: list[tuple[int | None, ...]] = []
-    whole: list[int | None] = []
+    remainder_levels: list[int | None] = []
     for index, (axis, loop) in enumerate(zip(facts.axes, draft.loops(facts.name), strict=True)):
         is_cut = axis.extent > 1 and (vector is None or index == vector)
         if not is_cut:
             outer.append(loop)
-            whole.append(_OUTER)
+            remainder_levels.append(_OUTER)
             columns.append((None,) * NUM_LEVELS)
             continue
         sizes = _vectors(axis.extent, lanes) if index == vector else []
@@ -128,12 +130,14 @@ def _cut(draft: SketchBuilder, facts: BlockFacts, lanes: int) -> None:
             parts = schedule.split(loop, factors)
         outer.append(parts[0])
         inner.append(parts[1])
-        own = {_OUTER: first, (_VECTOR if index == vector else _TILE): first + 1}
-        columns.append(tuple(own.get(level) for level in range(NUM_LEVELS)))
-        whole.append(None)
+        axis_columns = {_OUTER: first, (_VECTOR if index == vector else _TILE): first + 1}
+        columns.append(tuple(axis_columns.get(level) for level in range(NUM_LEVELS)))
+        remainder_levels.append(None)
     schedule.reorder(*outer, *inner)
     is_cut = vector is not None and facts.axes[vector].extent > 1
     if is_cut:
         schedule.vectorize(inner[-1])
     draft.parallelize(outer)
-    draft.nests.append(TiledNest(facts, tuple(columns), tuple(whole), vector if is_cut else None))
+    draft.nests.append(
+        TiledNest(facts, tuple(columns), tuple(remainder_levels), vector if is_cut else None)
+    )

@@ -101,8 +101,8 @@ def _run_along(draft: SketchBuilder, facts: BlockFacts, lane: int) -> None:
     around = draft.loops(block)[:rows]
     if around:
         schedule.compute_at(partial, around[-1], preserve_unit_loops=True)
-    known = {axis.name for axis in facts.axes}
-    vector, steps = _parts(draft, partial, rows, known)
+    old_names = {axis.name for axis in facts.axes}
+    vector, steps = _parts(draft, partial, rows, old_names)
     assert vector is not None, "the new block has the lanes as an iterator"
     schedule.reorder(*steps, vector)
     schedule.vectorize(vector)
@@ -115,7 +115,7 @@ def _run_along(draft: SketchBuilder, facts: BlockFacts, lane: int) -> None:
 
 
 def _parts(
-    draft: SketchBuilder, block: BlockRV, depth: int, known: set[str]
+    draft: SketchBuilder, block: BlockRV, depth: int, old_names: set[str]
 ) -> tuple[LoopRV | None, list[LoopRV]]:
     """Return the loop over an iterator of a new name, and those that reduce."""
     realize = draft.schedule.get(block)
@@ -126,20 +126,24 @@ def _parts(
         loop = draft.schedule.get(handle)
         assert isinstance(loop, For), "a loop's handle stands for a loop"
         pairs = zip(realize.block.iter_vars, realize.iter_values, strict=True)
-        iterator = next(it for it, value in pairs if loop.var in set(walk(value)))
+        iterator = next(iter_var for iter_var, value in pairs if loop.var in set(walk(value)))
         if iterator.kind == "reduce":
             steps.append(handle)
-        elif iterator.var.name not in known:
+        elif iterator.var.name not in old_names:
             vector = handle
     return vector, steps
 
 
-def _add_nest(draft: SketchBuilder, facts: BlockFacts, axis: int, own: dict[int, int]) -> None:
-    none: tuple[int | None, ...] = (None,) * NUM_LEVELS
-    cut = tuple(own.get(level) for level in range(NUM_LEVELS))
-    columns = tuple(cut if index == axis else none for index in range(len(facts.axes)))
-    whole = tuple(
+def _add_nest(
+    draft: SketchBuilder, facts: BlockFacts, axis: int, axis_columns: dict[int, int]
+) -> None:
+    no_columns: tuple[int | None, ...] = (None,) * NUM_LEVELS
+    cut_columns = tuple(axis_columns.get(level) for level in range(NUM_LEVELS))
+    columns = tuple(
+        cut_columns if index == axis else no_columns for index in range(len(facts.axes))
+    )
+    remainder_levels = tuple(
         None if index == axis else _INNER if a.is_reduction else _OUTER
         for index, a in enumerate(facts.axes)
     )
-    draft.nests.append(TiledNest(facts, columns, whole, axis))
+    draft.nests.append(TiledNest(facts, columns, remainder_levels, axis))

@@ -37,24 +37,24 @@ class TransposedCopies:
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
         """Schedule each such block; fork if a tile aside is worth its place."""
-        found = _transposed(draft)
+        transposed = _transposed(draft)
         drafts = []
-        if any(_gains_aside(draft, facts) for facts in found):
+        if any(_gains_aside(draft, facts) for facts in transposed):
             aside = draft.fork("aside")
             try:
-                _run(aside, found, is_aside=True)
+                _run(aside, transposed, is_aside=True)
                 drafts.append(aside)
             except ScheduleError:
                 pass  # tiles in registers need no place aside
-        if found and not draft.name:
+        if transposed and not draft.name:
             draft.name = ("transposed",)
-        _run(draft, found, is_aside=False)
+        _run(draft, transposed, is_aside=False)
         return [*drafts, draft]
 
 
 def _transposed(draft: SketchBuilder) -> list[BlockFacts]:
-    found = draft.block_facts().values()
-    return [facts for facts in found if facts.name not in draft.scheduled and _axes(facts)]
+    all_facts = draft.block_facts().values()
+    return [facts for facts in all_facts if facts.name not in draft.scheduled and _axes(facts)]
 
 
 def _is_large(draft: SketchBuilder, facts: BlockFacts) -> bool:
@@ -71,8 +71,8 @@ def _gains_aside(draft: SketchBuilder, facts: BlockFacts) -> bool:
     return is_whole and (is_ragged or _is_large(draft, facts))
 
 
-def _run(draft: SketchBuilder, found: list[BlockFacts], *, is_aside: bool) -> None:
-    for facts in found:
+def _run(draft: SketchBuilder, blocks: list[BlockFacts], *, is_aside: bool) -> None:
+    for facts in blocks:
         axes = _axes(facts)
         assert axes is not None, "they are transposed"
         if is_aside and _gains_aside(draft, facts):
@@ -114,11 +114,11 @@ def _schedule(draft: SketchBuilder, facts: BlockFacts, read: int, written: int) 
     schedule.vectorize(i2)
     draft.parallelize(around)
     columns: list[tuple[int | None, ...]] = [(None,) * NUM_LEVELS for _ in facts.axes]
-    own = {_OUTER: first, _BLOCK: first + 1, _REGISTERS: first + 2}
-    columns[written] = tuple(own.get(level) for level in range(NUM_LEVELS))
-    whole = [_OUTER if index != written else None for index in range(len(facts.axes))]
-    whole[read] = _OUTER
-    draft.nests.append(TiledNest(facts, tuple(columns), tuple(whole), None))
+    written_columns = {_OUTER: first, _BLOCK: first + 1, _REGISTERS: first + 2}
+    columns[written] = tuple(written_columns.get(level) for level in range(NUM_LEVELS))
+    remainder_levels = [_OUTER if index != written else None for index in range(len(facts.axes))]
+    remainder_levels[read] = _OUTER
+    draft.nests.append(TiledNest(facts, tuple(columns), tuple(remainder_levels), None))
 
 
 def _schedule_aside(draft: SketchBuilder, facts: BlockFacts, read: int, written: int) -> None:
@@ -137,28 +137,28 @@ def _schedule_aside(draft: SketchBuilder, facts: BlockFacts, read: int, written:
     size, first = draft.cut(extent, list(sizes))
     i0, i1 = schedule.split(loops[across], [None, line])
     j0, j1 = schedule.split(loops[along], [None, size])
-    rest = [loop for index, loop in enumerate(loops) if index not in (across, along)]
-    schedule.reorder(*rest, j0, i0, i1, j1)
+    other_loops = [loop for index, loop in enumerate(loops) if index not in (across, along)]
+    schedule.reorder(*other_loops, j0, i0, i1, j1)
     schedule.vectorize(j1)
     schedule.compute_at(block, i0, preserve_unit_loops=True)
     realize = schedule.get(block)
     assert isinstance(realize, BlockRealize), "a block's handle stands for a block"
     names = [iterator.var.name for iterator in realize.block.iter_vars]
-    inner = draft.loops(block)[len(rest) + 2 :]
+    inner = draft.loops(block)[len(other_loops) + 2 :]
     a0, a1 = schedule.split(inner[names.index(facts.axes[read].name)], [None, lanes])
     b0, b1 = schedule.split(inner[names.index(facts.axes[written].name)], [None, lanes])
     schedule.reorder(b0, a0, b1, a1)
     schedule.unroll(b1)
     schedule.vectorize(a1)
-    draft.parallelize([*rest, j0, i0])
+    draft.parallelize([*other_loops, j0, i0])
     if _is_large(draft, facts):
         schedule.annotate(draft.loops(copy)[0], STREAMS, 1)
     draft.scheduled.add(draft.block_name(copy))
     columns: list[tuple[int | None, ...]] = [(None,) * NUM_LEVELS for _ in facts.axes]
-    own = {_OUTER: first, _BLOCK: first + 1}
-    columns[written] = tuple(own.get(level) for level in range(NUM_LEVELS))
-    whole = [_OUTER if index != written else None for index in range(len(facts.axes))]
-    draft.nests.append(TiledNest(facts, tuple(columns), tuple(whole), None))
+    written_columns = {_OUTER: first, _BLOCK: first + 1}
+    columns[written] = tuple(written_columns.get(level) for level in range(NUM_LEVELS))
+    remainder_levels = [_OUTER if index != written else None for index in range(len(facts.axes))]
+    draft.nests.append(TiledNest(facts, tuple(columns), tuple(remainder_levels), None))
 
 
 def _divisor(extent: int, most: int) -> int:

@@ -28,14 +28,14 @@ class UnrolledChoices:
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
         """Schedule the transforms of a program and the copies beside them."""
-        found = {site.block.name: _choices(site) for site in sites(draft.schedule.func)}
-        if not any(found.values()):
+        choices_by_block = {site.block.name: _choices(site) for site in sites(draft.schedule.func)}
+        if not any(choices_by_block.values()):
             return [draft]
         for name, facts in draft.block_facts().items():
             if name in draft.scheduled or facts.is_reduction:
                 continue
-            if found.get(name):
-                _unroll(draft, facts, found[name])
+            if choices_by_block.get(name):
+                _unroll(draft, facts, choices_by_block[name])
             elif facts.flops_per_point == 0 and len(facts.reads) == 1:
                 schedule_copy(draft, facts)
         return [draft]

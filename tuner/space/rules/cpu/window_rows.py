@@ -140,22 +140,22 @@ def _tile(
     limits = {window.row: (3, MAX_ROWS), window.column: (2, MAX_VECTORS * lanes)}
     levels: dict[int, list[LoopRV]] = {_OUTER: [], _MIDDLE: [], _UNROLLED: [], _TILE: []}
     columns: list[tuple[int | None, ...]] = []
-    rest: list[int | None] = []
+    remainder_levels: list[int | None] = []
     for index, (axis, loop) in enumerate(zip(facts.axes, draft.loops(block), strict=True)):
         if index not in limits:
             level = _UNROLLED if axis.is_reduction else _OUTER
             levels[level].append(loop)
             columns.append((None,) * NUM_LEVELS)
-            rest.append(level)
+            remainder_levels.append(level)
             continue
         parts, limit = limits[index]
         factors, first = draft.tile(loop, axis.extent, parts, limit)
         used = (_OUTER, _MIDDLE, _TILE)[-parts:]
-        for level, part in zip(used, schedule.split(loop, factors), strict=True):
-            levels[level].append(part)
-        place = {level: first + n for n, level in enumerate(used)}
-        columns.append(tuple(place.get(level) for level in range(NUM_LEVELS)))
-        rest.append(None)
+        for level, part_loop in zip(used, schedule.split(loop, factors), strict=True):
+            levels[level].append(part_loop)
+        axis_columns = {level: first + n for n, level in enumerate(used)}
+        columns.append(tuple(axis_columns.get(level) for level in range(NUM_LEVELS)))
+        remainder_levels.append(None)
     schedule.reorder(*(loop for level in levels.values() for loop in level))
     schedule.reverse_compute_at(epilogue, levels[_MIDDLE][-1], preserve_unit_loops=True)
     loops = draft.loops(epilogue)[-2:]
@@ -163,6 +163,6 @@ def _tile(
         schedule.unroll(loop)
     for loop in (levels[_TILE][-1], loops[-1]):
         schedule.vectorize(loop)
-    draft.nests.append(TiledNest(facts, tuple(columns), tuple(rest), window.column))
+    draft.nests.append(TiledNest(facts, tuple(columns), tuple(remainder_levels), window.column))
     draft.scheduled.add(facts.name)
     return levels[_OUTER], levels[_MIDDLE]

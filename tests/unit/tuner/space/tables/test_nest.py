@@ -29,7 +29,7 @@ def tables() -> NestTables:
             (4, 5, None, 6, None, None, 7),
             (None, None, 8, None, 9, 10, None),
         ),
-        rest=(None, None, None),
+        remainder_levels=(None, None, None),
         vector_axis=1,
     )
     return nest.tables(np.array([[2, 2, 4, 4, 1, 2, 2, 16, 2, 8, 4]]))
