@@ -96,10 +96,10 @@ def _row(job_id: UUID, position: int, fit: Refitted, near: Neighbour) -> WarmCan
     )
 
 
-def _from_row(session: Session, kept: WarmStartRow) -> WarmStart:
-    rows = warm_starts.candidates(session, kept.job_id)
+def _from_row(session: Session, warm_start_row: WarmStartRow) -> WarmStart:
+    rows = warm_starts.candidates(session, warm_start_row.job_id)
     candidates = tuple(parse_candidate(row.sketch, row.trace) for row in rows)
-    return WarmStart(_model(session, kept.cost_model_id), candidates)
+    return WarmStart(_model(session, warm_start_row.cost_model_id), candidates)
 
 
 def _model(session: Session, model_id: int | None) -> bytes | None:

@@ -80,8 +80,8 @@ def checked(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes, AnyLine]]:
             if not flaws:
                 yield number, text, line
     if not checker.has_ended and not flaws:
-        what = "the file is empty" if number == 0 else "the file ends before its end line: cut off?"
-        flaws.append((number + 1, what))
+        flaw = "the file is empty" if number == 0 else "the file ends before its end line: cut off?"
+        flaws.append((number + 1, flaw))
     if flaws:
         raise refusal(flaws)
 
@@ -102,11 +102,11 @@ def _parsed(text: bytes) -> AnyLine:
         return parse_line(text)
     except ValidationError as error:
         flaw = error.errors(include_url=False)[0]
-        place = ".".join(map(str, flaw["loc"][1:]))
+        field = ".".join(map(str, flaw["loc"][1:]))
         reason = str(flaw["msg"]).removeprefix("Value error, ")
         if flaw["type"] == "json_invalid" and not text.endswith(b"\n"):
             reason = f"the file ends amid it: cut off? ({reason})"
-        raise _LineError(f"{place}: {reason}" if place else reason) from None
+        raise _LineError(f"{field}: {reason}" if field else reason) from None
 
 
 class _Checker:

@@ -203,8 +203,8 @@ class _Merge:
         row = job.row or self._session.get_one(JobRow, job.line.id)
         is_changed = job.row is None or job.num_new > 0
         new: dict[str, Any] = {}
-        there = JobLine.model_validate(row)
-        if is_later((job.staged.num_trials, job.ended), (row.num_measured, there)):
+        stored = JobLine.model_validate(row)
+        if is_later((job.staged.num_trials, job.ended), (row.num_measured, stored)):
             new = values(job.ended, *_MEMBERSHIP) | {"rules": _rules(job.line)}
         if row.group_id is None and job.line.group_id is not None:
             new |= {name: getattr(job.line, name) for name in _MEMBERSHIP}
@@ -220,18 +220,18 @@ class _Merge:
 
     def _count(self, row: JobRow) -> None:
         """Count a job's trials again, and where its best time improved."""
-        found = self._session.execute(
+        rows = self._session.execute(
             select(TrialRow.number, TrialRow.best_secs)
             .where(TrialRow.job_id == row.id)
             .order_by(TrialRow.number)
         ).all()
-        row.num_measured = len(found)
+        row.num_measured = len(rows)
         points: list[Any] = []
         best = float("inf")
-        for place, (_, secs) in enumerate(found, start=1):
+        for index, (_, secs) in enumerate(rows, start=1):
             if secs is not None and secs < best:
                 best = secs
-                points = add_point(points, place, secs)
+                points = add_point(points, index, secs)
         row.progress = [list(point) for point in points] or None
         trial_chunks.pack(self._session, row.id, row.num_measured)
 
@@ -245,15 +245,15 @@ class _Merge:
 
     def _add_finals(self, job: _Job) -> None:
         """Add the finals that the store does not have, and refuse those that it has otherwise."""
-        known_finals = select(FinalRow).where(FinalRow.job_id == job.line.id)
-        rows = self._session.scalars(known_finals.options(undefer(FinalRow.rounds)))
-        there = {(row.finish, row.number): written(FinalLine.model_validate(row)) for row in rows}
+        query = select(FinalRow).where(FinalRow.job_id == job.line.id)
+        rows = self._session.scalars(query.options(undefer(FinalRow.rounds)))
+        stored = {(row.finish, row.number): written(FinalLine.model_validate(row)) for row in rows}
         new = []
         for number, line in job.finals:
-            known = there.get((line.finish, line.number))
-            if known is None:
+            stored_text = stored.get((line.finish, line.number))
+            if stored_text is None:
                 new.append(values(line))
-            elif known != written(line):
+            elif stored_text != written(line):
                 detail = f"the store has another final {line.number} of job {line.job_id}"
                 raise refusal([(number, detail)])
         if new:
@@ -267,18 +267,22 @@ class _Merge:
         Those of one finish stay together.
         """
         query = select(BaselineRow).where(BaselineRow.job_id == row.id)
-        known = self._session.scalars(query.order_by(BaselineRow.library)).all()
-        there = [BaselineLine.model_validate(one) for one in known]
-        here = sorted(job.baselines, key=lambda line: line.library)
-        kept = {f.number for f in finals.of_job(self._session, row.id) if f.outcome is Outcome.KEPT}
+        stored_rows = self._session.scalars(query.order_by(BaselineRow.library)).all()
+        stored = [BaselineLine.model_validate(stored_row) for stored_row in stored_rows]
+        imported = sorted(job.baselines, key=lambda line: line.library)
+        winner_numbers = {
+            f.number for f in finals.of_job(self._session, row.id) if f.outcome is Outcome.KEPT
+        }
         fitting = [
-            some for some in (there, here) if some and {b.trial_number for b in some} <= kept
+            some
+            for some in (stored, imported)
+            if some and {b.trial_number for b in some} <= winner_numbers
         ]
         best = max(fitting, key=_baselines_rank, default=[])
-        if best == there:
+        if best == stored:
             return False
-        for one in known:
-            self._session.delete(one)
+        for stored_row in stored_rows:
+            self._session.delete(stored_row)
         self._session.flush()
         self._session.add_all(BaselineRow(**values(line)) for line in best)
         self._num["baselines"] += len(best)

@@ -137,15 +137,15 @@ class Staging:
         Raises:
             InvalidRequestError: If the store has another trial of the same number.
         """
-        wanted = [JobRow.id == TrialRow.job_id, JobRow.state.in_(ENDED)]
+        conditions = [JobRow.id == TrialRow.job_id, JobRow.state.in_(ENDED)]
         if job_id is not None:
-            wanted += [TrialRow.job_id == job_id, _TRIALS.c.job_id == job_id]
-        known = and_(_IS_SAME, *wanted)
+            conditions += [TrialRow.job_id == job_id, _TRIALS.c.job_id == job_id]
+        is_stored = and_(_IS_SAME, *conditions)
         query = select(_TRIALS.c.line, _TRIALS.c.job_id, _TRIALS.c.number)
-        others = query.where(known, or_(*map(_differs, _NAMES))).order_by(_TRIALS.c.line)
+        others = query.where(is_stored, or_(*map(_differs, _NAMES))).order_by(_TRIALS.c.line)
         for number, job, trial in self._connection.execute(others).all():
             self._refuse_another(number, job, trial)
-        self._connection.execute(delete(_TRIALS).where(exists().where(known)))
+        self._connection.execute(delete(_TRIALS).where(exists().where(is_stored)))
 
     def refuse_other_numbers(self, job_id: UUID) -> None:
         """Refuse a candidate that the store has under another number of a job.
@@ -153,7 +153,7 @@ class Staging:
         Raises:
             InvalidRequestError: If there is one; a key of the table would refuse it too.
         """
-        found = self._connection.execute(
+        duplicate = self._connection.execute(
             select(_TRIALS.c.line, TrialRow.number)
             .where(
                 _TRIALS.c.job_id == job_id,
@@ -162,9 +162,9 @@ class Staging:
             )
             .order_by(_TRIALS.c.line)
         ).first()
-        if found is not None:
-            detail = f"the store has its candidate as trial {found[1]} of job {job_id}"
-            raise refusal([(found[0], detail)])
+        if duplicate is not None:
+            detail = f"the store has its candidate as trial {duplicate[1]} of job {job_id}"
+            raise refusal([(duplicate[0], detail)])
 
     def move_trials(self, job_id: UUID) -> int:
         """Add the trials of a job to the store, and return how many."""
@@ -182,11 +182,11 @@ class Staging:
             )
             for table in (_STORED, _TRIALS.columns)
         ]
-        there, here = (
+        stored, imported = (
             written(TrialLine.model_validate(self._connection.execute(query).mappings().one()))
             for query in of_both
         )
-        if there != here:
+        if stored != imported:
             detail = f"the store has another trial {trial} of job {job_id}"
             raise refusal([(number, detail)])
 
@@ -221,8 +221,8 @@ def _row(number: int, line: TrialLine) -> dict[str, Any]:
 
 
 def _differs(name: str) -> ColumnElement[bool]:
-    here: ColumnElement[Any] = _TRIALS.columns[name]
-    there: ColumnElement[Any] = _STORED[name]
-    if isinstance(there.type, JSON):  # texts can be compared on any database
-        here, there = cast(here, Text), cast(there, Text)
-    return here.is_distinct_from(there)
+    imported: ColumnElement[Any] = _TRIALS.columns[name]
+    stored: ColumnElement[Any] = _STORED[name]
+    if isinstance(stored.type, JSON):  # texts can be compared on any database
+        imported, stored = cast(imported, Text), cast(stored, Text)
+    return imported.is_distinct_from(stored)

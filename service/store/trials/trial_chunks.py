@@ -45,12 +45,12 @@ def is_due(num_before: int, num_measured: int) -> bool:
 def pack(session: Session, job_id: UUID, num_measured: int) -> None:
     """Pack what is whole of a job's first `num_measured` trials, and not packed yet."""
     query = select(PackedTrialsRow.first).where(PackedTrialsRow.job_id == job_id)
-    known = set(session.scalars(query))
+    packed = set(session.scalars(query))
     for first in range(0, num_measured - SIZE + 1, SIZE):
-        if first not in known:
-            found = _one_by_one(session, job_id, first - 1, first + SIZE)
-            if len(found) == SIZE:
-                session.add(_row(job_id, first, found))
+        if first not in packed:
+            columns = _one_by_one(session, job_id, first - 1, first + SIZE)
+            if len(columns) == SIZE:
+                session.add(_row(job_id, first, columns))
 
 
 def after(session: Session, job_id: UUID, number: int = -1) -> Iterator[TrialColumns]:
@@ -74,15 +74,15 @@ def _one_by_one(
     return joined(map(of_rows, trial_index.between(session, job_id, after, before)))
 
 
-def _row(job_id: UUID, first: int, found: TrialColumns) -> PackedTrialsRow:
+def _row(job_id: UUID, first: int, columns: TrialColumns) -> PackedTrialsRow:
     trials = np.empty(SIZE, PACKED)
-    for name, values in found.arrays():
+    for name, values in columns.arrays():
         trials[name] = values
     return PackedTrialsRow(
         job_id=job_id,
         first=first,
-        sketches=list(found.sketches),
-        outcomes=list(found.outcomes),
+        sketches=list(columns.sketches),
+        outcomes=list(columns.outcomes),
         trials=trials.tobytes(),
     )
 

@@ -95,8 +95,8 @@ def of_rows(rows: Sequence[Sequence[Any]]) -> TrialColumns:
     sketches: dict[str, int] = {}
     outcomes = {OK: 0}
     arrays: dict[str, Any] = {
-        "sketch": _places(by_name.pop("sketch"), sketches),
-        "outcome": _places([kind or OK for kind in by_name.pop("outcome")], outcomes),
+        "sketch": _indices(by_name.pop("sketch"), sketches),
+        "outcome": _indices([kind or OK for kind in by_name.pop("outcome")], outcomes),
         "at": _epoch_secs(by_name.pop("at")),
     }
     arrays |= {name: np.array(column, in_memory(name)) for name, column in by_name.items()}
@@ -114,25 +114,30 @@ def joined(parts: Iterable[TrialColumns]) -> TrialColumns:
     outcomes = {OK: 0}
     named = [
         replace(
-            part,
-            sketch=_renamed(part.sketch, part.sketches, sketches),
-            outcome=_renamed(part.outcome, part.outcomes, outcomes),
+            columns,
+            sketch=_renamed(columns.sketch, columns.sketches, sketches),
+            outcome=_renamed(columns.outcome, columns.outcomes, outcomes),
         )
-        for part in (of_rows(()), *parts)
+        for columns in (of_rows(()), *parts)
     ]
-    arrays = [dict(part.arrays()) for part in named]
-    whole = {name: np.concatenate([each[name] for each in arrays]) for name in arrays[0]}
-    return TrialColumns(**whole, sketches=tuple(sketches), outcomes=tuple(outcomes))
+    arrays = [dict(columns.arrays()) for columns in named]
+    concatenated = {
+        name: np.concatenate([column_arrays[name] for column_arrays in arrays])
+        for name in arrays[0]
+    }
+    return TrialColumns(**concatenated, sketches=tuple(sketches), outcomes=tuple(outcomes))
 
 
-def _renamed(places: Ints, names: Sequence[str], known: dict[str, int]) -> Ints:
-    """Return the places in `known`, which grows by the new names, for those in `names`."""
-    return _places(names, known)[places]
+def _renamed(indices: Ints, names: Sequence[str], index_of_name: dict[str, int]) -> Ints:
+    """Return indices into `names` as indices of `index_of_name`, which grows by the new names."""
+    return _indices(names, index_of_name)[indices]
 
 
-def _places(names: Sequence[str], known: dict[str, int]) -> Ints:
-    """Return the place of each name in `known`, which grows by the new ones."""
-    return np.array([known.setdefault(name, len(known)) for name in names], np.int64)
+def _indices(names: Sequence[str], index_of_name: dict[str, int]) -> Ints:
+    """Return the index of each name in `index_of_name`, which grows by the new ones."""
+    return np.array(
+        [index_of_name.setdefault(name, len(index_of_name)) for name in names], np.int64
+    )
 
 
 def _epoch_secs(moments: Sequence[str | datetime]) -> Floats:
