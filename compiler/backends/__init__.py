@@ -1,10 +1,10 @@
-"""Backends: how programs become kernels, one folder a kind of target."""
+"""Backends: they turn programs into kernels, one folder for each kind of target."""
 
 from compiler.backends.backend import BACKENDS, Backend
 
 
 def _load_cpu() -> Backend:
-    # It loads LLVM, which backends of other kinds do without.
+    # Imported on first use: it loads LLVM, which backends of other kinds do not need.
     from compiler.backends.cpu.backend import CpuBackend  # noqa: PLC0415
 
     return CpuBackend()

@@ -1,4 +1,4 @@
-"""The contract of backends: how kernels for one kind of target are built, loaded and timed."""
+"""The contract of backends: build, load and time kernels for one kind of target."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from compiler.target.registry import KindRegistry
 from compiler.target.target import Target
 
 if TYPE_CHECKING:
-    from compiler.backends.module import Module  # which looks backends up here
+    from compiler.backends.module import Module  # it imports `backend_of` from this module
 
 
 @dataclass(frozen=True, slots=True)
 class SourceCode:
-    """The finished source code of a kernel, and what a call of it needs.
+    """The finished source code of a kernel, and the resources that a call requires.
 
     Attributes:
-        text: In the language of the backend.
-        workspace_bytes: The memory that a call needs, enough for `num_threads` threads.
-        num_threads: How many threads of the host a call uses at most.
+        text: The code, in the language of the backend.
+        workspace_bytes: The memory that a call requires, enough for `num_threads` threads.
+        num_threads: The maximum number of host threads that a call uses.
     """
 
     text: str
@@ -37,41 +37,41 @@ class SourceCode:
 
 
 class Backend(ABC):
-    """All that is done for one kind of target, between a scheduled program and its measurement.
+    """All steps for one kind of target, from a scheduled program to its measurement.
 
-    The driver, the modules and the workers look a backend up by the kind of a target, or by the
-    name in an artifact. Programs are verified before a backend gets them. A backend has no state
-    that a build changes; several threads use it at once.
+    The driver, the modules and the workers find a backend by the kind of a target, or by the name
+    in an artifact. Programs are verified before a backend gets them. No build changes the state of
+    a backend; several threads use it at once.
     """
 
     kind: str
-    """The kind of its targets, by which it is registered, and named in artifacts."""
+    """The kind of its targets: its name in the registry and in artifacts."""
 
     module_class: type[Module]
-    """What loads its artifacts into a process."""
+    """The class of modules that loads its artifacts into a process."""
 
     @abstractmethod
     def toolchain(self) -> str:
-        """Name what makes the code: a measurement is valid for one toolchain only."""
+        """Return the code generator's name and version: a measurement is valid for one only."""
 
     @abstractmethod
     def host_targets(self) -> Sequence[Target]:
-        """Return the targets of this host on which kernels can run; none where it has no device."""
+        """Return the targets of this host on which kernels can run; empty without a device."""
 
     @abstractmethod
     def lower(self, func: PrimFunc, target: Target) -> Stmt:
         """Turn a scheduled program into one without blocks, ready for code generation.
 
         Raises:
-            LoweringError: If there is no such program.
+            LoweringError: If that is not possible.
         """
 
     @abstractmethod
     def emit(self, func: PrimFunc, target: Target) -> SourceCode:
-        """Lower a program, and write its source code.
+        """Lower a program, and generate its source code.
 
         Raises:
-            BuildError: If it cannot be lowered, or not be expressed.
+            BuildError: If the program can't be lowered, or the language can't express it.
         """
 
     @abstractmethod
@@ -85,28 +85,28 @@ class Backend(ABC):
             params: The arrays that it takes, in order.
 
         Raises:
-            BuildError: If the compiler refuses the code.
+            BuildError: If the compiler rejects the code.
         """
 
     def assembly(self, source: str, target: Target) -> str:
-        """Return the assembly that source code is compiled to; empty if there is none to show."""
+        """Return the assembly of source code; empty if the backend has none to show."""
         del source, target
         return ""
 
     def build_with_constants(
         self, func: PrimFunc, target: Target, arrays: Mapping[str, Any]
     ) -> Module:
-        """Build a kernel some of whose parameters never change; `driver.build` describes it.
+        """Build a kernel with constant parameters; see `driver.build`.
 
         Raises:
-            BuildError: If the backend does not do it, or the arrays do not fit the program.
+            BuildError: If the backend does not support it, or the arrays do not fit the program.
         """
         names = ", ".join(arrays)
         reason = f"not supported for {target.name!r}"
         raise BuildError(f"{func.name}: const_params {names}: {reason}", "constants")
 
     def time_calls(self, run: Callable[[], object], num_threads: int, calls: int) -> float:
-        """Return the mean seconds a call, over `calls` calls of a bound kernel: the clock."""
+        """Return the mean seconds a call, over `calls` calls of a bound kernel."""
         return time_calls(run, num_threads, calls)
 
     def arrays(
@@ -116,17 +116,18 @@ class Backend(ABC):
         expected: Mapping[str, Any],
         growth: Mapping[str, float],
     ) -> TrialArrays:
-        """Return arrays to run candidates on, which compare what these wrote with the oracle.
+        """Return arrays to run candidates on, which compare the results with the oracle's.
 
         Args:
-            inputs: What the program reads, by name; in the memory of the host.
-            expected: What it should write, by name; in the memory of the host.
-            growth: How rounding errors grow, by output; see `compiler.ir.interpret.error_growth`.
+            inputs: The inputs by name, in the memory of the host.
+            expected: The expected outputs by name, in the memory of the host.
+            growth: The growth of rounding errors by output; see
+                `compiler.ir.interpret.error_growth`.
         """
         return HostArrays(func, inputs, expected, growth)
 
     def peak_flops(self, target: Target, num_cores: int) -> float | None:
-        """Measure the most float32 operations a second of a target; None if it is unknown."""
+        """Measure the peak float32 rate of a target, in FLOP/s; None if it is unknown."""
         del target, num_cores
         return None
 
@@ -136,7 +137,7 @@ BACKENDS: KindRegistry[Backend] = KindRegistry("backend")
 
 
 def backend_of(target: Target) -> Backend:
-    """Return the backend that makes kernels for a target.
+    """Return the backend that builds kernels for a target.
 
     Raises:
         UnknownKindError: If none is registered for its kind.
@@ -145,11 +146,11 @@ def backend_of(target: Target) -> Backend:
 
 
 def host_labels() -> list[str]:
-    """Return the labels of the targets of this host, the CPU's first."""
+    """Return the labels of this host's targets, the CPU's first."""
     return [target.label for target in host_targets()]
 
 
 def host_targets() -> list[Target]:
-    """Return the targets of this host that its backends offer, the CPU first."""
+    """Return the targets that the backends find on this host, the CPU first."""
     kinds = sorted(BACKENDS.kinds, key=lambda kind: (kind != "cpu", kind))
     return [target for kind in kinds for target in BACKENDS.find(kind).host_targets()]

@@ -1,4 +1,4 @@
-"""Arrays in the memory of the host that candidates run on, compared with the oracle's."""
+"""Arrays in the memory of the host to run candidates on, and their comparison with the oracle."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class HostArrays(TrialArrays):
     """Arrays in the memory of the host; see `TrialArrays`.
 
     Args:
-        inputs: What the program reads, by name.
-        expected: What it should write, by name.
-        growth: How rounding errors grow, by output; see `compiler.ir.interpret.error_growth`.
+        inputs: The inputs of the program, by name.
+        expected: The expected outputs, by name.
+        growth: The growth of rounding errors by output; see `compiler.ir.interpret.error_growth`.
     """
 
     def __init__(
@@ -37,16 +37,16 @@ class HostArrays(TrialArrays):
         self._inputs = inputs
         self._expected = expected
         self._growth = growth
-        # NumPy's own, as clients have: at cache lines, kernels that stream are a fifth faster.
+        # NumPy arrays, as clients pass them: on aligned ones, streaming kernels are a fifth faster.
         self._arrays = {b.name: np.empty(static_shape(b), b.dtype) for b in func.buffers}
         self._first: dict[str, Array] = {}
 
     def again(self) -> HostArrays:
-        """Return the same with other arrays to run on."""
+        """Return the same case with other arrays to run on."""
         return HostArrays(self.func, self._inputs, self._expected, self._growth)
 
     def fresh_arrays(self) -> list[Array]:
-        """Return one array a parameter: inputs as they should be, outputs poisoned."""
+        """Return one array a parameter: inputs with their values, outputs poisoned."""
         for name, array in self._arrays.items():
             if (given := self._inputs.get(name)) is not None:
                 np.copyto(array, given)
@@ -71,7 +71,7 @@ class HostArrays(TrialArrays):
             raise WrongResultError(str(error)) from error
 
     def check_result(self, result: Array) -> None:
-        """Compare what a library returned as the one output with the oracle's.
+        """Compare the returned result of a library, for the only output, with the oracle's.
 
         Raises:
             WrongResultError: If it is another array, or the library wrote to an input.
@@ -100,14 +100,14 @@ class HostArrays(TrialArrays):
 
 
 def _poison(array: Array, expected: Array) -> None:
-    """Fill an array so that no element may pass for the expected one."""
+    """Fill an array so that no element equals the expected one."""
     if array.dtype.kind in "biu":
         np.invert(expected, out=array)
-    else:  # bfloat16 is of no kind that NumPy knows
+    else:  # bfloat16 has no numeric kind in NumPy
         array.fill(np.nan)
 
 
 def _same(one: Array, other: Array) -> bool:
-    """Tell whether two arrays have the same bytes, NaN or not."""
+    """Return whether two arrays have the same bytes, NaN or not."""
     bits = f"u{one.itemsize}"
     return np.array_equal(one.view(bits), other.view(bits))

@@ -17,27 +17,27 @@ from compiler.target.target import Target
 class Module:
     """A kernel in memory: call it with one array a parameter, in order; it writes outputs in place.
 
-    It takes NumPy arrays, and whatever speaks DLPack on its device. `num_threads` says how many
-    threads of the host a call uses at most. `Module(artifact)` makes a module of the class that the
-    backend of the artifact has; such a class defines `__call__`, `bind` and `close`, and says in
-    `languages` what `get_source` returns.
+    It takes NumPy arrays, and any array that supports DLPack on its device. `num_threads` is the
+    maximum number of host threads that a call uses. `Module(artifact)` makes a module of the class
+    of the artifact's backend. Such a class defines `__call__`, `bind` and `close`, and lists in
+    `languages` the formats of `get_source`.
 
     Args:
-        constants: Arrays for the last parameters, which callers do not pass then.
+        constants: Arrays for the last parameters, which callers then omit.
         source: The source code that the kernel was compiled from, if it is known.
 
     Raises:
-        ArtifactError: If the artifact is for a machine that this host is not.
+        ArtifactError: If this host can't run the artifact.
     """
 
     languages: tuple[str, ...] = ()
-    """The formats of its source, first the language of the backend, then "asm" if there is it."""
+    """The formats of its source: the language of the backend, then "asm" if available."""
 
     def __new__(
         cls, artifact: Artifact, constants: Sequence[Any] = (), source: str | None = None
     ) -> Any:
         """Make a module of the class of the artifact's backend."""
-        del constants, source  # `__init__` takes them
+        del constants, source  # used by `__init__`
         if cls is not Module:
             return object.__new__(cls)
         try:
@@ -63,13 +63,13 @@ class Module:
         """Load an artifact from a file.
 
         Raises:
-            ArtifactError: If the file is no artifact, or not for this host.
+            ArtifactError: If the file is not an artifact, or this host can't run it.
             OSError: If it can't be read.
         """
         return cls(Artifact.load(path))
 
     def save(self, path: str | Path) -> None:
-        """Write the kernel to a file that `load` reads, in another process too.
+        """Write the kernel to a file that `load` reads, also in another process.
 
         Raises:
             ArtifactError: If it has constants: a file holds code, and no data.
@@ -83,8 +83,9 @@ class Module:
 
         Args:
             arrays: One a parameter.
-            num_threads: How many threads to use at most, if not `self.num_threads`; more than the
-                kernel was built for are not used.
+            num_threads: The maximum number of threads, by default `self.num_threads`. It uses no
+                more
+                than the kernel was built for.
 
         Raises:
             ArgumentError: If an array has the wrong number, shape, dtype or layout, if an output
@@ -95,7 +96,7 @@ class Module:
     def bind(self, *arrays: Any, num_threads: int | None = None) -> Callable[[], None]:
         """Check the arrays once, and return a function that runs the kernel on them.
 
-        One thread at a time may call it. It works on when the module is closed.
+        Only one thread at a time may call it. It still works after the module is closed.
 
         Raises:
             ArgumentError: As a call does.
@@ -103,22 +104,22 @@ class Module:
         raise NotImplementedError
 
     def close(self) -> None:
-        """Unload the code, as soon as no call is under way; a second call does nothing."""
+        """Unload the code as soon as no call is in progress; a second call does nothing."""
         raise NotImplementedError
 
     @property
     def clock(self) -> Clock:
-        """What times bound functions of this module."""
+        """Return the clock for bound functions of this module."""
         return BACKENDS.find(self.artifact.backend).time_calls
 
     def __getitem__(self, name: str) -> Module:
-        """Return the function of a name: this kernel, the only one, by the name of its program.
+        """Return the kernel, the only function, by the name of its program, as TVM's modules do.
 
         Raises:
             KeyError: If it has another name.
         """
         if name != self.artifact.name:
-            raise KeyError(f"there is no function {name!r}: the kernel is {self.artifact.name!r}")
+            raise KeyError(f"unknown function {name!r}: expected the kernel {self.artifact.name!r}")
         return self
 
     def time_evaluator(
@@ -129,18 +130,19 @@ class Module:
         repeat: int = 1,
         min_repeat_ms: int = 0,
     ) -> Callable[..., Timing]:
-        """Return a function that times the kernel on arrays, as TVM spells it.
+        """Return a function that times the kernel on arrays, with TVM's signature.
 
         Args:
-            func_name: The name of the kernel; none is needed.
-            dev: Taken for the sake of TVM's users: a kernel has its device.
-            number: How many calls a sample is the mean of.
-            repeat: How many samples.
-            min_repeat_ms: The least time of a sample: as many calls as it takes.
+            func_name: The name of the kernel; optional.
+            dev: Ignored; it exists for compatibility with TVM.
+            number: The number of calls in a sample, which is their mean.
+            repeat: The number of samples.
+            min_repeat_ms: The minimum time of a sample, in milliseconds; it raises the number of
+                calls.
 
         Raises:
             KeyError: If the kernel has another name.
-            ValueError: If there is nothing to count.
+            ValueError: If `number` or `repeat` is less than 1.
         """
         del dev
         if func_name is not None:
@@ -159,18 +161,18 @@ class Module:
         return evaluate
 
     def get_source(self, fmt: str = "") -> str:
-        """Return what the kernel was compiled from, or to.
+        """Return the source code or the assembly of the kernel.
 
         Args:
             fmt: "ll" for LLVM IR, "asm" for assembly; by default the language of the backend.
 
         Raises:
-            ValueError: If there is no such format, or the kernel was loaded from a file, which
+            ValueError: If the format does not exist, or the kernel was loaded from a file, which
                 holds machine code only.
         """
         if fmt not in ("", *self.languages):
             expected = " or ".join(f'"{language}"' for language in self.languages)
-            raise ValueError(f"there is no source of format {fmt!r}: expected {expected}")
+            raise ValueError(f"unknown source format {fmt!r}: expected {expected}")
         if self._source is None:
             raise ValueError(
                 f"{self.artifact.name} was loaded as machine code, without its source: "

@@ -20,7 +20,7 @@ def time_evaluator(
 
     Raises:
         ArgumentError: If the arrays do not fit the module.
-        TypeError: If `module` is none.
+        TypeError: If `module` is not a module.
         ValueError: If `samples` is less than 1.
     """
     if not isinstance(module, Module):

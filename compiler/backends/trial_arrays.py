@@ -1,4 +1,4 @@
-"""The contract of the arrays that candidates run on, and that say whether they are correct."""
+"""The contract of the arrays that candidates run on and that check their results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from compiler.ir.core.program import PrimFunc
 
 
 class WrongResultError(Exception):
-    """A kernel did not compute what the oracle expects."""
+    """A kernel whose results differ from the oracle's."""
 
 
 class TrialArrays(ABC):
@@ -19,15 +19,15 @@ class TrialArrays(ABC):
     """
 
     func: PrimFunc
-    """The workload."""
+    """Return the workload."""
 
     @abstractmethod
     def again(self) -> Self:
-        """Return the same with other arrays to run on."""
+        """Return the same case with other arrays to run on."""
 
     @abstractmethod
     def fresh_arrays(self) -> list[Any]:
-        """Return one array a parameter: inputs as they should be, outputs poisoned."""
+        """Return one array a parameter: inputs with their values, outputs poisoned."""
 
     @abstractmethod
     def check(self) -> float:
@@ -47,7 +47,7 @@ class TrialArrays(ABC):
 
     @abstractmethod
     def check_result(self, result: Any) -> None:
-        """Compare what a library returned as the one output with the oracle's.
+        """Compare the returned result of a library, for the only output, with the oracle's.
 
         Raises:
             WrongResultError: If it is another array, or the library wrote to an input.

@@ -96,7 +96,7 @@ WRONG: list[tuple[type[Exception], str, Act]] = [
     (TypeError, "None to begin with nothing", lambda _: lw.tune("relu:8", warm_start=False)),
     (
         lw.BuildError,
-        "X: there is no such parameter; it reads A",
+        "X: not a parameter; it reads A",
         lambda _: lw.build(FUNC, const_params={"X": np.zeros(3)}),
     ),
     (lw.InvalidAddressError, "a text, not 8080", lambda _: lw.Client(8080)),

@@ -35,7 +35,7 @@ class CpuBackend(Backend):
     module_class = CpuModule
 
     def toolchain(self) -> str:
-        """Name the code generator and LLVM's version."""
+        """Return the versions of the code generator and of LLVM."""
         return f"loopwright-codegen {CODEGEN_VERSION}, LLVM {llvm_version()}"
 
     def host_targets(self) -> Sequence[Target]:
@@ -46,7 +46,7 @@ class CpuBackend(Backend):
         """Return loops over small buffers.
 
         Raises:
-            LoweringError: If variables are open, or threads can't run one after another.
+            LoweringError: If extents are symbolic, or threads can't run one after another.
         """
         return lower_for_cpu(func, CpuTarget.of(target))
 
@@ -65,7 +65,7 @@ class CpuBackend(Backend):
     def compile(
         self, name: str, params: tuple[Param, ...], source: SourceCode, target: Target
     ) -> Artifact:
-        """Return object code; it says which features it needs of a CPU."""
+        """Return object code, with the CPU features that it requires."""
         cpu = CpuTarget.of(target)
         return Artifact(
             name=name,
@@ -84,7 +84,7 @@ class CpuBackend(Backend):
         return disassemble(source, CpuTarget.of(target))
 
     def peak_flops(self, target: Target, num_cores: int) -> float:
-        """Measure the float32 multiply-adds of so many cores at once, as two operations each."""
+        """Measure the float32 multiply-adds of all cores at once, as two operations each."""
         return peak_of_cores(CpuTarget.of(target), num_cores)
 
     def build_with_constants(
@@ -93,8 +93,8 @@ class CpuBackend(Backend):
         """Build a kernel that keeps its constants, and packed copies of them.
 
         Raises:
-            BuildError: If a constant is no parameter, or is written, or the program is not built.
-            ArgumentError: If a constant is no array of the parameter's shape and type.
+            BuildError: If a constant is not a parameter, or is written, or the build fails.
+            ArgumentError: If a constant is not an array of the parameter's shape and type.
         """
         cpu = CpuTarget.of(target)
         constants = {buffer for buffer in func.buffers if buffer.name in arrays}
@@ -114,7 +114,7 @@ class CpuBackend(Backend):
         packer = CpuModule(self.compile(func.name, params, packers, cpu))
         packed = [aligned_empty(static_shape(b), b.dtype) for b in copies]
         for array in packed:
-            array.fill(0)  # what is beyond the end is read, though never used
+            array.fill(0)  # elements beyond the end are read, though never used
         packer(*(arrays[b.name] for b in constant_buffers), *packed)
         packer.close()
         used_as_they_are = [np.array(arrays[b.name]) for b in used_constants]
@@ -131,6 +131,6 @@ def _check_constants(
     if unknown or changed:
         names = ", ".join(sorted(unknown or changed))
         readable = ", ".join(buffer.name for buffer in func.buffers if buffer not in written)
-        reason = "the program writes it" if changed else "there is no such parameter"
+        reason = "the program writes it" if changed else "not a parameter"
         message = f"{func.name}: const_params: {names}: {reason}; it reads {readable}"
         raise BuildError(message, "constants")

@@ -37,7 +37,7 @@ def lower_for_cpu(func: PrimFunc, target: CpuTarget) -> Stmt:
     """Turn a scheduled program into loops over small buffers, ready for code generation.
 
     Raises:
-        LoweringError: If there is no such program: variables are open, or threads can't run so.
+        LoweringError: If extents are symbolic, or threads can't run one after another.
     """
     body = _prepared(func)
     return _finished(_lower_threads(body) if has_threads(body) else _lower_loops(body), target)
@@ -46,13 +46,13 @@ def lower_for_cpu(func: PrimFunc, target: CpuTarget) -> Stmt:
 def lower_split(
     func: PrimFunc, constants: set[Buffer], target: CpuTarget
 ) -> tuple[tuple[Buffer, ...], Stmt, Stmt]:
-    """Lower what makes copies of constants, and what finds them made, apart from each other.
+    """Lower the copies of constants and the program that uses them separately.
 
     Returns:
-        The copies, what makes them, and the rest.
+        The buffers of the copies, the statement that makes them, and the rest.
 
     Raises:
-        LoweringError: As `lower` does.
+        LoweringError: As `lower_for_cpu`.
     """
     body = _prepared(func)
     if has_threads(body):
@@ -81,7 +81,7 @@ def _finished(stmt: Stmt, target: CpuTarget) -> Stmt:
     stmt = promote_accumulators(reduce_in_lanes(stmt), register_file_bytes)
     whole = unswitch_guards(unswitch_paddings(stmt))
     if whole is not stmt:
-        # Guards may have stood in the way of accumulators: of whole tiles, no more.
+        # Run again: whole tiles have no guards any more, which may have prevented accumulators.
         stmt = promote_accumulators(whole, register_file_bytes)
     return hoist_loads(widen_accumulators(stmt))
 
@@ -91,7 +91,7 @@ def _lower_loops(body: Stmt) -> Stmt:
 
 
 def _realized(body: Stmt) -> tuple[Realized, dict[Buffer, Buffer]]:
-    """Return a program without blocks, its buffers in panels, and those by what they were."""
+    """Return a program without blocks, with buffers in panels, and the new buffers by the old."""
     realized = realize_blocks(body)
     stmt, tiled = tile_buffers(realized.stmt, tiles_of(body))
     carried = {tiled.get(buffer, buffer): loops for buffer, loops in realized.carried.items()}
@@ -103,7 +103,7 @@ def _compacted(realized: Realized, body: Stmt) -> Stmt:
 
 
 def _lower_threads(body: Stmt) -> Stmt:
-    """Lower a program of threads to loops that run them one after another."""
+    """Lower a program with threads to loops that run them one after another."""
     aligned = alignments_of(body)
     body, unified = unify_threads(body)
     realized = separate_threads(realize_blocks(body), unified)

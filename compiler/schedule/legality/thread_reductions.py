@@ -38,9 +38,11 @@ def why_not_by_threads(site: PlacedBlock, loop: For) -> str | None:
     outside = _reducing_around(site, depth)
     if reduction.reducer.is_commutative or outside is None:
         return None
-    reason = f"block {site.name} takes one of equal values by the order in which they come, and"
-    reason = f"{reason} loop {outside.var.name} is outside loop {loop.var.name}: compare the places"
-    return f"{reason} of equal values too"
+    reason = f"block {site.name} picks one of equal values by their order, and"
+    reason = (
+        f"{reason} loop {outside.var.name} is outside loop {loop.var.name}: compare the positions"
+    )
+    return f"{reason} of equal values, too"
 
 
 def _reducing_around(site: PlacedBlock, depth: int) -> For | None:

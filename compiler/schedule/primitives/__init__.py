@@ -1,1 +1,1 @@
-"""The primitives: one a file, with its requirements and its rewriting."""
+"""The schedule primitives, one a file, each with its requirements and its rewriting."""

@@ -1,4 +1,4 @@
-"""Keep what a function computes of each block: blocks never change, so it stays true."""
+"""A cache of facts about blocks, which never change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MAX_BLOCKS = 4096
 
 
 def by_identity(compute: Callable[[Block], T]) -> Callable[[Block], T]:
-    """Cache a function of blocks by their identity: comparing blocks takes longer."""
+    """Cache a function of blocks by their identity, because comparing blocks takes longer."""
     cache: IdentityCache[Block, T] = IdentityCache(_MAX_BLOCKS)
 
     @wraps(compute)

@@ -7,7 +7,7 @@ from compiler.schedule.error import Refuse
 
 
 def require_plain(loop: For, refuse: Refuse) -> None:
-    """Refuse a loop that has annotations, or a thread: what replaces it would lose them."""
+    """Refuse a loop with annotations or a thread, which its replacement would lose."""
     if loop.thread is not None:
         raise refuse(f"loop {loop.var.name} is bound to {loop.thread}", loop, "loop_kind")
     if loop.annotations:
@@ -16,7 +16,7 @@ def require_plain(loop: For, refuse: Refuse) -> None:
 
 
 def literal_extent(loop: For, refuse: Refuse) -> int:
-    """Return the extent of a loop, or refuse one that is no literal."""
+    """Return the extent of a loop, or refuse one that is not a literal."""
     if not isinstance(loop.extent, IntImm):
         raise refuse(f"the extent of loop {loop.var.name} is not a literal", loop, "loop_kind")
     return loop.extent.value

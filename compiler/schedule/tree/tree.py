@@ -43,7 +43,7 @@ Path: TypeAlias = tuple[Stmt, ...]
 
 
 def children(stmt: Stmt) -> tuple[Stmt, ...]:
-    """Return the statements right below a statement; a block's body counts, its init does not."""
+    """Return the statements directly below a statement; of a block, the body but not the init."""
     if type(stmt) is BlockRealize:
         return (stmt.block.body,)
     return STATEMENTS_IN[type(stmt)](stmt)
@@ -67,7 +67,7 @@ def blocks(func: PrimFunc) -> Iterator[BlockRealize]:
 
 
 def child_blocks(stmt: Stmt) -> Iterator[BlockRealize]:
-    """Yield the blocks right below a statement, in program order."""
+    """Yield the blocks directly below a statement, in program order."""
     for child in children(stmt):
         if isinstance(child, BlockRealize):
             yield child
@@ -207,7 +207,7 @@ def loops_on(path: Path) -> tuple[For, ...]:
 
 
 def extents_of(loops: Iterable[For]) -> dict[Var, int]:
-    """Return the extents of loops, `UNKNOWN` for those that are no literals."""
+    """Return the extents of loops; `UNKNOWN` for those that are not literals."""
     return {loop.var: extent_or_unknown(loop.extent) for loop in loops}
 
 
@@ -232,9 +232,9 @@ def block_with_body(block: Block, body: Stmt) -> Block:
 
 
 def replace_at(func: PrimFunc, path: Path, new: Stmt | None) -> PrimFunc:
-    """Return the program with the end of `path` replaced, or with None removed.
+    """Return the program with the end of `path` replaced, or removed for None.
 
-    Loops and conditions that removal leaves empty go too.
+    Loops and conditions that become empty are removed, too.
     """
     for depth in range(len(path) - 1, 0, -1):
         new = _with_child(path[depth - 1], path[depth], new)
@@ -295,14 +295,14 @@ def drop_buffer(func: PrimFunc, scope: str, buffer: Buffer) -> PrimFunc:
 
 
 def with_block(realize: BlockRealize, block: Block) -> BlockRealize:
-    """Return the realisation of another block at the same place."""
+    """Return the realisation of another block at the same position."""
     return BlockRealize(realize.iter_values, realize.predicate, block)
 
 
 def without_views(func: PrimFunc, name: str, refuse: Refuse) -> PrimFunc:
-    """Return the program with a block that touches what its views are views of.
+    """Return the program with a block that accesses the buffers behind its views.
 
-    Its body may then stand in another block, which has no such views.
+    Its body may then move into another block without such views.
     """
     path = block_path(func, name, refuse)
     realize = realize_at(path)
@@ -325,14 +325,14 @@ def insert_in(body: Stmt, position: int, new: Stmt) -> Stmt:
 
 
 def fresh_block_name(func: PrimFunc, base: str) -> str:
-    """Return `base`, or `base_1`, `base_2`, ... whichever no block is called yet."""
-    # Blocks in an init count too: they may come out of it.
+    """Return `base`, or the first of `base_1`, `base_2`, ... that names no block."""
+    # Blocks in an init count, too: they may move out of it.
     realizes = (stmt for stmt in walk_stmts(func.body) if isinstance(stmt, BlockRealize))
     return unique(base, {realize.block.name for realize in realizes})
 
 
 def fresh_buffer_name(func: PrimFunc, base: str) -> str:
-    """Return `base`, or `base_1`, `base_2`, ... whichever no buffer is called yet."""
+    """Return `base`, or the first of `base_1`, `base_2`, ... that names no buffer."""
     taken = {buffer.name for buffer in func.params}
     for realize in blocks(func):
         taken.update(buffer.name for buffer in realize.block.alloc_buffers)

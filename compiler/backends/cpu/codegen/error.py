@@ -1,4 +1,4 @@
-"""The error of a program that the code generator refuses."""
+"""The error for programs that the code generator refuses."""
 
 from typing import ClassVar
 

@@ -41,7 +41,7 @@ class ModuleState:
     Attributes:
         target: The CPU.
         registers: The local buffers that LLVM's SROA turns into registers.
-        has_dynamic_launch: Whether a loop hands out its iterations on demand.
+        has_dynamic_launch: Whether threads fetch the iterations of a loop on demand.
         functions: The text of the tasks.
         externals: The declarations of the functions that the tasks call.
     """
@@ -79,7 +79,7 @@ class FunctionEmitter:
 
     @property
     def workspace_bytes(self) -> int:
-        """The workspace that the statements emitted so far use at most."""
+        """Return the peak workspace of the statements emitted so far."""
         return self._frame.peak_bytes
 
     def bind_parameters(self, buffers: tuple[Buffer, ...]) -> list[str]:

@@ -32,7 +32,7 @@ _bytes_of = ctypes.c_char.from_buffer
 class CpuModule(Module):
     """A kernel for a CPU; see `Module`.
 
-    Calls from several threads are safe: each thread has a workspace of its own. `num_threads` is
+    Calls from several threads are safe: each thread has its own workspace. `num_threads` is
     the number of threads that the kernel was built for, or of available cores if that is less; it
     is 1 if no loop is parallel. `close()` unloads the code after the calls in progress have ended.
 
@@ -75,7 +75,7 @@ class CpuModule(Module):
     def bind(self, *arrays: Any, num_threads: int | None = None) -> Callable[[], None]:
         """Check the arrays once, and return a function that runs the kernel on them.
 
-        The function has a workspace of its own: one thread at a time may call it. It still works
+        The function has its own workspace, so only one thread at a time may call it. It still works
         after the module is closed.
 
         Raises:

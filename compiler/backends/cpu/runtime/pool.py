@@ -1,8 +1,8 @@
 """The thread pool of this process: loaded when a kernel first needs it, and never unloaded.
 
 It has no threads until a launch needs them; see
-`compiler.backends.cpu.codegen.threads.thread_pool`. A forked child starts with an empty pool,
-whatever its parent was doing.
+`compiler.backends.cpu.codegen.threads.thread_pool`. A forked child starts with an empty pool, even
+if its parent was in a launch.
 """
 
 from __future__ import annotations

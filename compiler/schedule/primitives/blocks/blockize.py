@@ -1,4 +1,4 @@
-"""The `blockize` primitive."""
+"""The `blockize` primitive, for a loop or for several neighbouring blocks."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ def blockize(
     preserve_unit_iters: bool = True,
     refuse: Refuse | None = None,
 ) -> tuple[PrimFunc, str]:
-    """Make a block of a loop and all that it holds, around the one block in it.
+    """Turn a loop and everything inside it into a block, around the one block in it.
 
     Args:
-        preserve_unit_iters: Whether loops of one iteration are still named by iterators.
-        refuse: Makes the errors, if another primitive asks.
+        preserve_unit_iters: Whether iterators still name loops of one iteration.
+        refuse: Makes the errors, if another primitive calls.
 
     Requires:
-        The loop holds one block, and between them are only loops. Each iterator is a multiple of
-        what is made of outer loops plus what is made of inner ones (or made of one side alone,
-        where there is no predicate), and each condition is on one side. If the block has an init,
-        it is a reduction whose inner loops run each point once, from its start on.
+        The loop holds one block, with only loops in between. Each iterator is a multiple of an
+        expression of outer loops plus an expression of inner loops; or it uses only one side, and
+        there is no predicate. Each condition is on one side. If the block has an init, it is a
+        reduction whose inner loops run each point once, from its start on.
 
     Rewrites:
         for i_0, i_1 in T.grid(n, f):       for i_0 in range(n):
@@ -93,7 +93,7 @@ def _divided(
     depth = next(n for n, stmt in enumerate(site.path) if stmt is top)
     for stmt in site.path[depth:-1]:
         if not isinstance(stmt, For):
-            reason = f"more than loops stands between block {site.name} and the outer block"
+            reason = f"something other than loops is between block {site.name} and the outer block"
             raise refuse(reason, stmt, "structure")
     division = divide(site, {loop.var for loop in loops}, keep_unit_loops=keep_unit_loops)
     if division is None:
@@ -108,7 +108,7 @@ def _divided(
 def _outer(
     scope: BlockScope, site: PlacedBlock, parts: Blockized, loops: Sequence[For], name: str
 ) -> Stmt:
-    """Return the outer block around a block and its inner loops; it takes over the init."""
+    """Return the outer block around a block and its inner loops; the init moves to it."""
     realize = parts.inner
     old = site.block
     init: Stmt | None = None
@@ -135,9 +135,9 @@ def _outer(
 
 
 def _relaxed(regions: Sequence[BufferRegion], loops: Sequence[For]) -> tuple[BufferRegion, ...]:
-    """Return what regions cover over all iterations of some loops.
+    """Return the union of regions over all iterations of some loops.
 
-    A block that names loops from outside, as those of loop_partition do, names them there too.
+    A block that uses outer loop variables, such as those of loop_partition, may still use them.
     """
     literal_extents = {
         loop.var: loop.extent.value for loop in loops if isinstance(loop.extent, IntImm)
@@ -147,7 +147,7 @@ def _relaxed(regions: Sequence[BufferRegion], loops: Sequence[For]) -> tuple[Buf
 
 
 def _reads(parts: Blockized, loops: Sequence[For], nest: Stmt) -> tuple[BufferRegion, ...]:
-    """Return what an outer block reads: in its inner block, its loops and their conditions."""
+    """Return the reads of an outer block: of its inner block, its loops and their conditions."""
     reads = list(_relaxed(parts.reads, loops))
     for region in read_outside_blocks(nest):
         position = next((n for n, r in enumerate(reads) if r.buffer == region.buffer), None)
@@ -181,17 +181,18 @@ def _nest(body: Stmt, loops: Sequence[For]) -> Stmt:
 def blockize_blocks(
     func: PrimFunc, names: Sequence[str], *, preserve_unit_iters: bool = True
 ) -> tuple[PrimFunc, str]:
-    """Make a block of several neighbours, with their loops below the ones that they share.
+    """Turn several neighbouring blocks, with the loops that they do not share, into one block.
 
     Args:
         names: The blocks, in program order.
-        preserve_unit_iters: Whether loops of one iteration are still named by iterators.
+        preserve_unit_iters: Whether iterators still name loops of one iteration.
 
     Requires:
-        There are two blocks at least, each in another of the statements that stand, without a
-        gap, below what they share, and alone there but for loops. Their iterators and predicates
-        are divided as by `blockize`, with outer parts that are the same for all; the first is no
-        reduction with an init, and no outer part is of a reduction.
+        There are at least two blocks, each in another of some consecutive statements below their
+        shared loops, and alone in it except for loops. Their iterators and predicates divide as for
+        `blockize`, with the same outer parts for all. The first is not a reduction with an init,
+            and
+        no outer part is of a reduction.
 
     Rewrites:
         for i in range(n):              for i in range(n):
@@ -220,7 +221,9 @@ def blockize_blocks(
     for number, site in enumerate(sites):
         child = _children(top)[_place(top, site)]
         if _place(top, site) != first + number or len(list(_blocks(child))) != 1:
-            reason = f"block {site.name} is not alone right after the one before"
+            reason = (
+                f"block {site.name} does not directly follow the previous one, alone in its loops"
+            )
             raise refuse(reason, site.realize, "structure")
         loops = site.loops_inside(top)
         division = _divided(site, child, loops, refuse, preserve_unit_iters)
@@ -258,7 +261,7 @@ def _neighbours(
 ) -> tuple[BlockScope, list[PlacedBlock]]:
     if len(names) < 2:
         raise refuse(
-            "a list of blocks must name two at least: else give their loop",
+            "expected a list of at least two blocks: for one block, give its loop",
             func,
             "invalid_argument",
         )

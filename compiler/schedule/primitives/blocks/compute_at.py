@@ -42,18 +42,18 @@ def compute_at(
     preserve_unit_loops: bool = False,
     index: int = -1,
 ) -> PrimFunc:
-    """Compute in each iteration of a loop just what the consumers of a block read there.
+    """Compute in each iteration of a loop the part of a block that its consumers read there.
 
     Args:
-        preserve_unit_loops: Whether iterators that take one value get a loop too.
+        preserve_unit_loops: Whether iterators with a single value get loops, too.
         index: The position among the statements of the loop: -1 is the last possible one, -2 the
             first.
 
     Requires:
-        The block is complete, or reduces each element over all points, once; it is the only
-        writer of what it writes, and not an output. What it reads is finished before it. It has
-        consumers; all of them are under the loop, and after it; none reads partial results. The
-        loop is in the same scope, not around the block, and neither it nor a loop around it is
+        The block is complete, or reduces each element over all points, once. It is the only
+        writer of its buffers, and not an output. Its inputs are finished before it. It has
+        consumers, all under the loop and after the block; none reads partial results. The loop is
+        in the same scope and does not contain the block. Neither it nor a loop around it is
         vectorized.
 
     Rewrites:
@@ -96,14 +96,12 @@ def _require_consumers_under(
             reason = f"block {consumer.name} reads what block {site.name} writes, but is not under"
             raise scope.refuse(f"{reason} loop {name}", consumer.realize, "dependence")
     if scope.position(site) > scope.position(target.sites[0]):
-        raise scope.refuse(
-            f"block {site.name} stands after loop {name}", site.realize, "dependence"
-        )
+        raise scope.refuse(f"block {site.name} comes after loop {name}", site.realize, "dependence")
     return consumers
 
 
 def _wanted(site: PlacedBlock, consumers: list[PlacedBlock], target: ComputeLocation) -> Wanted:
-    """Return the part of the block's iterators that makes what the consumers read."""
+    """Return the part of the block's iterators that computes the elements that consumers read."""
     sizes = {i.var: extent_or_unknown(i.extent) for i in site.block.iter_vars}
     sizes = {var: size for var, size in sizes.items() if size > 1}
     spans: Wanted = {}
@@ -126,7 +124,7 @@ def _wanted(site: PlacedBlock, consumers: list[PlacedBlock], target: ComputeLoca
 def _solved(
     index: Expr, write: BlockAccess, span: Span | None, sizes: Extents, extents: Extents
 ) -> dict[Var, Span | None]:
-    """Return the parts of the iterators at which a block writes at an index that lies in a span."""
+    """Return the parts of the iterators for which a block writes at an index in a span."""
     form = normal(index, {**sizes, **write.inner})
     inner = tuple((a, c) for a, c in form.terms if variables(a) <= write.inner.keys())
     outer = tuple(term for term in form.terms if term not in inner)
@@ -140,7 +138,7 @@ def _solved(
 def _together(target: ComputeLocation, buffer: Buffer) -> set[Var]:
     """Return the loops of threads around a target that see the same copy of a buffer.
 
-    Whatever thread computes, the others may read: so each computes what all of them read.
+    Any of these threads may read what another computes, so each computes all that they read.
     """
     if buffer.scope.split(".")[0] != "shared":
         return set()

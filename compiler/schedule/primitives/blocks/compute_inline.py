@@ -32,12 +32,14 @@ from compiler.schedule.tree.tree import (
 
 
 def compute_inline(func: PrimFunc, block: str) -> PrimFunc:
-    """Compute what a block writes wherever it is read, and remove the block.
+    """Inline a block: compute its value wherever it is read, and remove the block.
 
     Requires:
-        The block is complete, the only writer of one buffer, which is no output, and stores once,
-        at indices that tell its iterators. It has consumers, which stand after it and read only
-        what it computed, under no other name. What it reads is finished before it.
+        The block is complete, the only writer of one buffer, which is not an output, and stores
+            once,
+        at indices that determine its iterators. It has consumers, which come after it, read only
+        elements that it computed, and have no view of the buffer. Its inputs are finished before
+            it.
 
     Rewrites:
         for i in range(n):             for i in range(n):
@@ -62,7 +64,7 @@ def compute_inline(func: PrimFunc, block: str) -> PrimFunc:
     for consumer in consumers:
         if scope.position(consumer) < scope.position(site):
             raise refuse(
-                f"block {consumer.name} stands before block {block}", consumer.realize, "dependence"
+                f"block {consumer.name} comes before block {block}", consumer.realize, "dependence"
             )
         _require_no_views(scope, consumer, store.buffer)
 
@@ -76,7 +78,7 @@ def compute_inline(func: PrimFunc, block: str) -> PrimFunc:
 
 
 def require_single_store(scope: BlockScope, site: PlacedBlock) -> Store:
-    """Return the one store of a complete block, or refuse."""
+    """Return the only store of a complete block, or refuse."""
     kind = site.kind
     if isinstance(kind, Unclassified):
         raise scope.refuse(kind.reason, site.realize, "block_kind")
@@ -85,7 +87,7 @@ def require_single_store(scope: BlockScope, site: PlacedBlock) -> Store:
         raise scope.refuse(f"block {site.name} {reason}", site.realize, "block_kind")
     if not site.facts.is_leaf:
         raise scope.refuse(
-            f"block {site.name} has loops or blocks of its own: it is no single store",
+            f"block {site.name} contains loops or blocks: expected a single store",
             site.realize,
             "block_kind",
         )
@@ -96,7 +98,7 @@ def require_single_store(scope: BlockScope, site: PlacedBlock) -> Store:
 
 
 def _require_no_views(scope: BlockScope, consumer: PlacedBlock, buffer: Buffer) -> None:
-    """Refuse if a block reads the buffer by another name."""
+    """Refuse if a block reads the buffer through a view."""
     for realize in walk_stmts(consumer.realize):
         if not isinstance(realize, BlockRealize):
             continue
@@ -104,7 +106,9 @@ def _require_no_views(scope: BlockScope, consumer: PlacedBlock, buffer: Buffer) 
             reason = f"block {realize.block.name} has views, through which it may read"
             raise scope.refuse(f"{reason} {buffer.name}", realize, "structure")
     if any(node is buffer.data for node in walk(consumer.realize)):
-        reason = f"block {consumer.name} hands out {buffer.name}, of which nothing would be left"
+        reason = (
+            f"block {consumer.name} passes the storage of {buffer.name} on, and it would be removed"
+        )
         raise scope.refuse(reason, consumer.realize, "structure")
 
 
@@ -124,7 +128,9 @@ def _inline_into(
             return None
         values = iterators_at(site.block, store.indices, expr.indices, extents)
         if values is None:
-            reason = f"block {site.name} writes {store.buffer.name} at indices that do not tell its"
+            reason = (
+                f"block {site.name} writes {store.buffer.name} at indices that do not determine its"
+            )
             raise refuse(f"{reason} iterators", site.realize, "not_proved")
         return substitute(store.value, values)
 
@@ -133,7 +139,7 @@ def _inline_into(
 
 
 def _with_new_regions(stmt: Stmt, buffer: Buffer) -> Stmt:
-    """Work out again what those blocks read that said that they read `buffer`, inner ones first."""
+    """Recompute the reads of blocks that declared reads of `buffer`, inner blocks first."""
     stmt = map_stmt(stmt, lambda child: _with_new_regions(child, buffer), lambda expr: expr)
     if isinstance(stmt, BlockRealize) and any(r.buffer == buffer for r in stmt.block.reads):
         return with_block(stmt, with_regions(stmt.block))

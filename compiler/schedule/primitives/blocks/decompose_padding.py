@@ -1,4 +1,4 @@
-"""The `decompose_padding` primitive, and the question whether it would be refused."""
+"""The `decompose_padding` primitive, and a check whether it would be refused."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ from compiler.schedule.tree.tree import fresh_block_name, loop_at, loop_path, re
 
 
 def decompose_padding(func: PrimFunc, block: str, loop: Var) -> tuple[PrimFunc, str]:
-    """Split a padding into a block that fills in the constant, before a loop, and the inside.
+    """Split a padding into a block that fills in the constant, before a loop, and the interior.
 
-    The inside is run for the points that are not padding only: loops that alone bind an
-    iterator are shortened, for others the condition becomes the predicate.
+    The interior runs only for points outside of the padding. Loops that alone bind an iterator are
+    shortened; for other loops, the condition becomes the predicate.
 
     Requires:
         The block is complete and stores `T.if_then_else(condition, value, constant)`. The loop is
         around it, in its scope, under no condition. The condition is a conjunction of bounds on
         the iterators, and not always true; the iterators are independent of one another. No other
-        block writes the buffer under the loop, and those that read it there read what the block
-        has written just before.
+        block writes the buffer under the loop, and those that read it there read elements that the
+        block has written just before.
 
     Rewrites:
         for i in range(n + 2):                                 for i in range(n + 2):
@@ -81,7 +81,7 @@ def decompose_padding(func: PrimFunc, block: str, loop: Var) -> tuple[PrimFunc, 
 
 
 def can_decompose_padding(func: PrimFunc, block: str, loop: Var) -> bool:
-    """Tell whether `decompose_padding` would be accepted."""
+    """Return whether `decompose_padding` would be accepted."""
     try:
         decompose_padding(func, block, loop)
     except ScheduleError:
@@ -91,7 +91,7 @@ def can_decompose_padding(func: PrimFunc, block: str, loop: Var) -> bool:
 
 @dataclass(frozen=True)
 class _Span:
-    """The values of an iterator that are not padding."""
+    """The values of an iterator outside of the padding."""
 
     low: int
     extent: int
@@ -99,7 +99,7 @@ class _Span:
 
 @dataclass(frozen=True)
 class _Padding:
-    """A padding taken apart; `conditions` are in terms of loops, and tell what is inside."""
+    """A padding and its parts; `conditions` are in terms of loops, and are true inside."""
 
     buffer: Buffer
     indices: tuple[Expr, ...]
@@ -110,7 +110,7 @@ class _Padding:
 
 
 def _padding(site: PlacedBlock, refuse: Refuse) -> _Padding:
-    """Take a padding block apart, or refuse."""
+    """Analyse a padding block, or refuse."""
     if isinstance(site.kind, Unclassified):
         raise refuse(site.kind.reason, site.realize, "block_kind")
     if site.kind != "complete":
@@ -128,7 +128,11 @@ def _padding(site: PlacedBlock, refuse: Refuse) -> _Padding:
             reason = "does not store one T.if_then_else(condition, value, constant)"
             raise refuse(f"block {site.name} {reason}", site.realize, "block_kind")
     if not isinstance(constant, IntImm | FloatImm):
-        raise refuse(f"block {site.name} pads with what is no constant", site.realize, "block_kind")
+        raise refuse(
+            f"block {site.name} pads with a value that is not a constant",
+            site.realize,
+            "block_kind",
+        )
     inside = (*conjuncts(substitute(condition, site.bindings)), *conjuncts(site.realize.predicate))
     unproved = tuple(c for c in inside if not prove(c, site.extents))
     if not unproved:
@@ -142,13 +146,13 @@ def _padding(site: PlacedBlock, refuse: Refuse) -> _Padding:
 
 
 def _inside_spans(site: PlacedBlock, inside: Sequence[Expr], refuse: Refuse) -> tuple[_Span, ...]:
-    """Return the span of each iterator that the conditions leave, or refuse."""
+    """Return the span of each iterator under the conditions, or refuse."""
     ends: list[tuple[int, int]] = []
     places: dict[Terms, int] = {}
     for number, (iter_var, form) in enumerate(zip(site.block.iter_vars, site.values, strict=True)):
         interval = affine_bounds(form, site.extents)
         if interval is None or not isinstance(iter_var.extent, IntImm):
-            reason = f"nothing is known of the range of iterator {iter_var.var.name}"
+            reason = f"the range is unknown of iterator {iter_var.var.name}"
             raise refuse(f"{reason} of block {site.name}", site.realize, "not_proved")
         ends.append(interval)
         if form.terms:
@@ -156,7 +160,9 @@ def _inside_spans(site: PlacedBlock, inside: Sequence[Expr], refuse: Refuse) -> 
     for condition in inside:
         bound = upper_bound(condition, site.extents)
         if bound is None:
-            reason = f"the condition of block {site.name} is no conjunction of bounds on iterators"
+            reason = (
+                f"the condition of block {site.name} is not a conjunction of bounds on iterators"
+            )
             raise refuse(reason, site.realize, "not_proved")
         terms, limit = bound
         low = frozenset((atom, -scale) for atom, scale in terms)
@@ -169,7 +175,7 @@ def _inside_spans(site: PlacedBlock, inside: Sequence[Expr], refuse: Refuse) -> 
             const = site.values[number].const
             ends[number] = max(ends[number][0], 1 - limit + const), ends[number][1]
         elif len(terms) != 1 or count_of(next(iter(terms))[0], site.extents) is None:
-            reason = f"a part of the condition of block {site.name} is on no single iterator"
+            reason = f"a part of the condition of block {site.name} is not on a single iterator"
             raise refuse(reason, site.realize, "not_proved")
     if any(low > high for low, high in ends):
         raise refuse(f"the condition of block {site.name} never holds", site.realize, "not_proved")
@@ -177,7 +183,7 @@ def _inside_spans(site: PlacedBlock, inside: Sequence[Expr], refuse: Refuse) -> 
 
 
 def _require_alone(scope: BlockScope, site: PlacedBlock, target: For) -> None:
-    """Refuse if constants filled in before the loop could be seen, or be overwritten."""
+    """Refuse if constants that are filled in before the loop could be seen, or be overwritten."""
     for other in scope.sites:
         if other is site or not other.is_under(target):
             continue
@@ -188,12 +194,14 @@ def _require_alone(scope: BlockScope, site: PlacedBlock, target: For) -> None:
             if other.writes(buffer) or not (is_after and covers_reads(site, other, buffer)):
                 reason = f"block {other.name} may touch {buffer.name} under loop {target.var.name}"
                 raise scope.refuse(
-                    f"{reason} before block {site.name} has made it", other.realize, "dependence"
+                    f"{reason} before block {site.name} has computed it",
+                    other.realize,
+                    "dependence",
                 )
 
 
 def _single_loops(site: PlacedBlock, target: For) -> tuple[For, ...]:
-    """Return the loops at and below one that hold nothing but the block, the outermost first."""
+    """Return the loops at and below one that contain only the block, the outermost first."""
     loops: list[For] = []
     for stmt in reversed(site.path[:-1]):
         if isinstance(stmt, For) and not isinstance(stmt.body, Seq):
@@ -209,7 +217,7 @@ def _single_loops(site: PlacedBlock, target: For) -> tuple[For, ...]:
 
 
 def _constant_nest(site: PlacedBlock, padding: _Padding, target: For, name: str) -> Stmt:
-    """Return serial loops, and a block that fills in the constant, all variables new."""
+    """Return serial loops, and a block that fills in the constant, with new variables."""
     loops = (target, *site.loops_inside(target))
     renamed: dict[Var, Expr] = {loop.var: Var(loop.var.name, loop.var.dtype) for loop in loops}
     standing = _units(site, {loop.var for loop in loops})
@@ -248,7 +256,7 @@ def _units(site: PlacedBlock, inner: set[Var]) -> dict[Var, Expr]:
 
 
 def _inside_nest(site: PlacedBlock, padding: _Padding, loops: Sequence[For]) -> Stmt:
-    """Return the loops that hold the block alone, and the block, for what is not padding."""
+    """Return the loops and the block for the interior."""
     inner = {loop.var for loop in loops}
     units = _units(site, inner)
     iter_vars: list[IterVar] = []
@@ -297,12 +305,12 @@ def _plus(var: Var, low: int) -> Expr:
 
 
 def _is_alone(site: PlacedBlock, loop: Var) -> bool:
-    """Tell whether a loop binds a single iterator."""
+    """Return whether a loop binds a single iterator."""
     return sum(loop in variables(value) for value in site.realize.iter_values) == 1
 
 
 def _predicate(padding: _Padding, moved: dict[Var, Expr], extents: Extents) -> Expr:
-    """Return the conditions that still may not hold where the shortened loops run."""
+    """Return the conditions that may still fail in the shortened loops."""
     unproved: list[Expr] = []
     for condition in padding.conditions:
         new = substitute(condition, moved)

@@ -29,11 +29,11 @@ def decompose_reduction(func: PrimFunc, block: str, loop: Var) -> tuple[PrimFunc
 
     Requires:
         The block is a reduction. The loop is around it, in its scope; no loop outside it binds
-        reduction iterators. The loops from it inwards tell the block's points apart, and one that
-        binds both spatial and reduction iterators is in no predicate and no digit with others.
-        The reduction runs from its first point on, whatever the predicate. What the init reads is
-        not written under the loop. What the block writes is touched there only by blocks that
-        read what it has finished.
+        reduction iterators. The loops from it inwards identify the block's points. A loop that
+        binds both spatial and reduction iterators is in no predicate, and shares no digit with
+        others. The reduction runs from its first point on, whatever the predicate. The inputs of
+        the init are not written under the loop. Under the loop, other blocks access only finished
+        results of the block.
 
     Rewrites:
         for i, k, j in ...:             for i in ...:
@@ -80,7 +80,7 @@ def decompose_reduction(func: PrimFunc, block: str, loop: Var) -> tuple[PrimFunc
 
 
 def _require_separable(scope: BlockScope, site: PlacedBlock, inner: tuple[For, ...]) -> None:
-    """Refuse unless the loops `inner` hold the whole reduction of each element, and once."""
+    """Refuse unless the loops `inner` contain the whole reduction of each element, once."""
     refuse = scope.refuse
     moving = {loop.var for loop in inner}
     for iter_var, value in zip(site.block.iter_vars, site.values, strict=True):
@@ -106,7 +106,7 @@ def _require_separable(scope: BlockScope, site: PlacedBlock, inner: tuple[For, .
 
 
 def _require_settled_init(scope: BlockScope, site: PlacedBlock, target: For) -> None:
-    """Refuse if an init before the loop would read, or spoil, other values than inside it."""
+    """Refuse if an init before the loop would read or overwrite other values than inside it."""
     init_reads = {access.buffer for access in site.facts.init_reads}
     for other in scope.sites:
         if other is site or not other.is_under(target):
@@ -120,11 +120,13 @@ def _require_settled_init(scope: BlockScope, site: PlacedBlock, target: For) -> 
             if other.touches(buffer) and not _comes_after(scope, site, other, buffer):
                 reason = f"block {other.name} may touch {buffer.name} under loop {target.var.name}"
                 raise scope.refuse(
-                    f"{reason} before block {site.name} has made it", other.realize, "dependence"
+                    f"{reason} before block {site.name} has computed it",
+                    other.realize,
+                    "dependence",
                 )
 
 
 def _comes_after(scope: BlockScope, site: PlacedBlock, other: PlacedBlock, buffer: Buffer) -> bool:
-    """Tell whether a block only reads what a reduction has finished just before."""
+    """Return whether a block only reads what a reduction has finished just before."""
     is_later = scope.position(other) > scope.position(site)
     return is_later and not other.writes(buffer) and covers_reads(site, other, buffer)

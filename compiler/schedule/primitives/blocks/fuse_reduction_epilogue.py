@@ -26,22 +26,24 @@ from compiler.schedule.tree.tree import block_path, realize_at, replace_at, with
 
 
 def fuse_reduction_epilogue(func: PrimFunc, reduction: str, epilogue: str) -> PrimFunc:
-    """Let a sum start from what a later block adds to it, and write that block's buffer.
+    """Start a sum from the term that a later block adds to it, and write to that block's buffer.
 
-    (TensorIR fuses functions such as relu and clip too, by applying them at each step. That
-    computes something else, so it is refused here.)
+    (TensorIR also fuses functions such as relu and clip, by applying them at each step. That
+    changes the result, so it is refused here.)
 
     Args:
-        reduction: The block that adds up.
-        epilogue: The block that adds something to the result.
+        reduction: The block that sums.
+        epilogue: The block that adds a term to the result.
 
     Requires:
         The reduction is a sum from zero, of every element over all points, into one buffer that
-        is no output and that only the epilogue reads. The epilogue is complete, in the same scope
-        and after it, runs for all its points, and stores the result at the same place plus
-        something that neither of the two writes, in the same type; its iterators are those of the
-        reduction. What it adds is finished before the reduction begins. No other block writes what
-        the epilogue writes, or reads it before the epilogue has finished it.
+        is not an output and that only the epilogue reads. The epilogue is complete, in the same
+            scope
+        and after it, and runs for all its points. It stores, at the same index and in the same
+            type,
+        the result plus a term that neither of the two writes; its iterators are those of the
+        reduction. The term is finished before the reduction begins. No other block writes the
+        output of the epilogue, or reads it before the epilogue has finished it.
 
     Rewrites:
         for i, k in ...:                      for i, k in ...:
@@ -96,7 +98,7 @@ def fuse_reduction_epilogue(func: PrimFunc, reduction: str, epilogue: str) -> Pr
 
 @dataclass(frozen=True)
 class _Added:
-    """What an epilogue adds and where it stores that, in terms of the reduction's iterators."""
+    """The term that an epilogue adds and the target of its store, by the reduction's iterators."""
 
     target: Load
     value: Expr
@@ -104,7 +106,7 @@ class _Added:
 
 
 def _sum_of(scope: BlockScope, site: PlacedBlock) -> ReductionForm:
-    """Return the sum that a block is, or refuse."""
+    """Return a block as a sum, or refuse."""
     refuse = scope.refuse
     if isinstance(site.kind, Unclassified):
         raise refuse(site.kind.reason, site.realize, "block_kind")
@@ -117,7 +119,7 @@ def _sum_of(scope: BlockScope, site: PlacedBlock) -> ReductionForm:
         raise refuse(f"block {site.name} {taken}", site.realize, "block_kind")
     result = taken.reducer.results[0]
     if len(taken.targets) > 1 or not (isinstance(result, BinOp) and result.op == "+"):
-        raise refuse(f"block {site.name} is no sum into one buffer", site.realize, "block_kind")
+        raise refuse(f"block {site.name} is not a sum into one buffer", site.realize, "block_kind")
     if not is_whole_reduction(site):
         reason = f"block {site.name} is not proved to reduce each element over all points, once"
         raise refuse(reason, site.realize, "not_proved")
@@ -129,7 +131,7 @@ def _sum_of(scope: BlockScope, site: PlacedBlock) -> ReductionForm:
 def _added(
     site: PlacedBlock, after: PlacedBlock, reduction_form: ReductionForm, refuse: Refuse
 ) -> _Added:
-    """Return what an epilogue adds to a sum, or refuse."""
+    """Return the term that an epilogue adds to a sum, or refuse."""
     if isinstance(after.kind, Unclassified):
         raise refuse(after.kind.reason, after.realize, "block_kind")
     if after.kind != "complete" or not runs_whole_domain(after):
@@ -147,7 +149,7 @@ def _added(
         for reduced, addend in sides:
             if reduced == target and not _reads(addend, {target.buffer, store.buffer}):
                 return _Added(epilogue_target, addend, iterators)
-    reason = f"block {after.name} does not just add something to each element of"
+    reason = f"block {after.name} does not only add a term to each element of"
     raise refuse(f"{reason} {target.buffer.name}", after.realize, "block_kind")
 
 
@@ -169,7 +171,7 @@ def _reads(expr: Expr, buffers: set[Buffer]) -> bool:
 
 
 def _require_order(scope: BlockScope, site: PlacedBlock, after: PlacedBlock, added: _Added) -> None:
-    """Refuse unless all that the epilogue reads and writes may happen where the sum begins."""
+    """Refuse unless all accesses of the epilogue may happen when the sum begins."""
     refuse = scope.refuse
     if scope.position(after) < scope.position(site) or not is_finished_for(site, after):
         raise refuse(

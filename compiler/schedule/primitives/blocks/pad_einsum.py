@@ -53,20 +53,21 @@ from compiler.schedule.tree.tree import (
 
 
 def pad_einsum(func: PrimFunc, block: str, padding: Sequence[int]) -> PrimFunc:
-    """Let a block compute over ranges that are multiples of some sizes, in padded buffers.
+    """Pad the ranges of a block's iterators to multiples of some sizes, in padded buffers.
 
-    Copies with zeros for padding stand before the block, and a copy of the result after it.
+    Copies padded with zeros go before the block, and a copy of the result after it.
 
     Args:
-        padding: What the extent of each iterator is made a multiple of.
+        padding: For each iterator, the number that divides its new extent.
 
     Requires:
-        There is one positive number an iterator. The block is complete or a reduction; each
-        buffer is touched at one place, by iterators themselves or at zero of a dimension of one
-        element. Where a padded iterator indexes a dimension, their extents are the same. A padded
-        iterator is bound to a loop of its own. If it is a reduction iterator, the block is a sum,
-        to which padding adds zero; if not, it indexes what is written. The block writes all of its
-        buffer, and stands alone below its outermost loop.
+        There is one positive number for each iterator. The block is complete or a reduction. It
+        accesses each buffer at one element, indexed by iterators themselves, or by zero in a
+        dimension of extent one. If a padded iterator indexes a dimension, their extents are the
+        same. A padded iterator is bound to a separate loop. If it is a reduction iterator, the
+            block
+        is a sum, to which padding adds zero; if not, it indexes the output. The block writes all of
+        its buffer, and is alone below its outermost loop.
 
     Rewrites:
         for i in range(n):               for i in range(m):
@@ -117,19 +118,19 @@ def _require_padding(site: PlacedBlock, padding: Sequence[int], refuse: Refuse) 
 
 
 def _require_einsum(site: PlacedBlock, refuse: Refuse) -> None:
-    """Refuse unless a block touches each buffer at one element, named by iterators."""
+    """Refuse unless a block accesses each buffer at one element, indexed by iterators."""
     if isinstance(site.kind, Unclassified):
         raise refuse(site.kind.reason, site.realize, "block_kind")
     if site.kind not in ("complete", "reduction"):
         reason = f"block {site.name} reads what it writes without having initialised it"
         raise refuse(reason, site.realize, "block_kind")
     if site.block.alloc_buffers or site.block.match_buffers or not site.facts.is_leaf:
-        reason = f"block {site.name} has loops, buffers or views of its own"
+        reason = f"block {site.name} contains loops, buffers or views"
         raise refuse(reason, site.realize, "structure")
     regions = (*site.block.reads, *site.block.writes)
     if len({region.buffer for region in regions}) < len(regions):
         raise refuse(
-            f"block {site.name} touches a buffer at two places", site.realize, "not_proved"
+            f"block {site.name} accesses a buffer at two places", site.realize, "not_proved"
         )
     for region in regions:
         for r, size in zip(region.region, region.buffer.shape, strict=True):
@@ -144,7 +145,7 @@ def _require_einsum(site: PlacedBlock, refuse: Refuse) -> None:
 
 
 def _is_first(index: Expr, size: Expr) -> bool:
-    """Tell whether an index is zero, of a dimension of one element."""
+    """Return whether an index is zero, in a dimension of extent one."""
     values = [part.value for part in (index, size) if isinstance(part, IntImm)]
     return values == [0, 1]
 
@@ -179,9 +180,9 @@ def _require_vanishing(site: PlacedBlock, padded: Mapping[Var, Expr], refuse: Re
     told = {r.minimum for region in site.block.writes for r in region.region}
     for iter_var in site.block.iter_vars:
         if iter_var.kind == "spatial" and iter_var.var in padded and iter_var.var not in told:
-            reason = f"padding of {iter_var.var.name} repeats what block {site.name} does: it does"
+            reason = f"padding of {iter_var.var.name} repeats stores of block {site.name}: it does"
             raise refuse(
-                f"{reason} not tell the elements written apart", site.realize, "not_proved"
+                f"{reason} not index the elements that are written", site.realize, "not_proved"
             )
     over = [i.var for i in site.block.iter_vars if i.kind == "reduce" and i.var in padded]
     if not over:
@@ -200,14 +201,14 @@ def _is_sum(reduction: ReductionForm) -> bool:
 
 
 def _vanishes(value: Expr, var: Var) -> bool:
-    """Tell whether a value is zero where each load that `var` indexes gives zero."""
+    """Return whether a value is zero if each load that `var` indexes gives zero."""
     match value:
         case Load(_, indices):
             return any(var in variables(index) for index in indices)
         case Cast(_, inner):
             return _vanishes(inner, var)
         case BinOp("*", lhs, rhs):
-            # Zero times what is not finite is not zero, unless that is padding too.
+            # Zero times infinity is not zero, so both factors must be padding.
             sides = [_vanishes(side, var) for side in (lhs, rhs)]
             return all(sides) or (any(sides) and not is_float(dtype_of(value)))
         case BinOp("+" | "-", lhs, rhs):
@@ -217,7 +218,7 @@ def _vanishes(value: Expr, var: Var) -> bool:
 
 
 def _require_alone(scope: BlockScope, site: PlacedBlock) -> Path:
-    """Return the path to the outermost loop of a block, or to itself, if only loops are around."""
+    """Return the path to a block's outermost loop, or to the block, if only loops enclose it."""
     depth = next(n for n, stmt in enumerate(site.path) if n and not isinstance(stmt, Seq))
     top = site.path[depth]
     others = [realize.block.name for realize in child_blocks(top)]
@@ -229,7 +230,7 @@ def _require_alone(scope: BlockScope, site: PlacedBlock) -> Path:
     for stmt in site.path[depth:-1]:
         if not isinstance(stmt, For):
             raise scope.refuse(
-                f"more than loops stands around block {site.name}", stmt, "structure"
+                f"something other than loops encloses block {site.name}", stmt, "structure"
             )
     for buffer in site.facts.written_buffers():
         if not _runs_all(site) and not writes_whole(site, buffer):
@@ -239,7 +240,7 @@ def _require_alone(scope: BlockScope, site: PlacedBlock) -> Path:
 
 
 def _runs_all(site: PlacedBlock) -> bool:
-    """Tell whether each iterator is a loop over its whole range."""
+    """Return whether each iterator is a loop over its whole range."""
     extents = {loop.var: loop.extent for loop in site.loops}
     values = site.realize.iter_values
     return (
@@ -255,7 +256,7 @@ def _runs_all(site: PlacedBlock) -> bool:
 def _require_same_sizes(
     site: PlacedBlock, copy: _Copy, padded: Mapping[Var, Expr], refuse: Refuse
 ) -> None:
-    """Refuse if a buffer has elements that the block leaves out, where they would be padding."""
+    """Refuse if a buffer has elements that the block omits, but that would become padding."""
     extents = {i.var: i.extent for i in site.block.iter_vars}
     is_written = site.writes(copy.buffer)
     for r, size in zip(copy.region.region, copy.buffer.shape, strict=True):
@@ -263,7 +264,7 @@ def _require_same_sizes(
         if not isinstance(index, Var) or (index not in padded and not is_written):
             continue
         if not equal(extents[index], size):
-            reason = f"block {site.name} does not touch all of {copy.buffer.name}, which would be"
+            reason = f"block {site.name} does not access all of {copy.buffer.name}, which would be"
             raise refuse(f"{reason} padded", site.realize, "not_proved")
 
 
@@ -272,7 +273,7 @@ def _require_same_sizes(
 
 @dataclass(frozen=True)
 class _Copy:
-    """A buffer, the region of it that the block touches, and its padded copy."""
+    """A buffer, the region of it that the block accesses, and its padded copy."""
 
     buffer: Buffer
     region: BufferRegion
@@ -290,7 +291,7 @@ class _Copy:
 
     @property
     def is_needed(self) -> bool:
-        """Whether the copy is larger than the buffer."""
+        """Return whether the copy is larger than the buffer."""
         return self.padded.shape != self.buffer.shape
 
     def into(self, func: PrimFunc) -> Stmt:
@@ -305,7 +306,7 @@ class _Copy:
         return _nest(func, self, iter_vars, self.buffer, Store(self.padded, indices, value))
 
     def back(self, func: PrimFunc) -> Stmt:
-        """Return the loops that copy what is not padding to the buffer."""
+        """Return the loops that copy everything but the padding back to the buffer."""
         iter_vars = _iterators(self.buffer.shape)
         indices = tuple(i.var for i in iter_vars)
         store = Store(self.buffer, indices, Load(self.padded, indices))

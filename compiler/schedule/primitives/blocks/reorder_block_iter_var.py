@@ -14,13 +14,13 @@ from compiler.schedule.tree.tree import block_path, realize_at, replace_at
 
 
 def reorder_block_iter_var(func: PrimFunc, block: str, new_order: Sequence[int]) -> PrimFunc:
-    """Put the iterators of a block in another order; what it computes stays as it is.
+    """Reorder the iterators of a block; its results do not change.
 
     Args:
-        new_order: The old place of each iterator.
+        new_order: The old position of each iterator.
 
     Requires:
-        The order holds each place once.
+        The order contains each position once.
 
     Rewrites:
         vi, vj = T.axis.remap("SS", [i, j])   ->   vj, vi = T.axis.remap("SS", [j, i])

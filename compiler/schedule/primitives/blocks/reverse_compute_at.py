@@ -43,24 +43,28 @@ def reverse_compute_at(
     preserve_unit_loops: bool = False,
     index: int = -1,
 ) -> PrimFunc:
-    """Compute in each iteration of a loop just what a block can make of what was produced there.
+    """Compute in each iteration of a loop the part of a block whose inputs were produced there.
 
     Args:
-        preserve_unit_loops: Whether iterators that take one value get a loop too.
+        preserve_unit_loops: Whether iterators with a single value get loops, too.
         index: The position among the statements of the loop: -1 is the last possible one, -2 the
             first.
 
     Requires:
-        The block is complete, or reduces each element once; it runs for the whole of its
-        iterators' ranges, and is the only writer of what it writes; nothing touches that before
-        it, and nothing reads partial results of it. The loop is in the same scope, not around the
-        block, and not after it if the block has producers; neither it nor a loop around it is
-        vectorized. Of the block's producers some are under the loop, the others before it,
-        finished. Those under the loop write, in each iteration, a box of their output, and the
-        points of the block that read from it form a box too. Those boxes together make the whole
-        block, a reduction each point once, from the first on. Where a block runs for the same
-        points again, as under a reduction of its producers, the last run sees finished inputs,
-        and no block reads the results before.
+        The block is complete, or reduces each element once. It runs for the whole ranges of its
+        iterators, and is the only writer of its buffers. Nothing accesses these before it, and
+        nothing reads partial results of it. The loop is in the same scope, does not contain the
+        block, and does not come after it if the block has producers. Neither it nor a loop around
+            it
+        is vectorized.
+
+        Some of the block's producers are under the loop, the others are finished before it. Those
+        under the loop write, in each iteration, a box of their output, and the points of the block
+        that read from it form a box, too. Together these boxes cover the whole block; a reduction
+        runs each point once, from the first on. If a block runs for the same points again, as under
+        a reduction of its producers, the last run has finished inputs, and no block reads the
+            results
+        before.
 
     Rewrites:
         for i_0, i_1 in ...:           for i_0 in range(n // f):
@@ -109,7 +113,7 @@ def _require_order(
     position = scope.position(site)
     producers = scope.producers(site)
     if position < start and producers:
-        raise refuse(f"block {site.name} stands before loop {name}", site.realize, "dependence")
+        raise refuse(f"block {site.name} comes before loop {name}", site.realize, "dependence")
     for other in scope.sites[: max(position, start)]:
         for buffer in site.facts.written_buffers():
             if other is not site and other.touches(buffer):
@@ -129,7 +133,7 @@ def _require_order(
 
 @dataclass
 class _Solution:
-    """The part of a block's iterators that one iteration of a loop makes computable."""
+    """The part of a block's iterators whose inputs one iteration of a loop produces."""
 
     scope: BlockScope
     site: PlacedBlock
@@ -137,7 +141,7 @@ class _Solution:
     spans: dict[Var, Span]
 
     def add(self, producer: PlacedBlock, buffer: Buffer) -> None:
-        """Take account of a buffer that a producer under the loop writes."""
+        """Add the constraints of a buffer that a producer under the loop writes."""
         box = written_box(producer, buffer, self.target.fixed(producer))
         if box is None:
             name = self.target.loop.var.name
@@ -153,7 +157,7 @@ class _Solution:
     def _solve(
         self, producer: PlacedBlock, access: BlockAccess, box: tuple[Span, ...]
     ) -> dict[Var, Span]:
-        """Return the parts of the iterators at which what is read lies in a box."""
+        """Return the parts of the iterators that read inside a box."""
         sizes = extents_of_iterators(self.site.block)
         units: dict[Var, Expr] = {v: IntImm(0, dtype_of(v)) for v, n in sizes.items() if n == 1}
         sizes = {var: size for var, size in sizes.items() if size > 1}
@@ -196,7 +200,7 @@ class _Solution:
 
 
 def _require_same_outcome(scope: BlockScope, site: PlacedBlock, moved: PrimFunc) -> None:
-    """Refuse unless the moved block runs for all of its points, in the end on finished inputs."""
+    """Refuse unless the moved block runs for all of its points, finally on finished inputs."""
 
     def refuse(reason: str, _: object, code: ScheduleErrorCode, /) -> ScheduleError:
         return scope.refuse(reason, site.realize, code)
@@ -216,12 +220,12 @@ def _require_same_outcome(scope: BlockScope, site: PlacedBlock, moved: PrimFunc)
     for consumer in new_scope.consumers(new):
         if new_scope.position(consumer) < new_scope.position(new):
             raise refuse(
-                f"block {consumer.name} would stand before block {site.name}", None, "dependence"
+                f"block {consumer.name} would come before block {site.name}", None, "dependence"
             )
 
 
 def _require_repeatable(scope: BlockScope, site: PlacedBlock, repeating: AbstractSet[Var]) -> None:
-    """Refuse if a block is looked at before the last of several runs of the same points."""
+    """Refuse if a block's results are read before the last of several runs of the same points."""
     outermost = next(loop for loop in site.loops if loop.var in repeating)
     for consumer in scope.consumers(site):
         if consumer.is_under(outermost) and not is_finished_for(site, consumer):

@@ -33,15 +33,15 @@ from compiler.schedule.tree.tree import drop_buffer, find_block, replace_at, wit
 
 
 def reverse_compute_inline(func: PrimFunc, block: str) -> PrimFunc:
-    """Let the producer of a block compute what the block makes of it, and remove the block.
+    """Inline a block into its producer, which then computes its result; remove the block.
 
     Requires:
-        The block and its producer are complete, store once, and are the only writers of what they
-        write. The block runs for the whole of its iterators' ranges, the producer writes all of
+        The block and its producer are complete, store once, and are the only writers of their
+        outputs. The block runs for the whole ranges of its iterators, the producer writes all of
         its buffer. The block reads one element of that buffer, at indices that are in bounds at
-        each of its points and tell its iterators; no other block reads it, and it is no output.
-        Nothing touches what the block writes before it. What else the block reads is finished
-        before the producer.
+        each of its points and determine its iterators. No other block reads the buffer, and it is
+        not an output. Nothing accesses the output of the block before it. Its other inputs are
+        finished before the producer.
 
     Rewrites:
         for i in range(n):             for i in range(n):
@@ -104,7 +104,7 @@ def reverse_compute_inline(func: PrimFunc, block: str) -> PrimFunc:
 
 
 def _guards(site: PlacedBlock, producer: PlacedBlock, values: Mapping[Var, Expr]) -> list[Expr]:
-    """Return the conditions on the producer's loops under which a point of the block is made."""
+    """Return the conditions on the producer's loops under which a point of the block runs."""
     guards: list[Expr] = []
     for iter_var in site.block.iter_vars:
         bound = substitute(values[iter_var.var], producer.bindings)
@@ -115,7 +115,7 @@ def _guards(site: PlacedBlock, producer: PlacedBlock, values: Mapping[Var, Expr]
 
 
 def _only_producer(scope: BlockScope, site: PlacedBlock) -> PlacedBlock:
-    """Return the one block that writes, last before it, what a block reads."""
+    """Return the only block that writes, last before it, the buffer that a block reads."""
     refuse = scope.refuse
     producers = scope.producers(site)
     if not producers:
@@ -124,7 +124,7 @@ def _only_producer(scope: BlockScope, site: PlacedBlock) -> PlacedBlock:
     position, start = scope.position(site), scope.position(producer)
     if position < start:
         raise refuse(
-            f"block {producer.name} stands after block {site.name}", producer.realize, "dependence"
+            f"block {producer.name} comes after block {site.name}", producer.realize, "dependence"
         )
     for buffer in producer.facts.written_buffers():
         for other in scope.readers(buffer):
@@ -142,7 +142,7 @@ def _only_producer(scope: BlockScope, site: PlacedBlock) -> PlacedBlock:
 def _iterators(
     scope: BlockScope, site: PlacedBlock, producer: PlacedBlock, inner: Store
 ) -> dict[Var, Expr]:
-    """Return the block's iterators at the point at which it reads what the producer stores."""
+    """Return the iterators' values for which a block reads the element of the producer's store."""
     name = inner.buffer.name
     read_indices = {a.indices for a in site.facts.reads if a.buffer == inner.buffer}
     sizes = extents_of_iterators(site.block)

@@ -24,19 +24,20 @@ from compiler.schedule.tree.tree import (
 
 
 def rfactor(func: PrimFunc, loop: Var, factor_axis: int) -> tuple[PrimFunc, str]:
-    """Reduce for each iteration of a loop separately, and then over the loop.
+    """Factor a reduction: reduce for each iteration of a loop separately, then over the loop.
 
-    The partial results go to a new buffer, which has the loop as one more dimension.
+    The partial results go to a new buffer, with an additional dimension for the loop (Suriana,
+    Adams and Kamil, "Parallel associative reductions in Halide", CGO 2017).
 
     Args:
-        factor_axis: Where that dimension goes; -1 is the last.
+        factor_axis: The position of that dimension; -1 is the last.
 
     Requires:
         One block is under the loop: a reduction by a commutative reducer, from its identity on.
-        (A reducer that is only associative will do if no reduction loop is around the loop.) The
-        loop is serial and binds reduction iterators, no spatial ones; no loop binds both kinds.
+        (A reducer that is only associative suffices if no reduction loop is around the loop.) The
+        loop is serial and binds reduction iterators, but no spatial ones; no loop binds both kinds.
         Below the outermost reduction loop is no other block, and no loop that binds nothing. The
-        block is the first below its outermost loop, where no other writes what it reads. The
+        block is the first below its outermost loop, in which no other block writes its inputs. The
         predicate leaves no partial result without its start. `factor_axis` is an axis of the new
         buffer.
 
@@ -47,7 +48,7 @@ def rfactor(func: PrimFunc, loop: Var, factor_axis: int) -> tuple[PrimFunc, str]
                                                  C[i] += C_rf[i, k_1]
 
     Returns:
-        The program, and the name of the block that makes the partial results, `C_rf`. The other
+        The program, and the name of the block that computes the partial results, `C_rf`. The other
         keeps its name.
 
     Raises:
@@ -101,7 +102,7 @@ def _checked(func: PrimFunc, target: For, refuse: Refuse) -> Factoring:
 
 
 def _require_factor_loop(factoring: Factoring) -> None:
-    """Refuse unless the loop is serial and goes through the reduction, and only that."""
+    """Refuse unless the loop is serial, and binds reduction iterators only."""
     site, target, refuse = factoring.site, factoring.target, factoring.scope.refuse
     name = target.var.name
     if target.kind != "serial":
@@ -120,7 +121,7 @@ def _require_factor_loop(factoring: Factoring) -> None:
 
 
 def _require_order(factoring: Factoring) -> None:
-    """Refuse unless each point is run once, from the start on, in an order that does not count."""
+    """Refuse unless each point runs once, from the start on, in an order that does not matter."""
     site, target, refuse = factoring.site, factoring.target, factoring.scope.refuse
     inner = {loop.var for loop in factoring.inner_loops}
     reason = why_not_once(site, inner, {loop.var for loop in site.loops})
@@ -132,13 +133,15 @@ def _require_order(factoring: Factoring) -> None:
         if loop.var in factoring.reduce_loops and loop.extent != IntImm(1, dtype_of(loop.extent))
     ]
     if outside and not factoring.reduction.reducer.is_commutative:
-        reason = f"block {site.name} takes one of equal values by the order in which they come,"
+        reason = f"block {site.name} picks one of equal values by their order,"
         reason = f"{reason} and loop {outside[0].var.name} is outside loop {target.var.name}:"
-        raise refuse(f"{reason} compare the places of equal values too", site.realize, "dependence")
+        raise refuse(
+            f"{reason} compare the positions of equal values, too", site.realize, "dependence"
+        )
 
 
 def _require_first(factoring: Factoring) -> None:
-    """Refuse unless the block may be run, for all its points, before its loops begin."""
+    """Refuse unless the block may run, for all its points, before its loops begin."""
     site, scope = factoring.site, factoring.scope
     for stmt in site.path[1:-1]:
         if isinstance(stmt, If | Let):

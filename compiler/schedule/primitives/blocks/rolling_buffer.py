@@ -42,21 +42,21 @@ from compiler.schedule.tree.tree import loops_on, replace_at
 
 
 def rolling_buffer(func: PrimFunc, block: str, write_index: int) -> PrimFunc:
-    """Keep of a buffer only what overlaps from one tile to the next, and make only what is new.
+    """Keep only the overlap of consecutive tiles of a buffer, and compute only new elements.
 
-    Along the outermost dimension whose tiles overlap the buffer becomes a ring of one tile.
+    Along the outermost dimension with overlapping tiles, the buffer becomes a ring of one tile.
 
     Args:
-        write_index: Which of the block's writes.
+        write_index: The number of the write among those of the block.
 
     Requires:
         The block is complete or a reduction, under no condition, and the only writer of the
-        buffer, which is no output. The innermost loop around the block and all readers holds a
+        buffer, which is not an output. The innermost loop around the block and all readers holds a
         tile of the buffer: the block writes there all that is read, and comes first. The tiles
         begin at multiples of loops, along each dimension of another one (or at a half, a third,
-        ... of a loop), and overlap along one at least; where they do, an iterator is the index.
-        The loops around are serial, and so are those that move what is in the ring. The predicate
-        is on single iterators. What the block reads is the same at whatever time it is made.
+        ... of a loop), and overlap along at least one. Along these dimensions, an iterator is the
+        index. The loops around are serial, and so are those that move elements of the ring. The
+        predicate is on single iterators. The inputs of the block do not change between tiles.
 
     Rewrites:
         for i in range(n):                          for i in range(n):
@@ -121,11 +121,11 @@ def _require_in_order(
 
 @dataclass(frozen=True)
 class _Tile:
-    """What is written along a dimension while the shared loops stand.
+    """The elements that are written along a dimension in one iteration of the shared loops.
 
     Args:
-        loop: The loop that moves it on by less than its extent; None if it does not overlap.
-        overlap: How many elements it shares with the next one.
+        loop: The loop that advances it by less than its extent; None if tiles do not overlap.
+        overlap: The number of elements that it shares with the next tile.
     """
 
     extent: int
@@ -138,7 +138,7 @@ def _require_producer(scope: BlockScope, site: PlacedBlock, buffer: Buffer) -> N
     if isinstance(site.kind, Unclassified):
         raise refuse(site.kind.reason, site.realize, "block_kind")
     if site.kind not in ("complete", "reduction") or not site.facts.is_leaf:
-        reason = f"block {site.name} does not just make one element from its inputs"
+        reason = f"block {site.name} does not only compute one element from its inputs"
         raise refuse(reason, site.realize, "block_kind")
     if conditions(site):
         raise refuse(f"block {site.name} is under a condition", conditions(site)[0], "structure")
@@ -190,9 +190,9 @@ def _tiles(
 
 
 def _step(low: Affine) -> tuple[Var | None, int] | None:
-    """Read where tiles begin as `loop * stride // divisor`; return the loop and the step, at most.
+    """Parse the start of tiles as `loop * stride // divisor`; return the loop and the largest step.
 
-    None if it is nothing such.
+    None if it has another form.
     """
     if not low.terms:
         return None, 0
@@ -220,7 +220,7 @@ def _require_readers_in_tile(scope: BlockScope, site: PlacedBlock, buffer: Buffe
 
 
 def _require_lasting(scope: BlockScope, site: PlacedBlock, rolling: For) -> None:
-    """Refuse if an element could be other than it is when made again for the next tile."""
+    """Refuse if an element may have another value when it is computed again for the next tile."""
     pending = [site]
     seen: list[PlacedBlock] = []
     while pending:
@@ -238,7 +238,7 @@ def _require_lasting(scope: BlockScope, site: PlacedBlock, rolling: For) -> None
 
 
 def _is_new(site: PlacedBlock, tiles: Sequence[_Tile]) -> tuple[Expr, ...]:
-    """Return the conditions that leave out what the tile before has made."""
+    """Return the conditions that exclude elements of the previous tile."""
     guards: list[Expr] = []
     for tile, value in zip(tiles, site.values, strict=False):
         if tile.loop is None:
@@ -256,7 +256,7 @@ def _is_new(site: PlacedBlock, tiles: Sequence[_Tile]) -> tuple[Expr, ...]:
 
 @dataclass(frozen=True)
 class _Ring:
-    """A buffer, and the one of a tile that takes its place along an axis."""
+    """A buffer, and the buffer of one tile that replaces it along an axis."""
 
     old: Buffer
     new: Buffer
@@ -303,7 +303,7 @@ class _Ring:
         return (*indices[: self.axis], ring, *indices[self.axis + 1 :])
 
     def _block(self, block: Block, *, in_order: bool) -> Block:
-        """Return a block whose iterator along the axis may run in order, its regions made anew."""
+        """Return a block whose iterator along the axis may run in order, with new regions."""
         iter_vars = list(block.iter_vars)
         if in_order and self.axis < len(iter_vars) and iter_vars[self.axis].kind == "spatial":
             iter_vars[self.axis] = replace(iter_vars[self.axis], kind="opaque")

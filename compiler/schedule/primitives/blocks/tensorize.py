@@ -46,21 +46,20 @@ from compiler.schedule.tree.tree import (
 def tensorize(
     func: PrimFunc, target: Var | str, intrin: TensorIntrin, *, preserve_unit_iters: bool = True
 ) -> PrimFunc:
-    """Let a tensor intrinsic compute what a block, or a loop, computes.
+    """Replace the computation of a block, or of a loop, by a tensor intrinsic.
 
     Args:
-        target: A loop, which is made a block of first (see
-        `compiler.schedule.primitives.blocks.blockize`), or the
-            name of a block.
-        intrin: What is looked for, and what takes its place.
+        target: The name of a block, or a loop, which becomes a block first (see
+            `compiler.schedule.primitives.blocks.blockize`).
+        intrin: The intrinsic: a description to match, and an implementation to insert.
         preserve_unit_iters: As for `blockize`.
 
     Requires:
-        The block does what the description says: the same loops, blocks and values. Each buffer
-        of the description is a box of one of the program's, of the same type and memory scope; a
-        buffer of more dimensions has a fixed place in the leading ones. No buffer that is written
-        stands for two. The boxes begin where the implementation says that they do, and have the
-        strides that it wants. The block has no views yet.
+        The block matches the description: the same loops, blocks and values. Each buffer of the
+        description is a box of one of the program's, of the same type and memory scope; a buffer
+        with more dimensions has fixed indices in the leading ones. No buffer that is written stands
+        for two. The boxes have the offsets and the strides that the implementation requires. The
+        block has no views yet.
 
         If the block has an init (moved out of its loops), so has the description, and the block
         holds the whole reduction.
@@ -102,7 +101,7 @@ def tensorize(
 
 @dataclass(frozen=True)
 class _Target:
-    """The block that an intrinsic shall compute; errors mark `at`, a place of the old program."""
+    """The block to replace by an intrinsic; errors mark `at`, a node of the old program."""
 
     func: PrimFunc
     path: Path
@@ -111,12 +110,12 @@ class _Target:
 
     @property
     def block(self) -> Block:
-        """The block."""
+        """Return the block."""
         return realize_at(self.path).block
 
     @cached_property
     def extents(self) -> Extents:
-        """The extents of all variables around the body of the block."""
+        """Return the extents of all variables around the body of the block."""
         extents = dict(extents_of(loops_on(self.path)))
         for stmt in self.path:
             if isinstance(stmt, BlockRealize):
@@ -129,7 +128,7 @@ class _Target:
 
 
 def _matched(target: _Target, desc: PrimFunc) -> Mapping[Buffer, MatchedBuffer]:
-    """Return where the description's buffers are."""
+    """Return the regions that the description's buffers match."""
     block = target.block
     wanted = desc.root if block.init is None else _outer_description(desc)
     if wanted is None:
@@ -137,7 +136,7 @@ def _matched(target: _Target, desc: PrimFunc) -> Mapping[Buffer, MatchedBuffer]:
         raise target.error(f"{reason}: decompose the reduction first")
     if block.init is not None and any(i.kind != "spatial" and _repeats(i) for i in block.iter_vars):
         reason = f"block {block.name} holds a part of its reduction only, and the intrinsic"
-        raise target.error(f"{reason} initialises too: decompose the reduction first")
+        raise target.error(f"{reason} initialises, too: decompose the reduction first")
     matcher = Matcher(desc.buffers, target.extents)
     try:
         matcher.block_body(block, wanted)
@@ -179,7 +178,7 @@ def _require_apart(
 def _implementation(
     target: _Target, intrin: TensorIntrin, places: Mapping[Buffer, MatchedBuffer]
 ) -> Block:
-    """Return the root of a copy of the implementation, its parameters views of the program's."""
+    """Return the root of a copy of the implementation, with views of the program's buffers."""
     views: list[MatchBuffer] = []
     for theirs, buffer in zip(intrin.desc.buffers, intrin.impl.buffers, strict=True):
         source = places[theirs].region(buffer.shape)
@@ -193,11 +192,11 @@ def _implementation(
 
 
 def _why_no_view(buffer: Buffer, source: BufferRegion, extents: Extents) -> str | None:
-    """Return what a view promises and does not hold; None if all does."""
+    """Return the property that a view requires and its source lacks; None if there is none."""
     strides = _strides(source.buffer)
     if strides is None:
         if buffer.strides or buffer.elem_offset is not None or buffer.offset_factor > 1:
-            return f"wants strides or an offset, and those of {source.buffer.name} are not known"
+            return f"requires strides or an offset, and those of {source.buffer.name} are unknown"
         return None
     box_strides = strides[len(strides) - len(buffer.shape) :]
     for promised, stride in zip(buffer.strides, box_strides, strict=False):
@@ -232,6 +231,6 @@ def _strides(buffer: Buffer) -> list[int] | None:
 
 
 def _merged(existing: Annotations, more: Annotations) -> Annotations:
-    """Return annotations and others, where they are not noted yet."""
+    """Return annotations together with others whose keys are not set."""
     existing_keys = {key for key, _ in existing}
     return (*existing, *(item for item in more if item[0] not in existing_keys))

@@ -13,7 +13,7 @@ from compiler.schedule.tree.tree import block_path, loop_path, replace_at
 
 
 def add_unit_loop(func: PrimFunc, at: Var | str) -> tuple[PrimFunc, Var]:
-    """Put a loop of a single iteration around a loop, or around the block of a name.
+    """Add a loop of one iteration around a loop, or around the block with a name.
 
     Requires:
         The block is not the root.
@@ -28,6 +28,6 @@ def add_unit_loop(func: PrimFunc, at: Var | str) -> tuple[PrimFunc, Var]:
     refuse = refusal("add_unit_loop", func)
     path = block_path(func, at, refuse) if isinstance(at, str) else loop_path(func, at, refuse)
     if len(path) == 1:
-        raise refuse(f'"{at}" is the root block: no loop can stand around it', func, "structure")
+        raise refuse(f'"{at}" is the root block: no loop can enclose it', func, "structure")
     unit = Var("u")
     return replace_at(func, path, For(unit, IntImm(1), path[-1])), unit

@@ -1,4 +1,4 @@
-"""The `annotate` and `unannotate` primitives: notes that passes read, without a meaning here."""
+"""The `annotate` and `unannotate` primitives: annotations that passes read."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from compiler.schedule.tree.tree import Path, block_path, loop_path, replace_at,
 
 
 def annotate(func: PrimFunc, at: Var | str, key: str, value: AnnotationValue) -> PrimFunc:
-    """Annotate a loop, or the block of a name; existing annotations stay.
+    """Annotate a loop, or the block with a name; existing annotations stay.
 
     Rewrites:
         for i in range(n):   ->   for i in T.serial(n, annotations={key: value}):
             body                      body
 
     Raises:
-        ScheduleError: If there is no such loop or block.
+        ScheduleError: If the loop or block does not exist.
     """
     refuse = refusal("annotate", func)
     path = _path(func, at, refuse)
@@ -35,10 +35,10 @@ def annotate(func: PrimFunc, at: Var | str, key: str, value: AnnotationValue) ->
 
 
 def unannotate(func: PrimFunc, at: Var | str, key: str) -> PrimFunc:
-    """Remove a note from a loop, or from the block of a name.
+    """Remove an annotation from a loop, or from the block with a name.
 
     Requires:
-        The key is there.
+        The annotation exists.
 
     Rewrites:
         for i in T.serial(n, annotations={key: value}):   ->   for i in range(n):

@@ -23,15 +23,15 @@ THREAD_TAGS = (
 
 
 def bind(func: PrimFunc, loop: Var, thread: str) -> PrimFunc:
-    """Run each iteration of a loop on a thread of a GPU's grid.
+    """Bind a loop to an axis of a GPU's grid: each iteration runs on one thread.
 
     Requires:
-        `thread` is one of `THREAD_TAGS`, and no loop around or inside has it already, except that
-        the threads of a loop around may share the work: see
+        `thread` is one of `THREAD_TAGS`. No loop around or inside is bound to it already, except
+        that the threads of a loop around may share the work: see
         `compiler.schedule.legality.same_threads`. The blocks below the loop are complete or
         reductions. It binds spatial iterators only; the threads of a block ("threadIdx") may also
-        reduce together, if the reduction alone touches what it writes. Different iterations touch
-        different elements of whatever else is written, or of buffers of their own. No loop around
+        reduce together, if only the reduction accesses its output. Different iterations access
+        different elements of all other buffers that are written, or private buffers. No loop around
         it is vectorized.
 
     Rewrites:

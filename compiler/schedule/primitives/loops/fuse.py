@@ -27,7 +27,7 @@ def fuse(
             has a single iteration.
 
     Requires:
-        The loops have no annotations and no threads. Each is the whole body of the one before it,
+        The loops have no annotations and no threads. Each is the whole body of the previous one,
         and its extent does not depend on the others.
 
     Rewrites:
@@ -70,7 +70,7 @@ def fuse(
 
 
 def _parts(fused: Var, loops: Sequence[Var], sizes: Sequence[Expr]) -> dict[Var, Expr]:
-    """Return the value of each loop as a part of the number that the fused loop counts."""
+    """Return the value of each loop in terms of the fused loop."""
     values: dict[Var, Expr] = {}
     rest: Expr = fused
     for number in range(len(loops) - 1, -1, -1):

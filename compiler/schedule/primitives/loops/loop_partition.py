@@ -50,20 +50,20 @@ def loop_partition(
     loop: Var,
     factors: Sequence[int | None],
 ) -> tuple[PrimFunc, tuple[Var, ...]]:
-    """Cut a loop into several that run one after another, each in a block of its own.
+    """Partition a loop into several that run one after another, each in a separate block.
 
-    The loops are called `i0, i1, ...`. Blocks around them hold the parts: `C_i_common` all of
-    them, `C_i0_partition` one; the blocks of a part are copies, called `C_i0`. Those around name no
-    regions: what is read and written is said by the copies. An iterator that takes its value from
-    the loop alone has the part as its range, and the regions of its block are all that the part
-    touches, as TVM has it.
+    The loops are called `i0, i1, ...`. Enclosing blocks hold the parts: `C_i_common` all of them,
+    `C_i0_partition` one; the blocks of a part are copies, called `C_i0`. The enclosing blocks
+    declare no regions: those of the copies count. An iterator that takes its value from the loop
+    alone has the part as its range. The regions of its block are then those of the whole part, as
+    in TVM.
 
     Args:
-        factors: How many iterations each loop has; one of them may be None, and is the rest. If
-            none is, one more loop has the rest.
+        factors: The number of iterations of each loop. One of them may be None, and gets the rest.
+            Without a None, one more loop gets the rest.
 
     Requires:
-        The loop is without annotations and thread, of a literal extent, and binds spatial
+        The loop has no annotations and no thread, has a literal extent, and binds spatial
         iterators only. There are at least two parts; at most one factor is None; the others are
         positive, and their sum is less than the extent.
 
@@ -84,7 +84,7 @@ def loop_partition(
     _require_spatial(BlockScope.around(func, path, refuse), old)
     first = next((s for s in statements(old) if isinstance(s, BlockRealize)), None)
     if first is None:
-        raise refuse(f"there is no block under loop {loop.name}", old, "structure")
+        raise refuse(f"loop {loop.name} contains no block", old, "structure")
 
     dtype = dtype_of(loop)
     taken = {realize.block.name for realize in blocks(func)}
@@ -106,12 +106,12 @@ def loop_partition(
 
 
 def with_rest(factors: Sequence[T | None]) -> tuple[T | None, ...]:
-    """Return factors with None for the rest, if none of them is that."""
+    """Return factors with a None for the rest, appended if there is none."""
     return tuple(factors) if None in factors else (*factors, None)
 
 
 def _sizes(factors: Sequence[int | None], extent: int, loop: For, refuse: Refuse) -> list[int]:
-    """Return how many iterations each part has, or refuse."""
+    """Return the number of iterations of each part, or refuse."""
     name = loop.var.name
     given_sizes = [factor for factor in factors if factor is not None]
     if len(factors) - len(given_sizes) > 1:
@@ -131,7 +131,7 @@ def _sizes(factors: Sequence[int | None], extent: int, loop: For, refuse: Refuse
 
 
 def _require_spatial(scope: BlockScope, loop: For) -> None:
-    """Refuse if a loop binds an iterator that is not spatial: each part would start it anew."""
+    """Refuse if a loop binds an iterator that is not spatial: each part would restart it."""
     for site in scope.sites:
         if not site.is_under(loop):
             continue
@@ -147,9 +147,9 @@ def _shifted(var: Var, start: int) -> Expr:
 
 
 def _cut(stmt: Stmt, loop: Var, part: Var, start: int, size: int) -> Stmt:
-    """Cut the range of the iterators that take their values from a loop down to a part of it.
+    """Restrict the iterators that take their values from a loop to one part of it.
 
-    The loop of the part counts from zero, and so do they.
+    The loop of the part starts at zero, and so do they.
     """
 
     def visit(node: Stmt) -> Stmt:
@@ -174,7 +174,7 @@ def _cut(stmt: Stmt, loop: Var, part: Var, start: int, size: int) -> Stmt:
 
 
 def _with_boxes(block: Block, cut: Var, start: int) -> Block:
-    """Return a block whose regions are all that it touches of buffers that iterators index.
+    """Return a block with the regions of a whole part, of buffers that iterators index.
 
     Args:
         cut: The iterator whose range begins at `start`.
@@ -199,7 +199,7 @@ def _with_boxes(block: Block, cut: Var, start: int) -> Block:
 
 
 def _with_suffix(stmt: Stmt, suffix: str, taken: set[str]) -> Stmt:
-    """Give the blocks of a part names of their own."""
+    """Give the blocks of a part unique names."""
 
     def visit(node: Stmt) -> Stmt:
         node = map_stmt(node, visit, lambda expr: expr)
@@ -219,7 +219,7 @@ def _fresh(name: str, suffix: str, taken: set[str]) -> str:
 def _holder(name: str, body: Stmt, taken: set[str]) -> BlockRealize:
     """Return a block without iterators around a statement.
 
-    It declares the reads outside of the blocks in it: no other node does.
+    It declares the reads outside of its inner blocks, which no other node declares.
     """
     fresh = unique(name, taken)
     taken.add(fresh)

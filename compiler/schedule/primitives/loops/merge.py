@@ -19,16 +19,16 @@ from compiler.schedule.tree.tree import Path, extents_of, loop_path, loops_on, r
 
 
 def merge(func: PrimFunc, loops: Sequence[Var]) -> tuple[PrimFunc, Var]:
-    """Run the bodies of several loops one after another in one loop.
+    """Merge loops: run their bodies one after another in one loop.
 
-    The loops around them, up to what they share, are merged too; the new nest stands where the
-    last of them stood.
+    The loops around them, up to the shared ones, are merged, too. The new nest is at the position
+    of the last nest.
 
     Requires:
         There are at least two loops, in different nests of one sequence of statements. The nests
-        are chains of as many loops, of the same extents, without annotations or threads. What one
-        of them writes and another touches is touched in the same iteration by both, in the order
-        of the loops given; and nothing between the nests touches it.
+        are chains of the same number of loops, of the same extents, without annotations or threads.
+        An element that one of them writes and another accesses is accessed in the same iteration by
+        both, in the order of the given loops. Nothing between the nests accesses it.
 
     Rewrites:
         for i in range(n):         for i_m in range(n):
@@ -41,7 +41,7 @@ def merge(func: PrimFunc, loops: Sequence[Var]) -> tuple[PrimFunc, Var]:
     """
     refuse = refusal("merge", func)
     if len(set(loops)) < 2:
-        raise refuse("at least two different loops are merged", func, "invalid_argument")
+        raise refuse("expected at least two different loops to merge", func, "invalid_argument")
     paths = [loop_path(func, var, refuse) for var in loops]
     depth = _common_depth(paths, refuse)
     chains = [_chain(path[depth:], refuse) for path in paths]
@@ -73,7 +73,7 @@ def merge(func: PrimFunc, loops: Sequence[Var]) -> tuple[PrimFunc, Var]:
 
 
 def _common_depth(paths: Sequence[Path], refuse: Refuse) -> int:
-    """Return how long the path to the sequence of statements is that holds the nests."""
+    """Return the length of the path to the sequence of statements that holds the nests."""
     shortest = min(map(len, paths))
     depth = 0
     while depth < shortest and all(path[depth] is paths[0][depth] for path in paths):
@@ -90,7 +90,7 @@ def _common_depth(paths: Sequence[Path], refuse: Refuse) -> int:
 
 
 def _chain(path: Path, refuse: Refuse) -> list[For]:
-    """Return the loops of a path, or refuse what is no chain of them."""
+    """Return the loops of a path; refuse a path that is not a chain of loops."""
     chain: list[For] = []
     for stmt in path:
         if not isinstance(stmt, For):
@@ -113,7 +113,7 @@ def _require_same_extents(chains: Sequence[Sequence[For]], refuse: Refuse) -> No
         if len(chain) != len(first):
             names = f"{first[-1].var.name} and {chain[-1].var.name}"
             raise refuse(
-                f"loops {names} do not lie equally deep in their nests", chain[-1], "structure"
+                f"loops {names} are at different depths of their nests", chain[-1], "structure"
             )
         for a, b in zip(first, chain, strict=True):
             if a.extent != b.extent:
@@ -123,7 +123,7 @@ def _require_same_extents(chains: Sequence[Sequence[For]], refuse: Refuse) -> No
 
 
 def _with_nest(holder: Seq, nests: Sequence[Stmt], body: Stmt) -> Stmt:
-    """Return a sequence of statements with one nest in place of the last of several."""
+    """Return a sequence of statements with one nest in the position of the last of several."""
     last = max(n for n, stmt in enumerate(holder.stmts) if any(stmt is nest for nest in nests))
     remaining = (
         body if n == last else stmt
@@ -136,7 +136,7 @@ def _with_nest(holder: Seq, nests: Sequence[Stmt], body: Stmt) -> Stmt:
 def _require_settled(
     scope: BlockScope, groups: Sequence[Sequence[PlacedBlock]], holder: Seq
 ) -> None:
-    """Refuse if nests can't pass what stands between them, or one another."""
+    """Refuse if nests can't move past the statements between them, or past one another."""
     positions = [next(n for n, s in enumerate(holder.stmts) if g[0].is_under(s)) for g in groups]
     for position, group in zip(positions, groups, strict=True):
         for number, stmt in enumerate(holder.stmts[: max(positions)]):
@@ -161,7 +161,7 @@ def _require_no_conflict(
 
 
 def _shared(a: PlacedBlock, b: PlacedBlock) -> list[Buffer]:
-    """Return the buffers that one of two blocks writes and the other touches."""
+    """Return the buffers that one of two blocks writes and the other accesses."""
     written = (*a.facts.written_buffers(), *b.facts.written_buffers())
     return [buffer for buffer in dict.fromkeys(written) if a.touches(buffer) and b.touches(buffer)]
 

@@ -18,14 +18,13 @@ from compiler.schedule.tree.tree import loop_path
 def parallel(func: PrimFunc, loop: Var) -> PrimFunc:
     """Run the iterations of a loop on several threads.
 
-    Each thread gets one part, and all parts are of a size. Where iterations differ in cost,
-    `annotate(loop, "dynamic_partition", n)` has threads take `n` at a time as they come.
+    Each thread gets one part, and all parts have the same size. If iterations differ in cost,
+    `annotate(loop, "dynamic_partition", n)` lets each thread fetch `n` iterations at a time.
 
     Requires:
         The loop binds spatial iterators only. The blocks below it are complete, reductions or
-        recurrences (with scan iterators).
-        Different iterations touch different elements of whatever is written, or of buffers of
-        their own. No loop around it is vectorized.
+        recurrences (with scan iterators). Different iterations access different elements of all
+        buffers that are written, or private buffers. No loop around it is vectorized.
 
     Rewrites:
         for i in range(n):   ->   for i in T.parallel(n):

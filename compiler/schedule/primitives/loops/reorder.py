@@ -19,14 +19,14 @@ from compiler.schedule.tree.tree import Path, loop_path, replace_at
 
 
 def reorder(func: PrimFunc, loops: Sequence[Var]) -> PrimFunc:
-    """Put nested loops in another order; loops between them that are not named keep their places.
+    """Reorder nested loops; other loops between them keep their positions.
 
     Requires:
         The loops are different loops of one chain: from the outermost to the innermost, each loop
-        is the whole body of the one around it. No extent depends on a loop that is put inside.
-        The iterations may be run in that order (see `compiler.schedule.legality.independence`):
-        what a block writes differs by the loops that change places, or stays within an
-        iteration, or is a commutative reduction. The blocks have spatial and reduction iterators
+        is the whole body of the one around it. No extent depends on a loop that moves inside.
+        The iterations may run in the new order (see `compiler.schedule.legality.independence`):
+        the elements that a block writes differ by the reordered loops, or stay within an
+        iteration, or are a commutative reduction. The blocks have spatial and reduction iterators
         only.
 
     Rewrites:
@@ -55,7 +55,7 @@ def _chain(func: PrimFunc, loops: Sequence[Var], refuse: Refuse) -> tuple[Path, 
     """Return the path to the innermost of the loops, and the chain from the outermost down."""
     if len(set(loops)) < len(loops):
         names = ", ".join(var.name for var in loops)
-        raise refuse(f"a loop is named twice: {names}", func, "invalid_argument")
+        raise refuse(f"a loop is given twice: {names}", func, "invalid_argument")
     paths = [loop_path(func, var, refuse) for var in loops]
     deepest = max(paths, key=len)
     first = min(map(len, paths)) - 1
@@ -87,7 +87,7 @@ def _require_extents_known(order: Sequence[For], refuse: Refuse) -> None:
 
 
 def _require_any_order(nest: IterationNest, order: Sequence[For]) -> None:
-    """Refuse if another order of the loops may compute something else."""
+    """Refuse if another order of the loops may change the result."""
     refuse = nest.scope.refuse
     for site in nest.sites:
         for iter_var in site.block.iter_vars:

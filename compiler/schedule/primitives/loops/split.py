@@ -27,10 +27,10 @@ def split(
 ) -> tuple[PrimFunc, tuple[Var, ...]]:
     """Split a loop into a nest of serial loops, the outermost first.
 
-    Where the factors make more iterations than the loop has, the blocks below get a predicate.
+    If the factors make more iterations than the loop has, the blocks below get a predicate.
 
     Args:
-        factors: The extents of the new loops; one of them may be None, and is then the least
+        factors: The extents of the new loops. One of them may be None, and is then the smallest
             that makes enough iterations.
         preserve_unit_iters: Whether new loops of a single iteration appear in the values of
             iterators.
@@ -39,7 +39,7 @@ def split(
     Requires:
         The loop has no annotations and no thread. At most one factor is None; the others are
         positive, and their product is not less than the extent. Without predication it is
-        proved to be the extent.
+        provably equal to the extent.
 
     Rewrites:
         for i in range(n):      ->   for i_0, i_1 in T.grid(ceil(n / f), f):
@@ -74,7 +74,7 @@ def split(
 
 
 def mixed_radix(loops: Sequence[Var], sizes: Sequence[Expr]) -> Expr:
-    """Return the number that loops count, the last of them running fastest."""
+    """Return the combined index of nested loops, the last of them running fastest."""
     total: Expr = loops[0]
     for var, size in zip(loops[1:], sizes[1:], strict=True):
         is_one = isinstance(size, IntImm) and size.value == 1
@@ -83,7 +83,7 @@ def mixed_radix(loops: Sequence[Var], sizes: Sequence[Expr]) -> Expr:
 
 
 def loop_sizes(factors: Sequence[int | Expr | None], loop: For, refuse: Refuse) -> tuple[Expr, ...]:
-    """Return the extents of the loops that factors make of a loop, or refuse."""
+    """Return the extents of the new loops for some factors, or refuse."""
     name, dtype = loop.var.name, dtype_of(loop.var)
     if not factors:
         raise refuse(f"loop {name} can't be split by no factors", loop, "invalid_argument")
@@ -118,7 +118,7 @@ def _size(factor: int | Expr | None, loop: For, refuse: Refuse) -> Expr | None:
 def _require_enough(
     product: Expr, factors: Sequence[int | Expr | None], loop: For, refuse: Refuse
 ) -> None:
-    """Refuse if the factors are not proved to make all iterations of a loop."""
+    """Refuse if the factors do not provably make all iterations of a loop."""
     if not prove(Compare(">=", product, loop.extent), {}):
         is_known = isinstance(product, IntImm) and isinstance(loop.extent, IntImm)
         reason = f"the product {show_expr(product)} of the factors {_shown(factors)}"

@@ -12,16 +12,16 @@ from compiler.schedule.tree.tree import loop_path
 
 
 def unroll(func: PrimFunc, loop: Var) -> PrimFunc:
-    """Write out the iterations of a loop one after another.
+    """Unroll a loop: write out its iterations one after another.
 
     Requires:
-        Nothing: a loop whose extent is not known yet is written out when it is.
+        Nothing: a loop of unknown extent is unrolled when the extent is known.
 
     Rewrites:
         for i in range(n):   ->   for i in T.unroll(n):
             body(i)                   body(i)
 
     Raises:
-        ScheduleError: If there is no such loop.
+        ScheduleError: If the loop does not exist.
     """
     return with_kind(func, loop_path(func, loop, refusal("unroll", func)), "unrolled")

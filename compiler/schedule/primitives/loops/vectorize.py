@@ -21,9 +21,9 @@ def vectorize(func: PrimFunc, loop: Var) -> PrimFunc:
 
     Requires:
         The loop binds spatial iterators only. The blocks below it are complete, reductions or
-        recurrences (with scan iterators).
-        Different iterations touch different elements of whatever is written. No loop around it is
-        vectorized; none inside it is parallel, vectorized or bound to threads.
+        recurrences (with scan iterators). Different iterations access different elements of all
+        buffers that are written. No loop around it is vectorized; none inside it is parallel,
+        vectorized or bound to threads.
 
     Rewrites:
         for i in range(n):   ->   for i in T.vectorized(n):

@@ -1,1 +1,1 @@
-"""Primitives that draw decisions."""
+"""Primitives that sample random decisions."""

@@ -1,4 +1,4 @@
-"""Sampling: the choices of a schedule, drawn uniformly and without listing them."""
+"""Sampling: the choices of a schedule, drawn uniformly without enumerating them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from random import Random
 
 
 def num_tiles(extent: int, n: int, max_innermost_factor: int) -> int:
-    """Return in how many ways `extent` is a product of `n` factors, the last of them bounded."""
+    """Return the number of factorisations of `extent` into `n` factors, the last one bounded."""
     lasts = _last_factors(extent, n, max_innermost_factor)
     return sum(_num_products(extent // last, n - 1) for last in lasts)
 
 
 def sample_tile(rng: Random, extent: int, n: int, max_innermost_factor: int) -> tuple[int, ...]:
-    """Draw `n` factors whose product is `extent`, each way as likely as any other.
+    """Draw `n` factors whose product is `extent`, all factorisations with equal probability.
 
     Args:
-        max_innermost_factor: The greatest that the last of several may be, -1 for any.
+        max_innermost_factor: The limit on the last of several factors; -1 for none.
     """
     return _sample(rng, extent, n, _last_factors(extent, n, max_innermost_factor))
 
@@ -26,11 +26,11 @@ def sample_tile(rng: Random, extent: int, n: int, max_innermost_factor: int) -> 
 def sample_partitioned(
     rng: Random, extent: int, n: int, position: int, multiple_of: int
 ) -> tuple[int, ...]:
-    """Draw `n` factors whose product is `extent`, each way as likely as any other.
+    """Draw `n` factors whose product is `extent`, all factorisations with equal probability.
 
     Args:
-        position: Where the inner factors begin.
-        multiple_of: What divides the product of the inner factors; it divides the extent.
+        position: The number of outer factors.
+        multiple_of: A divisor of the product of the inner factors; it divides the extent.
     """
     inner = [d for d in divisors(extent) if d % multiple_of == 0]
     ways = [_num_products(extent // d, position) * _num_products(d, n - position) for d in inner]
@@ -40,10 +40,10 @@ def sample_partitioned(
 
 
 def fitted(extent: int, factors: Sequence[int]) -> tuple[int, ...]:
-    """Return factors whose product is `extent`, as many of the given ones as fit.
+    """Return factors whose product is `extent`, with as many of the given factors as possible.
 
-    From the last on, a factor is kept while it divides what is left, and is else all of that. The
-    first one is the rest.
+    From the last on, a factor is kept if it divides the remaining extent, and is otherwise replaced
+    by all of it. The first factor takes the rest.
     """
     fit: list[int] = []
     rest = extent
@@ -59,11 +59,11 @@ def fitted_partitioned(
     """Return factors whose product is `extent`, the inner ones a multiple of a number.
 
     Args:
-        position: Where the inner factors begin.
-        multiple_of: What divides the product of the inner factors; it divides the extent.
+        position: The number of outer factors.
+        multiple_of: A divisor of the product of the inner factors; it divides the extent.
     """
     if math.prod(factors[position:]) % multiple_of == 0:
-        # What does not fit becomes all that is left: the product stays a multiple.
+        # A factor that does not fit becomes the whole rest, so that the product stays a multiple.
         return fitted(extent, factors)
     plain = [1] * len(factors)
     plain[0] = extent // multiple_of
@@ -98,7 +98,7 @@ def divisors(extent: int) -> tuple[int, ...]:
 
 
 def _last_factors(extent: int, n: int, most: int) -> tuple[int, ...]:
-    """Return what the last of `n` factors may be; a single factor has no choice."""
+    """Return the possible values of the last of `n` factors; a single factor has no choice."""
     if n == 1:
         return (extent,)
     return divisors(extent) if most == -1 else tuple(d for d in divisors(extent) if d <= most)
@@ -106,7 +106,7 @@ def _last_factors(extent: int, n: int, most: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=65536)
 def _num_products(extent: int, n: int) -> int:
-    """Return in how many ways `extent` is a product of `n` factors."""
+    """Return the number of factorisations of `extent` into `n` factors."""
     if n == 0:
         return int(extent == 1)
     ways = 1

@@ -1,4 +1,4 @@
-"""Where a block may be computed: inlined, where it is, or under a loop of its consumers."""
+"""The possible locations of a block: inlined, unchanged, or under a loop of its consumers."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ ROOT = -1
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where a block may be computed.
+    """A possible location of a block.
 
     Args:
-        number: What it is called in a decision: -2 inlined, -1 where it is, else the number of a
+        number: Its number in a decision: -2 for inlined, -1 for unchanged, else the number of a
             loop around the first consumer.
     """
 
@@ -39,13 +39,14 @@ class Location:
 
 
 def compute_locations(func: PrimFunc, block: str) -> list[Location]:
-    """Return where a block may be computed, by their numbers.
+    """Return the possible locations of a block, by their numbers.
 
-    Of the loops around all consumers those are left out that have one iteration, and those that
-    make no sense: below a loop of a reduction, or of a reduction themselves with no other below.
+    Among the loops around all consumers, those of one iteration are excluded. So are loops that
+    make no sense: loops below one of a reduction, and loops of a reduction without a spatial loop
+    below.
 
     Raises:
-        ScheduleError: If there is no such block, or it is the root.
+        ScheduleError: If the block does not exist, or is the root.
     """
     scope, site = scope_of_block(func, block, refusal("sample_compute_location", func))
     locations = [Location(ROOT, "root")]
@@ -58,7 +59,7 @@ def compute_locations(func: PrimFunc, block: str) -> list[Location]:
 
 
 def location_for(locations: Sequence[Location], decision: int) -> Location:
-    """Return the location of a number, or the one before it; if there is none, the root."""
+    """Return the location with a number, or the one before it; if there is none, the root."""
     position = bisect_right([location.number for location in locations], decision)
     if position:
         return locations[position - 1]
@@ -74,7 +75,7 @@ def _is_accepted(primitive: Callable[[], PrimFunc]) -> bool:
 
 
 def _candidates(scope: BlockScope, consumers: Sequence[PlacedBlock]) -> Iterator[tuple[int, For]]:
-    """Yield the loops around all consumers that are worth a try, with their numbers."""
+    """Yield the useful loops around all consumers, with their numbers."""
     loops = _common_loops(consumers)
     is_parallel = [_is_parallel(scope, loop) for loop in loops]
     below_reduction = False
@@ -102,7 +103,7 @@ def _common_loops(consumers: Sequence[PlacedBlock]) -> list[For]:
 
 
 def _is_parallel(scope: BlockScope, loop: For) -> bool:
-    """Tell whether spatial iterators alone take their values from a loop."""
+    """Return whether spatial iterators alone take their values from a loop."""
     return not any(
         iter_var.kind != "spatial" and loop.var in variables_of(value)
         for site in scope.sites

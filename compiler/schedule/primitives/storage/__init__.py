@@ -1,1 +1,1 @@
-"""Primitives that copy buffers, or change where and how they are stored."""
+"""Primitives that copy buffers, or change their layout or memory scope."""

@@ -32,19 +32,19 @@ from compiler.schedule.tree.tree import fresh_block_name
 def cache_inplace(
     func: PrimFunc, block: str, read_index: int, memory_scope: str
 ) -> tuple[PrimFunc, str, str]:
-    """Let a block that changes a buffer in place work on a copy, fetched before and put back after.
+    """Copy a buffer for a block that updates it in place, and write the copy back afterwards.
 
-    Both copies stand right around the block, in its innermost loop.
+    Both copies are directly around the block, in its innermost loop.
 
     Args:
-        read_index: Which of the block's reads.
-        memory_scope: Where the copy lives: "global", "shared", "local", ...
+        read_index: The number of the read among those of the block.
+        memory_scope: The memory of the copy: "global", "shared", "local", ...
 
     Requires:
-        The block has such a read, and writes the same buffer; `memory_scope` is one. In each run
-        it writes all of a box, or what it writes is a box that it reads; only the former if it
-        may not run, or if loops around it run side by side. None of its loops is vectorized. The
-        storage of the buffer is not handed out unseen.
+        The block has such a read, and writes the same buffer; `memory_scope` is valid. In each run
+        it writes all of a box, or it writes a box that it also reads. Only the former is accepted
+        if the block may not run, or if loops around it are concurrent. None of its loops is
+        vectorized. No opaque call takes the storage of the buffer undeclared.
 
     Rewrites:
         for i in range(n):           for i in range(n):
@@ -53,7 +53,7 @@ def cache_inplace(
                                          A[i] = A_local[i]
 
     Returns:
-        The program, and the names of the blocks that fetch and put back.
+        The program, and the names of the blocks that read and write back.
 
     Raises:
         ScheduleError: If a requirement does not hold.
@@ -93,7 +93,7 @@ def cache_inplace(
 
 
 def _around(site: PlacedBlock) -> CopyLocation:
-    """Return the place right before a block, or before what stands around it in its loop."""
+    """Return the position directly before a block, or before the statement around it."""
     path = site.path[:-1]
     while not isinstance(path[-1], For | BlockRealize):
         path = path[:-1]

@@ -48,22 +48,22 @@ def cache_read(
 ) -> tuple[PrimFunc, str]:
     """Copy a buffer that a block reads, and read the copy instead.
 
-    The copy stands before everything else in the scope if no block of it writes the buffer, else
-    before the first consumer. Below no loop it has the shape of what it holds, else that of the
-    buffer.
+    The copy comes first in the scope if no block of the scope writes the buffer, else before the
+    first consumer. Outside of any loop it has the shape of its contents, else that of the buffer.
 
     Args:
-        read_index: Which of the block's reads.
-        memory_scope: Where the copy lives: "global", "shared", "local", ...
-        consumers: The blocks that shall read the copy; none stands for all that read the buffer
-            and do not write it.
+        read_index: The number of the read among those of the block.
+        memory_scope: The memory of the copy: "global", "shared", "local", ...
+        consumers: The blocks that read the copy; empty for all that read the buffer and do not
+            write it.
 
     Requires:
-        The block has such a read, `memory_scope` is one. One block of the scope at most writes
-        the buffer; each consumer is in the scope, reads the buffer, does not write it, stands
-        after the writer, and reads only what that wrote. Where iterations run side by side around
-        the copy, the box of each is exactly what is written in it. No loop around the place of
-        the copy is vectorized. The storage of the buffer is not handed out unseen.
+        The block has such a read, `memory_scope` is valid. At most one block of the scope writes
+        the buffer. Each consumer is in the scope, reads the buffer, does not write it, comes
+        after the writer, and reads only elements that the writer wrote. If concurrent iterations
+        enclose the copy, the box of each is exactly what is written in it. No loop around the copy
+            is
+        vectorized. No opaque call takes the storage of the buffer undeclared.
 
     Rewrites:
         for i in range(n):           for ax0 in range(n):
@@ -125,14 +125,14 @@ def _consumers(
 def _written(
     scope: BlockScope, writer: PlacedBlock, buffer: Buffer, location: CopyLocation
 ) -> tuple[tuple[CopiedPart, ...], bool]:
-    """Return what the writer writes around the place of the copy, and whether it is all of it."""
+    """Return the region that the writer writes around the copy, and whether it is all of it."""
     standing = location.standing(writer)
     box = box_of_writes(writer, buffer, standing)
     return parts_of(buffer, box), is_all_written(writer, buffer, box, standing)
 
 
 def _read_in_scope(scope: BlockScope, buffer: Buffer, readers: Sequence[PlacedBlock]) -> Box:
-    """Return the region of a buffer that the block of a scope says to read; all of it if none."""
+    """Return the region of a buffer that the scope's block declares as read; all of it if none."""
     everything: Box = (None,) * len(buffer.shape)
     if len(scope.path) == 1:
         return everything
@@ -149,7 +149,7 @@ def _spans(region: BufferRegion) -> Box:
 
 
 def _holds(box: Box, readers: Sequence[PlacedBlock], buffer: Buffer, fixed: set[Var]) -> bool:
-    """Tell whether a box surely holds all that some blocks read of a buffer."""
+    """Return whether a box surely contains all elements that some blocks read of a buffer."""
     sizes = [extent_or_unknown(size) for size in buffer.shape]
     return all(
         contains(outer, inner, size, reader.extents)
@@ -161,7 +161,7 @@ def _holds(box: Box, readers: Sequence[PlacedBlock], buffer: Buffer, fixed: set[
 def _fits(
     scope: BlockScope, readers: Sequence[PlacedBlock], buffer: Buffer, parts: Sequence[CopiedPart]
 ) -> bool:
-    """Tell whether a buffer of nothing but some parts would do for readers of a scope."""
+    """Return whether a buffer of only some parts suffices for readers of a scope."""
     if is_whole(buffer, parts):
         return True
     box = tuple(Span(part.low, extent_or_unknown(part.extent)) for part in parts)

@@ -41,22 +41,24 @@ def cache_write(
 ) -> tuple[PrimFunc, str]:
     """Let a block write to a new buffer, and copy that to the old one.
 
-    The copy stands before the first block after it that reads the buffer, else after everything
-    in the scope. Below no loop the new buffer has the shape of what it holds, else that of the
+    The copy comes before the first block after it that reads the buffer, else after everything in
+    the scope. Outside of any loop the new buffer has the shape of its contents, else that of the
     old one.
 
     Args:
-        write_index: Which of the block's writes.
-        memory_scope: Where the new buffer lives: "global", "shared", "local", ...
-        consumers: Blocks that shall read the new buffer instead of the old one.
+        write_index: The number of the write among those of the block.
+        memory_scope: The memory of the new buffer: "global", "shared", "local", ...
+        consumers: Blocks that read the new buffer instead of the old one.
 
     Requires:
-        The block has such a write, `memory_scope` is one. The block is the only one of the scope
-        that writes the buffer, and does not read what the buffer held before. Each consumer is in
-        the scope, reads the buffer, and stands after the block. No block in the same loops reads
-        the buffer before it. While the loops around the place of the copy stand, the block writes
-        a box of the buffer. None of those loops is vectorized. The storage of the buffer is not
-        handed out unseen.
+        The block has such a write, `memory_scope` is valid. The block is the only one of the scope
+        that writes the buffer, and does not read its previous contents. Each consumer is in
+        the scope, reads the buffer, and comes after the block. No block in the same loops reads
+        the buffer before it. In one iteration of the loops around the copy, the block writes a box
+            of
+        the buffer. None of those loops is vectorized. No opaque call takes the storage of the
+            buffer
+        undeclared.
 
     Rewrites:
         for i in range(n):           for i in range(n):
@@ -99,7 +101,7 @@ def cache_write(
 
 
 def require_written_anew(scope: BlockScope, site: PlacedBlock, buffer: Buffer) -> None:
-    """Refuse unless a block alone writes a buffer, and reads nothing that it held before."""
+    """Refuse unless a block alone writes a buffer, and reads none of its previous contents."""
     if not site.writes(buffer):
         raise scope.refuse(
             f"block {site.name} does not write {buffer.name}", site.realize, "invalid_argument"
@@ -109,7 +111,7 @@ def require_written_anew(scope: BlockScope, site: PlacedBlock, buffer: Buffer) -
 
 
 def require_no_old_values(site: PlacedBlock, buffer: Buffer, refuse: Refuse) -> None:
-    """Refuse if a block may read what a buffer held before the block wrote to it."""
+    """Refuse if a block may read the contents that a buffer had before the block wrote to it."""
     if site.reads(buffer) and site.kind != "complete" and not starts_anew(site):
         reason = f"block {site.name} adds to what {buffer.name} held before"
         raise refuse(reason, site.realize, "block_kind")
@@ -118,7 +120,7 @@ def require_no_old_values(site: PlacedBlock, buffer: Buffer, refuse: Refuse) -> 
 def place_after(
     scope: BlockScope, site: PlacedBlock, buffer: Buffer, chosen: Sequence[PlacedBlock]
 ) -> CopyLocation:
-    """Return the place where what a block wrote elsewhere is copied to a buffer.
+    """Return the position at which a new buffer is copied to the old one.
 
     Args:
         chosen: The readers of the buffer that will not need it any more.
@@ -137,8 +139,8 @@ def require_harmless(
 ) -> None:
     """Refuse if copying more than a block wrote could be seen.
 
-    It is invisible in a buffer of the scope: what was written before is copied again, and what
-    never is has no value. Unless the copies of two iterations run side by side.
+    In a buffer of the scope it is invisible: elements that were written before are copied again,
+    and others have no value. It is visible if the copies of two iterations are concurrent.
     """
     if not scope.is_local(buffer) or location.concurrent_loop() is not None:
         reason = f"block {site.name} is not proved to write a box of {buffer.name}"

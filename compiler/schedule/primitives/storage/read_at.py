@@ -23,20 +23,24 @@ from compiler.schedule.tree.tree import fresh_block_name
 def read_at(
     func: PrimFunc, loop: Var, block: str, read_index: int, memory_scope: str
 ) -> tuple[PrimFunc, str]:
-    """Copy, in each iteration of a loop, what is read there of a buffer, and read the copy.
+    """Copy, in each iteration of a loop, the elements that are read of a buffer; read the copy.
 
-    One block copies it, with the loops inside, and is noted for passes to lay out ("auto_copy").
+    One block copies them, with the loops inside. Its annotation "auto_copy" asks passes for a
+    layout.
 
     Args:
         loop: A loop around the block.
-        read_index: Which of the block's reads.
-        memory_scope: Where the copy lives: "global", "shared", "local", ...
+        read_index: The number of the read among those of the block.
+        memory_scope: The memory of the copy: "global", "shared", "local", ...
 
     Requires:
-        The block is under the loop, in its scope, and has such a read; `memory_scope` is one.
-        Under the loop no block writes the buffer after the first block that reads it, nor, in loops
-        that run side by side around it, at all. What is read is proved to lie in the buffer. No
-        loop around is vectorized. The storage of the buffer is not handed out unseen.
+        The block is under the loop, in its scope, and has such a read; `memory_scope` is valid.
+        Under the loop no block writes the buffer after the first block that reads it. If the loop
+            or
+        loops around it are concurrent, no block writes it at all. The region that is read is
+            provably
+        in the buffer. No loop around is vectorized. No opaque call takes the storage of the buffer
+        undeclared.
 
     Rewrites:
         for i in range(n):                 for i in range(n):

@@ -52,21 +52,21 @@ Mode: TypeAlias = Literal["read", "write"]
 
 
 def reindex(func: PrimFunc, block: str, mode: Mode, index: int) -> tuple[PrimFunc, str]:
-    """Let a block touch a buffer at its own iterators, and copy from or to where it did.
+    """Let a block access a new buffer by its iterators, and copy from or to the old one.
 
-    The new buffer has a dimension for each iterator that the indices name, in their order.
+    The new buffer has a dimension for each iterator that the indices use, in their order.
 
     Args:
         mode: Whether it is a read or a write of the block.
-        index: Which of them.
+        index: The number among the reads or writes of the block.
 
     Requires:
-        The block has such a read or write, of whole elements at one place in a run, and holds no
-        other blocks. Each of its loops but the innermost holds the next one alone; its scope is
-        in no vectorized loop. Of what is read, all places that the iterators may name are in the
-        buffer, and no block in its loops writes it. What is written, no other block in the
-        block's loops touches; the block does not read what was there before, and runs for the
-        whole of its iterators' ranges.
+        The block has such a read or write, of whole elements at one index in a run, and contains no
+        other blocks. Each of its loops but the innermost contains only the next one; its scope is
+        in no vectorized loop. For a read, all elements that the iterators may address are in the
+        buffer, and no block in its loops writes it. For a write, no other block in the block's
+        loops accesses the buffer; the block does not read its previous contents, and runs for the
+        whole ranges of its iterators.
 
     Rewrites:
         for i, j in T.grid(n, m):            for ax0, ax1 in T.grid(n, m):
@@ -110,10 +110,10 @@ def reindex(func: PrimFunc, block: str, mode: Mode, index: int) -> tuple[PrimFun
 
 
 def _nest_around(scope: BlockScope, site: PlacedBlock) -> tuple[int, list[PlacedBlock]]:
-    """Return which statement of its scope a block is in, and the other blocks in it.
+    """Return the statement of its scope that contains a block, and the other blocks in it.
 
     Raises:
-        ScheduleError: If something else than the next loop is in a loop around the innermost one.
+        ScheduleError: If a loop around the innermost one contains more than the next loop.
     """
     for outer, inner in pairwise(site.loops):
         if outer.body is not inner:
@@ -128,7 +128,7 @@ def _nest_around(scope: BlockScope, site: PlacedBlock) -> tuple[int, list[Placed
 def _require_readable(
     sites: Sequence[PlacedBlock], buffer: Buffer, indices: tuple[Expr, ...], refuse: Refuse
 ) -> None:
-    """Refuse unless what a block reads can be copied before its loops, which hold some blocks."""
+    """Refuse unless a block's input can be copied before its loops, which contain some blocks."""
     site = sites[0]
     for other in sites:
         if other.writes(buffer):
@@ -140,9 +140,9 @@ def _require_readable(
 def require_in_bounds(
     site: PlacedBlock, buffer: Buffer, indices: tuple[Expr, ...], refuse: Refuse
 ) -> None:
-    """Refuse if a block's iterators may name a place outside of a buffer.
+    """Refuse if a block's iterators may address an element outside of a buffer.
 
-    The block itself may read it under a condition, which a copy of it does not know.
+    The block may read it under a condition, but a copy of it has no condition.
     """
     extents = extents_of_iterators(site.block)
     sizes = {i.var: i.extent for i in site.block.iter_vars}
@@ -152,14 +152,14 @@ def require_in_bounds(
         interval = bounds(index, extents)
         limit = size.value if isinstance(size, IntImm) else 0
         if interval is None or interval[0] < 0 or interval[1] >= limit:
-            reason = f"block {site.name} is not proved to name only places of {buffer.name}"
-            raise refuse(f"{reason}, wherever its iterators stand", site.realize, "not_proved")
+            reason = f"block {site.name} is not proved to address only elements of {buffer.name}"
+            raise refuse(f"{reason}, for all values of its iterators", site.realize, "not_proved")
 
 
 def _require_movable(
     site: PlacedBlock, others: Sequence[PlacedBlock], buffer: Buffer, refuse: Refuse
 ) -> None:
-    """Refuse unless what a block writes can be copied after its loops, which hold others too."""
+    """Refuse unless a block's output can be copied after its loops, which contain others, too."""
     for other in others:
         if other.touches(buffer):
             reason = f"block {other.name} touches {buffer.name}, which block {site.name} writes"

@@ -22,23 +22,23 @@ from compiler.schedule.rewrite.reindex_cache import copy_name, reindexed, use_co
 def reindex_cache_read(
     func: PrimFunc, block: str, read_index: int, memory_scope: str, index_map: IndexMapLike
 ) -> tuple[PrimFunc, str]:
-    """Copy what a block reads to places of the caller's choice, and read the copy instead.
+    """Copy the elements that a block reads to chosen indices, and read the copy instead.
 
-    The copy runs over the block's own loops, those that tell what is read.
+    The copy runs over those of the block's loops that determine the elements.
 
     Args:
-        read_index: Which of the block's reads.
-        memory_scope: Where the copy lives: "global", "shared", "local", ...
-        index_map: Where the block finds what it reads, in terms of its iterators.
+        read_index: The number of the read among those of the block.
+        memory_scope: The memory of the copy: "global", "shared", "local", ...
+        index_map: The indices in the copy, in terms of the block's iterators.
 
     Requires:
-        The block has such a read, of one element in a run, `memory_scope` is one. The block does
-        not write the buffer, holds no other blocks, and runs for all values that its loops give
-        the iterators that tell what is read; these name only elements of the buffer. One block of
-        the scope at most writes the buffer, and stands before. The map takes as many indices as
-        the block has iterators, names the same ones as the place in the buffer, and sends no two
-        elements to one place. No loop around the place of the copy is vectorized. The storage of
-        the buffer is not handed out unseen.
+        The block has such a read, of one element in a run; `memory_scope` is valid. The block does
+        not write the buffer, contains no other blocks, and runs for all values that its loops give
+        the iterators that determine the element; these address only elements of the buffer. At most
+        one block of the scope writes the buffer, and comes before. The map takes as many indices as
+        the block has iterators, uses the same ones as the index in the buffer, and is injective. No
+        loop around the copy is vectorized. No opaque call takes the storage of the buffer
+            undeclared.
 
     Rewrites:
         for i, j in T.grid(n, m):            for i, j in T.grid(n, m):

@@ -19,23 +19,25 @@ from compiler.schedule.rewrite.reindex_cache import copy_name, reindexed, use_co
 def reindex_cache_write(
     func: PrimFunc, block: str, write_index: int, memory_scope: str, index_map: IndexMapLike
 ) -> tuple[PrimFunc, str]:
-    """Let a block write to places of the caller's choice in a new buffer, and copy it from there.
+    """Let a block write to chosen indices of a new buffer, and copy the elements from there.
 
-    The copy runs over the block's own loops, those that tell what is written.
+    The copy runs over those of the block's loops that determine the elements.
 
     Args:
-        write_index: Which of the block's writes.
-        memory_scope: Where the new buffer lives: "global", "shared", "local", ...
-        index_map: Where the block puts what it writes, in terms of its iterators.
+        write_index: The number of the write among those of the block.
+        memory_scope: The memory of the new buffer: "global", "shared", "local", ...
+        index_map: The indices in the new buffer, in terms of the block's iterators.
 
     Requires:
-        The block has such a write, of one element in a run, `memory_scope` is one. The block is
-        the only one of the scope that writes the buffer, does not read what the buffer held
-        before, holds no other blocks, and runs for all values that its loops give the iterators
-        that tell what is written. No block in the same loops reads the buffer before it. The map
-        takes as many indices as the block has iterators, names the same ones as the place in the
-        buffer, and sends no two elements to one place. No loop around the place of the copy is
-        vectorized. The storage of the buffer is not handed out unseen.
+        The block has such a write, of one element in a run; `memory_scope` is valid. The block is
+        the only one of the scope that writes the buffer, does not read its previous contents,
+        contains no other blocks, and runs for all values that its loops give the iterators that
+        determine the element. No block in the same loops reads the buffer before it. The map takes
+            as
+        many indices as the block has iterators, uses the same ones as the index in the buffer, and
+            is
+        injective. No loop around the copy is vectorized. No opaque call takes the storage of the
+        buffer undeclared.
 
     Rewrites:
         for i, j in T.grid(n, m):            for i, j in T.grid(n, m):

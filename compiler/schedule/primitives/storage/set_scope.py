@@ -25,15 +25,15 @@ from compiler.schedule.tree.tree import Path, block_path, fresh_buffer_name, rea
 
 
 def set_scope(func: PrimFunc, block: str, write_index: int, memory_scope: str) -> PrimFunc:
-    """Let a buffer that a block writes live in another memory scope, its views too.
+    """Change the memory scope of a buffer that a block writes, and of its views.
 
     Args:
-        write_index: Which of the block's writes.
-        memory_scope: Where it shall live: "global", "shared", "local", ...
+        write_index: The number of the write among those of the block.
+        memory_scope: The new scope: "global", "shared", "local", ...
 
     Requires:
         The block has such a write, to a buffer that a block around it allocates. `memory_scope`
-        is one. If threads are to have the buffer each for itself, each reads what it wrote.
+        is valid. If each thread gets its own copy of the buffer, each reads only what it wrote.
 
     Rewrites:
         B = T.alloc_buffer((n,))   ->   B = T.alloc_buffer((n,), scope=...)
@@ -58,7 +58,7 @@ def set_scope(func: PrimFunc, block: str, write_index: int, memory_scope: str) -
 
 
 def _is_private(memory_scope: str) -> bool:
-    """Tell whether each thread has its own buffers in a memory scope."""
+    """Return whether each thread has its own buffers in a memory scope."""
     return memory_scope.startswith("local")
 
 
@@ -68,7 +68,7 @@ def _require_own_values(scope: BlockScope, buffer: Buffer) -> None:
         threads = {loop for loop in reader.loops if loop.kind == "thread_binding"}
         if any(isinstance(s, For) and s.kind == "thread_binding" for s in _inside(reader)):
             raise scope.refuse(
-                f"block {reader.name} holds threads of its own", reader.realize, "threads"
+                f"block {reader.name} contains loops over threads", reader.realize, "threads"
             )
         is_own = reader.writes(buffer) and (reader.kind == "complete" or starts_anew(reader))
         if (
@@ -89,7 +89,7 @@ def _inside(site: PlacedBlock) -> Iterator[Stmt]:
 
 
 def allocation_site(path: Path, buffer: Buffer, refuse: Refuse) -> Path:
-    """Return the path to the block around the end of a path that allocates a buffer, or refuse."""
+    """Return the path to the block that allocates a buffer, around the end of a path, or refuse."""
     for depth in range(len(path), 0, -1):
         stmt = path[depth - 1]
         if isinstance(stmt, BlockRealize) and buffer in stmt.block.alloc_buffers:

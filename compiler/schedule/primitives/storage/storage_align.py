@@ -16,25 +16,25 @@ from compiler.schedule.tree.tree import block_path, realize_at, replace_at, with
 KEY = "buffer_dim_align"
 
 _Alignments = dict[tuple[int, int], tuple[int, int]]
-"""The factor and the offset of each write of a block and axis of its buffer."""
+"""The factor and the offset by the number of a block's write and the axis of its buffer."""
 
 
 def storage_align(
     func: PrimFunc, block: str, write_index: int, *, axis: int, factor: int, offset: int
 ) -> PrimFunc:
-    """Ask that from one index of an axis to the next it be `factor * k + offset` elements.
+    """Align a dimension: request a stride of `factor * k + offset` elements for an axis.
 
-    So that threads that walk along an axis meet different banks of a memory. What is computed
-    stays the same: lowering pads the buffer as far as it can.
+    Threads along the axis then use different banks of a memory. Results do not change: lowering
+    pads the buffer as far as it can.
 
     Args:
-        write_index: Which of the block's writes.
-        axis: Which dimension; a negative one counts from the last.
+        write_index: The number of the write among those of the block.
+        axis: The dimension; a negative one counts from the last.
 
     Requires:
         The block has such a write, to a buffer that a block around it allocates and that has such
-        an axis. The factor is positive. What is noted so far is of the form that this primitive
-        gives it.
+        an axis. The factor is positive. An existing annotation has the form that this primitive
+        writes.
 
     Rewrites:
         with T.sblock("B"):   ->   with T.sblock("B"):
@@ -71,7 +71,7 @@ def storage_align(
 
 
 def _known(notes: Annotations, at: object, refuse: Refuse) -> _Alignments:
-    """Return the alignments that are noted on a block."""
+    """Return the alignments in a block's annotation."""
     value = dict(notes).get(KEY, ())
     alignments: _Alignments = {}
     for item in value if isinstance(value, tuple) else (value,):

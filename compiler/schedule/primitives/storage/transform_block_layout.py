@@ -40,17 +40,18 @@ from compiler.schedule.tree.tree import replace_at
 
 
 def transform_block_layout(func: PrimFunc, block: str, index_map: IndexMapLike) -> PrimFunc:
-    """Let a block run over other iterators, each a function of the old ones, in new serial loops.
+    """Change the iterators of a block to functions of the old ones, in new serial loops.
 
     Args:
         index_map: The new iterators in terms of the old ones.
 
     Requires:
-        The block stands alone in loops, one for each of its iterators and of its extent, and
-        always runs. Its runs may change places: it computes different elements for different
-        spatial iterators, and its reduction, if it is one, may go in any order, or goes in the
-        one that it has. The map takes as many indices as the block has iterators, and is
-        bijective. No new iterator is made of both spatial and reduction iterators.
+        The block is alone in its loops, one for each of its iterators and of the same extent, and
+        always runs. The order of its runs may change: it computes different elements for different
+        spatial iterators, and a reduction may run in any order, or keeps its order. The map takes
+            as
+        many indices as the block has iterators, and is bijective. No new iterator combines spatial
+        and reduction iterators.
 
     Rewrites:
         for i, j in T.grid(n, m):            for ax0 in range(n * m):
@@ -105,7 +106,7 @@ def _own_loops(site: PlacedBlock, refuse: Refuse) -> tuple[For, ...]:
     for loop in reversed(site.loops):
         if loop.body is not inner:
             raise refuse(
-                f"block {site.name} does not stand alone in loop {loop.var.name}", loop, "structure"
+                f"block {site.name} is not alone in loop {loop.var.name}", loop, "structure"
             )
         inner = loop
     values, sizes = site.realize.iter_values, {loop.var: loop.extent for loop in site.loops}
@@ -120,7 +121,7 @@ def _own_loops(site: PlacedBlock, refuse: Refuse) -> tuple[For, ...]:
 
 
 def _require_any_order(site: PlacedBlock, index_map: IndexMap, refuse: Refuse) -> None:
-    """Refuse if the order in which a block runs counts and may be another one."""
+    """Refuse if the order in which a block runs matters and may change."""
     kind = site.kind
     if isinstance(kind, Unclassified):
         raise refuse(kind.reason, site.realize, "block_kind")
@@ -134,7 +135,7 @@ def _require_any_order(site: PlacedBlock, index_map: IndexMap, refuse: Refuse) -
 
 
 def _keeps_reduction_order(site: PlacedBlock, index_map: IndexMap) -> bool:
-    """Tell whether the points of a reduction are taken in the same order as before."""
+    """Return whether the points of a reduction keep their order."""
     pairs = zip(site.block.iter_vars, index_map.params, site.realize.iter_values, strict=True)
     reduce = [(param, value) for i, param, value in pairs if i.kind != "spatial"]
     loops = [loop.var for loop in site.loops if any(loop.var is value for _, value in reduce)]
@@ -164,7 +165,7 @@ def _new_iterators(
 
 
 def _in_terms_of(block: Block, mapping: dict[Var, Expr], new: tuple[IterVar, ...]) -> Block:
-    """Return a block over new iterators, the places that it touches simplified."""
+    """Return a block over new iterators, with simplified indices."""
     sizes = {i.var: extent_or_unknown(i.extent) for i in new}
 
     def place(expr: Expr) -> Expr:

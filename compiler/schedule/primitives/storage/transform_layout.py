@@ -35,7 +35,7 @@ from compiler.schedule.rewrite.rewrite_access import AccessRewriter, Indices, Mo
 from compiler.schedule.tree.tree import Path, block_path, realize_at, scope_path
 
 BufferMode: TypeAlias = Literal["read", "write"]
-"""Whether a buffer is given as one of a block's reads or of its writes."""
+"""Whether a buffer is selected among a block's reads or its writes."""
 
 
 def transform_layout(
@@ -48,25 +48,26 @@ def transform_layout(
     pad_value: PadValue | None = None,
     assume_injective_transform: bool = False,
 ) -> PrimFunc:
-    """Give a buffer that a block touches another layout, wherever it is touched.
+    """Change the layout of a buffer that a block accesses, at all of its accesses.
 
-    The layout of a parameter is part of how the function is called: the caller must pass, and
-    gets, arrays in the new one.
+    The layout of a parameter is part of the calling convention: the caller must pass, and
+    receives, arrays in the new layout.
 
     Args:
         mode: Whether the buffer is a read or a write of the block.
-        index: Which of them.
-        index_map: Where the element at given indices goes.
+        index: The number among the reads or writes of the block.
+        index_map: The new indices of the element at given indices.
         pad_value: The value of padding elements. In a buffer that is never written, it is a
             promise of the caller, and otherwise written.
         assume_injective_transform: Leave padding as it is.
 
     Requires:
-        The block has such a read or write, of a parameter or an allocated buffer that no view
-        shows part of and whose storage is not handed out. No two elements go
-        to one place; new indices start at zero. There is no padding, or a value for it of the
-        type of the elements, or `assume_injective_transform` is given. The new buffer is within
-        the limits of sizes.
+        The block has such a read or write, of a parameter or an allocated buffer without views
+            whose
+        storage no opaque call takes. The map is injective, and new indices start at zero. There is
+        no padding, or a value for it of the type of the elements, or `assume_injective_transform`
+            is
+        given. The new buffer is within the limits of sizes.
 
     Rewrites:
         B = T.alloc_buffer((n,))                   B = T.alloc_buffer((n // 4, 4))
@@ -104,16 +105,16 @@ def transform_layout(
 
 
 def _home(func: PrimFunc, path: Path, buffer: Buffer, refuse: Refuse) -> Path:
-    """Return the path to the block that allocates a buffer; of a parameter, to the scope."""
+    """Return the path to the block that allocates a buffer; for a parameter, to the scope."""
     if buffer in func.params:
         return scope_path(path) if len(path) > 1 else path
     return allocation_site(path, buffer, refuse)
 
 
 def _require_plain(func: PrimFunc, buffer: Buffer, refuse: Refuse) -> None:
-    """Refuse if somebody relies on where the elements of a buffer lie."""
+    """Refuse if the layout of a buffer is used or declared elsewhere."""
     if buffer.strides or buffer.elem_offset is not None:
-        raise refuse(f"{buffer.name} says itself how it lies in memory", func, "fixed_buffer")
+        raise refuse(f"{buffer.name} declares its strides or offset", func, "fixed_buffer")
     for stmt in walk_stmts(func.body):
         if isinstance(stmt, BlockRealize):
             if any(match.source.buffer == buffer for match in stmt.block.match_buffers):
@@ -121,17 +122,17 @@ def _require_plain(func: PrimFunc, buffer: Buffer, refuse: Refuse) -> None:
                     f"block {stmt.block.name} has a view of {buffer.name}", stmt, "structure"
                 )
             if is_passed_on(stmt, buffer):
-                reason = f"block {stmt.block.name} hands out the storage of {buffer.name}"
+                reason = f"block {stmt.block.name} passes the storage of {buffer.name} on"
                 raise refuse(reason, stmt, "fixed_buffer")
 
 
 def _new_layout(
     old: Buffer, index_map: IndexMap, pad_value: PadValue | None, may_pad: bool
 ) -> tuple[Padded | None, Buffer]:
-    """Return a buffer in its new layout, and what to do about its padding, if it has some.
+    """Return a buffer in its new layout, and the statement for its padding, if it has some.
 
     Raises:
-        IndexMapError: If the map does not do.
+        IndexMapError: If the map is not suitable.
     """
     new = replace(old, shape=map_extents(index_map, old.shape))
     _require_size(new)
@@ -162,7 +163,7 @@ def _index_dtype(buffer: Buffer) -> DType:
 
 
 def _region(block: Block, mode: Mode, new: Buffer) -> BufferRegion:
-    """Return what a block, that uses a buffer in its new layout, touches of it."""
+    """Return the region that a block accesses of a buffer in its new layout."""
     reads, writes = access_regions(block.body, block.init)
     touched = next((r for r in (reads if mode == "read" else writes) if r.buffer == new), None)
     full_box = tuple(Range(IntImm(0, dtype_of(size)), size) for size in new.shape)

@@ -30,19 +30,20 @@ def write_at(
 ) -> tuple[PrimFunc, str]:
     """Write, in each iteration of a loop, to a new buffer, and copy that to the old one.
 
-    One block copies it, with the loops inside, and is noted for passes to lay out ("auto_copy").
+    One block copies it, with the loops inside. Its annotation "auto_copy" asks passes for a layout.
 
     Args:
         loop: A loop around the block.
-        write_index: Which of the block's writes.
-        memory_scope: Where the new buffer lives: "global", "shared", "local", ...
+        write_index: The number of the write among those of the block.
+        memory_scope: The memory of the new buffer: "global", "shared", "local", ...
 
     Requires:
-        The block is under the loop, in its scope, and has such a write; `memory_scope` is one.
+        The block is under the loop, in its scope, and has such a write; `memory_scope` is valid.
         Under the loop no block reads the buffer after the last block that writes it. Blocks there
-        that read it find what was written there before. In each iteration one of them writes all
-        of the box that they write, which is proved to lie in the buffer. No loop around is
-        vectorized. The storage of the buffer is not handed out unseen.
+        that read it find elements that were written there before. In each iteration one block
+            writes
+        all of the box that all write, which is provably in the buffer. No loop around is
+        vectorized. No opaque call takes the storage of the buffer undeclared.
 
     Rewrites:
         for i in range(n):                 for i in range(n):
@@ -85,7 +86,7 @@ def write_at(
 def _require_own_values(
     site: PlacedBlock, before: list[PlacedBlock], buffer: Buffer, refuse: Refuse
 ) -> None:
-    """Refuse if a block may read of a buffer what was not written before under the same loop."""
+    """Refuse if a block may read elements that were not written before under the same loop."""
     if not site.reads(buffer) or (site.writes(buffer) and starts_anew(site)):
         return
     if not any(covers_reads(writer, site, buffer) for writer in before):

@@ -152,7 +152,7 @@ class Addresses:
     ) -> tuple[Value, int]:
         """Return a pointer moved by a sum of values times elements, and the steps' common divisor.
 
-        Copies of a statement ask for the same. A pointer made of values that are available is
+        The cache serves copies of a statement. A pointer made of values that are available is
         available, too, so one dictionary serves all levels.
         """
         key = (pointer.name, size, *[(value.name, coefficient) for value, coefficient in moving])
@@ -221,7 +221,7 @@ class Addresses:
     # --- facts about addresses ------------------------------------------------------------------
 
     def is_register(self, buffer: Buffer, address: Address) -> bool:
-        """Tell whether an access goes to registers, in all lanes and whatever the mask.
+        """Return whether an access goes to registers, in all lanes and whatever the mask.
 
         Intrinsics, such as masked loads, would keep the buffer in memory.
         """
@@ -243,7 +243,7 @@ class Addresses:
         return self._elements.get(pointer_name)
 
     def stride_along(self, buffer: Buffer, indices: tuple[Expr, ...], var: Var) -> int | None:
-        """Return how many elements an access moves with a variable, None if that varies."""
+        """Return how many elements an access moves with a variable; None if that varies."""
         offset = self._linear_offset(buffer, indices)
         if offset is None:
             return None

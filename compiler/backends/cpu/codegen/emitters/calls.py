@@ -1,4 +1,4 @@
-"""Calls: polynomials, LLVM intrinsics, functions of the C library, and what is made of those."""
+"""Calls: polynomials, LLVM intrinsics, functions of the C library, and combinations of them."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Calls:
             )
             for a, (kind, width) in zip(operands, types, strict=True)
         ]
-        # A sum of lanes may be taken in any order: halves added to halves take the fewest steps.
+        # The lanes may be summed in any order: adding halves takes the fewest steps.
         flags = "reassoc " if function.is_reduction and is_float(dtype) else ""
         return self._instructions.call(
             vector(scalar_type(dtype), lanes), symbol, args, lanes, flags

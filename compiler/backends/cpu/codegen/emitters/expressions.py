@@ -70,7 +70,7 @@ class Expressions:
         self._instructions = instructions
         self._builder = instructions.builder
         self._scope = scope
-        # Kept here, since the target derives it from the list of all features each time.
+        # Cached, since the target derives it from the list of all features each time.
         self._has_maximum = target.has_maximum
         self.conversions = Conversions(instructions, has_halves=target.has_halves)
         self.addresses = Addresses(instructions, scope, self.integer)
@@ -120,7 +120,7 @@ class Expressions:
                     self.value(inner), scalar_type(dtype_of(inner)), lanes
                 )
             case StringImm():
-                raise AssertionError("a string is the name of a function, and no value")
+                raise AssertionError("a string names a function, and is not a value")
 
     # --- integers that address memory ---------------------------------------------------------
 
@@ -275,7 +275,7 @@ class Expressions:
         return self.under_mask(condition, lambda: self.value(side))
 
     def under_mask(self, condition: Value, emit: Callable[[], T]) -> T:
-        """Emit something that only the lanes execute that satisfy a condition."""
+        """Emit code for only the lanes that satisfy a condition."""
         scope = self._scope
         outer = scope.mask
         if outer is not None:

@@ -50,6 +50,6 @@ class Scope:
         return widest
 
     def is_natural(self, expr: Expr) -> bool:
-        """Tell whether an integer expression is provably zero or more."""
+        """Return whether an integer expression is provably zero or more."""
         interval = bounds(expr, self.extents)
         return interval is not None and interval[0] >= 0

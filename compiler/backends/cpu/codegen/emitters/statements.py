@@ -57,11 +57,11 @@ Action: TypeAlias = Callable[[], None]
 MAX_STACK_BYTES = 16 << 10
 # Buffers of registers take no memory once SROA has split them: the limit stops absurd ones only.
 MAX_REGISTER_BYTES = 64 << 10
-# Up to so many vectors are written without a loop.
+# The maximum number of vectors to write without a loop.
 MAX_EXPANDED_CHUNKS = 8
 # The vectors of a step of a long loop: its counter and branch become a small part of each step.
 CHUNKS_A_STEP = 4
-# Up to so many transposed tiles are written without a loop: each is long already.
+# The maximum number of transposed tiles to write without a loop: each is long already.
 MAX_EXPANDED_TILES = 2
 
 
@@ -184,7 +184,7 @@ class Statements:
 
     def _set_extent(self, var: Var, extent: int) -> None:
         if self._scope.extents.get(var, extent) != extent:
-            self._expressions.addresses.forget_offsets()  # they are simplified by the extents
+            self._expressions.addresses.forget_offsets()  # simplified by the extents
         self._scope.extents[var] = extent
 
     def _run_body(self, loop: For, binding: Binding) -> None:
@@ -267,7 +267,7 @@ class Statements:
         return True
 
     def _is_scattered_copy(self, loop: For) -> bool:
-        """Tell whether a loop copies to addresses that lie apart.
+        """Return whether a loop copies to addresses with gaps between them.
 
         Copying its elements one by one is as fast as a scatter, and shorter. Such a loop is the
         rest at the border of transposed tiles.
@@ -296,7 +296,7 @@ class Statements:
             guarded(self._instructions.invert(test), lambda: self.run(otherwise))
 
     def _guarded(self, test: Value, run: Action) -> None:
-        """Emit something behind a branch."""
+        """Emit code behind a branch."""
         builder = self._builder
         then_label, end_label = builder.fresh_name("then"), builder.fresh_name("end")
         builder.open(then_label)

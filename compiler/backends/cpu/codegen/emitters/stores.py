@@ -1,4 +1,4 @@
-"""Stores, of scalars and of vectors, and of tiles of vectors whose lanes lie apart."""
+"""Stores, of scalars and of vectors, and of tiles of vectors with gaps between their lanes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from compiler.ir.core.visit import walk
 # Limits the size of the code, and with it the time that LLVM takes.
 MAX_EXPANDED_STORES = 8192
 STREAMS = "non_temporal"
-"""The annotation of a loop that asks for non-temporal stores: its results are not read soon."""
+"""The annotation of a loop that requests non-temporal stores: its results are not read soon."""
 _CACHE_LINE_BYTES = 64
 # The shortest vector for which x86 has a non-temporal store (movntps).
 _MIN_STREAM_BYTES = 16
@@ -167,7 +167,7 @@ class Stores:
             self.streams = set()
 
     def is_aligned(self, pointer: Value) -> Value:
-        """Emit the test whether a pointer is the beginning of a cache line."""
+        """Emit a test whether a pointer is at the beginning of a cache line."""
         text = f"ptrtoint ptr {pointer.name} to i64"
         address = Value(self._builder.emit_once(text, pointer.level), 0)
         last_byte = Value(str(_CACHE_LINE_BYTES - 1), 0)
@@ -177,7 +177,7 @@ class Stores:
     # --- tiles ------------------------------------------------------------------------------------
 
     def is_transposed(self, rows: For, columns: For, store: Store) -> bool:
-        """Tell whether a store's lanes along `columns` lie apart, and `rows` fill the gaps.
+        """Return whether a store's lanes along `columns` have gaps, and `rows` fill the gaps.
 
         The extents of both loops are constants. The stored buffer must not be loaded: the whole
         tile is computed before any of it is written.
@@ -193,7 +193,7 @@ class Stores:
         return down == 1 and along not in (None, 0, 1)
 
     def stride_along(self, store: Store, loop: For) -> int | None:
-        """Return how many elements a store moves with a loop, None if that varies."""
+        """Return the number of elements that a store moves with a loop; None if that varies."""
         return self._addresses.stride_along(store.buffer, store.indices, loop.var)
 
     def store_tile(

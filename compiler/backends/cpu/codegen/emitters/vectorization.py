@@ -1,4 +1,4 @@
-"""How a vectorized loop becomes vectors: how many lanes, in which chunks, and in which steps."""
+"""The plan of a vectorized loop: the number of lanes, the chunks, and the steps."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from compiler.ir.core.visit import substitute, walk
 
 
 class Vectorization:
-    """Analyzes vectorized loops, each once: copies in unrolled loops ask for the same.
+    """Analyzes vectorized loops, and caches the results for copies in unrolled loops.
 
     Args:
         vector_bits: The width of the CPU's vectors.
@@ -43,7 +43,7 @@ class Vectorization:
     def num_lanes(self, loop: For) -> int:
         """Return the number of lanes: the widest elements that are stored fill a register.
 
-        1 if lanes can't run at once, since some store has the same address in all of them.
+        It is 1 if lanes can't run at once, since some store has the same address in all of them.
         """
         return self._lanes.find(loop, self._count_lanes)
 
@@ -54,7 +54,7 @@ class Vectorization:
         return max(1, self.vector_bits // max(bits(s.buffer.dtype) for s in stores))
 
     def has_polynomials(self, loop: For) -> bool:
-        """Tell whether a loop computes polynomials, each a chain of dependent operations.
+        """Return whether a loop computes polynomials, each a chain of dependent operations.
 
         Several vectors that are one to LLVM become chains side by side, operation by operation: up
         to a quarter faster than one chain after another, of which few fit the CPU's window.

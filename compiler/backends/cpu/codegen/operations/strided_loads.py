@@ -19,7 +19,7 @@ MAX_STRIDE = 4
 
 
 def is_strided(stride: int | None, lanes: int) -> bool:
-    """Tell whether lanes a stride apart are loaded as whole vectors."""
+    """Return whether lanes a stride apart are loaded as whole vectors."""
     return stride is not None and 1 < stride <= MAX_STRIDE and lanes > 1
 
 

@@ -35,8 +35,8 @@ class Level:
         label: The basic block that new lines go to.
         lines: The instructions and labels so far.
         values: The results of instructions without effect, by their text.
-        addresses: Addresses of accesses, by what their variables are bound to.
-        loads: What was loaded of each storage since its last store.
+        addresses: Addresses of accesses, by the bindings of their variables.
+        loads: The loaded elements of each storage since its last store.
     """
 
     label: str
@@ -55,12 +55,12 @@ class CodeBuilder:
 
     @property
     def depth(self) -> int:
-        """The index of the innermost level."""
+        """Return the index of the innermost level."""
         return len(self.levels) - 1
 
     @property
     def innermost(self) -> Level:
-        """The level that new instructions go to."""
+        """Return the level that new instructions go to."""
         return self.levels[-1]
 
     def fresh_name(self, stem: str = "v") -> str:

@@ -1,4 +1,4 @@
-"""The memory of a function: local variables on its stack, and a workspace of its caller's."""
+"""The memory of a function: local variables on its stack, and a workspace from its caller."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ _FLOATS = {"float16": "float", "bfloat16": "float", "float32": "float", "float64
 
 
 def is_narrow(dtype: DType) -> bool:
-    """Tell whether a type is a float of 16 bits: its values are computed in 32."""
+    """Return whether a type is a 16-bit float: its values are computed in 32 bits."""
     return dtype in ("float16", "bfloat16")
 
 

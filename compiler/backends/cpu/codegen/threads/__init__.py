@@ -1,1 +1,1 @@
-"""Parallel loops: the pool of threads, and iterations that threads take on demand."""
+"""Parallel loops: the thread pool, and loops whose threads fetch iterations on demand."""

@@ -1,4 +1,4 @@
-"""Parallel loops that hand out their iterations on demand.
+"""Parallel loops whose threads fetch iterations on demand.
 
 A kernel passes the parts of a parallel loop to `lw_launch` of the process's pool of threads. Its
 address is an argument of the kernel, so the object needs no linking. By default each thread runs
@@ -71,7 +71,7 @@ define internal void @lw_share(
 
 
 def iterations_at_a_time(loop: For, extent: int) -> int | None:
-    """Return how many iterations of a loop a thread takes at a time; None if each has one part.
+    """Return the number of iterations that a thread takes at a time; None for equal parts.
 
     Raises:
         CodegenError: If the annotation is not a positive number.
@@ -82,12 +82,12 @@ def iterations_at_a_time(loop: For, extent: int) -> int | None:
     step = annotations[DYNAMIC]
     if isinstance(step, bool) or not isinstance(step, int) or step < 1:
         raise CodegenError(
-            f"loop {loop.var.name} has {DYNAMIC} {step!r}: expected how many iterations a thread"
+            f"loop {loop.var.name} has {DYNAMIC} {step!r}: expected the iterations that a thread"
             " takes at a time, 1 or more"
         )
     return min(step, extent)
 
 
 def dynamic_launch_runtime() -> str:
-    """Return the LLVM IR of the functions that hand out iterations on demand."""
+    """Return the LLVM IR of the functions that distribute iterations on demand."""
     return _DYNAMIC_LAUNCH_RUNTIME

@@ -371,7 +371,7 @@ def thread_pool(architecture: str, cores: int) -> str:
 
     Args:
         architecture: The first part of the host's triple, such as `x86_64`.
-        cores: The number of busy threads from which on a launch gets no worker.
+        cores: The limit on busy threads: a launch beyond it gets no worker.
     """
     values = {
         "PAUSE": _PAUSE[architecture],

@@ -186,7 +186,7 @@ def test_threads_take_the_first_place_only_if_no_loop_around_reduces() -> None:
     Meaning(parse(text)).hold(schedule)
     schedule = scheduled(text)
     _, inner = schedule.split(schedule.get_loops("C")[1], [2, None])
-    with refused(schedule, "compare the places of equal values too", at='T.sblock("C")'):
+    with refused(schedule, "compare the positions of equal values, too", at='T.sblock("C")'):
         schedule.bind(inner, "threadIdx.x")
 
 

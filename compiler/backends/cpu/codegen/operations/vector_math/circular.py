@@ -53,7 +53,7 @@ def tan(on: Lanes, x: Value) -> Value:
 
 
 def _parts(on: Lanes, x: Value, ahead: int) -> tuple[Value, Value, Value]:
-    """Return the quadrant plus `ahead`, and the sine and the cosine of what is left."""
+    """Return the quadrant plus `ahead`, and the sine and the cosine of the remaining angle."""
     shifted = on.fma(x, 2 / pi, _ROUNDING + ahead)
     n = on.sub(shifted, _ROUNDING + ahead)
     r = x

@@ -45,12 +45,12 @@ def log_10(on: Lanes, x: Value) -> Value:
 
 
 def log1p(on: Lanes, x: Value) -> Value:
-    """Return the logarithm of `1 + x`; what the sum loses to rounding is added to `m - 1`."""
+    """Return the logarithm of `1 + x`; the rounding error of the sum is added to `m - 1`."""
     u = on.add(x, 1.0)
     is_large = on.compare("ogt", x, 1.0)
     lost = on.select(is_large, on.sub(1.0, on.sub(u, x)), on.sub(x, on.sub(u, 1.0)))
     k, f, exponent = _split(on, on.bits(u))
-    # 2**-k; zero for the largest numbers, of which nothing is lost that matters.
+    # 2**-k; zero for the largest numbers, whose rounding errors do not matter.
     scale = on.integer("sub", Value(str(_ONE), 0), exponent)
     scale = on.instructions.intrinsic("smax", "i32", (scale, Value("0", 0)))
     f = on.fma(lost, on.from_bits(scale), f)
@@ -80,7 +80,7 @@ def _log1p(on: Lanes, f: Value) -> Value:
 
 
 def _with_limits(on: Lanes, x: Value, result: Value) -> Value:
-    """Return the result, or what belongs to zero, infinity, NaN and negative numbers."""
+    """Return the result, or the limit for zero, infinity, NaN and negative numbers."""
     result = on.select(on.compare("olt", x, inf), result, x)
     below = on.select(on.compare("oeq", x, 0.0), -inf, nan)
     return on.select(on.compare("ugt", x, 0.0), result, below)

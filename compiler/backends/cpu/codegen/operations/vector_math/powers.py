@@ -34,14 +34,14 @@ _EXP2 = (
 
 
 def power(on: Lanes, x: Value, y: Value) -> Value:
-    """Return `x**y` with C's values where there is no number to compute (C17, F.10.4.4)."""
+    """Return `x**y`, with C's values for the special cases (C17, F.10.4.4)."""
     double = on.as_type("float64")
     magnitude = on.magnitude(x)
     logarithm = _log2(double, on.to(double, magnitude))
     result = double.to(on, _exp2(double, double.mul(logarithm, on.to(double, y))))
     is_one = on.either(on.compare("oeq", magnitude, 1.0), on.compare("oeq", y, 0.0))
     result = on.select(is_one, 1.0, result)
-    # A negative number has powers that are whole: the odd ones are negative.
+    # A negative number has powers for whole exponents only; those for odd ones are negative.
     half = on.mul(y, 0.5)
     is_whole = on.compare("oeq", on.nearest(y), y)
     is_odd = on.both(is_whole, on.compare("une", on.nearest(half), half))

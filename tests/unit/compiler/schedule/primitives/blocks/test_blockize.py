@@ -175,7 +175,9 @@ def main(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
                     C[v] = A[v]
 """)
     _, j = schedule.get_loops("C")
-    with refused(schedule, "more than loops stands between block C and the outer", at="if j < 3"):
+    with refused(
+        schedule, "something other than loops is between block C and the outer", at="if j < 3"
+    ):
         schedule.blockize(j)
 
 
@@ -236,7 +238,7 @@ def main(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4,), "float32")):
 
 def test_blockize_refuses_a_list_of_one_block() -> None:
     schedule = scheduled(NEIGHBOURS)
-    with refused(schedule, "a list of blocks must name two at least", at="def main"):
+    with refused(schedule, "expected a list of at least two blocks", at="def main"):
         schedule.blockize(["B"])
 
 
@@ -248,7 +250,7 @@ def test_blockize_refuses_blocks_out_of_order() -> None:
 
 def test_blockize_refuses_blocks_with_a_gap_between_them() -> None:
     schedule = scheduled(NEIGHBOURS)
-    with refused(schedule, "block C is not alone right after", at='"C"'):
+    with refused(schedule, "block C does not directly follow", at='"C"'):
         schedule.blockize(["B", "C"])
 
 

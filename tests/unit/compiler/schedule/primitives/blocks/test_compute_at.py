@@ -160,11 +160,11 @@ def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
                 B[vi] = A[vi]
 """)
     _, i = sch.get_loops("C")
-    with refused(sch, "block B stands after loop i", at='"B"'):
+    with refused(sch, "block B comes after loop i", at='"B"'):
         sch.compute_at("B", i)
-    with refused(sch, "block C stands before block B", at='"C"'):
+    with refused(sch, "block C comes before block B", at='"C"'):
         sch.compute_inline("B")
-    with refused(sch, "block B stands after block C", at='"B"'):
+    with refused(sch, "block B comes after block C", at='"B"'):
         sch.reverse_compute_inline("C")
     with refused(sch, "block C reads B before it is written", at='"C"'):
         sch.cache_write("B", 0, "local")

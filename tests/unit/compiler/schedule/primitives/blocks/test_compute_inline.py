@@ -63,7 +63,7 @@ def test_compute_inline_refuses_inputs_that_are_written_in_between() -> None:
 
 def test_compute_inline_refuses_writes_that_do_not_tell_the_iterators() -> None:
     sch = scheduled(INDICES.format(shape="32,", write="vi * 8 + vj * 2", i=4, j=4, read="v * 2"))
-    with refused(sch, "block B writes B at indices that do not tell its iterators", at='"B"'):
+    with refused(sch, "block B writes B at indices that do not determine its iterators", at='"B"'):
         sch.compute_inline("B")
 
 
@@ -139,7 +139,7 @@ def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
             T.writes(C[vi])
             C[vi] = B[vi]
 """)
-    with refused(sch, "block B has loops or blocks of its own: it is no single store", at='"B"'):
+    with refused(sch, "block B contains loops or blocks: expected a single store", at='"B"'):
         sch.compute_inline("B")
 
 

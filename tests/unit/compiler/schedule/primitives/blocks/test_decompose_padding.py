@@ -159,10 +159,14 @@ def test_decompose_padding_refuses_a_block_of_no_choice() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ("T.float32(0)", "T.Cast('float32', vi)", "block P pads with what is no constant"),
-        ("1 <= vi and vi < 5", "1 <= vi and vi < 5 and (vi < 2 or vj < 4)", "no conjunction of"),
-        ("1 <= vi and vi < 5", "vi % 6 == 1", "no conjunction of bounds on iterators"),
-        ("1 <= vi and vi < 5", "vi + vj < 5 and 1 <= vi", "is on no single iterator"),
+        (
+            "T.float32(0)",
+            "T.Cast('float32', vi)",
+            "block P pads with a value that is not a constant",
+        ),
+        ("1 <= vi and vi < 5", "1 <= vi and vi < 5 and (vi < 2 or vj < 4)", "not a conjunction of"),
+        ("1 <= vi and vi < 5", "vi % 6 == 1", "not a conjunction of bounds on iterators"),
+        ("1 <= vi and vi < 5", "vi + vj < 5 and 1 <= vi", "is not on a single iterator"),
         ("1 <= vi and vi < 5", "3 <= vi and vi < 3", "the condition of block P never holds"),
     ],
 )
@@ -207,6 +211,8 @@ def test_decompose_padding_refuses_constants_that_could_be_seen_too_early() -> N
     text = CONVOLUTION.replace("range(9)", "range(7)").replace("P[v + vr]", "P[v - vr * 0 + vr]")
     schedule = scheduled(text)
     o, j = schedule.get_loops("P")
-    with refused(schedule, "block C may touch P under loop o before block P has made", at='"C"'):
+    with refused(
+        schedule, "block C may touch P under loop o before block P has computed", at='"C"'
+    ):
         schedule.decompose_padding("P", o)
     schedule.decompose_padding("P", j)

@@ -223,7 +223,7 @@ def main(
                 C[vi] = C[vi] + A[vi, vk]
 """)
     i, k = sch.get_loops("C")
-    with refused(sch, "block D may touch C under loop i before block C has made it", at='"D"'):
+    with refused(sch, "block D may touch C under loop i before block C has computed it", at='"D"'):
         sch.decompose_reduction("C", i)
     sch.decompose_reduction("C", k)
 

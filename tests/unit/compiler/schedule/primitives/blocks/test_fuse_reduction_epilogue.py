@@ -95,7 +95,7 @@ def test_an_epilogue_may_store_elsewhere() -> None:
 )
 def test_fuse_reduction_epilogue_refuses_what_is_no_addition(value: str) -> None:
     schedule = scheduled(BIASED.replace("C[vi] + b[vi]", value))
-    reason = "block D is not complete" if "D[vi]" in value else "does not just add something to"
+    reason = "block D is not complete" if "D[vi]" in value else "does not only add a term to"
     with refused(schedule, reason, at='"D"'):
         schedule.fuse_reduction_epilogue("C", "D")
 
@@ -119,7 +119,7 @@ def test_fuse_reduction_epilogue_refuses_another_reducer() -> None:
     schedule = scheduled(
         text.replace("C[vi] = C[vi] + A[vi, vk]", "C[vi] = T.max(C[vi], A[vi, vk])")
     )
-    with refused(schedule, "block C is no sum into one buffer", at='"C"'):
+    with refused(schedule, "block C is not a sum into one buffer", at='"C"'):
         schedule.fuse_reduction_epilogue("C", "D")
 
 

@@ -95,7 +95,7 @@ def test_pad_einsum_refuses_a_block_without_its_init() -> None:
 def test_pad_einsum_refuses_a_block_of_blocks() -> None:
     schedule = scheduled(SCALE)
     schedule.blockize(schedule.get_loops("C")[0])
-    with refused(schedule, "has loops, buffers or views of its own", at='"C_o"'):
+    with refused(schedule, "contains loops, buffers or views", at='"C_o"'):
         schedule.pad_einsum("C_o", [4])
 
 
@@ -104,7 +104,7 @@ def test_pad_einsum_refuses_a_buffer_that_is_touched_at_two_places() -> None:
         "            C[vi] =", "            T.reads(A[vi], A[4 - vi])\n            C[vi] ="
     )
     schedule = scheduled(text.replace("* T.float32(2)", "+ A[4 - vi]"))
-    with refused(schedule, "block C touches a buffer at two places", at='"C"'):
+    with refused(schedule, "block C accesses a buffer at two places", at='"C"'):
         schedule.pad_einsum("C", [4])
 
 
@@ -168,19 +168,19 @@ def main(A: T.Buffer((5,), "float32"), C: T.Buffer((5,), "float32")):
                 vi = T.axis.spatial(5, i)
                 C[vi] = A[vi] * T.float32(2)
 """)
-    with refused(schedule, "more than loops stands around block C", at="if i < 6"):
+    with refused(schedule, "something other than loops encloses block C", at="if i < 6"):
         schedule.pad_einsum("C", [4])
 
 
 def test_pad_einsum_refuses_a_buffer_that_is_larger_than_what_is_padded() -> None:
     for old, name in (("A: T.Buffer((5,)", "A"), ("C: T.Buffer((5,)", "C")):
         schedule = scheduled(SCALE.replace(old, old.replace("5", "6")))
-        with refused(schedule, f"block C does not touch all of {name}", at='"C"'):
+        with refused(schedule, f"block C does not access all of {name}", at='"C"'):
             schedule.pad_einsum("C", [4])
 
 
 def test_pad_einsum_refuses_an_iterator_that_tells_no_elements_apart() -> None:
     schedule = Schedule(product())
     schedule.transform_block_layout("C", lambda i, j, k: (i, j, k, i % 1))
-    with refused(schedule, "repeats what block C does", at='"C"'):
+    with refused(schedule, "repeats stores of block C", at='"C"'):
         schedule.pad_einsum("C", [1, 1, 1, 4])

@@ -36,7 +36,7 @@ def test_reverse_compute_at_refuses_a_loop_without_producers() -> None:
 def test_reverse_compute_at_refuses_a_loop_after_the_block() -> None:
     sch = scheduled(CHAIN)
     (i,) = sch.get_loops("D")
-    with refused(sch, "block C stands before loop i", at='"C"'):
+    with refused(sch, "block C comes before loop i", at='"C"'):
         sch.reverse_compute_at("C", i)
 
 

@@ -236,7 +236,7 @@ def test_rfactor_refuses_another_order_of_equal_values() -> None:
     schedule = scheduled(ARGMAX.replace("CONDITION", KEEPS_FIRST))
     _, k = schedule.get_loops("argmax")
     _, k_1 = schedule.split(k, [None, 4])
-    with refused(schedule, "compare the places of equal values too", at='"argmax"'):
+    with refused(schedule, "compare the positions of equal values, too", at='"argmax"'):
         schedule.rfactor(k_1, 0)
 
 

@@ -122,7 +122,7 @@ def test_rolling_buffer_refuses_an_output() -> None:
 
 def test_rolling_buffer_refuses_a_block_that_adds_to_what_was_there() -> None:
     schedule = scheduled(WINDOW.replace("B[vi, vj] = A", "B[vi, vj] = B[vi, vj] + A"))
-    with refused(schedule, "does not just make one element from its inputs", at='"B"'):
+    with refused(schedule, "does not only compute one element from its inputs", at='"B"'):
         schedule.rolling_buffer("B", 0)
 
 

@@ -49,10 +49,10 @@ def test_merge_runs_bodies_in_one_nest() -> None:
 @pytest.mark.parametrize(
     ("loops", "reason"),
     [
-        (lambda b, c: [b[0]], "at least two different loops are merged"),
-        (lambda b, c: [b[0], b[0]], "at least two different loops are merged"),
+        (lambda b, c: [b[0]], "expected at least two different loops"),
+        (lambda b, c: [b[0], b[0]], "expected at least two different loops"),
         (lambda b, c: [b[0], b[1]], "the loops are not in different nests of one sequence"),
-        (lambda b, c: [b[0], c[1]], "loops i and j do not lie equally deep"),
+        (lambda b, c: [b[0], c[1]], "loops i and j are at different depths"),
         (lambda b, c: [c[1], b[1]], "shares B with block B, which would come after it"),
     ],
 )

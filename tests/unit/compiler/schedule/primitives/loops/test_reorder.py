@@ -17,7 +17,7 @@ from tests.unit.compiler.schedule.schedule_asserts import (
 def test_reorder_refuses_a_loop_named_twice() -> None:
     sch = Schedule(elementwise())
     i, j = sch.get_loops("B")
-    with refused(sch, "a loop is named twice: i, j, i", at="def main"):
+    with refused(sch, "a loop is given twice: i, j, i", at="def main"):
         sch.reorder(i, j, i)
 
 

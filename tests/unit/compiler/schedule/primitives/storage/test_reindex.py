@@ -116,9 +116,9 @@ def test_reindex_refuses_a_block_of_blocks() -> None:
 
 def test_reindex_refuses_places_outside_of_the_buffer() -> None:
     sch = scheduled(PADDED)
-    with refused(sch, "block C is not proved to name only places of A", at='"C"'):
+    with refused(sch, "block C is not proved to address only elements of A", at='"C"'):
         sch.reindex("C", ("read", 0))
-    with refused(sch, "block C is not proved to name only places of A", at='"C"'):
+    with refused(sch, "block C is not proved to address only elements of A", at='"C"'):
         sch.reindex_cache_read("C", 0, "local", lambda i: i)
 
 

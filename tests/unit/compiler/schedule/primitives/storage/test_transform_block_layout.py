@@ -22,7 +22,7 @@ from tests.unit.compiler.schedule.schedule_asserts import (
 def test_it_refuses_a_block_that_does_not_stand_alone() -> None:
     sch = Schedule(elementwise())
     sch.compute_at("B", sch.get_loops("C")[0])
-    with refused(sch, "block C does not stand alone in loop i", at="for i"):
+    with refused(sch, "block C is not alone in loop i", at="for i"):
         sch.transform_block_layout("C", lambda i, j: (j, i))
 
 

@@ -146,7 +146,7 @@ def test_rows_of_different_length_on_threads(loop: str) -> None:
 @pytest.mark.parametrize("step", [0, -1, 1.5, "two"])
 def test_a_dynamic_partition_of_something_else_is_refused(step: Any) -> None:
     func = dynamic(ops.matmul(33, 17, 24), "C", step)
-    with pytest.raises(BuildError, match=r"loop i has dynamic_partition .*expected how many"):
+    with pytest.raises(BuildError, match=r"loop i has dynamic_partition .*expected the iterations"):
         build(func, "cpu -num-cores=2")
 
 
