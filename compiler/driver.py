@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, overload
 
 from compiler.backends.backend import BACKENDS, SourceCode, backend_of
 from compiler.backends.error import BuildError
+from compiler.backends.kernel_set import KernelSet
 from compiler.backends.module import Module
 from compiler.bounded_cache import BoundedCache
 from compiler.ir.analysis.structural import structural_hash
 from compiler.ir.core.nodes import Stmt
 from compiler.ir.core.program import IRModule, PrimFunc
-from compiler.ir.verify.verify import verify, verify_but_for_races
+from compiler.ir.modules.inline_calls import inline_calls, only_entry
+from compiler.ir.verify.verify import VerifyError, verify, verify_but_for_races
 from compiler.ir.verify.verify_buffers import stored_buffers
 from compiler.keywords import suggests_keywords
 from compiler.runtime.artifact import Artifact, params_of
@@ -68,7 +70,7 @@ def compile_artifact(
         TargetError: If the target is unknown.
         TypeError: If `program` is none.
     """
-    func = _legal(program)
+    func = _legal(_only_function(program), is_schedule=_is_schedule(program))
     return _compiled(func, _target(target))[0]
 
 
@@ -84,7 +86,7 @@ def _target(target: str | Target) -> Target:
     return target if isinstance(target, Target) else Target(target)
 
 
-def _legal(program: PrimFunc | IRModule | Scheduled) -> PrimFunc:
+def _legal(func: PrimFunc, *, is_schedule: bool) -> PrimFunc:
     """Return what is to be compiled; it is verified first, once a program.
 
     A kernel must keep to its arrays, whatever its program's source. The order of accesses of a
@@ -93,8 +95,6 @@ def _legal(program: PrimFunc | IRModule | Scheduled) -> PrimFunc:
     Raises:
         BuildError: If it is not legal.
     """
-    func = _function(program)
-    is_schedule = not isinstance(program, PrimFunc | IRModule)
     try:
         key = f"{structural_hash(func)} {is_schedule}"
         if not _verified.get(key):
@@ -107,15 +107,32 @@ def _legal(program: PrimFunc | IRModule | Scheduled) -> PrimFunc:
     return func
 
 
+@overload
+def build(
+    program: PrimFunc | Scheduled,
+    target: str | Target = "cpu",
+    const_params: Mapping[str, Any] | None = None,
+) -> Module: ...
+@overload
+def build(
+    program: IRModule,
+    target: str | Target = "cpu",
+    const_params: Mapping[str, Any] | None = None,
+) -> Module | KernelSet: ...
 @suggests_keywords
 def build(
     program: PrimFunc | IRModule | Scheduled,
     target: str | Target = "cpu",
     const_params: Mapping[str, Any] | None = None,
-) -> Module:
+) -> Module | KernelSet:
     """Compile a program and load it.
 
+    Of a module each function that no other calls becomes a kernel, with its calls inlined: one
+    `Module`, or a `KernelSet` if there are several.
+
     Args:
+        program: A program, a module, or a schedule.
+        target: What to compile for.
         const_params: Arrays for some of the parameters, by name, which never change, such as
             weights: the module takes the others alone. What the schedule copies of constants only,
             into packed panels say, is copied now and not in each call.
@@ -128,27 +145,61 @@ def build(
         ArtifactError: If this host can't run code for the target.
         ArgumentError: If a constant is no array of the parameter's shape and type.
     """
-    func = _legal(program)
     goal = _target(target)
+    functions = (_only_function(program),) if const_params else _functions(program)
+    legal = [_legal(func, is_schedule=_is_schedule(program)) for func in functions]
+    kernels = {func.name: _loaded(func, goal, const_params) for func in legal}
+    return KernelSet(kernels) if len(kernels) > 1 else kernels[legal[0].name]
+
+
+def _loaded(func: PrimFunc, target: Target, const_params: Mapping[str, Any] | None) -> Module:
     if const_params:
-        return backend_of(goal).build_with_constants(func, goal, const_params)
-    artifact, source = _compiled(func, goal)
+        return backend_of(target).build_with_constants(func, target, const_params)
+    artifact, source = _compiled(func, target)
     return Module(artifact, source=source)
 
 
-def _function(program: PrimFunc | IRModule | Scheduled) -> PrimFunc:
-    """Return what is to be compiled; of a module, its only function."""
+def _is_schedule(program: PrimFunc | IRModule | Scheduled) -> bool:
+    return not isinstance(program, PrimFunc | IRModule)
+
+
+def _only_function(program: PrimFunc | IRModule | Scheduled) -> PrimFunc:
+    """Return what becomes one kernel: of a module, its only entry.
+
+    Raises:
+        BuildError: If the module has several, or none.
+        TypeError: If it is no program.
+    """
     if isinstance(program, IRModule):
-        if len(program.functions) != 1:
-            raise BuildError(f"a kernel is one function: {program.choice()}", "several_functions")
-        return program.functions[0]
+        try:
+            return only_entry(program)
+        except ValueError as error:
+            code = "illegal_program" if isinstance(error, VerifyError) else "several_functions"
+            raise BuildError(f"a kernel is one function: {error}", code) from error
+    return _functions(program)[0]
+
+
+def _functions(program: PrimFunc | IRModule | Scheduled) -> tuple[PrimFunc, ...]:
+    """Return what is to be compiled, at least one function: of a module, its entries.
+
+    Raises:
+        BuildError: If the module has no function, or a call is not legal.
+        TypeError: If it is no program.
+    """
+    if isinstance(program, IRModule):
+        if not program.functions:
+            raise BuildError("the module has no function to build", "several_functions")
+        try:
+            return inline_calls(program).functions
+        except VerifyError as error:
+            raise BuildError(f"the module is not legal: {error}", "illegal_program") from error
     func: object = program if isinstance(program, PrimFunc) else getattr(program, "func", None)
     if not isinstance(func, PrimFunc):
         raise TypeError(
             f"expected a PrimFunc or a Schedule, not a {type(program).__name__}: "
             "lw.parse makes one of the text of a script, lw.ops.from_spec of an operator"
         )
-    return func
+    return (func,)
 
 
 def toolchain(kind: str = "cpu") -> str:

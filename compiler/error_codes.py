@@ -28,6 +28,7 @@ ScheduleErrorCode: TypeAlias = Literal[
 VerifyErrorCode: TypeAlias = Literal[
     "arithmetic",
     "bounds",
+    "call",
     "duplicate",
     "limit",
     "race",
@@ -69,6 +70,7 @@ SCHEDULE_ERROR_CODES: Mapping[str, str] = {
 VERIFY_ERROR_CODES: Mapping[str, str] = {
     "arithmetic": "An expression divides by zero, shifts by too much, or overflows its type.",
     "bounds": "An index or an iterator is not proved to stay in its range.",
+    "call": "A call of a function does not fit it, is recursive, or is not inlined.",
     "duplicate": "A name is defined twice.",
     "limit": "The program, a buffer, a vector or a number is larger than the limits allow.",
     "race": "Two iterations that may run at once touch one element, and one of them writes it.",

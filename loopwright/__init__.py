@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from compiler import ops, te
     from compiler.backends.cpu.runtime.peak import fma_peak_gflops
     from compiler.backends.error import BuildError
+    from compiler.backends.kernel_set import KernelSet
     from compiler.backends.module import Module
     from compiler.backends.time_evaluator import time_evaluator
     from compiler.driver import build, lower
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from compiler.ir.analysis.structural import structural_equal, structural_hash
     from compiler.ir.core.program import IRModule, PrimFunc
     from compiler.ir.interpret.oracle.oracle import random_inputs
+    from compiler.ir.modules.inline_calls import inline_calls
     from compiler.ir.verify.verify import VerifyError
     from compiler.ops import OperatorError
     from compiler.passes.common.error import LoweringError
@@ -66,6 +68,7 @@ if TYPE_CHECKING:
     from loopwright.local.design_space import DesignSpace, design_space
     from loopwright.local.tune_result import Trial, TuneResult
     from loopwright.local.tuning import tune
+    from loopwright.module_tasks import ExtractedTask, extract_tasks
     from tuner.loop.search_result import NothingMeasuredError
     from tuner.space.analysis.block_facts import BlockFacts
     from tuner.space.own_rules import remove_schedule_rule, schedule_rule
@@ -90,6 +93,7 @@ __all__ = [
     "ClientClosedError",
     "ConflictError",
     "DesignSpace",
+    "ExtractedTask",
     "FallbackWarning",
     "GroupHandle",
     "IRModule",
@@ -101,6 +105,7 @@ __all__ = [
     "JobHandle",
     "Kernel",
     "KernelSchedule",
+    "KernelSet",
     "KernelSource",
     "LoopwrightError",
     "LoweringError",
@@ -136,8 +141,10 @@ __all__ = [
     "build",
     "cpu",
     "design_space",
+    "extract_tasks",
     "flops",
     "fma_peak_gflops",
+    "inline_calls",
     "lower",
     "nd",
     "ops",
@@ -167,11 +174,13 @@ _HOMES = {
     "compiler.ir.analysis.flops": ("flops",),
     "compiler.ir.core.program": ("IRModule", "PrimFunc"),
     "compiler.ir.interpret.oracle.oracle": ("random_inputs",),
+    "compiler.ir.modules.inline_calls": ("inline_calls",),
     "compiler.ir.analysis.structural": ("structural_equal", "structural_hash"),
     "compiler.ir.verify.verify": ("VerifyError",),
     "compiler.ops": ("OperatorError",),
     "compiler.passes.common.error": ("LoweringError",),
     "compiler.runtime.artifact": ("Artifact", "ArtifactError"),
+    "compiler.backends.kernel_set": ("KernelSet",),
     "compiler.backends.module": ("Module",),
     "compiler.runtime.memory": ("aligned_empty",),
     "compiler.runtime.param_check": ("ArgumentError",),
@@ -210,6 +219,7 @@ _HOMES = {
     ),
     "loopwright.client.group": ("AsyncGroupHandle", "GroupHandle"),
     "loopwright.client.job": ("AsyncJobHandle", "JobHandle"),
+    "loopwright.module_tasks": ("ExtractedTask", "extract_tasks"),
     "loopwright.kernels.kernel": ("Kernel", "KernelSchedule", "KernelSource"),
     "loopwright.local.tune_result": ("Trial", "TuneResult"),
     "loopwright.local.tuning": ("tune",),

@@ -18,6 +18,7 @@ from typing import Any, cast, overload
 
 from compiler.ir.core.dtypes import DTYPES, DType
 from compiler.ir.core.program import IRModule, PrimFunc
+from compiler.ir.modules.inline_calls import verify_module
 from compiler.ir.text.printer import script
 from compiler.script import parse, parse_module
 from compiler.script.parser import parse_function
@@ -97,14 +98,17 @@ T = Dialect()
 
 
 def ir_module(namespace: type) -> IRModule:
-    """Make a module of the programs in a class body.
+    """Make a module of the programs in a class body, which may call each other.
 
     Raises:
         TypeError: If it is no class.
+        VerifyError: If a call is not legal, or a function is not with what it calls.
     """
     if not isinstance(namespace, type):
         raise TypeError(f"expected a class of programs, got a {type(namespace).__name__}")
-    return IRModule(tuple(f for f in vars(namespace).values() if isinstance(f, PrimFunc)))
+    module = IRModule(tuple(f for f in vars(namespace).values() if isinstance(f, PrimFunc)))
+    verify_module(module)
+    return module
 
 
 class _Modules:
@@ -137,7 +141,13 @@ def _read(function: Callable[..., Any], frame: FrameType | None) -> PrimFunc:
     # Empty lines in front, so that an error names the line that an editor shows.
     text = "\n" * (first_line - 1) + "".join(lines)
     around = _surroundings(function, frame)
-    return parse_function(text, filename=inspect.getfile(function), around=around.__getitem__)
+    holders = function.__qualname__.split(".")[:-1]
+    return parse_function(
+        text,
+        filename=inspect.getfile(function),
+        around=around.__getitem__,
+        module=holders[-1] if holders else None,
+    )
 
 
 def _surroundings(function: FunctionType, frame: FrameType | None) -> Mapping[str, object]:

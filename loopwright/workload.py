@@ -1,7 +1,8 @@
 """The forms in which a user gives a workload, and what each becomes.
 
-A program (`PrimFunc`), a module of one program (`IRModule`), a schedule, which stands for its
-program as it is now, the text of a script, or an operator such as `matmul:512,512,512:float32`.
+A program (`PrimFunc`), a module (`IRModule`) of a function and those that it calls, which are
+inlined, a schedule, which stands for its program as it is now, a task of a module, the text of a
+script, or an operator such as `matmul:512,512,512:float32`.
 """
 
 from __future__ import annotations
@@ -10,13 +11,16 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from compiler.ir.core.program import IRModule, PrimFunc
+from compiler.ir.modules.inline_calls import only_entry
 from compiler.ir.text.printer import script
+from compiler.ir.verify.verify import VerifyError
 from compiler.ops import from_spec
 from compiler.schedule.schedule import Schedule
 from compiler.script import parse
+from loopwright.module_tasks import ExtractedTask
 from service.wire.models import Workload
 
-Program: TypeAlias = PrimFunc | IRModule | Schedule
+Program: TypeAlias = PrimFunc | IRModule | Schedule | ExtractedTask
 WorkloadLike: TypeAlias = Program | str
 Workloads: TypeAlias = (
     list[str]
@@ -24,6 +28,7 @@ Workloads: TypeAlias = (
     | list[PrimFunc | str]
     | list[IRModule]
     | list[Schedule]
+    | list[ExtractedTask]
     | list[WorkloadLike]
     | tuple[WorkloadLike, ...]
 )
@@ -34,7 +39,8 @@ def to_wire(workload: WorkloadLike) -> Workload:
 
     Raises:
         TypeError: If it has none of the forms.
-        ValueError: If a module does not hold exactly one function.
+        ValueError: If not exactly one function of a module is called by no other, or a call is not
+            legal.
     """
     if isinstance(workload, Program):
         return Workload(script=script(_only_function(workload)))
@@ -51,7 +57,8 @@ def to_func(workload: WorkloadLike) -> PrimFunc:
         ScriptError: If the text of a script is wrong; the error shows the place.
         OperatorError: If it is no operator that is known.
         TypeError: If it has none of the forms.
-        ValueError: If a module does not hold exactly one function.
+        ValueError: If not exactly one function of a module is called by no other, or a call is not
+            legal.
     """
     if isinstance(workload, Program):
         return _only_function(workload)
@@ -65,31 +72,35 @@ def is_script(text: str) -> bool:
 
 
 def _only_function(program: Program) -> PrimFunc:
-    if isinstance(program, Schedule):
+    if isinstance(program, Schedule | ExtractedTask):
         return program.func
-    if isinstance(program, PrimFunc):
-        return program
-    if len(program.functions) != 1:
-        raise ValueError(f"a workload is one function: {program.choice()}")
-    return program.functions[0]
+    try:
+        return only_entry(IRModule((program,)) if isinstance(program, PrimFunc) else program)
+    except VerifyError:
+        raise
+    except ValueError as error:
+        raise ValueError(
+            f"a workload is one function: {error}, or lw.extract_tasks(module) for all of them"
+        ) from None
 
 
 def _check_is_text(workload: object) -> None:
     if not isinstance(workload, str):
         raise TypeError(
-            "a workload is a PrimFunc, an IRModule of one function, a Schedule, the text of a"
-            f" script or an operator with its shape, not a {type(workload).__name__}"
+            "a workload is a PrimFunc, an IRModule of one function and those that it calls, a"
+            " Schedule, a task of a module, the text of a script or an operator with its shape, not"
+            f" a {type(workload).__name__}"
         )
 
 
 def weights_of(workloads: Sequence[WorkloadLike], weights: Sequence[float] | None) -> list[float]:
-    """Return a weight for each of several workloads.
+    """Return a weight for each of several workloads; by default that of a task, or 1.
 
     Raises:
         ValueError: If there are not as many weights as workloads.
     """
     if weights is None:
-        return [1.0] * len(workloads)
+        return [one.weight if isinstance(one, ExtractedTask) else 1.0 for one in workloads]
     if len(weights) != len(workloads):
         raise ValueError(f"{len(weights)} weights for {len(workloads)} workloads: expected as many")
     return list(weights)

@@ -7,16 +7,19 @@ from dataclasses import replace
 from random import Random
 
 from compiler.error_codes import ScheduleErrorCode
+from compiler.ir.core.function_calls import called_function
 from compiler.ir.core.nodes import (
     Allocate,
     AnnotationDict,
     BlockRealize,
+    Evaluate,
     For,
     Stmt,
     Var,
 )
 from compiler.ir.core.program import IRModule, PrimFunc
 from compiler.ir.core.visit import map_stmt
+from compiler.ir.modules.inline_calls import inline_calls
 from compiler.ir.text.names import unique
 from compiler.schedule.error import Detail, ScheduleError, refusal
 from compiler.schedule.legality.legal_result import legal_result
@@ -32,7 +35,7 @@ class State:
     def __init__(self, mod: PrimFunc | IRModule, *, seed: int | None = None) -> None:
         if not isinstance(mod, PrimFunc | IRModule):
             raise TypeError(f"expected a PrimFunc or an IRModule to schedule, got {mod!r}")
-        functions = mod.functions if isinstance(mod, IRModule) else (mod,)
+        functions = inline_calls(mod).functions if isinstance(mod, IRModule) else (mod,)
         if not functions:
             raise ValueError("the module has no function to schedule")
         self._functions = {func.name: _schedulable(derive_blocks(func)) for func in functions}
@@ -303,6 +306,9 @@ def _schedulable(func: PrimFunc) -> PrimFunc:
                 variables.add(var)
             case Allocate():
                 raise refuse("the program is lowered already", stmt, "illegal_result")
+            case Evaluate() if called_function(stmt) is not None:
+                reason = "the function calls another one: schedule the module"
+                raise refuse(reason, stmt, "illegal_result")
             case _:
                 pass
     return func if len(set(names)) == len(names) else _with_unique_names(func, names)

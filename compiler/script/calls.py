@@ -151,8 +151,8 @@ def _method(context: Context, node: ast.Call) -> Expr:
     spelled = ast.unparse(node.func)[:40].rpartition(".")[2]
     if context.is_function(node.func):
         raise context.error(
-            f"{spelled} is another function, and a program can't call it. Write its statements "
-            "here, or build each function and call one after the other",
+            f"{spelled} returns no value: a call of a function is a statement, and what it "
+            "computes is in the buffers that it takes",
             node.func,
             code="undefined",
         )

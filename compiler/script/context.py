@@ -83,7 +83,10 @@ class Context:
         # The types of symbolic variables: the signature uses them before the body declares them.
         self.symbol_dtypes: dict[str, DType] = {}
         self.asked_offsets: frozenset[str] = frozenset()  # buffers whose offset the text uses
-        self.functions: frozenset[str] = frozenset()  # the names of all functions of the text
+        # The functions that may be called, and the classes that hold them; None if the others of
+        # the class are not parsed yet.
+        self.functions: frozenset[str] | None = frozenset()
+        self.modules: frozenset[str] = frozenset({"cls"})
         self.has_vectors = False  # whether a vector was parsed: most programs have none
         self._substituted = 0
         # The cache keeps the nodes alive, so that no id is used twice.
@@ -159,11 +162,12 @@ class Context:
 
     def is_function(self, node: ast.expr) -> bool:
         """Return whether a node names a function of the module: `g`, `Module.g` or `cls.g`."""
+        functions = self.functions or ()
         match node:
             case ast.Name(id=name):
-                return name in self.functions and self.get(name) is None
+                return name in functions and self.get(name) is None
             case ast.Attribute(value=ast.Name(id=owner), attr=name):
-                return owner == "cls" or (name in self.functions and self.get(owner) is None)
+                return self.get(owner) is None and (owner in self.modules or name in functions)
             case _:
                 return False
 

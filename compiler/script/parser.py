@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from compiler.ir.core.dtypes import DType
+from compiler.ir.core.function_calls import calls_in
 from compiler.ir.core.nodes import (
     Annotations,
     Buffer,
     Var,
 )
 from compiler.ir.core.program import IRModule, PrimFunc
+from compiler.ir.modules.inline_calls import inline_calls
 from compiler.ir.verify.verify import VerifyError, verify
 from compiler.script.arguments import bind, literal_dict
 from compiler.script.blocks import root
@@ -40,7 +43,7 @@ _OF_MODULES = frozenset({"module_attrs", "module_global_infos", "module_set_attr
 
 
 def parse(text: str, *, filename: str = "<script>") -> PrimFunc:
-    """Parse a text that holds one function.
+    """Parse a text of one program: a function, and those that it calls, which are inlined.
 
     Args:
         text: The script.
@@ -50,48 +53,88 @@ def parse(text: str, *, filename: str = "<script>") -> PrimFunc:
         ScriptError: If the text is not a script of one legal program; with the position.
     """
     source = Source(text, filename)
-    functions, variables = _functions(source)
-    if len(functions) != 1:
-        names = ", ".join(node.name for node in functions)
-        raise source.error(f"expected one function, got {len(functions)}: {names}", functions[1])
-    return _function(source, functions[0], variables)
+    functions = _functions(source)
+    _, inlined = _module(source, functions)
+    if len(inlined.functions) != 1:
+        names = [func.name for func in inlined.functions]
+        second = next(node for node in functions.nodes if node.name == names[1])
+        raise source.error(f"expected one function, got {len(names)}: {', '.join(names)}", second)
+    return inlined.functions[0]
 
 
 def parse_module(text: str, *, filename: str = "<script>") -> IRModule:
-    """Parse a text that holds one or more functions.
+    """Parse a text that holds one or more functions, which may call each other.
 
     Raises:
         ScriptError: If the text is not a script of legal programs; with the position.
     """
     source = Source(text, filename)
-    functions, variables = _functions(source)
-    names = frozenset(node.name for node in functions)
-    return IRModule(tuple(_function(source, node, variables, names) for node in functions))
+    return _module(source, _functions(source))[0]
 
 
-def parse_function(text: str, *, filename: str, around: Surroundings) -> PrimFunc:
+def parse_function(
+    text: str, *, filename: str, around: Surroundings, module: str | None = None
+) -> PrimFunc:
     """Parse the text of one function, indented or not, with the constants around it.
+
+    A function that calls others of its module is verified with them: see `verify_module`.
 
     Args:
         text: The script; its lines may all be indented.
         filename: The name of the text in messages.
         around: Returns the values of names around the function.
+        module: The class that holds the function.
 
     Raises:
         ScriptError: If the text is not a script of one legal program; with the position.
     """
     source = Source(text, filename, is_indented=True)
-    functions, variables = _functions(source)
-    if len(functions) != 1:
-        raise source.error(f"expected one function, got {len(functions)}", functions[1])
-    return _function(source, inline_constants(source, functions[0], around), variables)
+    functions = _functions(source)
+    if len(functions.nodes) != 1:
+        raise source.error(f"expected one function, got {len(functions.nodes)}", functions.nodes[1])
+    node = inline_constants(source, functions.nodes[0], around)
+    context = _context(source, node, functions)
+    context.functions = None
+    context.modules |= frozenset({module} if module else ())
+    return _function(context, node)
 
 
-def _functions(source: Source) -> tuple[list[ast.FunctionDef], frozenset[str]]:
-    """Return the functions of a text, at least one, and the type variables declared above them."""
+@dataclass(frozen=True, slots=True)
+class _Functions:
+    """The functions of a text, at least one, and what is declared around them."""
+
+    nodes: tuple[ast.FunctionDef, ...]
+    type_variables: frozenset[str]
+    modules: frozenset[str]
+
+
+def _module(source: Source, functions: _Functions) -> tuple[IRModule, IRModule]:
+    """Return the module as it is written, and its entries with their calls inlined.
+
+    Raises:
+        ScriptError: If a function or a call is not legal.
+    """
+    nodes = {node.name: node for node in functions.nodes}
+    contexts = {name: _context(source, node, functions) for name, node in nodes.items()}
+    module = IRModule(tuple(_function(contexts[name], node) for name, node in nodes.items()))
+    try:
+        inlined = inline_calls(module)
+    except VerifyError as error:
+        places = [context.source_node_of(error.node) for context in contexts.values()]
+        at = next(place for place in places if place is not None)
+        raise source.error(error.message, at, error.code) from None
+    for func in inlined.functions:
+        if func is not module[func.name]:
+            _verify(contexts[func.name], func, nodes[func.name])
+    return module, inlined
+
+
+def _functions(source: Source) -> _Functions:
+    """Return the functions of a text."""
+    tree = source.tree()
     functions: dict[str, ast.FunctionDef] = {}
     variables: set[str] = set()
-    for node in _bodies(source, source.tree()):
+    for node in _bodies(source, tree):
         match node:
             case ast.FunctionDef() if _is_decorated(node, frozenset({"prim_func"})):
                 if node.name in functions:
@@ -111,7 +154,8 @@ def _functions(source: Source) -> tuple[list[ast.FunctionDef], frozenset[str]]:
                 raise source.error("expected a function with @T.prim_func", node)
     if not functions:
         raise source.error_at("expected a function with @T.prim_func, got none")
-    return list(functions.values()), frozenset(variables)
+    classes = (node.name for node in tree.body if isinstance(node, ast.ClassDef))
+    return _Functions(tuple(functions.values()), frozenset(variables), frozenset(classes))
 
 
 def _bodies(source: Source, tree: ast.Module) -> Sequence[ast.stmt]:
@@ -138,19 +182,20 @@ def _is_decorated(node: ast.FunctionDef | ast.ClassDef, names: frozenset[str]) -
     return False
 
 
-def _function(
-    source: Source,
-    node: ast.FunctionDef,
-    type_variables: frozenset[str],
-    functions: frozenset[str] = frozenset(),
-) -> PrimFunc:
+def _context(source: Source, node: ast.FunctionDef, functions: _Functions) -> Context:
+    """Return the names in scope where a function begins: those declared around it and in it."""
     context = Context(source, call)
-    context.functions = functions
+    context.functions = frozenset(node.name for node in functions.nodes)
+    context.modules |= functions.modules
     find_declarations(context, node.body)
     context.asked_offsets = _asked_offsets(source, node)
-    for name in sorted(type_variables):
+    for name in sorted(functions.type_variables):
         if context.symbol_dtypes.setdefault(name, "int64") == "int64":
             context.define(name, NamedValue(Var(name, "int64")))
+    return context
+
+
+def _function(context: Context, node: ast.FunctionDef) -> PrimFunc:
     params = _parameters(context, node)
     attrs, statements_left = _prelude(context, node.body, params)
     for argument in node.args.args:
@@ -159,12 +204,17 @@ def _function(
             raise context.error(f"parameter {argument.arg} has no buffer: {expected}", argument)
     parameters = tuple(param for param in params.values() if param is not None)
     func = PrimFunc(node.name, parameters, root(context, statements_left, statements, node), attrs)
+    if not calls_in(func.body):  # the others are verified with what they call
+        _verify(context, func, node)
+    return context.at(func, node)
+
+
+def _verify(context: Context, func: PrimFunc, node: ast.FunctionDef) -> None:
     try:
         verify(func)
     except VerifyError as error:
         at = context.source_node_of(error.node) or node
         raise context.error(error.message, at, error.code) from None
-    return func
 
 
 def _asked_offsets(source: Source, node: ast.FunctionDef) -> frozenset[str]:

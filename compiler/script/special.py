@@ -6,6 +6,7 @@ import ast
 
 from compiler.ir.core.dtypes import DType, bits, is_float
 from compiler.ir.core.expr_types import dtype_of, lanes_of
+from compiler.ir.core.function_calls import call_function
 from compiler.ir.core.llvm_calls import LLVM_CALL, LlvmCallProblem, llvm_result
 from compiler.ir.core.nodes import (
     Buffer,
@@ -16,11 +17,13 @@ from compiler.ir.core.nodes import (
     IntImm,
     Logic,
     Not,
+    Stmt,
     StringImm,
 )
 from compiler.ir.core.opaque import OPAQUE
 from compiler.script.arguments import DTYPE_NAMED, bind, dtype, string
 from compiler.script.context import Context, NamedValue
+from compiler.script.error import near
 from compiler.script.expressions import expression
 
 
@@ -58,6 +61,28 @@ def _argument(context: Context, node: ast.expr) -> Expr:
             return buffer.data
         case _:
             return expression(context, node)
+
+
+def function_call(context: Context, node: ast.Call) -> Stmt:
+    """Parse `Module.g(A, B.data, 4)`: the call of another function of the module.
+
+    Raises:
+        ScriptError: If there is no such function, or an argument is passed by its name.
+    """
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
+    if context.functions is not None and name not in context.functions:
+        hint = near(name, context.functions)
+        raise context.error(f"the module has no function {name}{hint}", node.func, "undefined")
+    if node.keywords:
+        raise context.error("a function takes its arguments by position", node.keywords[0])
+    return call_function(name, [_passed(context, argument) for argument in node.args])
+
+
+def _passed(context: Context, node: ast.expr) -> Expr:
+    """Parse an argument of a function: a buffer, its storage, or a value."""
+    if isinstance(node, ast.Name) and isinstance(buffer := context.lookup(node), Buffer):
+        return buffer.data
+    return _argument(context, node)
 
 
 def let_in(context: Context, node: ast.Call) -> Expr:

@@ -24,6 +24,7 @@ from compiler.script.error import ScriptError, described, near
 from compiler.script.expressions import combine, condition, element, expression
 from compiler.script.literals import stored
 from compiler.script.loops import loop
+from compiler.script.special import function_call
 from compiler.script.symbols import declare_symbol
 
 _THREADS = frozenset({"thread_extent", "virtual_thread"})
@@ -130,6 +131,8 @@ def _call(context: Context, call: ast.Call, node: ast.stmt) -> Stmt | Binding | 
             return _buffer_store(context, call, node)
         case "evaluate":
             value = expression(context, bind(context, call, ("value",))["value"])
+        case None if context.is_function(call.func):
+            return context.at(function_call(context, call), node)
         case _:
             value = expression(context, call)
     return context.at(Evaluate(value), node)

@@ -17,6 +17,7 @@ FOLDERS = (
     "compiler/backends",
     "compiler/ir/core",
     "compiler/ir/interpret",
+    "compiler/ir/modules",
     "compiler/ir/text",
     "compiler/ir/verify",
     "compiler/ops",

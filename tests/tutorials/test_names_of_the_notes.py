@@ -20,7 +20,9 @@ TARGET = "cpu -num-cores=1"
 
 @pytest.fixture(scope="module")
 def rt_lib() -> lw.Module:
-    return lw.build(lw.parse_module(MY_MODULE), target=TARGET)
+    library = lw.build(lw.parse_module(MY_MODULE), target=TARGET)
+    assert isinstance(library, lw.Module)
+    return library
 
 
 def _arrays() -> tuple[Any, Any, Any]:

@@ -63,7 +63,12 @@ def specialize(func: PrimFunc, values: Mapping[Var | HasVar | str, int]) -> Prim
                 f"{name} is no symbolic variable of {func.name}; its variables are: {names}"
             )
         mapping[var] = _literal(value, name, var)
-    return _Specializer(mapping).func(func)
+    return with_values(func, mapping)
+
+
+def with_values(func: PrimFunc, values: Mapping[Var, Expr]) -> PrimFunc:
+    """Return a program with symbolic variables replaced by expressions of their types."""
+    return _Specializer(values).func(func) if values else func
 
 
 def _literal(value: object, name: str, var: Var) -> IntImm | FloatImm:

@@ -67,19 +67,26 @@ def structural_equal(
     return _encode(a) == _encode(b)
 
 
-def structural_hash(func: PrimFunc) -> str:
+def structural_hash(program: PrimFunc | IRModule) -> str:
     """Return the sha256, in hexadecimal, of what `structural_equal` compares and blocks' names.
 
+    A module is hashed as it is written, with the names of its functions, by which they call each
+    other.
+
     Raises:
-        TypeError: If it is no function.
-        ValueError: If the function uses a variable that it does not bind.
+        TypeError: If it is no function and no module.
+        ValueError: If a function uses a variable that it does not bind.
     """
-    if not isinstance(func, PrimFunc):
-        raise TypeError(f"expected a PrimFunc, got a {type(func).__name__}")
     encoder = _Encoder(with_block_names=True)
-    encoder.func(func)
+    if isinstance(program, IRModule):
+        encoder.module(program)
+    elif isinstance(program, PrimFunc):
+        encoder.func(program)
+    else:
+        raise TypeError(f"expected a PrimFunc or an IRModule, got a {type(program).__name__}")
     if encoder.free:
-        raise ValueError(f"variable {encoder.free[0].name} of {func.name} is not defined")
+        name = program.name if isinstance(program, PrimFunc) else "a module"
+        raise ValueError(f"variable {encoder.free[0].name} of {name} is not defined")
     return hashlib.sha256("\n".join(encoder.words).encode()).hexdigest()
 
 
@@ -105,10 +112,8 @@ def _encode(node: PrimFunc | IRModule | Stmt | Expr) -> list[str]:
     match node:
         case PrimFunc():
             encoder.func(node)
-        case IRModule(functions):
-            for func in sorted(functions, key=lambda f: f.name):
-                encoder.words.append(func.name)
-                encoder.func(func)
+        case IRModule():
+            encoder.module(node)
         case Store() | Evaluate() | Let() | Seq() | If() | For() | BlockRealize() | Allocate():
             encoder.stmt(node)
         case _ if isinstance(node, Expr):
@@ -127,6 +132,11 @@ class _Encoder:
         self.words: list[str] = []
         self.free: list[Var] = []
         self._numbers: dict[Var, int] = {}
+
+    def module(self, module: IRModule) -> None:
+        for func in sorted(module.functions, key=lambda f: f.name):
+            self._put(func.name)
+            self.func(func)
 
     def func(self, func: PrimFunc) -> None:
         self._put("func", str(len(func.params)))

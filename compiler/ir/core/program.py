@@ -165,16 +165,25 @@ class IRModule(_Printed):
             raise TypeError(
                 f"an IRModule takes a tuple or a mapping of functions, not a {type(given).__name__}"
             )
+        names: set[str] = set()
+        for func in given:
+            if func.name in names:
+                raise ValueError(f"two functions of the module are called {func.name}")
+            names.add(func.name)
 
     def __repr__(self) -> str:
         return f"<IRModule of {', '.join(func.name for func in self.functions) or 'no function'}>"
 
-    def choice(self) -> str:
-        """Return a sentence with the functions of the module and how to select one."""
+    def choice(self, module: str = "module") -> str:
+        """Return a sentence with the functions of the module and how to select one.
+
+        Args:
+            module: The expression for the module in that sentence.
+        """
         if not self.functions:
             return "the module holds none"
         names = ", ".join(func.name for func in self.functions)
-        return f'the module holds {names}: pass one of them, module["{self.functions[0].name}"]'
+        return f'the module holds {names}: pass one of them, {module}["{self.functions[0].name}"]'
 
     def __getitem__(self, name: str) -> PrimFunc:
         for func in self.functions:

@@ -10,8 +10,11 @@ from contextlib import contextmanager
 
 from compiler.ir.core.nodes import Var
 
+MODULE_NAME = "Module"
+"""The class of a printed module, by which its functions call each other."""
+
 # Names that a printed program uses besides its variables.
-_RESERVED = frozenset({"T", "I", "tir", "tirx", "tvm", "range", "TypeVar"})
+_RESERVED = frozenset({"T", "I", "tir", "tirx", "tvm", "range", "TypeVar", MODULE_NAME})
 
 
 class Names:

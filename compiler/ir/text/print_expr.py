@@ -9,6 +9,7 @@ from typing import TypeGuard, assert_never
 from compiler.ir.arith.overflow import may_wrap
 from compiler.ir.core.dtypes import is_float
 from compiler.ir.core.expr_types import dtype_of, lanes_of
+from compiler.ir.core.function_calls import FUNCTION_CALL
 from compiler.ir.core.llvm_calls import spelled
 from compiler.ir.core.nodes import (
     AnnotationDict,
@@ -34,7 +35,7 @@ from compiler.ir.core.nodes import (
     Var,
 )
 from compiler.ir.core.opaque import OPAQUE
-from compiler.ir.text.names import Names
+from compiler.ir.text.names import MODULE_NAME, Names, identifier
 
 _NOT, _COMPARE, _UNARY = 3, 4, 11
 _PRECEDENCE = {
@@ -102,6 +103,9 @@ def print_expr(expr: Expr, names: Names, parent: int = 0) -> str:  # noqa: C901
         case Call("reinterpret" | "call_llvm_pure_intrin" as name, args, dtype):
             of = json.dumps(spelled(dtype, lanes_of(expr)))
             return f"T.{name}({', '.join((of, *(print_expr(a, names) for a in args)))})"
+        case Call(name, (StringImm(function), *args), _) if name == FUNCTION_CALL:
+            passed = ", ".join(print_expr(arg, names) for arg in args)
+            return f"{MODULE_NAME}.{identifier(function)}({passed})"
         case Call(name, args, _):
             return _call(name, args, names)
         case StringImm(value):

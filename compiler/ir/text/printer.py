@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias, TypeGuard, assert_never
 
+from compiler.ir.core.function_calls import called_function
 from compiler.ir.core.nodes import (
     Allocate,
     Block,
@@ -31,7 +32,7 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.program import IRModule, PrimFunc
 from compiler.ir.core.spelling import Dialect, Spelling, spelling_of
 from compiler.ir.core.visit import walk, walk_stmts
-from compiler.ir.text.names import Names
+from compiler.ir.text.names import MODULE_NAME, Names
 from compiler.ir.text.print_buffer import name_strides, print_buffer, symbols_of
 from compiler.ir.text.print_expr import (
     print_annotation,
@@ -111,7 +112,7 @@ class _Printer:
         for line in dict.fromkeys(line for head in heads for line in head.above):
             yield line, None
         yield "@I.ir_module", None
-        yield "class Module:", None
+        yield f"class {MODULE_NAME}:", None
         for number, ((func, printer), head) in enumerate(zip(printed, heads, strict=True)):
             if number:
                 yield "", None
@@ -146,7 +147,9 @@ class _Printer:
                 yield f"{indent}{element} = {print_expr(value, self._names)}", stmt
             case Evaluate(value):
                 printed = print_expr(value, self._names)
-                is_call = isinstance(value, Call) and printed.startswith(f"T.{value.name}(")
+                is_call = called_function(stmt) is not None or (
+                    isinstance(value, Call) and printed.startswith(f"T.{value.name}(")
+                )
                 yield f"{indent}{printed if is_call else f'T.evaluate({printed})'}", stmt
             case Let(var, value, body):
                 printed = print_expr(value, self._names)

@@ -4,10 +4,14 @@ import numpy as np
 import pytest
 
 from compiler.backends.error import BuildError
+from compiler.backends.kernel_set import KernelSet
+from compiler.backends.module import Module
 from compiler.driver import build, compile_artifact
 from compiler.ir.core.program import IRModule
 from compiler.ops import matmul
+from compiler.runtime.artifact import ArtifactError
 from compiler.schedule.schedule import Schedule
+from compiler.script import parse_module
 
 
 def test_the_module_of_a_schedule_is_built() -> None:
@@ -22,6 +26,76 @@ def test_a_module_of_several_functions_is_no_kernel() -> None:
     module = IRModule((func, func.with_attr("global_symbol", "other")))
     with pytest.raises(BuildError, match="the module holds matmul, other"):
         compile_artifact(module)
+
+
+TWO = """
+@I.ir_module
+class Module:
+    @T.prim_func
+    def scale(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32"), s: T.float32):
+        for i in range(8):
+            B[i] = A[i] * s
+
+    @T.prim_func
+    def double(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        Module.scale(A, B, T.float32(2))
+
+    @T.prim_func
+    def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        Y = T.alloc_buffer((8,))
+        Module.scale(A, Y, T.float32(3))
+        Module.scale(Y, B, T.float32(5))
+"""
+
+
+def _ran(kernel: Module | KernelSet) -> float:
+    out = np.empty(8, "float32")
+    kernel(np.ones(8, "float32"), out)
+    return float(out[0])
+
+
+def test_each_entry_of_a_module_is_a_kernel_and_main_is_called() -> None:
+    kernels = build(parse_module(TWO))
+    assert isinstance(kernels, KernelSet)
+    assert list(kernels) == ["double", "main"]
+    assert len(kernels) == 2
+    assert (_ran(kernels["double"]), _ran(kernels["main"]), _ran(kernels)) == (2, 15, 15)
+    assert repr(kernels) == "<KernelSet of double, main>"
+    assert len(kernels.time_evaluator("double", number=1)(*np.ones((2, 8), "float32")).results) == 1
+    with pytest.raises(KeyError, match=r"no function .scale. .* one of double, main"):
+        kernels["scale"]
+    with pytest.raises(ArtifactError, match="can't hold 2 kernels: a file holds one"):
+        kernels.save("kernels.lwk")
+    kernels.close()
+
+
+def test_a_module_of_one_entry_is_a_kernel() -> None:
+    kernel = build(parse_module(TWO[: TWO.index("    @T.prim_func\n    def main")]))
+    assert isinstance(kernel, Module)
+    assert _ran(kernel) == 2
+    assert kernel["double"] is kernel
+
+
+def test_a_set_without_main_is_not_called() -> None:
+    kernels = build(parse_module(TWO.replace("def main", "def fifteen")))
+    with pytest.raises(KeyError, match=r"no function .main. .* one of double, fifteen"):
+        _ran(kernels)
+
+
+def test_constants_are_for_one_kernel() -> None:
+    with pytest.raises(BuildError, match="a kernel is one function: the module holds double, main"):
+        build(parse_module(TWO), const_params={"A": np.ones(8, "float32")})
+
+
+def test_a_module_that_is_not_legal_is_not_built() -> None:
+    module = parse_module(TWO)
+    without = IRModule(tuple(func for func in module.functions if func.name != "scale"))
+    with pytest.raises(BuildError, match="double calls scale, but its module has no such"):
+        build(without)
+    with pytest.raises(BuildError, match="double calls scale, a function of a module"):
+        build(module["double"])
+    with pytest.raises(BuildError, match="the module has no function"):
+        build(IRModule(()))
 
 
 def test_what_is_no_program_is_refused() -> None:

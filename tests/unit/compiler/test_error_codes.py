@@ -14,7 +14,7 @@ import pytest
 
 from compiler import error_codes, ops
 from compiler.backends.error import BuildError
-from compiler.driver import build, emit
+from compiler.driver import build, compile_artifact, emit
 from compiler.ir.core.nodes import BlockRealize, For, IntImm, Store
 from compiler.ir.core.program import IRModule, PrimFunc
 from compiler.ir.core.visit import transform, walk_stmts
@@ -52,6 +52,7 @@ SCHEDULE = [
 VERIFY = [
     "arithmetic",
     "bounds",
+    "call",
     "duplicate",
     "limit",
     "race",
@@ -198,6 +199,7 @@ BLOCK = "    with T.sblock('b'):\n        "
 WRONG: dict[str, str] = {
     "arithmetic": "    for i in range(16):\n        B[i // 0] = A[i]",
     "bounds": "    for i in range(16):\n        B[i] = A[i + 1]",
+    "call": "    main(A, B)",
     "duplicate": '    T.func_attr({"a": 1, "a": 2})\n    B[0] = A[0]',
     "limit": "    B[0] = A[0] + 1e400",
     "race": "    for i in T.parallel(16):\n        B[0] = A[i]",
@@ -248,7 +250,7 @@ NOT_BUILT: dict[str, Callable[[], object]] = {
     "constants": lambda: build(elementwise(), level(3), const_params={"X": np.zeros(3)}),
     "illegal_program": lambda: build(_out_of_bounds(), level(3)),
     "lowering": lambda: build(_lacks_its_order(), level(3)),
-    "several_functions": lambda: build(
+    "several_functions": lambda: compile_artifact(
         IRModule((replace(elementwise(), name="f"), replace(elementwise(), name="g"))), level(3)
     ),
 }

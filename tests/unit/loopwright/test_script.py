@@ -153,6 +153,38 @@ def test_a_module_may_be_decorated_by_any_of_its_names() -> None:
         assert "A[3] = T.float32(1.0)" in module["second"].script()
 
 
+def test_functions_of_a_class_call_each_other() -> None:
+    size = 4
+
+    @I.ir_module
+    class Calls:
+        @T.prim_func
+        def main(A: T.Buffer((size,), "float32"), B: T.Buffer((size,), "float32")) -> None:  # type: ignore[valid-type]
+            Calls.double(A, B)  # type: ignore[operator]
+
+        @T.prim_func
+        def double(A: T.Buffer((size,), "float32"), B: T.Buffer((size,), "float32")) -> None:  # type: ignore[valid-type]
+            for i in range(size):
+                B[i] = A[i] * 2.0
+
+    module: object = Calls
+    assert isinstance(module, IRModule)
+    assert "Module.double(A.data, B.data)" in module["main"].script()
+    out = np.empty(size, "float32")
+    lw.build(module)(np.ones(size, "float32"), out)
+    np.testing.assert_array_equal(out, np.full(size, 2))
+
+
+def test_a_call_is_checked_when_its_class_is_complete() -> None:
+    with pytest.raises(lw.VerifyError, match="main calls double, but its module"):
+
+        @I.ir_module
+        class Calls:
+            @T.prim_func
+            def main(A: T.Buffer((4,), "float32")) -> None:  # type: ignore[valid-type]
+                cls.double(A)  # type: ignore[name-defined]
+
+
 def test_what_is_no_constant_is_refused_where_it_stands() -> None:
     table = {"n": 8}
     with pytest.raises(ScriptError, match="table is a dict: expected a number") as caught:

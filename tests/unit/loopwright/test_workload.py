@@ -6,7 +6,7 @@ import pytest
 
 import loopwright as lw
 from compiler.ir.analysis.structural import structural_equal
-from loopwright.workload import to_func, to_wire
+from loopwright.workload import to_func, to_wire, weights_of
 
 FUNC = lw.ops.matmul(16, 16, 16)
 SEVERAL = """
@@ -47,14 +47,39 @@ def test_a_module_of_several_functions_is_refused_with_their_names() -> None:
     for use in (to_func, to_wire, lw.tune):
         with pytest.raises(ValueError, match=r'holds g, f: pass one of them, module\["g"\]'):
             use(module)
-    with pytest.raises(lw.BuildError, match=r'holds g, f: pass one of them, module\["g"\]'):
-        lw.build(module)
 
 
-@pytest.mark.parametrize("call", ["Module.g(A, B)", "cls.g(A.data, B.data)", "g(A, B)"])
-def test_a_call_of_another_function_is_refused_with_what_to_do(call: str) -> None:
-    with pytest.raises(lw.ScriptError, match="g is another function, and a program can"):
-        lw.parse_module(SEVERAL.replace("            B[i] = A[i]\n", f"            {call}\n"))
+CALLS = SEVERAL.replace("for i in range(4):\n            B[i] = A[i]\n", "Module.g(A, B)\n")
+
+
+def test_a_function_and_those_that_it_calls_are_one_workload() -> None:
+    module = lw.parse_module(CALLS)
+    written_out = lw.parse_module(SEVERAL)["g"]
+    for form in (module, CALLS):
+        assert lw.structural_hash(to_func(form)) == lw.structural_hash(written_out)
+    assert to_wire(module).script == written_out.script().replace("def g", "def f")
+
+
+def test_a_function_apart_from_those_that_it_calls_is_no_workload() -> None:
+    with pytest.raises(ValueError, match="f calls g, but its module has no such"):
+        to_func(lw.parse_module(CALLS)["f"])
+
+
+def test_a_module_of_several_workloads_with_calls_says_how_one_is_taken() -> None:
+    text = CALLS + CALLS.partition("class Module:\n")[2].replace("def f", "def e").replace(
+        "def g", "def h"
+    ).replace("Module.g", "Module.h")
+    with pytest.raises(ValueError, match=r'lw.inline_calls\(module\)\["f"\], or lw.extract_tasks'):
+        to_func(lw.parse_module(text))
+
+
+def test_the_weights_of_tasks_are_theirs_unless_others_are_given() -> None:
+    tasks = lw.extract_tasks(lw.parse_module(SEVERAL))
+    assert weights_of([*tasks, FUNC], None) == [1.0, 1.0, 1.0]
+    heavy = lw.ExtractedTask(FUNC, 3.0, ("matmul",))
+    assert weights_of([heavy, FUNC], None) == [3.0, 1.0]
+    assert weights_of([heavy, FUNC], [1.0, 2.0]) == [1.0, 2.0]
+    assert to_func(heavy) is FUNC
 
 
 def test_a_symbolic_program_is_not_tuned_and_the_error_says_specialize() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,6 +35,29 @@ def test_a_script_is_a_workload_too(client: TestClient) -> None:
     response = client.post("/jobs", json={"workload": {"script": SCRIPT}, "trials": 1})
     assert response.status_code == 201
     assert response.json()["workload_name"] == "double"
+
+
+def test_a_function_and_those_that_it_calls_are_the_workload_that_is_written_out(
+    client: TestClient,
+) -> None:
+    main = """
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    Module.double(A, B)
+"""
+    module = "@I.ir_module\nclass Module:" + textwrap.indent(SCRIPT + main, "    ")
+    whole, parts = (
+        client.post("/workloads/check", json={"workload": {"script": text}}).json()
+        for text in (SCRIPT, module)
+    )
+    assert parts["key"] == whole["key"]
+    assert parts["script"] == whole["script"].replace("def double", "def main")
+    job = client.post("/jobs", json={"workload": {"script": module}, "trials": 1}).json()
+    assert job["workload_key"] == whole["key"]
+    wrong = {"script": module.replace("Module.double(A, B)", "Module.double(A)")}
+    refused = problem(client.post("/jobs", json={"workload": wrong, "trials": 1}), 422)
+    assert "main passes 1 argument(s) to double, which takes 2: A, B" in refused["detail"]
+    assert (refused["errors"][0]["line"], "^" in refused["detail"]) == (12, True)
 
 
 @pytest.mark.on_both_databases

@@ -26,6 +26,13 @@ TILED = ADD.replace("for i, j in T.grid(8, 4):", "for i, j in T.grid(4, 8):").re
     "vi = T.axis.spatial(8, i * 2 + j // 4)\n            vj = T.axis.spatial(4, j % 4)",
 )
 
+CALLS = f"""
+@I.ir_module
+class Module:{ADD.replace(chr(10), chr(10) + "    ")}
+    @T.prim_func
+    def main(A: T.Buffer((8, 4), "float32"), B: T.Buffer((8, 4), "float32")):
+        Module.add(A, B)
+"""
 SYMBOLIC = ADD.replace("(8, 4)", '("n", 4)', 1).replace("(8, 4)", "(n, 4)")
 
 
@@ -36,7 +43,8 @@ def written(tmp_path: Path, **scripts: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("text", "compared_with"), [(ADD, "oracle"), (TILED, None), (SYMBOLIC, "oracle")]
+    ("text", "compared_with"),
+    [(ADD, "oracle"), (CALLS, "oracle"), (TILED, None), (SYMBOLIC, "oracle")],
 )
 def test_a_script_that_computes_what_it_says_passes(
     tmp_path: Path, text: str, compared_with: str | None

@@ -66,3 +66,8 @@ def test_a_mapping_names_the_functions_of_a_module(func: PrimFunc) -> None:
 def test_a_module_of_anything_else_is_refused(func: PrimFunc) -> None:
     with pytest.raises(TypeError, match="takes a tuple or a mapping of functions, not a PrimFunc"):
         IRModule(func)  # type: ignore[arg-type]
+
+
+def test_the_functions_of_a_module_have_distinct_names(func: PrimFunc) -> None:
+    with pytest.raises(ValueError, match=f"two functions of the module are called {func.name}"):
+        IRModule((func, func))

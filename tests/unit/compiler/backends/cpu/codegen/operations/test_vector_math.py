@@ -64,7 +64,9 @@ UNARY = sorted(set(EXACT) - {"pow"})
 SPECIAL = [0.0, 0.5, 1.0, 2.0, 3.0, 2**-126, 1e-45, 1.5, 16777215.0, 16777216.0, 3e38, math.inf]
 
 
-def calling(name: str, size: int, kind: LoopKind = "vectorized", dtype: DType = "float32") -> Any:
+def calling(
+    name: str, size: int, kind: LoopKind = "vectorized", dtype: DType = "float32"
+) -> PrimFunc:
     """Return a program that calls a function on every element."""
     arity = 2 if name == "pow" else 1
     buffers = [make_buffer(letter, (size,), dtype) for letter in "ABC"[: arity + 1]]
