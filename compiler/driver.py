@@ -173,9 +173,10 @@ def _only_function(program: PrimFunc | IRModule | Scheduled) -> PrimFunc:
     if isinstance(program, IRModule):
         try:
             return only_entry(program)
+        except VerifyError as error:
+            raise BuildError(f"the module is not legal: {error}", "illegal_program") from error
         except ValueError as error:
-            code = "illegal_program" if isinstance(error, VerifyError) else "several_functions"
-            raise BuildError(f"a kernel is one function: {error}", code) from error
+            raise BuildError(f"a kernel is one function: {error}", "several_functions") from error
     return _functions(program)[0]
 
 
