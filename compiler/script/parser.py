@@ -120,8 +120,8 @@ def _module(source: Source, functions: _Functions) -> tuple[IRModule, IRModule]:
     try:
         inlined = inline_calls(module)
     except VerifyError as error:
-        places = [context.source_node_of(error.node) for context in contexts.values()]
-        at = next(place for place in places if place is not None)
+        nodes_of_error = (context.source_node_of(error.node) for context in contexts.values())
+        at = next(node for node in nodes_of_error if node is not None)
         raise source.error(error.message, at, error.code) from None
     for func in inlined.functions:
         if func is not module[func.name]:
