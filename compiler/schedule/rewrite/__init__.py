@@ -1,1 +1,1 @@
-"""Rewriting that several primitives share."""
+"""Rewriting steps that several primitives share."""

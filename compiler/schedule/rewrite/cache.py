@@ -1,8 +1,8 @@
-"""What the primitives that copy buffers share: where a copy stands, what it copies, who uses it.
+"""The shared part of the primitives that copy buffers: position, contents and users of a copy.
 
-A copy stands between the one block of a scope that writes a buffer and the first block after it
-that reads what was written: in the innermost loop around both. What the scope never writes is
-copied before everything else, what it never reads after everything else.
+A copy goes between the only block of a scope that writes a buffer and the first block after it that
+reads its output, in the innermost loop around both. A buffer that the scope never writes is copied
+before everything else; one that it never reads, after everything else.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _SCOPES = re.compile(
 
 @dataclass(frozen=True)
 class CopyLocation:
-    """Where a copy goes: before statement `position` of what the end of `path` runs.
+    """The position of a copy: before statement `position` in the body of the end of `path`.
 
     The path leads from the scope to a loop, or is the scope alone.
     """
@@ -62,17 +62,17 @@ class CopyLocation:
 
     @property
     def is_scope(self) -> bool:
-        """Whether the copy stands in the scope itself, below no loop."""
+        """Return whether the copy is in the scope itself, outside of any loop."""
         return len(self.path) == 1
 
     def standing(self, site: PlacedBlock) -> set[Var]:
-        """Return what stands still while the copy, or all that it is about, runs once."""
+        """Return the variables that are fixed while the copy, or its whole subject, runs once."""
         return {loop.var for loop in loops_on(self.path)} | (
             set(site.extents) - {loop.var for loop in site.loops}
         )
 
     def concurrent_loop(self) -> For | None:
-        """Return a loop around the copy whose iterations run side by side."""
+        """Return a loop around the copy whose iterations are concurrent."""
         kinds = ("parallel", "thread_binding")
         return next((loop for loop in loops_on(self.path) if loop.kind in kinds), None)
 
@@ -90,7 +90,7 @@ def region_buffer(
 
 
 def require_memory_scope(scope: str, at: object, refuse: Refuse) -> None:
-    """Refuse what is not the name of a memory scope; the empty one is "global"."""
+    """Refuse an invalid name of a memory scope; the empty one is "global"."""
     if scope and not _SCOPES.fullmatch(scope):
         raise refuse(f'"{scope}" is not the name of a memory scope', at, "invalid_argument")
 
@@ -117,18 +117,18 @@ def only_writer(scope: BlockScope, buffer: Buffer) -> PlacedBlock | None:
 
 
 def require_no_pointer(scope: BlockScope, buffer: Buffer) -> None:
-    """Refuse if a block touches a buffer in ways that its facts do not tell.
+    """Refuse if the elements of a buffer that a block accesses are unknown.
 
-    That is: if it hands out the storage without naming it in its regions, or if the values of its
+    They are unknown if an opaque call takes the storage undeclared, or if the values of the block's
     iterators depend on the buffer.
     """
     for site in scope.sites:
         for expr in (*site.realize.iter_values, site.realize.predicate):
             if any(isinstance(n, Load) and n.buffer == buffer for n in walk(expr)):
-                reason = f"what block {site.name} is run for depends on {buffer.name}"
+                reason = f"the iterators of block {site.name} depend on {buffer.name}"
                 raise scope.refuse(reason, site.realize, "dependence")
         if buffer.name in site.facts.hidden:
-            reason = f"block {site.name} hands out the storage of {buffer.name}"
+            reason = f"block {site.name} passes on the storage of {buffer.name}"
             raise scope.refuse(
                 f"{reason}, so the touched elements are unknown", site.realize, "not_proved"
             )
@@ -137,7 +137,7 @@ def require_no_pointer(scope: BlockScope, buffer: Buffer) -> None:
 def place_before(
     scope: BlockScope, writer: PlacedBlock | None, readers: Sequence[PlacedBlock]
 ) -> CopyLocation:
-    """Return the place before the first of some readers, all of which stand after the writer."""
+    """Return the position before the first of some readers, all of which come after the writer."""
     if writer is None:
         location = CopyLocation((scope.realize,), 0)
     elif not readers:
@@ -153,14 +153,14 @@ def place_before(
         position = child_position(path[-1], first)
         if child_position(path[-1], writer) >= position:
             reason = f"blocks {writer.name} and {first.name} share a condition"
-            raise scope.refuse(f"{reason}, where no copy can stand", first.realize, "structure")
+            raise scope.refuse(f"{reason}, which can't contain a copy", first.realize, "structure")
         location = CopyLocation(path, position)
     require_no_vector_around((*scope.path, *location.path), scope.refuse)
     return location
 
 
 def common_path(sites: Iterable[PlacedBlock]) -> Path:
-    """Return the longest path from the scope that leads to all of some blocks, themselves not.
+    """Return the longest path from the scope to statements around all of some blocks.
 
     It ends in a loop or in the scope.
     """
@@ -176,7 +176,7 @@ def common_path(sites: Iterable[PlacedBlock]) -> Path:
 
 
 def body_of(stmt: Stmt) -> Stmt:
-    """Return what a loop or a block runs."""
+    """Return the body of a loop or a block."""
     if isinstance(stmt, BlockRealize):
         return stmt.block.body
     assert isinstance(stmt, For), "only loops and blocks have a body"
@@ -184,12 +184,12 @@ def body_of(stmt: Stmt) -> Stmt:
 
 
 def child_position(stmt: Stmt, site: PlacedBlock) -> int:
-    """Return which of the statements that a loop or a block runs holds a block below it."""
+    """Return the number of the statement in a loop or a block that contains a block below it."""
     return next(n for n, child in enumerate(stmts_of(stmt)) if site.is_under(child))
 
 
 def stmts_of(stmt: Stmt) -> tuple[Stmt, ...]:
-    """Return the statements that a loop or a block runs one after another."""
+    """Return the statements in the body of a loop or a block."""
     body = body_of(stmt)
     return body.stmts if isinstance(body, Seq) else (body,)
 
@@ -197,7 +197,7 @@ def stmts_of(stmt: Stmt) -> tuple[Stmt, ...]:
 def insert_copy(
     scope: BlockScope, location: CopyLocation, nest: Stmt, cache: Buffer | None
 ) -> PrimFunc:
-    """Return the program with a copy at its place, and its buffer allocated in the scope."""
+    """Return the program with a copy at its position, and its buffer allocated in the scope."""
     whole = (*scope.path[:-1], *location.path)
     body = body_of(location.path[-1])
     func = replace_at(scope.func, (*whole, body), insert_in(body, location.position, nest))
@@ -212,12 +212,12 @@ def insert_copy(
 
 
 def box_of_writes(site: PlacedBlock, buffer: Buffer, fixed: set[Var]) -> Box:
-    """Return a box that holds all that a block writes of a buffer while `fixed` stand."""
+    """Return a box that contains all writes of a block to a buffer while `fixed` do not change."""
     return _hull_of(site, [a for a in site.facts.writes if a.buffer == buffer], fixed)
 
 
 def box_of_reads(site: PlacedBlock, buffer: Buffer, fixed: set[Var]) -> Box:
-    """Return a box that holds all that a block reads of a buffer while `fixed` stand."""
+    """Return a box that contains all reads of a block from a buffer while `fixed` do not change."""
     return _hull_of(site, [a for a in site.facts.reads if a.buffer == buffer], fixed)
 
 
@@ -226,7 +226,7 @@ def _hull_of(site: PlacedBlock, accesses: Sequence[BlockAccess], fixed: set[Var]
 
 
 def hull_of(boxes: Sequence[Box]) -> Box:
-    """Return a box that holds some boxes."""
+    """Return a box that contains the given boxes."""
     box = boxes[0]
     for other in boxes[1:]:
         box = tuple(hull(a, b) for a, b in zip(box, other, strict=True))
@@ -234,10 +234,10 @@ def hull_of(boxes: Sequence[Box]) -> Box:
 
 
 def is_all_written(site: PlacedBlock, buffer: Buffer, box: Box, fixed: set[Var]) -> bool:
-    """Tell whether a block surely writes each element of a box while `fixed` stand."""
+    """Return whether a block surely writes each element of a box while `fixed` do not change."""
     for span, size in zip(box, buffer.shape, strict=True):
-        # Of such a box all of the dimension is copied, even what lies before its beginning: one
-        # that may reach over the end, or that begins beyond it, since it never comes to be.
+        # A box that may reach beyond the end, or begins there, is unknown: the whole dimension is
+        # copied then, including elements before its beginning.
         limit = extent_or_unknown(size)
         if span is not None and (span.extent if span.low.terms else span.low.const) >= limit:
             return False
@@ -259,11 +259,11 @@ def require_copy_holds(
     readers: Sequence[PlacedBlock],
     location: CopyLocation,
 ) -> None:
-    """Refuse unless readers of a copy find in it what they would find in the buffer.
+    """Refuse unless readers find the same values in the copy as in the buffer.
 
-    The copy holds what the writer wrote; elements that it never writes count only if somebody
-    outside the scope may have written them. Where iterations run side by side, each must read
-    what it wrote itself.
+    The copy holds the output of the writer. Elements that it never writes count only if a block
+    outside of the scope may have written them. Concurrent iterations must each read only their own
+    output.
     """
     is_strict = not scope.is_local(buffer) or location.concurrent_loop() is not None
     for reader in readers:

@@ -1,4 +1,4 @@
-"""What `read_at` and `write_at` share: one block that copies all that a loop's body touches."""
+"""The shared part of `read_at` and `write_at`: one block that copies a loop body's accesses."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from compiler.schedule.tree.tree import loop_at, loop_path
 
 @dataclass(frozen=True)
 class Body:
-    """A loop, the buffer that a block under it touches, and who else under it does."""
+    """A loop, the buffer that a block under it accesses, and the other blocks that do."""
 
     scope: BlockScope
     path: tuple[Stmt, ...]  # from the scope to the loop
@@ -50,13 +50,13 @@ class Body:
 
     @property
     def loop(self) -> For:
-        """The loop."""
+        """Return the loop."""
         return loop_at(self.path)
 
     def touching(self, mode: Mode) -> list[PlacedBlock]:
-        """Return the blocks under the loop that read the buffer, or write it; refuse none.
+        """Return the blocks under the loop that read the buffer, or write it; refuse without any.
 
-        A block may declare what its body never does.
+        A block may declare accesses that its body never makes.
         """
         is_read = mode == "read"
         sites = [s for s in self.sites if (s.reads if is_read else s.writes)(self.buffer)]
@@ -70,7 +70,7 @@ class Body:
 
     @property
     def sites(self) -> list[PlacedBlock]:
-        """The blocks under the loop that touch the buffer."""
+        """Return the blocks under the loop that access the buffer."""
         return [s for s in self.scope.sites if s.is_under(self.loop) and s.touches(self.buffer)]
 
     def location(self, position: int) -> CopyLocation:
@@ -84,7 +84,7 @@ def body_of_loop(
     """Return the body of a loop around a block, or refuse.
 
     Args:
-        which: Whether the buffer is one of the block's reads or writes, and which.
+        which: Whether the buffer is one of the block's reads or writes, and its number.
     """
     mode, index = which
     scope, site = scope_of_block(func, block, refuse)
@@ -101,7 +101,7 @@ def body_of_loop(
 
 
 def parts_inside(body: Body, box: Box, refuse: Refuse) -> tuple[CopiedPart, ...]:
-    """Return the parts of a buffer that a box takes, or refuse if it may reach outside."""
+    """Return the parts of a buffer in a box, or refuse if it may reach outside."""
     parts = tuple(
         whole if span is None else CopiedPart(span.low, IntImm(span.extent, dtype_of(size)))
         for whole, span, size in zip(whole_of(body.buffer), box, body.buffer.shape, strict=True)
@@ -126,7 +126,7 @@ def parts_inside(body: Body, box: Box, refuse: Refuse) -> tuple[CopiedPart, ...]
 def copy_block(
     name: str, source: Buffer, target: Buffer, parts: Sequence[CopiedPart], body: Body
 ) -> Stmt:
-    """Return a block that copies a box, its loops inside."""
+    """Return a block that copies a box, with the loops inside."""
     around = {loop.var: loop for loop in body.path if isinstance(loop, For)}
     bound: dict[Var, IterVar] = {}
     for part in parts:
@@ -136,7 +136,7 @@ def copy_block(
                 bound[node] = IterVar(var, around[node].extent, "spatial")
     names = {old: i.var for old, i in bound.items()}
     ranges = tuple(Range(substitute(p.low.to_expr(), names), p.extent) for p in parts)
-    # The place is counted by loops around, which may be wider than the dimension.
+    # The index depends on outer loops, whose type may be wider than the dimension's.
     dtypes = [widest((dtype_of(r.minimum), dtype_of(r.extent))) for r in ranges]
     loops = [Var(f"ax{n}", dtype) for n, dtype in enumerate(dtypes)]
     at = tuple(_plus(p.low, r.minimum, v) for p, r, v in zip(parts, ranges, loops, strict=True))

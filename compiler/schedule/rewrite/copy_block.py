@@ -1,4 +1,4 @@
-"""The block that copies a box of a buffer, and how others come to use the copy."""
+"""A block that copies a box of a buffer, and the redirection of other blocks to the copy."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class CopiedPart:
 
 
 def parts_of(buffer: Buffer, box: Box) -> tuple[CopiedPart, ...]:
-    """Return the part of each dimension that a box takes; all of it where nothing is known."""
+    """Return the part of each dimension in a box; all of it if unknown."""
     return tuple(_part(size, span) for size, span in zip(buffer.shape, box, strict=True))
 
 
@@ -69,12 +69,12 @@ def _part(size: Expr, span: Span | None) -> CopiedPart:
 
 
 def _is_loaded(low: Affine) -> bool:
-    """Tell whether a place depends on what is in memory, where the copy could read otherwise."""
+    """Return whether an index depends on memory, so that the copy could read another value."""
     return any(isinstance(node, Load) for atom, _ in low.terms for node in walk(atom))
 
 
 def whole_of(buffer: Buffer) -> tuple[CopiedPart, ...]:
-    """Return the parts that are all of a buffer."""
+    """Return the parts that cover all of a buffer."""
     return parts_of(buffer, (None,) * len(buffer.shape))
 
 
@@ -90,10 +90,10 @@ def copy_nest(
     """Return loops that copy a box of one buffer to another.
 
     Args:
-        name: What to call the block.
+        name: The name of the block.
         parts: The box.
-        around: The extents of the variables that the box names.
-        compact: Which of the two buffers holds nothing but the box, if one does.
+        around: The extents of the variables in the box.
+        compact: The buffer that holds only the box, if one does.
     """
     loops = [Var(f"ax{n}", dtype_of(part.extent)) for n, part in enumerate(parts)]
     iter_vars: list[IterVar] = []
@@ -136,12 +136,12 @@ def point_of(buffer: Buffer, indices: Sequence[Expr]) -> BufferRegion:
 
 
 def read_to_find(stmt: Stmt, source: Buffer) -> tuple[BufferRegion, ...]:
-    """Return what a copy reads to find the place of what it copies."""
+    """Return the regions that a copy reads to compute its indices."""
     return tuple(region for region in access_regions(stmt)[0] if region.buffer != source)
 
 
 def _guards(part: CopiedPart, index: Expr, size: Expr, around: Extents) -> list[Expr]:
-    """Return the conditions that keep a place in its dimension, those that are not proved."""
+    """Return the conditions that keep an index in its dimension, without the proved ones."""
     if part.extent == size:
         return []
     dtype = dtype_of(size)
@@ -156,12 +156,12 @@ def _guards(part: CopiedPart, index: Expr, size: Expr, around: Extents) -> list[
 
 
 def is_whole(buffer: Buffer, parts: Sequence[CopiedPart]) -> bool:
-    """Tell whether parts are all of a buffer."""
+    """Return whether parts cover all of a buffer."""
     return tuple(part.extent for part in parts) == buffer.shape
 
 
 def is_passed_on(stmt: Stmt, buffer: Buffer) -> bool:
-    """Tell whether the storage of a buffer is handed to an opaque call below a statement."""
+    """Return whether an opaque call below a statement takes the storage of a buffer."""
     return any(node is buffer.data for node in walk(stmt))
 
 
@@ -175,7 +175,7 @@ def redirect(
     """Return the program with one buffer replaced by another in some blocks.
 
     Args:
-        parts: The box of the old buffer that the new one holds; None where it has the same shape.
+        parts: The box of the old buffer that the new one holds; None if they have the same shape.
     """
 
     def moved(indices: Indices, extents: Extents) -> Indices:

@@ -1,4 +1,4 @@
-"""Give a program of plain loops the blocks that schedules work on.
+"""Derive blocks, which schedules need, from a program of plain loops.
 
     for i in range(n):                            for i, k in T.grid(n, m):
         Y[i] = 0                                      with T.sblock("Y_sum"):
@@ -11,13 +11,14 @@
                                                           vi = T.axis.spatial(n, i)
                                                           Y[vi] = T.max(Y_sum[vi], 0)
 
-Each statement becomes a block with an iterator for each loop around it: spatial if what it writes
-tells the loop's iterations apart, a reduction if it combines its element with something, and opaque
-otherwise. A value that begins a sum becomes its init. An element that is overwritten in place gets
-a buffer for each value but the last, what each iteration keeps in a small buffer gets room for all
-iterations, and loops around several statements are distributed over them. A program for which that
-is not proved to be the same stays as it is. The program that a user submitted, and
-its hash, stay: a schedule derives the same blocks whenever it is made.
+Each statement becomes a block with an iterator for each loop around it. The iterator is spatial if
+the loop's iterations write different elements, a reduction if they combine a value with one
+element, and opaque otherwise. The start of a sum becomes its init. An element that is overwritten
+in place gets a buffer for each value but the last. A small buffer that each iteration reuses gets
+room for all iterations. Loops around several statements are distributed over them.
+
+A program stays as it is if that is not proved to preserve its results. The submitted program and
+its hash do not change: each schedule derives the same blocks again.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ from compiler.ir.text.names import unique
 from compiler.ir.verify.verify import VerifyError, verify_but_for_races
 from compiler.schedule.rewrite.widen_private import widen_private
 
-# Each statement is compared with each before it.
+# A limit, because each statement is compared with each earlier one.
 _MOST_NESTS = 64
 
 _COMBINES = ("+", "*", "min", "max")
@@ -65,7 +66,7 @@ _COMBINES = ("+", "*", "min", "max")
 
 @dataclass(frozen=True, slots=True)
 class _Nest:
-    """Loops, the outermost first, around a statement without loops, and what begins its sum."""
+    """Loops, the outermost first, around a statement without loops, and the start of its sum."""
 
     loops: tuple[For, ...]
     leaf: Stmt
@@ -83,7 +84,7 @@ def derive_blocks(func: PrimFunc) -> PrimFunc:
     taken = {buffer.name for buffer in (*func.buffers, *wide.root.alloc_buffers)}
     nests = _with_inits(nests)
     nests, made = _with_buffers_of_their_own(nests, taken)
-    # An init begins a reduction: without one it would run again and again.
+    # An init needs a reduction loop: without one it would run again in every iteration.
     if any(nest.init is not None and "reduce" not in _kinds(nest) for nest in nests):
         return func
     names: set[str] = {"root"}
@@ -99,7 +100,7 @@ def derive_blocks(func: PrimFunc) -> PrimFunc:
 
 
 def _is_plain(stmt: Stmt) -> bool:
-    """Tell whether a statement is one that blocks are derived of."""
+    """Return whether blocks can be derived from a statement."""
     match stmt:
         case For(_, extent, _, kind):
             return isinstance(extent, IntImm) and kind != "thread_binding"
@@ -126,9 +127,10 @@ def _nests(stmt: Stmt, loops: tuple[For, ...]) -> Iterator[_Nest]:
 
 
 def _may_be_distributed(nests: Sequence[_Nest]) -> bool:
-    """Tell whether loops around several statements may run one of them after the other.
+    """Return whether several statements in loops may get separate loops.
 
-    They may if what two of them touch, and one writes, is touched in the same iteration only.
+    They may if two statements access a common element, and one writes it, in the same iteration
+    only.
     """
     for number, one in enumerate(nests):
         for other in nests[:number]:
@@ -159,7 +161,7 @@ def _touches(nest: _Nest, depth: int) -> list[Touch]:
 
 
 def _term(store: Store) -> Expr | None:
-    """Return what a statement combines its element with; None if it does something else."""
+    """Return the term that a statement combines with its element; None for other statements."""
     match store.value:
         case BinOp(op, lhs, rhs) if op in _COMBINES:
             target = Load(store.buffer, store.indices)
@@ -182,7 +184,7 @@ def _reduced(nest: _Nest) -> tuple[For, ...]:
 
 
 def _with_inits(nests: Sequence[_Nest]) -> list[_Nest]:
-    """Join a statement that begins a sum with the one after it that adds up."""
+    """Join a statement that begins a sum with the next one, which adds to it."""
     joined: list[_Nest] = []
     for nest in nests:
         before = joined[-1] if joined else None
@@ -195,7 +197,7 @@ def _with_inits(nests: Sequence[_Nest]) -> list[_Nest]:
 
 
 def _init_of(before: _Nest, nest: _Nest) -> Store | None:
-    """Return what begins the sums of a nest, in its loops, if the nest before does."""
+    """Return the start of a nest's sums, in terms of its loops, if the previous nest is it."""
     reduced = _reduced(nest)
     first, update = before.leaf, nest.leaf
     if not (reduced and isinstance(first, Store) and isinstance(update, Store)):
@@ -217,7 +219,7 @@ def _init_of(before: _Nest, nest: _Nest) -> Store | None:
 def _with_buffers_of_their_own(
     nests: Sequence[_Nest], taken: set[str]
 ) -> tuple[list[_Nest], tuple[Buffer, ...]]:
-    """Give all values but the last of elements that are overwritten in place buffers."""
+    """Give separate buffers to all but the last value of elements that are overwritten in place."""
     made: list[Buffer] = []
     result = list(nests)
     for number in range(1, len(result)):
@@ -237,9 +239,9 @@ def _with_buffers_of_their_own(
 
 
 def _is_overwritten(nests: Sequence[_Nest], number: int) -> bool:
-    """Tell whether a statement replaces each element that the one before it has made.
+    """Return whether a statement replaces each element that the previous one computed.
 
-    Nothing else may have touched the buffer before.
+    Nothing else may have accessed the buffer before.
     """
     before, nest = nests[number - 1], nests[number]
     first, second = before.leaf, nest.leaf
@@ -272,7 +274,7 @@ def _spatial(nest: _Nest) -> tuple[For, ...]:
 
 
 def _redirected(nest: _Nest, old: Buffer, new: Buffer, *, stores: bool) -> _Nest:
-    """Let a nest read a buffer instead of another, and store to it as well."""
+    """Redirect the loads of a nest to another buffer, and its stores, too, if requested."""
 
     def on_expr(expr: Expr) -> Expr:
         moved = map_expr(expr, on_expr)
@@ -295,7 +297,7 @@ def _redirected(nest: _Nest, old: Buffer, new: Buffer, *, stores: bool) -> _Nest
 
 
 def _block(nest: _Nest, names: set[str]) -> Stmt:
-    """Return a nest with its statement in a block, in loops of its own."""
+    """Return a nest with its statement in a block, in new loops."""
     stores = [stmt for stmt in walk_stmts(nest.leaf) if isinstance(stmt, Store)]
     name = unique(stores[0].buffer.name if stores else "block", names)
     names.add(name)
@@ -318,7 +320,7 @@ def _block(nest: _Nest, names: set[str]) -> Stmt:
 
 
 def _kinds(nest: _Nest) -> list[IterKind]:
-    """Return what each loop is to a statement."""
+    """Return the kind of iterator for each loop around a statement."""
     stores = [stmt for stmt in walk_stmts(nest.leaf) if isinstance(stmt, Store)]
     opaque: list[IterKind] = ["opaque"] * len(nest.loops)
     if len(stores) != 1:

@@ -1,4 +1,4 @@
-"""The two nests that a factored reduction becomes: the partial results, and what they make."""
+"""The two nests of a factored reduction: the partial results, and their combination."""
 
 from __future__ import annotations
 
@@ -47,20 +47,20 @@ class Factoring:
 
     @cached_property
     def reduce_loops(self) -> set[Var]:
-        """The loops that bind reduction iterators."""
+        """Return the loops that bind reduction iterators."""
         pairs = zip(self.site.block.iter_vars, self.site.realize.iter_values, strict=True)
         return {var for i, value in pairs if i.kind != "spatial" for var in variables(value)}
 
     @cached_property
     def inner_loops(self) -> tuple[For, ...]:
-        """The loops from the outermost one that binds reduction iterators on."""
+        """Return the loops from the outermost one that binds reduction iterators on."""
         loops = self.site.loops
         depth = next(n for n, loop in enumerate(loops) if loop.var in self.reduce_loops)
         return loops[depth:]
 
     @cached_property
     def predicates(self) -> tuple[Expr, Expr]:
-        """The predicate of the partial results, and the part of it that the last ones need.
+        """Return the predicate of the partial results, and the part for their combination.
 
         Raises:
             ScheduleError: If it may leave out the start of a partial result.
@@ -79,7 +79,7 @@ class Factoring:
         return predicate, conjunction(tuple(remaining))
 
     def axis(self, factor_axis: int) -> int:
-        """Return where the new dimension goes, counted from the front."""
+        """Return the position of the new dimension, counted from the front."""
         ndim = len(self.reduction.targets[0].indices)
         if not -ndim - 1 <= factor_axis <= ndim:
             name = self.reduction.targets[0].buffer.name
@@ -98,14 +98,14 @@ def partial_buffers(factoring: Factoring, axis: int) -> tuple[Buffer, ...]:
         old = target.buffer
         name = fresh_buffer_name(func, f"{old.name}_rf")
         shape = _with(old.shape, axis, factoring.target.extent)
-        # TVM's buffer without dimensions begins at an explicit zero, and hands that on.
+        # In TVM, a buffer without dimensions has an explicit zero offset, which this one inherits.
         start = None if old.shape else IntImm(0, "int64")
         made.append(Buffer(Var(name, "handle"), shape, old.dtype, old.scope, elem_offset=start))
     return tuple(made)
 
 
 def partial_nest(factoring: Factoring, axis: int, buffers: tuple[Buffer, ...], name: str) -> Stmt:
-    """Return the loops and the block that make the partial results, all variables new."""
+    """Return the loops and the block that compute the partial results, with new variables."""
     site, target, reduction = factoring.site, factoring.target, factoring.reduction
     extra = IterVar(_iterator_of(target.var), target.extent, "spatial")
     iter_vars, values, renamed = _partial_iterators(factoring, extra)
@@ -146,9 +146,9 @@ def partial_nest(factoring: Factoring, axis: int, buffers: tuple[Buffer, ...], n
 def _partial_iterators(
     factoring: Factoring, extra: IterVar
 ) -> tuple[tuple[IterVar, ...], tuple[Expr, ...], dict[Var, Expr]]:
-    """Return the iterators of the partial results, their values, and what the old ones become.
+    """Return the iterators of the partial results, their values, and the values of the old ones.
 
-    A reduction iterator that takes in the factored loop gives way to one for each of its loops.
+    A reduction iterator that depends on the factored loop is replaced by one for each of its loops.
     """
     site, target = factoring.site, factoring.target
     iter_vars: list[IterVar] = [extra]
@@ -217,7 +217,7 @@ def _combining_block(
         return replace(
             like, init=init, body=Store(targets[0].buffer, targets[0].indices, results[0])
         )
-    # All values are known before the first is stored: they read what the stores change.
+    # Compute all values before the first store, because they read the stored elements.
     names = [Var(f"v_{target.buffer.name}", target.buffer.dtype) for target in targets]
     pairs = zip(targets, names, strict=True)
     body = seq(*(Store(target.buffer, target.indices, name) for target, name in pairs))

@@ -1,4 +1,4 @@
-"""The init of a reduction as loops and a block of its own."""
+"""The init of a reduction as separate loops and a separate block."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ def init_nest(
     only_used: bool = False,
     annotations: Annotations = (),
 ) -> Stmt:
-    """Return loops and a block that initialise all that a reduction under some loops updates.
+    """Return loops and a block that initialise all elements of a reduction under some loops.
 
     Args:
         realize: The reduction.
-        loops: The loops that hold it whole, the outermost first; those that its spatial iterators
-            need are repeated.
-        name: What to call the block.
+        loops: The loops that contain all of it, the outermost first; those that its spatial
+            iterators need are repeated.
+        name: The name of the block.
         extents: The extents of all loops around the reduction.
-        iter_suffix: What the names of the new iterators end in.
-        loop_suffix: What the names of the new loops end in.
-        only_used: Whether the block has only the iterators that the init names.
-        annotations: What the block is annotated with.
+        iter_suffix: The suffix of the names of new iterators.
+        loop_suffix: The suffix of the names of new loops.
+        only_used: Whether the block has only the iterators that the init uses.
+        annotations: The annotations of the block.
 
     Raises:
         ScheduleError: If the predicate may leave out the start of the reduction.
@@ -98,7 +98,7 @@ def _renamed(var: Var, names: dict[Var, Expr]) -> Var:
 def _start_predicate(
     realize: BlockRealize, dropped: set[Var], extents: Extents, refuse: Refuse
 ) -> Expr:
-    """Return the part of the predicate that an init needs; the rest holds where it starts."""
+    """Return the part of the predicate that an init needs; the rest is true at its start."""
     remaining: list[Expr] = []
     start: dict[Var, Expr] = {var: IntImm(0, dtype_of(var)) for var in dropped}
     for condition in conjuncts(realize.predicate):
@@ -112,6 +112,6 @@ def _start_predicate(
 
 
 def reads_without_init(block: Block) -> tuple[BufferRegion, ...]:
-    """Return what a block reads without its init: what it writes, too."""
+    """Return the reads of a block without its init, which include its writes."""
     read = {region.buffer for region in block.reads}
     return (*(region for region in block.writes if region.buffer not in read), *block.reads)

@@ -1,9 +1,10 @@
-"""How the padding of a new layout comes to hold its value.
+"""Fill the padding of a new layout with its value, in one of three ways.
 
-assumption    no block writes the buffer: the caller must have filled it; a block says so
-replacement   a block writes the buffer in the order of its old elements: now in that of the new
-              places, and where there is no element, the value
-epilogue      else: after the last write another block writes the value
+assumption    no block writes the buffer: the caller must have filled it; a block declares that
+replacement   a block writes the buffer in the order of its old elements: it now runs in the order
+of
+              the new layout, and writes the value into the padding
+epilogue      otherwise: after the last write another block writes the value
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from compiler.schedule.tree.tree import Path, children, fresh_block_name, realiz
 
 @dataclass(frozen=True)
 class Padded:
-    """A buffer before and after it gets a layout with padding, and what the padding holds."""
+    """A buffer before and after its layout gets padding, and the value of the padding."""
 
     old: Buffer
     new: Buffer
@@ -52,7 +53,7 @@ class Padded:
     value: PadValue
 
     def iterators(self) -> tuple[tuple[Var, ...], tuple[IterVar, ...]]:
-        """Return new loops over the places of the new layout, and block iterators bound to them."""
+        """Return new loops over the new layout, and block iterators bound to them."""
         params = self.inverse.index_map.params
         loops = tuple(Var(param.name, param.dtype) for param in params)
         iter_vars = tuple(
@@ -62,16 +63,16 @@ class Padded:
         return loops, iter_vars
 
     def padding_at(self, places: Sequence[Expr]) -> Expr:
-        """Return the condition that a place is in the padding."""
+        """Return the condition that an index is in the padding."""
         params = self.inverse.index_map.params
         return substitute(self.inverse.padding, dict(zip(params, places, strict=True)))
 
     def element_at(self, places: Sequence[Expr]) -> tuple[Expr, ...]:
-        """Return the old indices of the element at a place."""
+        """Return the old indices of the element at a new index."""
         return self.inverse.index_map.map_indices(places)
 
     def loops_around(self, loops: Sequence[Var], body: Stmt) -> Stmt:
-        """Return loops over all places around a statement."""
+        """Return loops over all indices of the new layout around a statement."""
         for loop, size in zip(reversed(loops), reversed(self.new.shape), strict=True):
             body = For(loop, size, body)
         return body
@@ -80,10 +81,10 @@ class Padded:
 def write_padding(func: PrimFunc, scope: Path, padded: Padded, refuse: Refuse) -> PrimFunc:
     """Return the program with the padding of a buffer written, or assumed to be.
 
-    What writes the padding uses the new buffer already, all else still the old one.
+    Blocks that write the padding use the new buffer, all others still the old one.
 
     Args:
-        scope: The path to the block in front of whose body an assumption goes.
+        scope: The path to the block before whose body an assumption goes.
     """
     writes = list(_writes((func.body,), padded.old))
     if not writes:
@@ -93,7 +94,7 @@ def write_padding(func: PrimFunc, scope: Path, padded: Padded, refuse: Refuse) -
     replaced = False
     for path in writes:
         nest = _Nest.of(path, padded)
-        # Of several stores in one nest the first has replaced them all.
+        # The first of several stores in one nest has replaced them all.
         if nest is not None and any(stmt is nest.top for stmt in walk_stmts(func.body)):
             func = _replace(func, nest.top, nest.in_new_order(padded))
             replaced = True
@@ -103,7 +104,7 @@ def write_padding(func: PrimFunc, scope: Path, padded: Padded, refuse: Refuse) -
 
 
 def _writes(path: Path, buffer: Buffer) -> Iterator[Path]:
-    """Yield the paths to the stores to a buffer, in program order; those of inits too."""
+    """Yield the paths to the stores to a buffer, in program order; including those of inits."""
     stmt = path[-1]
     if isinstance(stmt, Store):
         if stmt.buffer == buffer:
@@ -127,7 +128,7 @@ def _replace(func: PrimFunc, old: Stmt, new: Stmt) -> PrimFunc:
 
 
 def _assumption(name: str, padded: Padded) -> Stmt:
-    """Return a block that says what the caller put into the padding."""
+    """Return a block that declares the value that the caller wrote into the padding."""
     loops, iter_vars = padded.iterators()
     at = tuple(i.var for i in iter_vars)
     is_value = Compare("==", Load(padded.new, at), padded.value.at(at))
@@ -179,10 +180,10 @@ class _Nest:
     """Loops that write a buffer row by row, with one block in them."""
 
     top: For
-    loops: tuple[For, ...]  # those over the dimensions
-    inner: tuple[For, ...]  # those below, of reductions
+    loops: tuple[For, ...]  # loops over the dimensions
+    inner: tuple[For, ...]  # loops below, of reductions
     realize: BlockRealize
-    first: int  # the first of the block's iterators that are the indices
+    first: int  # the first iterator of the block that is an index
 
     @classmethod
     def of(cls, path: Path, padded: Padded) -> _Nest | None:
@@ -215,7 +216,7 @@ class _Nest:
         return cls(loops[0], loops, tuple(around[start + rank :]), realize, first)
 
     def in_new_order(self, padded: Padded) -> Stmt:
-        """Return the nest over the places of the new layout."""
+        """Return the nest over the indices of the new layout."""
         loops, iter_vars = padded.iterators()
         at = tuple(i.var for i in iter_vars)
         block = self.realize.block
@@ -245,7 +246,7 @@ class _Nest:
 
 
 def _first_iterator(realize: BlockRealize, store: Store) -> int | None:
-    """Return which of a block's iterators, that follow each other, the indices of a store are."""
+    """Return the first of a block's consecutive iterators that are the indices of a store."""
     block = realize.block
     rank = len(store.indices)
     for first in range(len(block.iter_vars) - rank + 1):
@@ -256,7 +257,7 @@ def _first_iterator(realize: BlockRealize, store: Store) -> int | None:
 
 
 def _stores_only(block: Block, store: Store) -> bool:
-    """Tell whether a block does nothing but store to one place, and may run in any order."""
+    """Return whether a block only stores to one element, and may run in any order."""
     if isinstance(classify_block(block), Unclassified):
         return False
     parts = (block.body,) if block.init is None else (block.init, block.body)

@@ -31,7 +31,7 @@ def require_concurrent(
     """Refuse if the iterations of a loop may not run at once.
 
     Args:
-        is_vector: Whether they run in lockstep; then they can't have buffers of their own.
+        is_vector: Whether they run in lockstep; then they can't have private buffers.
         is_thread: Whether they run on the threads of a block, which may reduce together.
     """
     loop = loop_at(path)
@@ -54,15 +54,15 @@ def require_concurrent(
         if isinstance(kind, Unclassified):
             raise refuse(kind.reason, site.realize, "block_kind")
         if kind not in ("complete", "reduction"):
-            reason = f"block {site.name} adds to what was there before: it is neither complete nor"
+            reason = f"block {site.name} adds to previous values: it is neither complete nor"
             raise refuse(f"{reason} a reduction", site.realize, "block_kind")
 
 
 def _reduced(nest: IterationNest, loop: For, refuse: Refuse, *, may_reduce: bool) -> set[Buffer]:
-    """Return the buffers that are reduced over a loop; refuse if there are, and may not be."""
+    """Return the buffers that are reduced over a loop; refuse if that is not allowed."""
     reduced: set[Buffer] = set()
     for site in nest.sites:
-        # As written: the verifier looks at loops of one iteration too.
+        # Not simplified, because the verifier checks loops of one iteration, too.
         for iter_var, value in zip(site.block.iter_vars, site.realize.iter_values, strict=True):
             if iter_var.kind == "spatial" or loop.var not in variables(value):
                 continue
@@ -78,19 +78,19 @@ def _reduced(nest: IterationNest, loop: For, refuse: Refuse, *, may_reduce: bool
 
 
 def _is_recurrence(site: PlacedBlock) -> bool:
-    """Tell whether a block computes elements from earlier ones, and touches nothing unseen."""
+    """Return whether a block computes elements from earlier ones, with declared accesses only."""
     return not site.facts.hidden and any(i.kind == "scan" for i in site.block.iter_vars)
 
 
 def require_no_vector_around(path: Path, refuse: Refuse) -> None:
-    """Refuse if a loop of a path is vectorized: nothing but plain code may lie inside it."""
+    """Refuse if a loop of a path is vectorized: it may contain only plain code."""
     for loop in loops_on(path):
         if loop.kind == "vectorized":
             raise refuse(f"loop {loop.var.name} is vectorized", loop, "loop_kind")
 
 
 def require_plain_below(path: Path, refuse: Refuse) -> None:
-    """Refuse if a loop holds one that is parallel, vectorized or bound to threads."""
+    """Refuse if a loop contains one that is parallel, vectorized or bound to threads."""
     for loop in loops_below(loop_at(path).body):
         if loop.kind in ("parallel", "vectorized", "thread_binding"):
             raise refuse(f"loop {loop.var.name} inside it is {loop.kind}", loop, "loop_kind")

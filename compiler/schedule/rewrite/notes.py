@@ -1,4 +1,4 @@
-"""What a caller gives as the value of an annotation, and the value of the IR that it is."""
+"""Values of annotations as callers give them, and their conversion to IR values."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from compiler.te.value import Value
 MAX_DEPTH = 16
 
 Note: TypeAlias = "str | int | float | bool | ExprRV | TermRV | Sequence[Note] | Mapping[str, Note]"
-"""The value of an annotation, with handles of values that stand for integers."""
+"""The value of an annotation, with handles of values in place of integers."""
 
 
 class NoteError(ValueError):
-    """A value that no annotation can have."""
+    """A value that an annotation can't have."""
 
 
 def checked_note(given: object, depth: int = 0) -> Note:
-    """Return a value made of numbers, strings, handles, tuples and dicts alone.
+    """Return a value that consists of numbers, strings, handles, tuples and dicts.
 
     Raises:
-        NoteError: If it holds something else, is nested too deep, or has a number without end.
+        NoteError: If it contains something else, is nested too deeply, or has an infinite number.
     """
     if depth > MAX_DEPTH:
         raise NoteError(f"the value is nested deeper than {MAX_DEPTH} levels")
     match given:
         case float() if not math.isfinite(given):
-            raise NoteError(f"the value {given} is no number that a trace can hold")
+            raise NoteError(f"the value {given} is not a number that a trace can hold")
         case ExprRV() | TermRV() | str() | int() | float():
             return given
         case IntImm(value) | FloatImm(value) | StringImm(value):
@@ -44,17 +44,17 @@ def checked_note(given: object, depth: int = 0) -> Note:
         case Mapping():
             return {_key(key): checked_note(item, depth + 1) for key, item in given.items()}
         case _:
-            raise NoteError(f"{given!r} is no number, string, list or mapping of them")
+            raise NoteError(f"{given!r} is not a number, a string, or a list or mapping of them")
 
 
 def _key(key: object) -> str:
     if not isinstance(key, str):
-        raise NoteError(f"{key!r} is no key: expected a string")
+        raise NoteError(f"{key!r} is not a key: expected a string")
     return key
 
 
 def annotation_value(note: Note, value_of: Callable[[ExprRV | TermRV], int]) -> AnnotationValue:
-    """Return the value of an annotation, handles replaced by what they stand for."""
+    """Return the value of an annotation, with handles replaced by their values."""
     match note:
         case ExprRV() | TermRV():
             return value_of(note)

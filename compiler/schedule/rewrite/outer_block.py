@@ -1,4 +1,4 @@
-"""Make a block of the loops around another: the two share out its iterators, reads and init."""
+"""Make an outer block of the loops around a block: divide iterators, reads and init."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from compiler.schedule.legality.subspace import Division, IteratorPart
 
 @dataclass(frozen=True)
 class Blockized:
-    """What a block becomes inside an outer block: its iterators there, and itself."""
+    """The result for a block inside an outer block: the outer iterators, and the inner block."""
 
     outer_iters: tuple[IterVar, ...]
     division: Division
-    inner: BlockRealize  # still with its init
+    inner: BlockRealize  # the init is still included
     reads: tuple[BufferRegion, ...]
     writes: tuple[BufferRegion, ...]
 
@@ -46,11 +46,11 @@ def blockized(
     keep_unit_iters: bool,
     outer_iters: Sequence[IterVar] | None = None,
 ) -> Blockized:
-    """Return a block in terms of outer iterators and the inner ones that are left to it.
+    """Return a block in terms of outer iterators and the remaining inner ones.
 
     Args:
-        keep_unit_iters: Whether outer iterators of one value are named in the block.
-        outer_iters: The outer iterators, if there are some already.
+        keep_unit_iters: Whether the block uses outer iterators with a single value.
+        outer_iters: The outer iterators, if they exist already.
     """
     old = site.block
     pairs = list(zip(old.iter_vars, division.outer, division.inner, strict=True))
@@ -90,7 +90,7 @@ def _iterator(like: IterVar, part: IteratorPart, suffix: str) -> IterVar:
 
 
 def _in_terms_of(block: Block, values: Mapping[Var, Expr], extents: Extents) -> Block:
-    """Return a block with its iterators replaced wherever they are used."""
+    """Return a block with its iterators replaced at all uses."""
 
     def on_expr(expr: Expr) -> Expr:
         new = substitute(expr, values)
@@ -105,14 +105,14 @@ def _in_terms_of(block: Block, values: Mapping[Var, Expr], extents: Extents) -> 
 
 
 def _turned(expr: Expr) -> Expr | None:
-    """Write a comparison with the smaller side first, as TVM's simplifier leaves it."""
+    """Return a comparison with the smaller side first, as TVM's simplifier writes it."""
     if isinstance(expr, Compare) and expr.op in (">", ">="):
         return Compare("<" if expr.op == ">" else "<=", expr.rhs, expr.lhs)
     return None
 
 
 def _covered(region: BufferRegion, spans: Mapping[Var, Expr]) -> BufferRegion:
-    """Return what a region covers over all values of some iterators."""
+    """Return the union of a region over all values of some iterators."""
     literal_extents = {
         var: extent.value for var, extent in spans.items() if isinstance(extent, IntImm)
     }

@@ -1,4 +1,4 @@
-"""Put a block under a loop: new loops over the part of its iterators that is wanted there."""
+"""Move a block under a loop: new loops over the required part of its iterators."""
 
 from __future__ import annotations
 
@@ -27,48 +27,48 @@ from compiler.schedule.tree.tree import Path, find_loop, insert_in, loop_at, loo
 
 @dataclass(frozen=True)
 class ComputeLocation:
-    """The loop under which a block shall stand: `path` leads to it from the root."""
+    """The loop to move a block under: `path` leads to it from the root."""
 
     path: Path
     scope: BlockScope
 
     @property
     def loop(self) -> For:
-        """The loop."""
+        """Return the loop."""
         return loop_at(self.path)
 
     @property
     def sites(self) -> list[PlacedBlock]:
-        """The blocks under the loop."""
+        """Return the blocks under the loop."""
         return [site for site in self.scope.sites if site.is_under(self.loop)]
 
     def fixed(self, site: PlacedBlock) -> set[Var]:
-        """Return what stands still in one iteration of the loop, for a block under it."""
+        """Return the variables that are fixed in one iteration of the loop, for a block in it."""
         inside = {loop.var for loop in site.loops_inside(self.loop)}
         return set(site.extents) - inside
 
     @property
     def num_children(self) -> int:
-        """How many statements the loop's body is."""
+        """Return the number of statements in the loop's body."""
         return len(self.loop.body.stmts) if isinstance(self.loop.body, Seq) else 1
 
     def child_of(self, site: PlacedBlock) -> int:
-        """Return which statement of the loop's body holds a block under it."""
+        """Return the number of the statement in the loop's body that contains a block."""
         body = self.loop.body
         stmts = body.stmts if isinstance(body, Seq) else (body,)
         return next(n for n, stmt in enumerate(stmts) if site.is_under(stmt))
 
 
 def require_movable(scope: BlockScope, site: PlacedBlock) -> None:
-    """Refuse unless a block computes each element from its inputs alone, whatever runs it.
+    """Refuse unless a block computes each element from its inputs alone.
 
-    That is: it is complete, or a whole reduction; and it is the only writer of what it writes.
+    That is: it is complete, or a whole reduction; and it is the only writer of its buffers.
     """
     kind = site.kind
     if isinstance(kind, Unclassified):
         raise scope.refuse(kind.reason, site.realize, "block_kind")
     if kind not in ("complete", "reduction"):
-        reason = f"block {site.name} adds to what was there before: it can't be computed anew"
+        reason = f"block {site.name} adds to previous values: it can't be computed again"
         raise scope.refuse(reason, site.realize, "block_kind")
     if kind == "reduction" and not is_whole_reduction(site):
         reason = f"block {site.name} is not proved to reduce each element over all points, once"
@@ -78,11 +78,12 @@ def require_movable(scope: BlockScope, site: PlacedBlock) -> None:
 
 
 def find_target(scope: BlockScope, site: PlacedBlock, loop: Var) -> ComputeLocation:
-    """Return the loop under which a block shall stand.
+    """Return the loop to move a block under.
 
     Raises:
-        ScheduleError: If the loop is in another scope, is around the block, or can't hold a block
-            because it, or a loop around it, is vectorized, or its work shared among threads.
+        ScheduleError: If the loop is in another scope, is around the block, or can't contain a
+            block
+            because it, or a loop around it, is vectorized, or its work is shared among threads.
     """
     refuse = scope.refuse
     path = loop_path(scope.func, loop, refuse)
@@ -100,23 +101,23 @@ def find_target(scope: BlockScope, site: PlacedBlock, loop: Var) -> ComputeLocat
 
 
 def require_no_vector_around(path: Path, refuse: Refuse) -> None:
-    """Refuse if a loop of a path is vectorized: its lanes can't hold a block of their own."""
+    """Refuse if a loop of a path is vectorized: its lanes can't contain a block."""
     for stmt in path:
         if isinstance(stmt, For) and stmt.kind == "vectorized":
             raise refuse(f"loop {stmt.var.name} is vectorized", stmt, "loop_kind")
 
 
 Wanted = dict[Var, Span | None]
-"""A part of the range of iterators, by their variables; None is the whole."""
+"""The required part of the range of iterators, by their variables; None for the whole range."""
 
 
 def want(wanted: Wanted, var: Var, span: Span | None) -> None:
-    """Widen the wanted part of an iterator."""
+    """Extend the required part of an iterator."""
     wanted[var] = hull(wanted[var], span) if var in wanted else span
 
 
 def clip(iter_var: IterVar, span: Span | None) -> Span:
-    """Return the span of an iterator that is wanted; the whole range where nothing is known."""
+    """Return the required span of an iterator; the whole range if unknown."""
     size = extent_or_unknown(iter_var.extent)
     dtype = dtype_of(iter_var.var)
     if span is None or span.extent >= min(size, MAX_EXTENT):
@@ -137,8 +138,8 @@ def make_nest(
     Points of the spans outside an iterator's range are left out by a predicate.
 
     Args:
-        around: The extents of what the spans name.
-        loops: The loops among that.
+        around: The extents of the variables in the spans.
+        loops: The loops among them.
     """
     new: list[tuple[Var, Expr]] = []
     values: list[Expr] = []
@@ -165,7 +166,7 @@ def make_nest(
 def require_serial_reductions(
     site: PlacedBlock, spans: Sequence[Span], loops: Sequence[For], refuse: Refuse
 ) -> None:
-    """Refuse if what is no spatial iterator would take its value from a loop without order."""
+    """Refuse if a non-spatial iterator would take its value from a loop without order."""
     unordered = {loop.var: loop for loop in loops if loop.kind in ("parallel", "vectorized")}
     for iter_var, span in zip(site.block.iter_vars, spans, strict=True):
         for var in () if iter_var.kind == "spatial" else variables_of(span.low) & unordered.keys():
@@ -175,14 +176,14 @@ def require_serial_reductions(
 
 
 def insert_position(index: int, first: int, last: int, refuse: Refuse, at: For) -> int:
-    """Return where a block goes among the statements of a loop.
+    """Return the position of a block among the statements of a loop.
 
     Args:
-        index: -1 is the last possible position, -2 the first, others are taken as they are.
+        index: -1 is the last possible position, -2 the first; other numbers are positions.
         first: The first possible position.
         last: The last possible position.
     """
-    assert first <= last, "producers stand before consumers"
+    assert first <= last, "producers come before consumers"
     if index == -1:
         return last
     if index == -2:
@@ -193,7 +194,7 @@ def insert_position(index: int, first: int, last: int, refuse: Refuse, at: For) 
 
 
 def move(func: PrimFunc, old: Path, loop: Var, position: int, nest: Stmt) -> PrimFunc:
-    """Return the program with what is at `old` removed and `nest` put into the body of a loop."""
+    """Return the program with the statement at `old` removed and `nest` put into a loop's body."""
     without = replace_at(func, old, None)
     path = find_loop(without, loop)
     assert path is not None, "the target of a move stays"

@@ -1,4 +1,4 @@
-"""Give loops new values below a statement: the iterators of blocks, predicates, inner extents."""
+"""Replace loop variables below a statement: in iterators' values, predicates, inner extents."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def rebind(
     """Replace loop variables by expressions of the loops in `extents`.
 
     Args:
-        guard: A condition that each block below gets too.
+        guard: A condition to add to each block below.
         keep_units: Whether loops of a single iteration appear in the values of iterators.
     """
     match stmt:

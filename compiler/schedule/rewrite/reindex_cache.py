@@ -1,4 +1,4 @@
-"""What `reindex_cache_read` and `reindex_cache_write` share: a copy over a block's own loops."""
+"""The shared part of `reindex_cache_read` and `reindex_cache_write`: copy over a block's loops."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ from compiler.schedule.tree.tree import (
 
 @dataclass(frozen=True)
 class Reindexed:
-    """An element that a block touches, and where it is in a new buffer, by the block's iterators.
+    """An element that a block accesses, and its index in a new buffer, by the block's iterators.
 
-    `iter_vars` are those of the block's iterators that tell which element it is.
+    `iter_vars` are the iterators of the block that determine the element.
     """
 
     site: PlacedBlock
@@ -60,7 +60,7 @@ class Reindexed:
     iter_vars: tuple[IterVar, ...]
 
     def nest(self, name: str, location: CopyLocation, *, is_read: bool) -> Stmt:
-        """Return the block's loops below a place, with a copy instead of the block."""
+        """Return the block's loops below a position, with a copy instead of the block."""
         block = self.site.block
         new = {
             i.var: IterVar(Var(i.var.name, i.var.dtype), i.extent, "spatial")
@@ -92,12 +92,12 @@ class Reindexed:
 def reindexed(
     scope: BlockScope, site: PlacedBlock, buffer: Buffer, memory_scope: str, index_map: IndexMapLike
 ) -> Reindexed:
-    """Return where the element that a block touches goes in a new buffer.
+    """Return the index in a new buffer of the element that a block accesses.
 
     Raises:
-        ScheduleError: If the block touches several elements in a run, or does not always run; if
-            the map does not fit the block, does not name the same iterators as the place in the
-            buffer, or may send different elements to one place.
+        ScheduleError: If the block accesses several elements in a run, or does not always run; if
+            the map does not fit the block, does not use the same iterators as the index in the
+            buffer, or is not injective.
     """
     refuse = scope.refuse
     indices = only_indices(site, buffer, refuse)
@@ -122,7 +122,7 @@ def reindexed(
     _require_runs_always(site, {i.var for i in used}, refuse)
     used_extents = {var: extents[var] for var in (i.var for i in used)}
     forms = [normal(copy_index, used_extents) for copy_index in copy_indices]
-    # Either the place in the copy tells the iterators, or it tells the place in the buffer.
+    # The index in the copy must determine the iterators, or the index in the buffer.
     if not used_extents.keys() <= determined(forms, used_extents) and not all(
         normal(index, used_extents) in forms or not variables_of(normal(index, used_extents))
         for index in indices
@@ -151,7 +151,7 @@ def _require_runs_always(site: PlacedBlock, used: set[Var], refuse: Refuse) -> N
     named = [n for n in walk(predicate) if isinstance(n, Var)]
     others: dict[Var, Expr] = {n: IntImm(0) for n in named}
     is_plain = all(isinstance(stmt, For | Seq) for stmt in site.path[1:-1])
-    # If it runs in the first iteration of the other loops, whatever these do, that is enough.
+    # It suffices that it runs in the first iteration of the other loops.
     holds = loops.isdisjoint(others) and simplify(substitute(predicate, others)) == TRUE
     if not is_plain or not holds:
         reason = f"block {site.name} does not run for all values of its iterators"
@@ -165,7 +165,7 @@ def _named(indices: Sequence[Expr]) -> set[Var]:
 
 
 def use_copy(func: PrimFunc, copy: Reindexed) -> PrimFunc:
-    """Return the program with a block that touches the copy instead of the buffer."""
+    """Return the program with a block that accesses the copy instead of the buffer."""
     path = find_block(func, copy.site.name)
     assert path is not None, "the block is in the program"
     near = copy.near
@@ -184,7 +184,7 @@ def copy_name(func: PrimFunc, buffer: Buffer, memory_scope: str) -> str:
 def require_fixed_extents(
     scope: BlockScope, site: PlacedBlock, iter_vars: Sequence[IterVar]
 ) -> None:
-    """Refuse iterators whose extents vary: they can be no dimensions of a buffer."""
+    """Refuse iterators with varying extents: these can't be dimensions of a buffer."""
     symbols = set(symbolic_vars(scope.func))
     for iter_var in iter_vars:
         if not variables(iter_var.extent) <= symbols:
@@ -194,7 +194,7 @@ def require_fixed_extents(
 
 
 def only_indices(site: PlacedBlock, buffer: Buffer, refuse: Refuse) -> tuple[Expr, ...]:
-    """Return where a block touches a buffer, the same place wherever it does."""
+    """Return the indices at which a block accesses a buffer, the same in all its accesses."""
     if any(isinstance(node, Block) for node in walk(site.block) if node is not site.block):
         raise refuse(f"block {site.name} holds other blocks", site.realize, "structure")
     distinct = {access.indices for access in site.facts.accesses(buffer)}

@@ -1,4 +1,4 @@
-"""Copies of statements whose blocks have names of their own."""
+"""Copies of statements that share no variable with the original."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from compiler.ir.text.names import unique
 
 
 def renewed(stmt: Stmt, block_names: Iterable[str] = ()) -> Stmt:
-    """Return a copy of a statement that shares no variable with it.
+    """Return a copy of a statement with new loops, iterators, names and buffers.
 
     Args:
         block_names: Names that the blocks of the copy must not have.
@@ -38,7 +38,7 @@ def _with_names(stmt: Stmt, taken: set[str]) -> Stmt:
 
 
 def renewed_block(block: Block, block_names: Iterable[str] = ()) -> Block:
-    """Return a copy of a block without iterators, its own name kept."""
+    """Return a copy of a block without iterators, with its name."""
     realize = renewed(BlockRealize((), TRUE, replace(block, name="")), block_names)
     assert isinstance(realize, BlockRealize), "a copy is of the same kind"
     return replace(realize.block, name=block.name)

@@ -1,4 +1,4 @@
-"""Rewrite every access to one buffer: where it is touched, and what blocks say they touch."""
+"""Rewrite every access to one buffer: in expressions, and in the regions that blocks declare."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from compiler.ir.core.visit import map_expr, map_stmt, replace_buffers, walk_stm
 
 Indices: TypeAlias = tuple[Expr, ...]
 Mode: TypeAlias = Literal["read", "write", "view"]
-"""What a block names a region for."""
+"""Whether a block declares a region as read or written."""
 
 
 @dataclass(frozen=True)
 class AccessRewriter:
-    """Lets programs use `new` instead of `old`.
+    """Replaces `old` by `new` in programs.
 
     Args:
         indices: Returns the new indices of an access, given the old ones and the extents of the
             variables around it.
         region: Returns the new region of a block, given the old one, the block with its body
-            rewritten, what it is named for, and the extents of the variables around.
+            rewritten, the mode, and the extents of the variables around.
     """
 
     old: Buffer
@@ -45,7 +45,7 @@ class AccessRewriter:
     region: Callable[[BufferRegion, Block, Mode, Extents], BufferRegion]
 
     def stmt(self, stmt: Stmt, extents: Extents) -> Stmt:
-        """Return a statement with all accesses rewritten, those of the blocks below it too.
+        """Return a statement with all accesses rewritten, including those of the blocks below it.
 
         Args:
             extents: The extents of the variables around the statement.
@@ -98,7 +98,7 @@ def _bound_by(stmt: Stmt) -> Mapping[Var, int]:
 
 
 def with_views(stmt: Stmt, old: Buffer, new: Buffer) -> Stmt:
-    """Return a statement in which views of `new`, that were of `old`, live in its memory scope."""
+    """Return a statement whose views of `new`, formerly of `old`, are in its memory scope."""
     renamed_buffers = {old, new}
     views: dict[Buffer, Buffer] = {}
     for node in walk_stmts(stmt):

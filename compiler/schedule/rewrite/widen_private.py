@@ -1,4 +1,4 @@
-"""Give each iteration of plain loops its own elements of a buffer that they use in turn.
+"""Give each iteration of plain loops separate elements of a buffer that all of them reuse.
 
     for i in range(n):                       for i in range(n):
         s[0] = 0                                 s[i, 0] = 0
@@ -6,7 +6,8 @@
             s[0] = s[0] + A[i, k]                    s[i, 0] = s[i, 0] + A[i, k]
         B[i] = s[0]                              B[i] = s[i, 0]
 
-So the loops can be distributed over the statements; lowering shrinks the buffer again.
+Then the loops can be distributed over the statements. Lowering shrinks the buffer again. This is
+scalar expansion (Kuck et al., "Dependence graphs and compiler optimizations", POPL 1981).
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def _uses(access: SharedAccess, var: Var) -> bool:
 
 
 def _redirected(func: PrimFunc, widened: dict[Buffer, tuple[Buffer, tuple[Var, ...]]]) -> PrimFunc:
-    """Give each access of a widened buffer the loops' variables as its first indices."""
+    """Prefix the indices of each access of a widened buffer with the loops' variables."""
 
     def moved(buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Buffer, tuple[Expr, ...]]:
         wide, moving = widened[buffer]

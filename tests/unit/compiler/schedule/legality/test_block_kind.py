@@ -70,7 +70,7 @@ def test_a_block_in_place_is_neither_moved_nor_cached() -> None:
         sch.cache_write("C", 0, "local")
     i, k = sch.get_loops("C")
     sch.reorder(k, i)
-    with refused(sch, "block C adds to what was there before", at='"C"'):
+    with refused(sch, "block C adds to previous values", at='"C"'):
         sch.parallel(k)
 
 

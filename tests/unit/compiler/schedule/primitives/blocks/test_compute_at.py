@@ -94,7 +94,7 @@ def test_compute_at_refuses_an_update() -> None:
     _, _, k = sch.get_loops("Y")
     sch.decompose_reduction("Y", k)
     i, _ = sch.get_loops("C")
-    with refused(sch, "block Y_update adds to what was there before", at='"Y_update"'):
+    with refused(sch, "block Y_update adds to previous values", at='"Y_update"'):
         sch.compute_at("Y_update", i)
 
 

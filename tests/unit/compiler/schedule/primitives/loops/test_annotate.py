@@ -49,11 +49,11 @@ def itself() -> list[Any]:
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
-        (object(), "is no number, string, list or mapping of them"),
-        ({1: 2}, "1 is no key: expected a string"),
-        (float("inf"), "is no number that a trace can hold"),
+        (object(), "is not a number, a string, or a list or mapping of them"),
+        ({1: 2}, "1 is not a key: expected a string"),
+        (float("inf"), "is not a number that a trace can hold"),
         (itself(), "nested deeper than 16 levels"),
-        (None, "None is no number, string, list or mapping of them"),
+        (None, "None is not a number, a string, or a list or mapping of them"),
     ],
 )
 def test_annotate_refuses_what_is_no_value(value: Any, reason: str) -> None:

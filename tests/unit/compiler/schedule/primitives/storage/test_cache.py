@@ -163,19 +163,19 @@ def test_cache_read_refuses_what_the_writer_may_not_have_written() -> None:
 
 def test_copies_refuse_buffers_that_iterators_depend_on() -> None:
     sch = scheduled(CHOSEN)
-    with refused(sch, "what block C is run for depends on N", at='"C"'):
+    with refused(sch, "the iterators of block C depend on N", at='"C"'):
         sch.cache_read("C", "N", "local")
 
 
 def test_copies_refuse_buffers_that_are_handed_out_unseen() -> None:
     sch = scheduled(HANDED_OUT)
-    with refused(sch, "block C hands out the storage of A", at='"C"'):
+    with refused(sch, "block C passes on the storage of A", at='"C"'):
         sch.cache_read("C", "A", "local")
 
 
 def test_cache_read_refuses_a_place_under_one_condition() -> None:
     sch = scheduled(UNDER_A_CONDITION)
-    with refused(sch, "blocks B and C share a condition, where no copy can stand", at='"C"'):
+    with refused(sch, "blocks B and C share a condition, which can't contain a copy", at='"C"'):
         sch.cache_read("C", 0, "local")
 
 
