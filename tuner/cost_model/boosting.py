@@ -18,11 +18,15 @@ from tuner.cost_model.cost_model import Samples, Scores
 from tuner.space.search_space import FeatureMatrix
 
 NUM_MEMBERS = 3
-"""Boosted on their own, from seeds of their own: where they differ, the model is not sure."""
+"""Members of a model, boosted from different seeds; the spread of their scores is its uncertainty.
+Three is the fewest that give a spread; prediction time grows with each. Chosen.
+"""
 JOB_TREES = 40
-"""Of a member, within a job: training costs about a millisecond a tree."""
+"""Trees of a member within a job. Training takes about a millisecond a tree, and a job trains after
+each round. Chosen as the most that costs little beside a round.
+"""
 STORE_TREES = 100
-"""Of a member, where a model is trained on all tasks of a store."""
+"""Trees of a member that is trained on all tasks of a store, once for many jobs. Chosen."""
 
 _PARAMETERS: dict[str, Any] = {
     "objective": "reg:squarederror",
@@ -36,9 +40,11 @@ _PARAMETERS: dict[str, Any] = {
     "verbosity": 0,
 }
 FAILURE_WEIGHT = 0.25
-"""Of a failure, where a measured time has 1: its label is far off all others."""
+"""Weight of a failure, where a measured time has 1. Its label, 0, is far from all others, so
+failures would dominate the squared error. Chosen, not measured.
+"""
 _SHRINKAGE = 8.0
-"""The learning rate is this over the number of trees."""
+"""The learning rate is this over the number of trees, at most 0.3, XGBoost's default. Chosen."""
 
 
 SETTINGS = f"{_PARAMETERS} {NUM_MEMBERS} {STORE_TREES} {FAILURE_WEIGHT} {_SHRINKAGE}"

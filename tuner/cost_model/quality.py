@@ -13,9 +13,13 @@ from tuner.cost_model.cost_model import Samples, Scores
 from tuner.trial import MeasuredTrial
 
 FIRST_ROUND = 16
-"""The candidates that a search measures first: what a model saves is counted over so many."""
+"""The candidates that a search measures first, over which the saved trials are counted: one round
+of `tuner.loop.search_loop`.
+"""
 MIN_RIGHT = 8
-"""A task with fewer right measurements says nothing of a model."""
+"""A task with fewer correct measurements is not judged: the order of so few pairs is chance.
+Chosen.
+"""
 
 
 @dataclass(frozen=True)

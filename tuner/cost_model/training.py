@@ -21,7 +21,9 @@ from tuner.space.generate import design_space
 from tuner.task import Task
 
 MAX_FOLDS = 5
-"""Tasks are held out in so many groups: each costs a training."""
+"""Groups of held-out tasks. Each costs a training of a second or more; five is the usual number of
+folds in cross-validation.
+"""
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,15 @@ from __future__ import annotations
 from datetime import timedelta
 
 HALF_LIFE = timedelta(days=180)
+"""After this time a measurement weighs half. Chosen, not measured."""
 OTHER_TARGET = 0.25
+"""Weight of a measurement for another kind of target: the order of candidates carries over in part.
+Chosen, not measured.
+"""
 OTHER_TOOLCHAIN = 0.5
+"""Weight of a measurement by another toolchain: most candidates get the same code. Chosen, not
+measured.
+"""
 
 
 def weight(age: timedelta, *, is_same_target: bool, is_same_toolchain: bool) -> float:

@@ -17,9 +17,13 @@ from tuner.space.registry import SEARCH_SPACES
 from tuner.space.search_space import FeatureMatrix
 
 MIN_SAMPLES = 8
-"""Fewer say nothing about hundreds of columns."""
+"""With fewer samples of the job a model of its own is not trained: they fit hundreds of columns by
+chance. Half a round; chosen.
+"""
 BASE_SAMPLES = 64
-"""What a base has to say weighs as much as so many samples of the job."""
+"""The base model weighs as much as so many samples of the job (`docs/cost-model.md`). Four rounds;
+chosen, not measured.
+"""
 
 
 class XGBoostModel:

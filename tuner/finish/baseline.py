@@ -22,12 +22,17 @@ from tuner.task import Task
 from tuner.trial import MeasuredTrial
 
 NUM_ROUNDS = 10
-"""So many rounds are asked for; a slow kernel has fewer."""
+"""Rounds of a comparison with libraries, fewer for a slow kernel. An interval of 95% requires six
+(`tuner.finish.signed_rank`); ten is the first analysis of a finish. Chosen.
+"""
 _ERROR_RATE = 0.05
+"""Of the interval of a speed-up: the usual 5%."""
 _MOST_OF_PEAK = 1.05
-"""The peak is measured too, on a host that may be busy: so far beyond it a rate is believed."""
+"""A rate above this multiple of the measured peak is rejected. The peak is measured too, possibly
+on a busy host, so a rate may exceed it a little. Chosen.
+"""
 _PEAK_SHARES = {"float32": 1.0, "float64": 0.5}
-"""A vector holds half as many numbers of twice the size."""
+"""Relative to float32: a vector holds half as many numbers of twice the size."""
 _log = logging.getLogger(__name__)
 
 

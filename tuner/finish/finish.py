@@ -39,31 +39,51 @@ from tuner.task import Task
 from tuner.trial import MeasuredTrial
 
 ANALYSIS_ROUNDS = (10, 16, 24, 36)
-"""After how many rounds finalists are compared."""
+"""Rounds after which finalists are compared. Each step is about half as long again as the last: few
+analyses, so that each has a large share of `ERROR_RATE`. Chosen.
+"""
 ERROR_RATE = 0.05
-"""How often a winner may be declared among equals."""
+"""Chance that a winner is declared among equals: the usual 5%."""
 EQUIVALENCE_MARGIN = 0.01
-"""A relative difference of time that is practically irrelevant."""
+"""A relative difference of time that is practically irrelevant. Chosen."""
 MIN_GAIN = 0.03
-"""What there must be to gain for another look."""
+"""The comparison ends if, with confidence, no less than this share of time can be gained. Chosen:
+less is not worth further rounds.
+"""
 CLEAR_GAP = 0.08
-"""A relative difference that the comparison must detect, even without a gain."""
+"""A relative difference that the comparison must detect, even if it cannot gain anything. Chosen.
+"""
 NUM_FINALISTS = 4
+"""At most so many, and the default. The time of a comparison grows with each, and so does the
+number of pairs that share `ERROR_RATE`. Chosen.
+"""
 FINALIST_RATIO = 1.25
-"""Who took this many times the best time, or more, is no finalist."""
+"""A trial of this multiple of the best time, or more, is no finalist. The location of arrays in
+memory alone can change a time by a quarter (see the head of this file).
+"""
 MAX_TIME_SHARE = 0.1
-"""Of the time that the trials took: a finish that took more has no further looks."""
+"""Share of the time of the trials after which there are no further analyses. Chosen, so that a
+search spends its time on candidates.
+"""
 LEAST_SECS = 5.0
-"""So much time there is for further looks in any case."""
+"""Time for further analyses in any case: a short search has little time to take a tenth of. Chosen.
+"""
 MAX_SECS = 20.0
-"""After this time even the round in hand is the last."""
+"""After this time the current round is the last: a user waits for the result. Chosen."""
 _NUM_ATTEMPTS = 3
+"""If all finalists fail, the next best replace them, so often. Chosen: three sets of failures point
+to a broken host.
+"""
 DEFAULT_ROUNDS = 10
-"""So many rounds has a default schedule that is no finalist; a slow one has fewer."""
+"""Rounds of a default schedule that is no finalist, fewer of a slow one: as many as before the
+first analysis.
+"""
 MAX_DEFAULT_SECS = 3.0
-"""It is not timed again if the fewest rounds with an interval of 95% would take longer."""
+"""The default is not timed again if `_LEAST_ROUNDS` would take longer. Chosen."""
 _LEAST_ROUNDS = 6
-_RUNS_A_ROUND = 2  # at least: one to warm up, and a sample
+"""The fewest rounds that give an interval of 95%: 2 / 2**6 is below 0.05."""
+_RUNS_A_ROUND = 2
+"""At least: one run to warm up, and one sample."""
 
 
 class Outcome(StrEnum):

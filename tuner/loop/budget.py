@@ -10,7 +10,9 @@ from enum import StrEnum
 from tuner.trial import MeasuredTrial
 
 PLATEAU_GAIN = 0.01
-"""What counts as progress: a best time that is shorter by this share."""
+"""A shorter best time counts as progress from this relative gain on; below it, the noise of a
+sample decides. Chosen.
+"""
 
 
 class StopReason(StrEnum):

@@ -13,7 +13,9 @@ from tuner.replay.recorded_set import SUFFIX, RecordedSet, read_sets
 
 FOLDER = Path(__file__).parents[1] / "recorded"
 ROWS = 192
-"""Candidates of a set that models are trained on: more of them cost time and teach little."""
+"""Candidates of a set that models are trained on. In `docs/cost-model.md` 128 rank almost as well
+as all; more cost time and gain little.
+"""
 
 
 @cache

@@ -15,13 +15,19 @@ from tuner.search.search_state import SearchState
 from tuner.space.design_space import Point
 
 RANDOM_SHARE = 1 / 16
-"""Share of random proposals, which show the model what it would not choose; chosen."""
+"""Share of random proposals: one of a round of 16. They show the model candidates that it would not
+choose; more of them cost trials. Chosen.
+"""
 FIRST_RANDOM_SHARE = 1 / 4
-"""The same before there is a model, which must see bad candidates too; chosen."""
+"""The same before there is a model, which must see bad candidates too. Chosen."""
 OPTIMISM = 0.5
-"""By how much of its uncertainty a candidate may be better than expected."""
+"""Weight of the uncertainty in a score: exploration against trust in the model (an upper confidence
+bound; Srinivas et al., ICML 2010). Chosen, not measured.
+"""
 MAX_ALIKE = 1
-"""How many candidates of a round may differ in a single decision from one that is there."""
+"""Candidates of a round that may differ in a single decision from another of the round. More of
+them exploit a good region, and teach the model less. Chosen.
+"""
 
 
 class Evolutionary:

@@ -10,9 +10,11 @@ from tuner.search.variation import one_apart
 from tuner.space.design_space import Point, distinct
 
 FIRST_RANDOM = 16
-"""Points that are drawn before the first line is searched: one round; chosen."""
+"""Random points before the first line search: one round. Chosen."""
 MAX_CENTERS = 8
-"""Of the best points: what is beside others is as good as random."""
+"""Only so many of the best points are searched around: neighbours of worse ones are no better than
+random. Chosen.
+"""
 
 
 class Local:

@@ -15,15 +15,22 @@ from tuner.space.design_space import Point, distinct
 from tuner.space.tables.knob import Ints
 
 DRAWN = 384
-"""Random rows that a pool of a larger sketch begins with."""
+"""Random rows of the first population of a large sketch. All are ranked before anything is
+measured. Chosen: their features take some milliseconds.
+"""
 LARGEST = 1024
-"""Rows that a pool of a larger sketch holds at most."""
+"""Rows that a population keeps. More find better rows, and each is scored anew in each round; the
+bound keeps a round's ranking within milliseconds. Chosen.
+"""
 CHILDREN = 256
-"""Children of one generation, before the filter."""
+"""Children of one generation, before the filter. Chosen: a quarter of the largest population."""
 GENERATIONS = 2
-"""Generations in a round."""
+"""Generations a round. More of them exploit the current model, which the next round changes.
+Chosen.
+"""
 BESIDE = 8
-"""How many candidates there are to choose from for each requested one."""
+"""Candidates that are ranked for each requested one, so that those alike can be left out. Chosen.
+"""
 
 
 class Pool:

@@ -13,9 +13,13 @@ from tuner.space.tables.knob import Ints
 from tuner.space.tables.sketch import Sketch
 
 MUTATION = 0.85
-"""Chance that a child is mutated; half of the mutations redraw a knob, half step to a neighbour."""
+"""Chance that a child is mutated, the mutation probability of MetaSchedule's evolutionary search.
+Half of the mutations redraw a knob, half step to a neighbour.
+"""
 SELECTION = 1 / 8
-"""Of the ranks: where the chance to be a parent has fallen to 1/e."""
+"""Share of the ranks after which the chance to be a parent has fallen to 1/e: pressure against
+diversity. Chosen.
+"""
 
 
 def selected(rows: Ints, scores: Scores, num: int, rng: np.random.Generator) -> Ints:

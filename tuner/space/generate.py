@@ -17,10 +17,12 @@ from tuner.space.tables.sketch import Sketch
 from tuner.task import Task
 
 MAX_SKETCHES = 8
-"""Of a task; more would spread the trials too thin."""
+"""Sketches of a task. With more, a budget of some hundred trials gives each too few. Chosen."""
 
 
 _MAX_SPACES = 16
+"""Design spaces that stay in memory: those of the tasks of one group and their relatives. Chosen.
+"""
 _spaces: BoundedCache[tuple[str, str, tuple[str, ...] | None], DesignSpace]
 _spaces = BoundedCache(_MAX_SPACES)
 

@@ -13,10 +13,15 @@ from tuner.task import Task
 from tuner.transfer.refit import RefitError, refit
 
 NUM_RELATIVES = 4
+"""Related tasks whose schedules are refitted: farther shapes fit worse. Chosen."""
 BEST_OF_EACH = 4
-"""Schedules of a relative, the fastest that were measured."""
+"""Schedules of a relative, the fastest that were measured: several, because the fastest may not
+fit. Chosen.
+"""
 NUM_CANDIDATES = 12
-"""At most so many, of a first round of 16: the others are the default and the search's own."""
+"""Refitted schedules in a first round of 16; the others are the default and the search's own.
+Chosen.
+"""
 
 
 @dataclass(frozen=True)

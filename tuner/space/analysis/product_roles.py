@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
 
 MIN_STEPS = 8
-"""A shorter sum is over before a register tile pays."""
+"""A shorter sum ends before a register tile pays for its loads and stores. Chosen."""
 
 
 @dataclass(frozen=True)

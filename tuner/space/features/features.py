@@ -46,6 +46,7 @@ from tuner.space.tables.nest import Floats
 from tuner.space.tables.sketch import Sketch
 
 SCHEMA_VERSION = 3
+"""Changes with the columns: a stored model of another version is refused."""
 
 Names: TypeAlias = tuple[str, ...]
 Group: TypeAlias = tuple[Names, Callable[[CandidateBatch], Floats]]

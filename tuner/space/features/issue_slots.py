@@ -12,11 +12,17 @@ from tuner.space.tables.nest import NUM_LEVELS, UNROLLED_LEVEL, Floats, NestTabl
 from tuner.space.tables.register_tile import RegisterTile
 
 LOOP_SLOTS = 5.0
-"""What an iteration of the innermost loop costs beside its body: counting, and the jump."""
+"""Instructions of an iteration of the innermost loop besides its body: addresses, count and jump.
+An estimate.
+"""
 PANEL_SLOTS = 2.0
-"""What a vector of a panel costs that is read again: more rows of a tile share it."""
+"""Instructions for a vector of a panel that is read again; more rows of a tile share it. An
+estimate.
+"""
 SHARED_SLOTS = 3.0
-"""Instructions that start in a cycle, where another thread has its share."""
+"""Instructions that start in a cycle, if another thread has its share: an estimate near the 2.5 of
+Zen 3 (see the head of this file).
+"""
 
 
 def issue_slots(tables: NestTables, tile: RegisterTile) -> Floats:

@@ -16,11 +16,19 @@ from tuner.space.tables.nest import NUM_LEVELS, UNROLLED_LEVEL, Floats, NestTabl
 from tuner.space.tables.register_tile import RegisterTile
 
 FMA_LATENCY = 4
+"""Cycles of a fused multiply-add, on Intel since Skylake and on AMD since Zen 3."""
 PORTS = 2
-"""Vector operations of a kind that start in a cycle: arithmetic, or loads."""
+"""Vector operations of a kind that start in a cycle, arithmetic or loads: two on most x86-64 cores
+since Haswell.
+"""
 BYTES_PER_CYCLE = {"l2": 32.0, "l3": 16.0, "memory": 5.0}
+"""Bytes a cycle from each level to one core: orders of magnitude of recent x86-64 cores. Only the
+order of candidates depends on them.
+"""
 LOOP_CYCLES = 2.0
+"""Cycles of an iteration of a loop besides its body: count and jump. An estimate."""
 PACKED_BYTES_PER_CYCLE = 8.0
+"""Bytes a cycle of copies into panels. An estimate: strided reads take longer than plain ones."""
 
 
 class Roofline:

@@ -16,27 +16,48 @@ from tuner.space.tables.register_tile import RegisterTile
 from tuner.space.tables.sketch import Sketch
 
 MAX_UNROLLED_BODY = 256
+"""Limit of the arithmetic operations in the unrolled innermost code: longer code compiles slowly,
+and fills the instruction caches. Chosen.
+"""
 MAX_VECTOR_BYTES = 1024
+"""Limit of the vectorized loop's extent: sixteen vectors of 64 bytes. Longer ones spill. Chosen."""
 MIN_ACCUMULATORS = 4
-"""Fewer of them wait for each other most of the time."""
+"""Two units with a latency of four cycles need eight independent sums; with fewer than four, they
+wait most of the time. Chosen.
+"""
 MAX_PADDED = 1.15
-"""Points that panels are padded to so that blocks are equal, as a multiple of the fewest."""
+"""Limit of the padded points of panels, as a multiple of the fewest possible: equal blocks against
+wasted work. Chosen.
+"""
 MAX_BLOCK = 0.75
-"""Of the second-level cache: the packed rows that each panel of columns reads again."""
+"""Limit of the packed rows that each panel of columns reads again, as a share of the second-level
+cache; the rest is for the other operand. Chosen.
+"""
 MIN_STEPS = 512
-"""Of the sum between a load and a store of a packed product's tile."""
+"""Steps of the sum between a load and a store of a packed product's tile: with fewer, the traffic
+of the tile shows. Chosen.
+"""
 MIN_EFFICIENCY = 0.5
-"""Of the best share of busy lanes that the extents allow."""
+"""Limit of the share of busy lanes, relative to the best that the extents allow. Chosen."""
 MAX_SLOTS = 1.12
-"""Instructions a multiply-add of packed operands, as a multiple of the fewest there are."""
+"""Limit of the instructions a multiply-add of packed operands, as a multiple of the fewest in the
+sketch: `tuner/space/features/issue_slots.py` has the measured effect. Chosen.
+"""
 NUM_COMPARED = 8192
-"""Decisions of a sketch among which the least waste is looked for."""
+"""Sampled decisions of a sketch in which the fewest instructions and the least padding are found:
+more cost time for each batch. Chosen.
+"""
 MIN_BUSY_CORES = 0.75
-"""Of the time that all cores have, while a parallel loop runs."""
+"""Share of the time of all cores that a parallel loop keeps busy, at least. Chosen: three of four
+cores.
+"""
 MIN_SHARED_POINTS = 1 << 15
-"""Blocks with fewer points may be better off on one core."""
+"""Blocks with fewer points may be faster on one core: a launch of threads costs microseconds.
+Chosen.
+"""
 
 FMA_FLOPS = 2
+"""A fused multiply-add is a multiplication and an addition."""
 PACKED = frozenset({"packed", "packed_right"})
 """What sketches are tagged with whose operands lie in the order of use."""
 

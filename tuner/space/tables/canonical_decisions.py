@@ -1,15 +1,29 @@
-"""Which decisions of a sketch make the same program, and the one that stands for them.
+"""Canonical decisions: one row of choices for all rows that make the same program.
 
-A loop that turns once is no loop. So where two parts of an axis lie in nested loops of one kind
-with nothing between them, it does not matter which of them turns once:
+A loop that turns once is no loop. If two parts of an axis lie in nested loops of one kind with
+nothing between them, it does not matter which of them turns once:
 
     for i0 in range(1):          for i0 in range(4):
         for i1 in range(4):  is      for i1 in range(1):
 
-Such runs of loops are zones. Which of them a sketch has is found once, in its program; what a batch
-of decisions makes of them are shifts in tables. The decisions with loops as far inside as they go
-stand for all of them: a loop that turns once inside of a sum hides it from passes that keep sums in
-registers.
+Such a run of loops is a zone. Its loops are slots, each with a column of the sketch's table. The
+zones of a sketch are found once, in its program; a batch of decisions is then made canonical by
+shifts in the table. In the canonical row each loop lies as far inside as it can: a loop that turns
+once inside of a sum hides it from passes that keep sums in registers.
+
+Worked example: an axis of extent 8 is tiled into three parts, whose loops are nested directly, so
+the zone has the slots (column 0, column 1, column 2) of one knob.
+
+    row of the table      loops that turn        canonical row
+    (4, 1, 2)             4, 2                   (1, 4, 2)
+    (4, 2, 1)             4, 2                   (1, 4, 2)
+    (1, 4, 2)             4, 2                   (1, 4, 2), which stands for itself
+    (8, 1, 1)             8                      (1, 1, 8)
+    (2, 2, 2)             2, 2, 2                (2, 2, 2)
+
+`_shift` goes through the slots from the inside out, and puts each loop that turns into the
+innermost slot of its knob that is not taken. `TileKnob.choices` then finds the options of the
+shifted rows. A row without one, because the innermost part has a limit, keeps its own choices.
 """
 
 from __future__ import annotations
@@ -34,14 +48,14 @@ from tuner.space.tables.knob import Ints, Knob, TileKnob
 
 @dataclass(frozen=True)
 class LoopSlot:
-    """A loop of a zone, and where the sketch's table says its extent.
+    """A loop of a zone, and the column of the sketch's table with its extent.
 
     Attributes:
-        column: The column that is its extent; None if it is what others leave over.
-        knob: The tile that it is a part of; None if it stays as it is, because its part decides
-            something else, too.
-        extent: Of the loop that is split, if the column is None.
-        others: The columns of the other parts.
+        column: The column with its extent; None if the extent is the remainder of a split.
+        knob: The index of the tile knob of this part; None if the loop must not move, because
+            its part also decides something else.
+        extent: The extent of the split loop, if the column is None.
+        others: The columns of the other parts, if the column is None.
     """
 
     column: int | None
@@ -96,7 +110,7 @@ def _loop(schedule: Schedule, handle: Handle | None) -> For | None:
 
 
 def _slots(trace: Trace, knobs: tuple[Knob, ...], extents: dict[str, int]) -> dict[str, LoopSlot]:
-    """Return the loops, by their names in the trace, whose extents the sketch's table says.
+    """Return the loops, by their names in the trace, whose extents are in the sketch's table.
 
     Args:
         extents: Those of loops of the program that are split, by the first part of each.
@@ -176,10 +190,10 @@ def _has_choice(zone: Zone) -> bool:
 def canonical(
     zones: tuple[Zone, ...], knobs: tuple[Knob, ...], choices: Ints, values: Ints
 ) -> Ints:
-    """Return, for each row of choices, the one that stands for all rows of its program.
+    """Return, for each row of choices, the canonical row of its program.
 
-    That is the one whose loops are as far inside as they go, if it is in the tables: a tile with
-    very many options has a sample of them, and parts have limits.
+    Its loops are as far inside as they go. A row whose canonical form is not in the tables is
+    returned as it is: a tile with very many options has a sample of them, and parts have limits.
 
     Args:
         values: What `Sketch.values` gives for the choices.
@@ -200,9 +214,9 @@ def canonical(
 
 
 def _shift(zone: Zone, values: Ints) -> None:
-    """Move each loop of a zone to the innermost place that it may have, in place.
+    """Move each loop of a zone to the innermost possible slot; change `values`.
 
-    A place may be taken by loops over the same axis, in their order.
+    A slot takes only loops over its axis, in their order.
     """
     slots = zone[::-1]
     old = np.stack([slot.extents(values) for slot in slots], axis=1)
@@ -216,7 +230,7 @@ def _shift(zone: Zone, values: Ints) -> None:
             if p == position or (slot.knob is not None and other.knob == slot.knob)
         ]
         turns = old[:, position] > 1
-        # The first of the places, from the inside, that is not before what was placed last.
+        # The innermost of these slots that no loop has taken so far.
         target_position = np.array(places)[np.searchsorted(places, free).clip(max=len(places) - 1)]
         new[rows[turns], target_position[turns]] = old[turns, position]
         free = np.where(turns, target_position + 1, free)

@@ -18,9 +18,11 @@ from compiler.schedule.primitives.sampling.sample import divisors, num_tiles, sa
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 MAX_OPTIONS = 1 << 14
-"""Options of one knob; a tiling with more keeps a random sample of them."""
+"""Options of one knob; a tiling with more keeps a random sample of them. It bounds the memory of a
+table: some hundred kilobytes a knob. Chosen.
+"""
 SHOWN = 5
-"""Values that are printed, all of them."""
+"""Values that are printed in full; of more, the first and the last. Chosen for a line of text."""
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,11 @@ from tuner.space.features.groups.batch import CandidateBatch
 from tuner.space.tables.nest import LINE_BYTES, NUM_LEVELS, REGISTER_LEVEL, Floats, NestTables
 
 NUM_BUFFERS = 4
+"""Buffers that features describe: most operators have two inputs and an output. Chosen."""
 PAGE_BYTES = 4096
+"""The size of a page of memory on x86-64 and, mostly, on aarch64."""
 MAX_STRIDE = 64
+"""A larger stride counts as this: beyond a cache line, each lane loads a line of its own."""
 _TILE_LEVELS = (1, 3, 4, REGISTER_LEVEL)
 NO_REUSE, READ_AGAIN, UPDATED, OVERLAPS = range(4)
 """The types of reuse: none, by a loop that does not move it, as a sum, by windows that overlap."""

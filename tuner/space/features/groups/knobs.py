@@ -9,6 +9,7 @@ from tuner.space.tables.nest import Floats
 from tuner.space.tables.sketch import Sketch
 
 NUM_KNOBS = 8
+"""Free knobs that features describe; others are ignored. Chosen."""
 KNOB_NAMES = tuple(f"knob{index}" for index in range(NUM_KNOBS))
 
 

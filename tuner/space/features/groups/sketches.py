@@ -26,7 +26,9 @@ TAGS = (
     "window_rows",
 )
 NUM_BUCKETS = 4
-"""Of rules that are not known here, and of the parts of a sketch's name."""
+"""Buckets for the names of unknown rules and for the parts of a sketch's name: a fixed width of the
+features, at the cost of collisions. Chosen.
+"""
 
 _SIZES = ("vector_bits", "num_vector_registers", "num_cores", "l1_bytes", "l2_bytes", "l3_bytes")
 _OPERATIONS = tuple(field.name for field in fields(Operations))

@@ -15,15 +15,24 @@ from tuner.space.rules.sketch_builder import SketchBuilder, Tiling
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
 
 MAX_ROWS = 8
+"""Unrolled rows of a tile: with two vectors of columns they fill the 16 vector registers of AVX2.
+"""
 MAX_UNROLLED_STEPS = 8
+"""Steps of the sum in an unrolled body: fewer loop instructions against longer code. Chosen."""
 MAX_PANELS = 4
-"""The part of the second-level cache that the panels of a round may take: one of so many."""
+"""The panels of a round take at most this fraction, one of so many, of the second-level cache; the
+rest is for weights and output. Chosen.
+"""
 ROUNDS = 4
-"""Rounds of panels for each core, at least, if there are several."""
+"""Rounds of panels for each core, at least, if there are several: so that cores end at about the
+same time. Chosen.
+"""
 MAX_DIRECT_POINTS = 1 << 24
-"""Beyond that, packing always pays: trials are better spent on how."""
+"""Larger products have no unpacked sketch: packing costs a small share of their time, so trials are
+better spent on how to pack. Chosen.
+"""
 MIN_STEPS = 8
-"""A shorter sum is over before packing pays."""
+"""A shorter sum ends before packing pays. Chosen."""
 _OUTER, _MIDDLE, _STEPS, _UNROLLED, _TILE = 0, 1, 4, 5, 6
 
 

@@ -11,10 +11,13 @@ from tuner.space.rules.sketch_builder import SketchBuilder, Tiling
 from tuner.space.tables.nest import NUM_LEVELS, REDUCTION_LEVELS, SPATIAL_LEVELS, TiledNest
 
 MAX_ROWS = 16
-"""Unrolled rows along one axis."""
+"""Unrolled rows along one axis: the number of vector registers of AVX2. The static filter drops
+tiles that spill.
+"""
 MAX_VECTORS = 8
-"""Vectors along the vectorized axis."""
+"""Vectors along the vectorized axis: half of the vector registers of AVX2. Chosen."""
 MAX_UNROLLED_STEPS = 8
+"""Steps of the sum in an unrolled body: fewer loop instructions against longer code. Chosen."""
 
 
 class MultiLevelTiling:

@@ -14,15 +14,28 @@ from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
 
 MAX_UNROLLED_STEPS = 8
+"""Steps of the sum in an unrolled body: fewer loop instructions against longer code. Chosen."""
 MAX_SMALL_POINTS = 1 << 18
+"""Products of at most so many multiply-adds keep a sketch without copies, whose cost they may not
+repay. Chosen: 64 x 64 x 64.
+"""
 MIN_ROWS = 64
-"""Smaller products, and those of few rows, may be better off without any copies."""
+"""Products of fewer rows keep it too: each packed panel of columns is used by few rows. Chosen."""
 MAX_WHOLE_STEPS = 2048
-"""Sums that are this short may be taken in one go."""
+"""Sums of at most so many steps may be taken in one go: panels of longer ones outgrow the second-
+level cache. Chosen.
+"""
 _BLOCKS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+"""Tiles in a block of rows or columns that a knob offers: closer where a step matters more. Chosen.
+"""
 _WIDE_BLOCKS = (1, 2, 4, 8)
+"""The same for blocks whose tiles are wide. Chosen."""
 _MAX_VECTORS = 4
+"""Vectors in a row of a register tile: more leave too few registers for rows. Chosen."""
 _MAX_WASTE = 1.15
+"""Limit of the padded points, as a multiple of the extent: see
+`tuner.space.filter.static_filter.MAX_PADDED`.
+"""
 _OUTER, _ROWS, _STEPS, _PANELS, _INNER, _UNROLLED, _TILE = range(NUM_LEVELS)
 
 

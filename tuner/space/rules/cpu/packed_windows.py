@@ -15,12 +15,18 @@ from tuner.space.rules.sketch_builder import SketchBuilder, Tiling
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
 
 MAX_DIRECT_POINTS = 1 << 24
-"""Beyond that, packing always pays: trials are better spent on how."""
+"""Larger convolutions have no unpacked sketch: packing costs a small share of their time, so trials
+are better spent on how to pack. Chosen.
+"""
 MAX_ROWS = 8
-"""Unrolled rows along one axis."""
+"""Unrolled rows along one axis: with two of them a tile fills the vector registers of AVX2. Chosen.
+"""
 MAX_UNROLLED_STEPS = 8
-"""Channels unrolled in a step; the row of a window may be, too."""
+"""Channels unrolled in a step, perhaps with the row of a window: fewer loop instructions against
+longer code. Chosen.
+"""
 MAX_UNROLLED_ROW = 8
+"""Elements of a row of a window that may be unrolled: common windows are up to 7 wide. Chosen."""
 _OUTER, _MIDDLE, _BLOCKS, _STEPS, _UNROLLED, _TILE = 0, 1, 2, 4, 5, 6
 
 Layout = Callable[..., tuple[te.Value, ...]]

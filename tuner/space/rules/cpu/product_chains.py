@@ -19,9 +19,10 @@ from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
 
 MAX_ROWS = 8
-"""Rows of a register tile."""
+"""Rows of a register tile: with two vectors of columns they fill the 16 vector registers of AVX2.
+"""
 MAX_VECTORS = 4
-"""Vectors of a row of a register tile, or of its partial results."""
+"""Vectors of a row of a register tile, or of its partial results. Chosen."""
 _Copy: TypeAlias = tuple[str, TensorAccess, int]
 """The block that copies an operand, how that is read, and which dimension runs along columns."""
 _OUTER, _COLUMNS, _TILE, _INNER, _UNROLLED, _REGISTERS = 0, 1, 3, 4, 5, 6
@@ -39,6 +40,23 @@ class ProductChains:
     An operand whose rows run along the sum, as those of `K` do, is transposed once for all the
     rows that use it, into panels as wide as a register tile: in rows, whose distance is often a
     power of two, the lines of a panel would push each other out of the first-level cache.
+
+    Worked example, `attention:1,12,128,128,64` (12 heads, 128 rows, 64 columns):
+
+        block       axes               role
+        products    b, h, i, j, (k)    a product: column j, step k
+        scores      b, h, i, j         elementwise, on each finished tile of `products`
+        largest     b, h, i, (k)       a reduction of each row, in lanes
+        powers      b, h, i, j         elementwise
+        total       b, h, i, (k)       a reduction of each row, in lanes
+        B           b, h, i, j         elementwise
+        out         b, h, i, c, (k)    a product, and the sink: column c, step k
+
+    `row_axes` finds that all blocks share the rows (b, h, i): a row of `out` needs one row of each
+    other block. The last row axis, i, is cut into three: i_0 outside of all blocks, i_1 over the
+    register tiles of an iteration, i_2 the rows of a register tile. Columns 0 to 2 of the table
+    hold their extents. If i_0 is 16, an iteration holds 8 rows of each block, 4 KiB a block, in the
+    first-level cache. `K` is copied into panels inside of the loop over h, once for 128 rows.
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:

@@ -14,10 +14,14 @@ from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
 
 MAX_ROWS = 8
-"""Rows at once: their chains of dependent additions run side by side."""
+"""Rows that are reduced at once: their chains of dependent additions overlap. Two units with a
+latency of four cycles need eight.
+"""
 MIN_LANES = 8
+"""Lanes that a reduction requires: shorter vectors do not pay for the final sum over lanes. Chosen.
+"""
 MAX_VECTORS = 8
-"""Vectors of partial results a row, or of columns."""
+"""Vectors of partial results a row, or of columns: half of the vector registers of AVX2. Chosen."""
 _OUTER, _TILE, _INNER, _REGISTERS = 0, 3, 4, 6
 
 
@@ -32,8 +36,22 @@ class RowChains:
             S[i] += E[i, k]                          E[i, j] = exp(A[i, j] - M[i])
         ...                                      ...
 
-    Where rows lie across, so that neighbours in memory belong to different rows, vectors hold a
-    piece of as many rows instead. A reduction over what is contiguous is its own chain.
+    If rows lie across, so that neighbours in memory belong to different rows, vectors hold a piece
+    of as many rows instead. A reduction over a contiguous axis is a chain of one block.
+
+    Worked example, `softmax:512,1024`:
+
+        block      axes        role
+        largest    i0, (k)     a reduction of each row, in lanes
+        powers     i0, i1      elementwise: vectorized along i1
+        total      i0, (k)     a reduction of each row, in lanes
+        B          i0, i1      elementwise, and the sink
+
+    All blocks share the rows i0, which are cut in two: with tiles of 4 rows, an iteration reads 16
+    KiB of the input from memory. `powers` has the same size and stays in the caches until `B` is
+    written. The four rows are unrolled inside of the loop over k, so that four chains of dependent
+    maxima, or additions, overlap. The sketch has two knobs: the rows of a tile, and the number of
+    partial results (8, 16, 32 or 64 with vectors of 8 floats).
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:

@@ -12,7 +12,11 @@ from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
 
 MAX_TILE = 64
+"""Extent of an inner tile: it offers reuse in the first-level cache, without options that differ
+little. Chosen.
+"""
 MAX_VECTORS = 8
+"""Vectors of an inner loop: enough loads in flight; more only lengthen the code. Chosen."""
 _OUTER, _TILE, _VECTOR = 0, 3, 6
 
 

@@ -12,7 +12,7 @@ from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
 
 MAX_VECTORS = 4
-"""Vectors of each partial result."""
+"""Vectors of each partial result: several buffers share the registers. Chosen."""
 MIN_LANES, MAX_LANES = 3, 32
 _OUTER, _INNER, _REGISTERS = 0, 4, 6
 

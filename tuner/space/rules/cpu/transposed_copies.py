@@ -13,9 +13,11 @@ from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.tables.nest import LINE_BYTES, NUM_LEVELS, TiledNest
 
 MAX_COLUMNS = 16
-"""Rows of a tile; it is written in columns of so many elements."""
+"""Rows of a tile, which is written in columns of so many elements: 16 floats are a cache line."""
 LINES = (8, 16, 4, 32)
-"""Cache lines that a tile kept aside writes side by side."""
+"""Cache lines that a tile kept aside writes side by side, in the order of the knob's options.
+Chosen.
+"""
 _OUTER, _BLOCK, _REGISTERS = 0, 3, 6
 
 

@@ -9,7 +9,9 @@ from tuner.space.rules.cpu.copy_tiles import schedule_copy
 from tuner.space.rules.sketch_builder import SketchBuilder
 
 MAX_CHOICES = 8
-"""The extent of an axis that is chosen by."""
+"""Largest extent of an axis that a formula is chosen by: tiles of Winograd's transforms are 4 to 8
+wide.
+"""
 
 
 class UnrolledChoices:

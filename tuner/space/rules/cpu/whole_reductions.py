@@ -10,9 +10,13 @@ from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
 
 MAX_PARTS = 64
+"""Parallel parts of a reduction. More only add to the final sum, unless there are more cores.
+Chosen.
+"""
 MAX_VECTORS = 8
+"""Vectors of partial results: two units with a latency of four cycles need eight sums."""
 MIN_POINTS = 1 << 15
-"""Less is not worth a launch of threads."""
+"""A smaller reduction runs on one core: a launch of threads costs microseconds. Chosen."""
 _OUTER, _INNER, _REGISTERS = 0, 4, 6
 
 

@@ -14,9 +14,13 @@ from tuner.space.rules.sketch_builder import SketchBuilder, Tiling
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
 
 MAX_STEPS = 64
-"""Elements of a window, all of them unrolled."""
+"""Elements of a window, all of which are unrolled: up to 8 x 8. It bounds the length of the code.
+Chosen.
+"""
 MAX_ROWS = 4
+"""Rows of a tile that share loads of the image; more fill the registers. Chosen."""
 MAX_VECTORS = 8
+"""Vectors of a row of a tile: half of the vector registers of AVX2. Chosen."""
 _OUTER, _MIDDLE, _UNROLLED, _TILE = 0, 1, 5, 6
 
 

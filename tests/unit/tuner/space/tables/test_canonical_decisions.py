@@ -20,7 +20,8 @@ from compiler.target.target import Target
 from tuner.candidate import Candidate
 from tuner.space.design_space import DesignSpace, Point, distinct
 from tuner.space.generate import design_space
-from tuner.space.tables.knob import Ints
+from tuner.space.tables.canonical_decisions import LoopSlot, canonical
+from tuner.space.tables.knob import Ints, TileKnob
 from tuner.task import Task
 
 ONE_CORE = Target("cpu -mcpu=x86-64-v3 -num-cores=1")
@@ -153,3 +154,25 @@ def test_draws_are_even_over_the_points_of_a_sketch() -> None:
     statistic = float(((found - 40) ** 2 / 40).sum())
     # The mean of chi-square is its degrees of freedom, its variance twice that.
     assert abs(statistic - len(points)) < 5 * np.sqrt(2 * len(points))
+
+
+@pytest.mark.parametrize(
+    ("factors", "moved"),
+    [
+        ((4, 1, 2), (1, 4, 2)),
+        ((4, 2, 1), (1, 4, 2)),
+        ((1, 4, 2), (1, 4, 2)),
+        ((8, 1, 1), (1, 1, 8)),
+        ((2, 2, 2), (2, 2, 2)),
+    ],
+)
+def test_loops_of_the_worked_example_move_inwards(
+    factors: tuple[int, ...], moved: tuple[int, ...]
+) -> None:
+    knob = TileKnob(8, 3, 8)
+    zone = tuple(LoopSlot(column, knob=0) for column in range(3))
+    choice = knob.choice(factors)
+    assert choice is not None
+    rows = np.array([[choice]], np.int64)
+    canonical_rows = canonical((zone,), (knob,), rows, knob.options[rows[:, 0]])
+    assert tuple(knob.options[canonical_rows[0, 0]].tolist()) == moved
