@@ -33,3 +33,15 @@ def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
             T.writes(C[vi])
             C[vi] = B[15 - vi]
 """
+
+
+STENCIL = """
+@T.prim_func
+def main(A: T.Buffer((18,), "float32"), C: T.Buffer((16,), "float32")):
+    for i in range(16):
+        with T.sblock("C"):
+            vi = T.axis.spatial(16, i)
+            T.reads(A[vi:vi + 2])
+            T.writes(C[vi])
+            C[vi] = A[vi] + A[vi + 1]
+"""

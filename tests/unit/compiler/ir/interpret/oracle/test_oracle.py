@@ -1,4 +1,7 @@
-from collections.abc import Callable
+"""The oracle against the scalar evaluator, and what it refuses."""
+
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -6,32 +9,14 @@ import pytest
 from numpy.typing import NDArray
 
 from compiler import ops, te
-from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.evaluator.evaluate import evaluate
 from compiler.ir.interpret.inputs import param_roles, random_inputs
-from compiler.ir.interpret.oracle import lanes, nest, oracle
 from compiler.ir.interpret.oracle.oracle import OracleError, compare, interpret
 from compiler.script import parse
+from tests.unit.compiler.ir.interpret.oracle.contractions import SPECS, compute
 from tests.unit.compiler.ir.interpret.oracle.oracle_strategies import way as way
 
 Array = NDArray[Any]
-
-SPECS = [
-    "matmul:5,6,7",
-    "matmul:4,5,6:int8",
-    "matmul:4,5,6:float64",
-    "batch_matmul:2,3,4,5",
-    "conv2d:2,4,7,7,6,3,2,1",
-    "conv2d:1,4,7,7,6,3,1,2,2,2",
-    "conv2d:1,1,1,1,1,1",
-    "depthwise_conv2d:1,3,8,8,3,2,1",
-    "softmax:5,9",
-    "layer_norm:4,6",
-    "transpose:3,5:int32",
-    "row_sum:4,9",
-    "relu:2,3,4",
-    "matmul_bias_relu:3,4,5",
-]
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -41,52 +26,10 @@ def test_the_oracle_agrees_with_the_scalar_evaluator(spec: str) -> None:
     assert compare(func, evaluate(func, inputs), interpret(func, inputs)) < 1e-5
 
 
-@pytest.mark.parametrize("spec", SPECS)
-def test_contractions_agree_with_the_general_way(
-    spec: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    func = ops.from_spec(spec)
-    inputs = random_inputs(func, seed=1)
-    fast = interpret(func, inputs)
-    monkeypatch.setattr(oracle, "stepped", lambda *_: None)
-    reduced = interpret(func, inputs)
-    monkeypatch.setattr(nest, "_reduction", lambda *_: None)
-    stepped = interpret(func, inputs)
-    monkeypatch.setattr(nest, "_nest", lambda *_: None)
-    across = interpret(func, inputs)
-    monkeypatch.setattr(lanes.Touched, "is_lane", lambda *_: False)
-    in_order = interpret(func, inputs)
-    for name, array in fast.items():
-        for other in (reduced, stepped, across, in_order):
-            np.testing.assert_allclose(array, other[name], rtol=1e-6, atol=1e-7)
-
-
-def test_small_chunks_give_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    for spec in SPECS:
-        func = ops.from_spec(spec)
-        inputs = random_inputs(func, seed=1)
-        whole = interpret(func, inputs)
-        monkeypatch.setattr(oracle, "_CHUNK", 7)
-        parts = interpret(func, inputs)
-        monkeypatch.undo()
-        assert compare(func, parts, whole) < 1e-6
-
-
-def test_sums_are_added_up_in_float64() -> None:
-    n = 1 << 17
-    func = ops.row_sum(1, n)
-    rows = np.full((1, n), 0.1, np.float32)
-    assert interpret(func, {"A": rows})["B"][0] == np.float32(np.float64(np.float32(0.1)) * n)
-
-
 def test_integers_wrap_around_in_their_type() -> None:
     func = ops.matmul(1, 1, 4, "int8")
     ones = np.full((1, 4), 100, np.int8)
     assert interpret(func, {"A": ones, "B": ones.T.copy()})["C"][0, 0] == np.int8(40000 % 256)
-
-
-def compute(shape: tuple[int, ...], element: Callable[..., Any], *inputs: te.Tensor) -> PrimFunc:
-    return te.create_prim_func([*inputs, te.compute(shape, element, name="out")])
 
 
 def test_reductions_that_are_no_sums() -> None:
@@ -98,25 +41,6 @@ def test_reductions_that_are_no_sums() -> None:
         np.testing.assert_allclose(
             interpret(func, {"A": array})["out"], reference(array, axis=1), rtol=1e-6
         )
-
-
-def test_indices_that_are_no_grid_are_gathered() -> None:
-    a = te.placeholder((6, 6), "float32", name="A")
-    k = te.reduce_axis((0, 6), name="k")
-    array = np.arange(36, dtype=np.float32).reshape(6, 6)
-    cases: list[tuple[PrimFunc, Array]] = [
-        (compute((6,), lambda i: a[i, i], a), array.diagonal()),
-        (compute((6,), lambda i: a[5 - i, i // 2], a), array[5 - np.arange(6), np.arange(6) // 2]),
-        (compute((12,), lambda i: a[i % 6, 2], a), np.tile(array[:, 2], 2)),
-        (compute((3,), lambda i: a[i * 2, 1 + i], a), array[[0, 2, 4], [1, 2, 3]]),
-        (compute((1,), lambda _: te.sum(a[k, k], axis=k), a), array.trace()[None]),
-        (
-            compute((6,), lambda i: te.if_then_else(i < 1, 0, a[i - 1, 0]), a),
-            np.concatenate([[0], array[:5, 0]]),
-        ),
-    ]
-    for func, expected in cases:
-        np.testing.assert_array_equal(interpret(func, {"A": array})["out"], expected)
 
 
 def test_an_update_that_is_no_combination_runs_step_by_step() -> None:
@@ -186,23 +110,6 @@ def main(A: T.Buffer((1024, 1024), "float32"), B: T.Buffer((1024, 1024), "float3
     func = parse(text)
     with pytest.raises(OracleError, match=r"would take about [0-9]+ s to run main: expected 60 s"):
         interpret(func, random_inputs(func, 0), limit_secs=60)
-
-
-def test_sums_of_narrow_integers_are_exact() -> None:
-    a, b = te.placeholder((3, 64), "int8", name="A"), te.placeholder((64, 5), "int8", name="B")
-    k = te.reduce_axis((0, 64), name="k")
-    wide = compute(
-        (3, 5),
-        lambda i, j: te.sum(a[i, k].astype("int32") * b[k, j].astype("int32"), axis=k),
-        a,
-        b,
-    )
-    rng = np.random.default_rng(0)
-    given = {
-        n: rng.integers(-128, 128, s).astype(np.int8) for n, s in (("A", (3, 64)), ("B", (64, 5)))
-    }
-    expected = given["A"].astype(np.int32) @ given["B"].astype(np.int32)
-    np.testing.assert_array_equal(interpret(wide, given)["out"], expected)
 
 
 @pytest.mark.parametrize(
