@@ -1,1 +1,1 @@
-"""What makes a primitive legal: dependences, coverage, reductions, threads."""
+"""The legality of primitives: dependences, coverage, reductions, threads."""

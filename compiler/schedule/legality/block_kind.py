@@ -1,7 +1,7 @@
-"""Classify blocks: which of their runs may be reordered or repeated.
+"""Classify blocks by the runs that may be reordered or repeated.
 
-Only accesses that matter outside the block count, whatever loops and blocks it holds: elements that
-it writes and then reads within one run do not.
+Only accesses that matter outside the block count, whatever loops and blocks it contains. Elements
+that it writes and then reads within one run do not count.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from compiler.schedule.legality.disjoint_accesses import common_parts
 from compiler.schedule.tree.block_cache import by_identity
 
 BlockKind: TypeAlias = Literal["complete", "in_place", "reduction", "update"]
-"""How a block computes an element of what it writes:
+"""The way in which a block computes an element of its output:
 
-complete    at one point of its iterators, without reading what it writes; may be repeated
+complete    at one point of its iterators, without reading its output; may be repeated
 in_place    at one point, from the element's old value
 reduction   over the reduction iterators, starting with its init; may be repeated as a whole
 update      as a reduction whose init is in another block
@@ -41,9 +41,9 @@ class Unclassified:
 
 @by_identity
 def classify_block(block: Block) -> BlockKind | Unclassified:
-    """Return the kind of a block, or why it has none.
+    """Return the kind of a block, or the reason why it has none.
 
-    The kind is meaningless for a block that names loops from outside: see `PlacedBlock.kind`.
+    The kind is meaningless for a block that uses outer loop variables: see `PlacedBlock.kind`.
     """
     facts = facts_of(block)
     reason = _form(block, facts) or _elements(block, facts)
@@ -66,7 +66,7 @@ def classify_block(block: Block) -> BlockKind | Unclassified:
 def _form(block: Block, facts: BlockAccesses) -> str | None:
     if facts.hidden:
         names = ", ".join(facts.hidden)
-        return f"hands out {names}, which its T.reads and T.writes do not name"
+        return f"passes on the storage of {names}, which its T.reads and T.writes do not declare"
     for iter_var in block.iter_vars:
         if iter_var.kind not in ("spatial", "reduce"):
             return f"has the {iter_var.kind} iterator {iter_var.var.name}"

@@ -1,4 +1,4 @@
-"""What a block writes and reads while some loops stand still; whether the one covers the other."""
+"""The elements that a block writes and reads while some loops are fixed, and their inclusion."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NONE: frozenset[Var] = frozenset()
 
 
 def read_box(site: PlacedBlock, access: BlockAccess, fixed: set[Var]) -> Box:
-    """Return a box that holds what one access touches while the loops not `fixed` run."""
+    """Return a box that contains the elements of one access while the loops not `fixed` run."""
     extents = {**site.extents, **access.inner}
     return tuple(span_of(form, fixed, extents) for form in site.indices(access))
 
@@ -27,11 +27,11 @@ def finished_box(
 ) -> tuple[Span, ...] | None:
     """Return the box of a buffer that a block finishes while the loops not `fixed` run.
 
-    The block makes all that it ever makes of the box, reductions included. Elements outside the
-    buffer do not count. None if that can't be proved.
+    The block computes the final values of the box, reductions included. Elements outside the buffer
+    do not count. Return None if that can't be proved.
 
     Args:
-        is_certain: Whether each element must surely be written; else it may be left as it was.
+        is_certain: Whether each element must surely be written; else it may keep its value.
     """
     if isinstance(site.kind, Unclassified):
         return None
@@ -47,7 +47,7 @@ def written_box(
 ) -> tuple[Span, ...] | None:
     """Return the box of a buffer that a block writes while the loops not `fixed` run.
 
-    Of a reduction, the elements need not be finished.
+    For a reduction, the elements need not be finished.
     """
     return _written_box(site, buffer, fixed, is_final=False)
 
@@ -69,29 +69,29 @@ def _written_box(
 
 
 def is_whole(span: Span, iter_var: IterVar) -> bool:
-    """Tell whether a span holds the whole range of an iterator, wherever the loops stand."""
+    """Return whether a span contains an iterator's whole range, for all values of the loops."""
     return covers_range(span, iter_var.extent)
 
 
 def runs_whole_domain(site: PlacedBlock) -> bool:
-    """Tell whether a block surely runs for every point of its iterators' ranges."""
+    """Return whether a block surely runs for every point of its iterators' ranges."""
     spans = dense_spans(site, set())
     return spans is not None and all(map(is_whole, spans, site.block.iter_vars))
 
 
 def writes_whole(site: PlacedBlock, buffer: Buffer) -> bool:
-    """Tell whether a block surely finishes every element of a buffer, by the end."""
+    """Return whether a block surely finishes every element of a buffer in the end."""
     box = finished_box(site, buffer, set(), is_certain=True)
     return box is not None and all(map(covers_range, box, buffer.shape))
 
 
 def share_loops(a: PlacedBlock, b: PlacedBlock) -> bool:
-    """Tell whether some loop is around both of two blocks."""
+    """Return whether some loop is around both of two blocks."""
     return bool(a.loops and b.loops and a.loops[0] is b.loops[0])
 
 
 def _common(a: PlacedBlock, b: PlacedBlock) -> set[Var]:
-    """Return what stands still while two blocks of a scope run: their common loops, and above."""
+    """Return the variables that are fixed while two blocks of a scope run: of common loops."""
     loops = {x.var for x, y in zip(a.loops, b.loops, strict=False) if x is y}
     return loops | (set(a.extents) - {loop.var for loop in a.loops})
 
@@ -104,10 +104,10 @@ def covers_reads(
     again: AbstractSet[Var] = _NONE,
     is_certain: bool = False,
 ) -> bool:
-    """Tell whether `writer` finishes all that `reader` reads while their common loops stand.
+    """Return whether `writer` finishes all reads of `reader` while their common loops are fixed.
 
     Args:
-        again: Common loops in whose last iteration the reader does all of its work again.
+        again: Common loops in whose last iteration the reader repeats all of its work.
         is_certain: Whether each element must surely be written.
     """
     common = _common(writer, reader)
@@ -131,10 +131,10 @@ def covers_reads(
 def is_finished_for(
     writer: PlacedBlock, reader: PlacedBlock, again: AbstractSet[Var] = _NONE
 ) -> bool:
-    """Tell whether a block has finished what another one reads of it, whenever that runs.
+    """Return whether a block has finished all inputs of another one, whenever that runs.
 
     Args:
-        again: Common loops in whose last iteration the reader does all of its work again.
+        again: Common loops in whose last iteration the reader repeats all of its work.
     """
     if not share_loops(writer, reader):
         return True

@@ -1,4 +1,4 @@
-"""Whether the places that accesses touch tell some variables apart."""
+"""Prove that accesses under different values of some variables are disjoint."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ def separates_iterations(
     extents: Extents,
     guards: Guards = _NOTHING,
 ) -> bool:
-    """Tell whether accesses under different values of some variables never meet.
+    """Return whether accesses under different values of some variables are disjoint.
 
-    Every access has, in some of its dimensions, an index of one common part in the variables, and
-    a rest too fine or too coarse to blur it; those parts tell the variables apart.
+    Every access has, in some of its dimensions, an index with one common part in the variables. The
+    rest of the index is too fine or too coarse to overlap with it. Together the common parts
+    determine the variables.
 
     Args:
         accesses: The indices of each access to one buffer.
         moving: The variables.
-        standing: Variables that are the same for all accesses; all others move freely.
-        extents: How many values each variable takes.
-        guards: What holds wherever an access happens.
+        standing: Variables that are the same for all accesses; all others vary freely.
+        extents: The number of values of each variable.
+        guards: The conditions of each access.
     """
     parts = common_parts(accesses, moving, standing, extents)
     return moving <= determined(parts, extents, standing, guards)
@@ -44,7 +45,7 @@ def common_parts(
     standing: AbstractSet[Var],
     extents: Extents,
 ) -> list[Affine]:
-    """Return what all accesses share in some variables, and by which they can be separated."""
+    """Return the common parts of all accesses in some variables, by which they can be separated."""
     parts = (
         _common_part(dimension, moving, standing, extents)
         for dimension in zip(*accesses, strict=True)
@@ -55,7 +56,7 @@ def common_parts(
 def _common_part(
     forms: Sequence[Affine], moving: AbstractSet[Var], outer: AbstractSet[Var], extents: Extents
 ) -> Affine | None:
-    """Return the part in `moving` that all forms share, if their values tell it; else None."""
+    """Return the common part of all forms in `moving`, if it determines their values; else None."""
     parts = [_select(form, lambda v: bool(v & moving)) for form in forms]
     fixed = [_select(form, lambda v: v <= outer) for form in forms]
     part = parts[0]
@@ -86,7 +87,7 @@ def _fine(form: Affine, greatest: int) -> Affine:
 
 
 def _width(forms: Sequence[Affine], extents: Extents) -> int | None:
-    """Return how far apart two values of the forms can be."""
+    """Return the largest distance between two values of the forms."""
     lows, highs = [], []
     for form in forms:
         interval = affine_bounds(form, extents)

@@ -1,4 +1,4 @@
-"""Find which loops may run their iterations in any order, or at the same time.
+"""Find loops whose iterations may run in any order, or at the same time.
 
 The iterations of some loops are independent if one of these holds for every buffer that is written
 below them:
@@ -31,19 +31,19 @@ from compiler.schedule.legality.scope import BlockScope
 
 @dataclass(frozen=True)
 class IterationNest:
-    """A chain of loops in a scope, each the whole body of the one before."""
+    """A chain of loops in a scope, each the whole body of the previous one."""
 
     scope: BlockScope
     chain: tuple[For, ...]
 
     @cached_property
     def sites(self) -> list[PlacedBlock]:
-        """The blocks below the chain."""
+        """Return the blocks below the chain."""
         return [site for site in self.scope.sites if site.is_under(self.chain[-1])]
 
     @property
     def moving(self) -> frozenset[Var]:
-        """The variables of the chain."""
+        """Return the variables of the chain."""
         return frozenset(loop.var for loop in self.chain)
 
     def inner(self, site: PlacedBlock) -> frozenset[Var]:

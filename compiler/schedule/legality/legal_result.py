@@ -1,10 +1,10 @@
-"""What holds of every program that a primitive gives, whatever the primitive is.
+"""The check of a program that a primitive returns, the same for all primitives.
 
-Its threads do not disturb each other, its indices have the types that its text gives them, and the
-verifier accepts it. A primitive checks its own requirements; this is for what several of them meet
-together: threads, views, extents that depend on loops, indices of two types, predicates that read
-buffers. Programs without any of that are not verified after each step, which would take longer than
-the step itself.
+Its threads do not conflict, its indices have the types that the parser would give them, and the
+verifier accepts it. A primitive checks its own requirements. This check is for interactions that
+several primitives could violate: threads, views, extents that depend on loops, indices of two
+types, predicates that read buffers. Programs without any of these are not verified after each step,
+which would take longer than the step itself.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _MOVES = ("compute_at", "reverse_compute_at")
 
 
 def legal_result(primitive: str, before: PrimFunc, after: PrimFunc) -> PrimFunc:
-    """Return the result of a primitive, with the types of indices made to agree.
+    """Return the result of a primitive, with matching types of indices.
 
     Faults that the program already had before the primitive are accepted.
 
     Raises:
-        ScheduleError: If the result is no legal program.
+        ScheduleError: If the result is not a legal program.
     """
     paths = statement_paths(after)
     if not paths.is_plain:
@@ -36,7 +36,7 @@ def legal_result(primitive: str, before: PrimFunc, after: PrimFunc) -> PrimFunc:
     if paths.has_threads or moves or not paths.is_plain:
         problem = _problem(after)
         if problem is not None and _problem(before) is None:
-            reason = f"the result would be no legal program: {problem}"
+            reason = f"the result would not be a legal program: {problem}"
             raise ScheduleError(primitive, reason, before, before, "illegal_result")
     return after
 

@@ -1,11 +1,12 @@
-"""Who reads, in memory that each thread has for itself, what another thread wrote.
+"""Find reads, in private memory of a thread, of values that another thread wrote.
 
     for tx in 32:  # threadIdx.x
         L[tx] = A[tx]                 # "local"
     for tx in 32:  # threadIdx.x
-        B[tx] = L[31 - tx]            # of another thread: nothing is there
+        B[tx] = L[31 - tx]            # wrong: another thread wrote this element
 
-A thread finds what it wrote itself, or what all of them did outside of the loops over threads.
+A thread finds only its own writes, and those that all threads made outside of the loops over
+threads.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def foreign_reads(scope: BlockScope) -> Iterator[tuple[PlacedBlock, Buffer]]:
     for buffer in local:
         touching = [site for site in scope.sites if site.touches(buffer)]
         if not is_inside and not _is_one_kernel(touching):
-            continue  # several kernels share it: it is in no memory of a thread's
+            continue  # several kernels share it, so it is not in the memory of a thread
         together = [s for s in touching if s.writes(buffer) and _reducing_threads(s)]
         if together:
             # The result of a reduction over threads is complete only after their loop.
@@ -52,7 +53,7 @@ def _is_one_kernel(sites: Sequence[PlacedBlock]) -> bool:
 
 
 def _threads(site: PlacedBlock) -> list[For]:
-    """Return the loops over the threads of a block that are around a block of the program."""
+    """Return the loops around a block of the program that run over the threads of a GPU block."""
     return [loop for loop in site.loops if _is_thread(loop)]
 
 
@@ -81,7 +82,7 @@ def _is_own(
             is_for_each = all(loop in site.loops for loop in _threads(writer))
             if writer.writes(buffer) and is_for_each and covers_reads(writer, site, buffer):
                 return True
-    # One thread alone touches an element, anywhere in the program.
+    # Only one thread accesses an element, anywhere in the program.
     return all(_are_one_thread(writer, site, buffer) for writer in writers)
 
 

@@ -1,4 +1,4 @@
-"""The blocks of one scope where they stand, in program order."""
+"""The blocks of one scope with their positions, in program order."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from compiler.schedule.tree.tree import Path, children, extents_of, realize_at
 class _Forms:
     """The linear forms of a block's iterators and accesses under loops of some extents.
 
-    Most primitives leave most blocks as they are, so they are asked for time and again.
+    Cached, because most primitives do not change most blocks.
     """
 
     def __init__(self, realize: BlockRealize, extents: Extents) -> None:
@@ -55,71 +55,71 @@ _forms: IdentityCache[BlockRealize, _Forms] = IdentityCache(_MAX_BLOCKS)
 
 @dataclass(frozen=True, eq=False)
 class PlacedBlock:
-    """A block where it stands: `path` leads from its scope down to it."""
+    """A block with its position: `path` leads from its scope down to it."""
 
     path: Path
 
     @property
     def realize(self) -> BlockRealize:
-        """The realisation of the block."""
+        """Return the realisation of the block."""
         return realize_at(self.path)
 
     @property
     def block(self) -> Block:
-        """The block."""
+        """Return the block."""
         return self.realize.block
 
     @property
     def name(self) -> str:
-        """The name of the block."""
+        """Return the name of the block."""
         return self.block.name
 
     @cached_property
     def facts(self) -> BlockAccesses:
-        """What the block touches."""
+        """Return the accesses of the block."""
         return facts_of(self.block)
 
     @cached_property
     def kind(self) -> BlockKind | Unclassified:
-        """What sort of computation the block is, or why nothing is known of it."""
+        """Return the kind of the block's computation, or the reason why it has none."""
         around = {loop.var for loop in self.loops} | scope_extents(realize_at(self.path[:1])).keys()
         named = self.facts.outside & around
         if named:
             names = ", ".join(sorted(var.name for var in named))
-            return Unclassified(f"block {self.name} names loops from outside: {names}")
+            return Unclassified(f"block {self.name} uses loop variables from outside: {names}")
         return classify_block(self.block)
 
     @cached_property
     def loops(self) -> tuple[For, ...]:
-        """The loops around the block within its scope, the outermost first."""
+        """Return the loops around the block within its scope, the outermost first."""
         return tuple(stmt for stmt in self.path if isinstance(stmt, For))
 
     @cached_property
     def bindings(self) -> dict[Var, Expr]:
-        """The value of each iterator."""
+        """Return the value of each iterator."""
         iter_vars = self.block.iter_vars
         return {i.var: v for i, v in zip(iter_vars, self.realize.iter_values, strict=True)}
 
     @cached_property
     def extents(self) -> Extents:
-        """The extents of the loops around the block and of the iterators of its scope."""
+        """Return the extents of the loops around the block and of the iterators of its scope."""
         return {**scope_extents(realize_at(self.path[:1])), **extents_of(self.loops)}
 
     @property
     def values(self) -> tuple[Affine, ...]:
-        """The iterators' values in linear normal form."""
+        """Return the iterators' values in linear normal form."""
         return self._forms.values
 
     @cached_property
     def _forms(self) -> _Forms:
-        """Facts about the block under loops of these extents, in any program."""
+        """Return facts about the block under loops of these extents, in any program."""
         forms = _forms.get(self.realize)
         if forms is None or forms.extents != self.extents:
             forms = _forms.put(self.realize, _Forms(self.realize, self.extents))
         return forms
 
     def is_under(self, stmt: Stmt) -> bool:
-        """Tell whether the block lies below a statement."""
+        """Return whether the block lies below a statement."""
         return any(node is stmt for node in self.path)
 
     def loops_inside(self, stmt: Stmt) -> tuple[For, ...]:
@@ -141,7 +141,7 @@ class PlacedBlock:
         return canonical(substitute(index, self.bindings), extents)
 
     def indices_as_they_are(self, access: BlockAccess) -> tuple[Affine, ...]:
-        """Return the indices of an access in terms of loops, quotients and remainders untouched."""
+        """Return the indices of an access in terms of loops, without simplified quotients."""
         return tuple(affine(substitute(index, self.bindings)) for index in access.indices)
 
     @cached_property
@@ -150,15 +150,15 @@ class PlacedBlock:
         return dict(zip(iterators, self.values, strict=True))
 
     def reads(self, buffer: Buffer) -> bool:
-        """Tell whether the block loads from a buffer."""
+        """Return whether the block loads from a buffer."""
         return any(access.buffer == buffer for access in self.facts.reads)
 
     def writes(self, buffer: Buffer) -> bool:
-        """Tell whether the block stores to a buffer."""
+        """Return whether the block stores to a buffer."""
         return any(access.buffer == buffer for access in self.facts.writes)
 
     def touches(self, buffer: Buffer) -> bool:
-        """Tell whether the block loads from a buffer or stores to it."""
+        """Return whether the block loads from a buffer or stores to it."""
         return self.reads(buffer) or self.writes(buffer)
 
 
@@ -168,11 +168,11 @@ def scope_extents(scope: BlockRealize) -> Extents:
 
 
 def sites(scope: BlockRealize, refuse: Refuse) -> list[PlacedBlock]:
-    """Return the blocks right below a scope, in program order.
+    """Return the blocks directly below a scope, in program order.
 
     Raises:
-        ScheduleError: If the scope touches a buffer outside any block: that is in no block's
-            account.
+        ScheduleError: If the scope accesses a buffer outside of any block, which no block
+            declares.
     """
     return [PlacedBlock(path) for path in _paths(scope, refuse)]
 
@@ -191,12 +191,12 @@ def _paths(scope: BlockRealize, refuse: Refuse) -> Iterator[Path]:
 
 
 def _require_in_blocks(stmt: Stmt, refuse: Refuse) -> None:
-    """Refuse a statement outside any block that touches a buffer itself."""
+    """Refuse a statement outside of any block that accesses a buffer itself."""
     exprs: tuple[Expr, ...] = ()
     match stmt:
         case Store():
             raise refuse(
-                "this store lies in no block: it can't be reasoned about", stmt, "structure"
+                "this store is outside of any block: its dependences are unknown", stmt, "structure"
             )
         case Evaluate() | Let():
             exprs = (stmt.value,)
@@ -209,7 +209,7 @@ def _require_in_blocks(stmt: Stmt, refuse: Refuse) -> None:
     for expr in exprs:
         for node in walk(expr):
             if isinstance(node, Load) or (isinstance(node, Var) and node.dtype == "handle"):
-                raise refuse("this touches a buffer, but lies in no block", stmt, "dependence")
+                raise refuse("this accesses a buffer outside of any block", stmt, "dependence")
 
 
 def conditions(site: PlacedBlock) -> tuple[If, ...]:

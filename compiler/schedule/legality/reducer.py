@@ -1,9 +1,9 @@
-"""Reductions taken apart: what a block combines with what, and from which start.
+"""Analyse reductions: the combined values, the reducer, and the start.
 
-A reducer is a function of an accumulated tuple and a new one, with an identity. It may be applied
-to parts of a reduction and then to their results if it is associative; to parts that are not
-runs of neighbours only if it is commutative too. (What rounding makes of sums and products of
-floats in another order is not counted.)
+A reducer is a function of an accumulated tuple and a new one, with an identity. If it is
+associative, it may be applied to consecutive parts of a reduction, and then to their results. For
+other parts it must be commutative, too. (Different rounding of sums and products of floats in
+another order is ignored.)
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _Y = (Var("y0"), Var("y1"))
 
 @dataclass(frozen=True, slots=True)
 class Reducer:
-    """`results` in terms of the variables `x`, what is accumulated, and `y`, what is new."""
+    """`results` in terms of the variables `x`, the accumulated values, and `y`, the new values."""
 
     x: tuple[Var, ...]
     y: tuple[Var, ...]
@@ -67,7 +67,7 @@ class ReductionForm:
 
 
 def reduction_of(block: Block) -> ReductionForm | str:
-    """Return the reduction that a block with an init is, or why it is none that is known."""
+    """Return the reduction of a block with an init, or the reason why it is not supported."""
     assert block.init is not None, "the block is a reduction"
     stores = _assignments(block.body)
     inits = _assignments(block.init)
@@ -80,16 +80,16 @@ def reduction_of(block: Block) -> ReductionForm | str:
         return "stores to its buffers at different indices"
     starts = {Load(store.buffer, store.indices): store.value for store in inits}
     if set(starts) != set(targets):
-        return "does not initialise just what it updates"
+        return "does not initialise exactly the elements that it updates"
     identity = tuple(starts[target] for target in targets)
     form = _known_form(targets, tuple(store.value for store in stores), identity)
-    return "combines its values by no known commutative reducer" if form is None else form
+    return "does not combine its values by a known commutative reducer" if form is None else form
 
 
 def _assignments(stmt: Stmt) -> list[Store] | None:
-    """Return the stores of a statement with named values put in; None if there is more to it.
+    """Return the stores of a statement with named values inserted; None for other statements.
 
-    A value must not read what an earlier store has changed.
+    A value must not read an element that an earlier store has changed.
     """
     names: dict[Var, Expr] = {}
     while isinstance(stmt, Let):
@@ -130,7 +130,7 @@ def _known_form(
 
 
 def _one(target: Load, result: Expr, start: Expr) -> tuple[BinOp | Logic, Expr] | None:
-    """Read `result` as an operation on a target and the rest; the start must be its identity."""
+    """Parse `result` as an operation on a target and the rest; the start must be its identity."""
     if not isinstance(result, BinOp | Logic) or start not in _identities(result.op, target):
         return None
     if result.lhs == target:
@@ -139,7 +139,7 @@ def _one(target: Load, result: Expr, start: Expr) -> tuple[BinOp | Logic, Expr] 
 
 
 def _identities(op: str, target: Load) -> tuple[Expr, ...]:
-    """Return the literals that an operation may start from and change nothing."""
+    """Return the literals that are the identity of an operation."""
     dtype = target.buffer.dtype
     match op:
         case "+" | "|" | "^":
@@ -176,13 +176,13 @@ def _extremes(of_max: bool, dtype: DType) -> tuple[Expr, ...]:
     return limit, FloatImm(float("-inf") if of_max else float("inf"), dtype)
 
 
-# The place of an extreme value: tuples of a place and a value
+# The position of an extreme value: tuples of a position and a value
 
 
 def _argument(
     targets: tuple[Load, ...], results: tuple[Expr, ...], identity: tuple[Expr, ...]
 ) -> ReductionForm | None:
-    """Read two results as the place of the greatest, or least, value and that value."""
+    """Parse two results as the position of the greatest, or least, value and that value."""
     plain = tuple(_plain(result) for result in results)
     for of_max in (True, False):
         starts = _extremes(of_max, targets[1].buffer.dtype)
@@ -203,13 +203,13 @@ def _argument(
 
 
 def _extreme_reducers(of_max: bool) -> tuple[Reducer, ...]:
-    """Return the reducers that find a place: which of equal values it is differs."""
+    """Return the reducers that find a position; they differ in the choice among equal values."""
     strict: CompareOp = ">" if of_max else "<"
     loose: CompareOp = ">=" if of_max else "<="
     (x0, x1), (y0, y1) = _X, _Y
     better, good = Compare(strict, x1, y1), Compare(loose, x1, y1)
     is_tie = Compare("==", x1, y1)
-    # Of equal values, the one at the lower place, or at the higher, is taken: in any order.
+    # Of equal values, take the one at the lower or at the higher position: commutative.
     lower = Logic("or", better, Logic("and", is_tie, Compare("<", x0, y0)))
     higher = Logic("or", better, Logic("and", is_tie, Compare(">", x0, y0)))
     extreme = BinOp("max" if of_max else "min", x1, y1)
@@ -219,7 +219,7 @@ def _extreme_reducers(of_max: bool) -> tuple[Reducer, ...]:
         for condition, is_commutative in (
             (lower, True),
             (higher, True),
-            # The first that comes is kept, or the last that comes is taken.
+            # Keep the first of equal values, or take the last: not commutative.
             (good, False),
             (better, False),
         )
@@ -233,7 +233,7 @@ _HOLES = frozenset((*_X, *_Y))
 
 
 def _plain(expr: Expr) -> Expr:
-    """Write comparisons and choices in one way."""
+    """Write comparisons and choices in one normal form."""
 
     def step(node: Expr) -> Expr | None:
         match node:
@@ -248,7 +248,7 @@ def _plain(expr: Expr) -> Expr:
 
 
 def _match(pattern: Expr, expr: Expr, holes: dict[Var, Expr]) -> bool:
-    """Tell whether an expression is a pattern with its holes filled, and note what fills them."""
+    """Return whether an expression matches a pattern, and record the values of its holes."""
     if isinstance(pattern, Var) and pattern in _HOLES:
         return holes.setdefault(pattern, expr) == expr
     if not same_operation(pattern, expr):

@@ -1,4 +1,4 @@
-"""Whether loops run a reduction as it should be: each point once, its start first, all of it."""
+"""Check that loops run a whole reduction correctly: each point once, the start first."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def why_not_once(
 ) -> str | None:
     """Return why some loops do not run each point of a reduction once, its start first.
 
-    Whatever the order of the loops, the first iteration then is that of the init.
+    If they do, the first iteration is that of the init, whatever the order of the loops.
 
     Args:
-        inner: The loops; the others stand still.
+        inner: The loops; the others are fixed.
         unmixed: Those that may not bind both spatial and reduction iterators.
     """
     spatial: set[Var] = set()
@@ -34,12 +34,12 @@ def why_not_once(
     if mixed:
         return f"loop {mixed[0]} binds both spatial and reduction iterators of block {site.name}"
     if not inner <= determined(site.values, site.extents, set(site.extents) - inner):
-        return f"the loops do not tell the points of block {site.name} apart"
+        return f"the loops do not determine the points of block {site.name}"
     return None
 
 
 def is_whole_reduction(site: PlacedBlock) -> bool:
-    """Tell whether every element that a block computes is reduced over all points, each once."""
+    """Return whether every element of a block is reduced over all points, each once."""
     bound = {
         var
         for iter_var, value in zip(site.block.iter_vars, site.values, strict=True)
@@ -60,11 +60,11 @@ def is_whole_reduction(site: PlacedBlock) -> bool:
 
 
 def own_digits(site: PlacedBlock) -> set[Var]:
-    """Return the loops of which iterators take digits that no other loop is mixed into.
+    """Return the loops whose iterators take digits that no other loop contributes to.
 
     A loop of both spatial and reduction digits then runs the reduction of each element from its
-    start on, in whatever nest of loops: the start is the least of the iterations that the element
-    has, if the digits do not overlap. The predicate must not take any of them away.
+    start on, in any nest of loops. The start is the first iteration of the element, if the digits
+    do not overlap. The predicate must not exclude any of these iterations.
     """
     mixed: set[Var] = set()
     taken: dict[Var, list[tuple[bool, IterSplit]]] = {}
@@ -84,16 +84,16 @@ def own_digits(site: PlacedBlock) -> set[Var]:
 
 
 def _overlap(a: IterSplit, b: IterSplit) -> bool:
-    """Tell whether two digits of one number depend on each other."""
+    """Return whether two digits of one number depend on each other."""
     return a.low < b.low * b.extent and b.low < a.low * a.extent
 
 
 def starts_anew(site: PlacedBlock) -> bool:
-    """Tell whether a block is a reduction that initialises every element before it adds to it.
+    """Return whether a block is a reduction that initialises every element before adding to it.
 
-    Where one loop binds a spatial and a reduction iterator, `C[i] += A[i, i]`, the reduction begins
-    for one element only. Where one is bound from outside the scope, a run of the scope goes on with
-    a reduction that an earlier run began.
+    If one loop binds a spatial and a reduction iterator, as in `C[i] += A[i, i]`, the reduction
+    begins for one element only. If an iterator is bound outside of the scope, a run of the scope
+    continues a reduction that an earlier run began.
     """
     spatial: set[Var] = set()
     reduce: set[Var] = set()

@@ -1,4 +1,4 @@
-"""Loops bound to one axis, one in the other: the threads share the work of the inner one.
+"""Nested loops that are bound to one axis: the threads share the work of the inner loop.
 
     for tx in 32:  # threadIdx.x          for tx in 32:  # threadIdx.x
         for k in 8:                           for k in 8:
@@ -6,8 +6,8 @@
                 S[ax] = A[k, ax]                      S[ax] = A[k, ax]
             C[tx] += S[...]                       C[tx] += S[...]
 
-Each thread did the whole before, and does its part then; the others see what it has done. So all
-threads must have done the same, and in memory that they share.
+Before, each thread does the whole work. Afterwards it does a part, and the others use the result.
+So all threads must have done the same work before, and in memory that they share.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def require_shareable(scope: BlockScope, path: Path, around: For) -> None:
     """Refuse if the threads of a loop may not share the iterations of a loop inside it.
 
     Args:
-        path: Leads to the inner loop.
+        path: The path to the inner loop.
         around: The outer loop, bound to threads.
     """
     loop, refuse = loop_at(path), scope.refuse
@@ -67,7 +67,7 @@ def _require_same_in_all(scope: BlockScope, site: PlacedBlock, loop: For, around
 
 
 def _named(site: PlacedBlock) -> set[object]:
-    """Return the variables that tell what a block does, and whether and how often."""
+    """Return the variables that determine a block's work, and whether and how often it runs."""
     named: set[object] = set(site.facts.outside)
     for value in site.values:
         named |= variables_of(value)
@@ -81,7 +81,7 @@ def _named(site: PlacedBlock) -> set[object]:
 
 
 def require_no_shared_work(path: Path, refuse: Refuse) -> None:
-    """Refuse a place where threads share the work: what is put there is done by one of them."""
+    """Refuse a position at which threads share the work: only one of them would do it."""
     threads: dict[str, For] = {}
     for loop in loops_on(path):
         if loop.thread is None:

@@ -1,4 +1,4 @@
-"""A scope: the blocks right below one block, and who of them writes what others read."""
+"""A scope: the blocks directly below one block, with their producers and consumers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from compiler.schedule.tree.tree import Path, block_path, realize_at, scope_path
 
 @dataclass(frozen=True)
 class BlockScope:
-    """The scope that `path` leads to, in `func`; `refuse` makes the errors of one primitive."""
+    """The scope at the end of `path` in `func`; `refuse` makes the errors of one primitive."""
 
     func: PrimFunc
     path: Path
@@ -33,16 +33,16 @@ class BlockScope:
 
     @property
     def realize(self) -> BlockRealize:
-        """The block whose scope it is."""
+        """Return the block of the scope."""
         return realize_at(self.path)
 
     @cached_property
     def sites(self) -> list[PlacedBlock]:
-        """The blocks of the scope in program order."""
+        """Return the blocks of the scope in program order."""
         return sites(self.realize, self.refuse)
 
     def site(self, realize: BlockRealize) -> PlacedBlock:
-        """Return where a block of the scope stands."""
+        """Return a block of the scope with its position."""
         return next(site for site in self.sites if site.realize is realize)
 
     def whole_path(self, site: PlacedBlock) -> Path:
@@ -50,7 +50,7 @@ class BlockScope:
         return (*self.path[:-1], *site.path)
 
     def position(self, site: PlacedBlock) -> int:
-        """Return the place of a block in program order."""
+        """Return the position of a block in program order."""
         return next(n for n, other in enumerate(self.sites) if other is site)
 
     def writers(self, buffer: Buffer) -> list[PlacedBlock]:
@@ -62,21 +62,21 @@ class BlockScope:
         return [site for site in self.sites if site.reads(buffer)]
 
     def producers(self, site: PlacedBlock) -> list[PlacedBlock]:
-        """Return the other blocks that write what a block reads."""
+        """Return the other blocks that write the inputs of a block."""
         read = site.facts.read_buffers()
         return [s for s in self.sites if s is not site and s.facts.written_buffers() & read]
 
     def consumers(self, site: PlacedBlock) -> list[PlacedBlock]:
-        """Return the other blocks that read what a block writes."""
+        """Return the other blocks that read the output of a block."""
         written = site.facts.written_buffers()
         return [s for s in self.sites if s is not site and s.facts.read_buffers() & written]
 
     def is_local(self, buffer: Buffer) -> bool:
-        """Tell whether a buffer lives in the scope: nothing outside can see it."""
+        """Return whether a buffer belongs to the scope, so that no outer block can see it."""
         return any(allocated == buffer for allocated in self.realize.block.alloc_buffers)
 
     def require_only_writer(self, site: PlacedBlock) -> None:
-        """Refuse if another block writes to what a block writes."""
+        """Refuse if another block writes to the output of a block."""
         for buffer in site.facts.written_buffers():
             for other in self.writers(buffer):
                 if other is not site:
@@ -88,7 +88,7 @@ class BlockScope:
                     )
 
     def require_local(self, site: PlacedBlock) -> None:
-        """Refuse if a block writes what can be seen from outside the scope."""
+        """Refuse if the output of a block is visible outside of the scope."""
         for buffer in site.facts.written_buffers():
             if not self.is_local(buffer):
                 raise self.refuse(
@@ -100,12 +100,13 @@ class BlockScope:
     def require_inputs_settled(
         self, site: PlacedBlock, again: AbstractSet[Var] = frozenset()
     ) -> None:
-        """Refuse if what a block reads may be other than what it would read later, or elsewhere.
+        """Refuse if a block would read other input values later, or at another position.
 
-        That is: if it is written after the block, or not finished when the block runs.
+        That is the case if an input is written after the block, or is not finished when the block
+        runs.
 
         Args:
-            again: Loops in whose last iteration the block does all of its work again.
+            again: Loops in whose last iteration the block repeats all of its work.
         """
         position = self.position(site)
         for other in self.producers(site):

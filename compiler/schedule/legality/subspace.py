@@ -1,7 +1,7 @@
 """Divide the iterators of a block between outer and inner loops.
 
-Each iterator becomes `outer * size + inner`, where `outer` is made of outer loops, and `inner`,
-which runs over 0, ..., `size` - 1, of inner ones.
+Each iterator becomes `outer * size + inner`. `outer` consists of outer loops, and `inner`, which
+has the range 0, ..., `size` - 1, of inner loops.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ _Term: TypeAlias = tuple[Expr, int]
 
 @dataclass(frozen=True, slots=True)
 class IteratorPart:
-    """A value made of some loops, and how many values it takes from zero on."""
+    """A value in terms of some loops, and the number of its values, counted from zero."""
 
     value: Expr
     extent: Expr
 
     @property
     def size(self) -> int | None:
-        """The extent as a number; None if it is symbolic."""
+        """Return the extent as a number; None if it is symbolic."""
         return self.extent.value if isinstance(self.extent, IntImm) else None
 
     @property
     def is_unit(self) -> bool:
-        """Whether it takes one value only."""
+        """Return whether it has a single value."""
         return self.size == 1
 
 
@@ -56,11 +56,11 @@ class Division:
 
 
 def divide(site: PlacedBlock, inner: AbstractSet[Var], *, keep_unit_loops: bool) -> Division | None:
-    """Divide a block's iterators and predicate, or return None if that can't be done.
+    """Divide a block's iterators and predicate, or return None if that is not possible.
 
     Args:
         inner: The variables of the inner loops; all others are outer ones.
-        keep_unit_loops: Whether loops of one iteration are named in the parts.
+        keep_unit_loops: Whether the parts use loops of one iteration.
     """
     units: dict[Var, Expr] = {}
     if not keep_unit_loops:
@@ -80,11 +80,11 @@ class _Guard:
     condition: Expr
     bound: int
     size: Expr | None = None
-    is_inner: bool | None = None  # on which side it was used
+    is_inner: bool | None = None  # the side that used it
 
 
 def _guards(predicate: Expr, extents: Extents) -> dict[Terms, _Guard] | None:
-    """Return the conditions of a predicate by what they bound; None if one is no bound."""
+    """Return the conditions of a predicate by the sums they bound; None if one is not a bound."""
     guards: dict[Terms, _Guard] = {}
     for condition in conjuncts(predicate):
         if prove(condition, extents):
@@ -107,7 +107,7 @@ def _guards(predicate: Expr, extents: Extents) -> dict[Terms, _Guard] | None:
 
 
 def _symbolic_bound(condition: Expr, extents: Extents) -> tuple[Terms, Expr] | None:
-    """Read a condition as `terms < size`, where the size is made of symbols."""
+    """Parse a condition as `terms < size` with a symbolic size."""
     match condition:
         case Compare("<", lhs, rhs) if is_integer(dtype_of(rhs)):
             symbols = variables(rhs)
@@ -140,7 +140,7 @@ class _Divider:
         )
 
     def by_sides(self, values: Sequence[Expr]) -> Division | None:
-        """Give each iterator as it is to the one side that it is made of, if there is no guard."""
+        """Assign each whole iterator to the only side whose loops it uses, if there is no guard."""
         if self.guards:
             return None
         outer: list[IteratorPart] = []
@@ -214,7 +214,7 @@ class _Divider:
     def _are_independent(
         self, forms: Sequence[Affine], parts: list[tuple[IteratorPart, IteratorPart]]
     ) -> bool:
-        """Tell whether the iterators take all combinations of their values."""
+        """Return whether the iterators take all combinations of their values."""
         sizes = [o.size * i.size for o, i in parts if o.size is not None and i.size is not None]
         if len(sizes) == len(forms):
             bounds = {terms: guard.bound for terms, guard in self.guards.items()}

@@ -1,14 +1,14 @@
-"""What threads may not do to memory that they share.
+"""Check that threads use shared memory without conflicts.
 
     for tx in 32:  # threadIdx.x
         for k in 8:
             S[0] += A[k]
         B[tx] = A[tx] + S[0]
 
-All threads add to one sum, unless it is a "local" one of each thread. "shared" memory is one for
-all threads also where a block allocates it that each thread runs for itself.
+All threads add to one sum, unless it is "local" and so private to each thread. "shared" memory is
+common to all threads even if a block that each thread runs allocates it.
 
-`bind` looks at the loop that it binds; all other primitives may bring blocks and buffers to loops
+`bind` checks the loop that it binds; all other primitives may move blocks and buffers into loops
 that are bound already.
 """
 
@@ -48,12 +48,12 @@ from compiler.schedule.tree.tree import (
 )
 
 SHARED = ("shared", "warp", "wmma")
-"""How the scopes begin of memory that threads of a block share."""
+"""The prefixes of memory scopes that threads of a block share."""
 
 
 @dataclass(frozen=True)
 class _Fault:
-    """Something that threads do wrongly: where, to what, along which axis."""
+    """A conflict of threads: the node, the buffer and the axis."""
 
     reason: str
     at: Stmt
@@ -86,7 +86,7 @@ def _faults(func: PrimFunc) -> Iterator[_Fault]:
         try:
             sites = scope.sites
         except ScheduleError:
-            continue  # there is code outside of blocks: nothing is known of who does what
+            continue  # accesses of code outside of blocks are unknown
         for site, buffer in foreign_reads(scope):
             yield _Fault(
                 f"block {site.name} may read of {buffer.name} what another thread wrote, and it is "
@@ -103,8 +103,8 @@ def _faults(func: PrimFunc) -> Iterator[_Fault]:
 def _extents(func: PrimFunc) -> Iterator[_Fault]:
     """Find loops over threads whose extents vary, or differ along one axis of a kernel.
 
-    A kernel is a loop that is bound to an axis, with no such loop around it: one number of threads
-    is started along each of its axes.
+    A kernel is a bound loop without another bound loop around it: it starts one number of threads
+    along each of its axes.
     """
     symbols = set(symbolic_vars(func))
     waiting: list[tuple[Stmt, dict[str, For] | None]] = [(func.body, None)]
@@ -126,7 +126,7 @@ def _extents(func: PrimFunc) -> Iterator[_Fault]:
 
 
 def _shared_storage(func: PrimFunc) -> Iterator[_Fault]:
-    """Find shared buffers that are allocated in blocks which differ from thread to thread."""
+    """Find shared buffers that are allocated in blocks that differ from thread to thread."""
     for realize in blocks(func):
         shared = [b for b in realize.block.alloc_buffers if b.scope.startswith(SHARED)]
         if not shared:
@@ -160,7 +160,7 @@ def _threads(site: PlacedBlock) -> list[For]:
 
 
 def _reductions(site: PlacedBlock, loop: For) -> Iterator[_Fault]:
-    """Find what a block reduces over threads, if they can't do so together."""
+    """Find reductions of a block over threads that can't be done together."""
     for iter_var, value in zip(site.block.iter_vars, site.values, strict=True):
         if iter_var.kind == "spatial" or loop.var not in variables_of(value):
             continue
@@ -175,7 +175,7 @@ def _reductions(site: PlacedBlock, loop: For) -> Iterator[_Fault]:
 
 
 def _shared_sums(scope: BlockScope, site: PlacedBlock, loop: For) -> Iterator[_Fault]:
-    """Find what a block adds to, while other threads of a loop do so too."""
+    """Find sums to which several threads of a loop add at the same time."""
     if _reduces(site, loop) or _is_chosen(site, loop):
         return
     for buffer in _updated(site):
@@ -193,25 +193,25 @@ def _shared_sums(scope: BlockScope, site: PlacedBlock, loop: For) -> Iterator[_F
 
 @dataclass(frozen=True)
 class _Alone(IterationNest):
-    """A nest as if there were only one block in it."""
+    """A nest with only one of its blocks."""
 
     site: PlacedBlock
 
     @property
     def sites(self) -> list[PlacedBlock]:
-        """The one block."""
+        """Return the only block."""
         return [self.site]
 
 
 def _is_private(buffer: Buffer, loop: For) -> bool:
-    """Tell whether each thread, or block of threads, has a copy of a buffer."""
+    """Return whether each thread, or block of threads, has a copy of a buffer."""
     if str(loop.thread).startswith("blockIdx"):
         return buffer.scope.startswith(("local", *SHARED))
     return buffer.scope.startswith("local")
 
 
 def _updated(site: PlacedBlock) -> list[Buffer]:
-    """Return the buffers to which a block writes what depends on what was there."""
+    """Return the buffers in which a block stores values that depend on the old ones."""
     both = site.facts.written_buffers() & site.facts.read_buffers()
     stores = [node for node in walk(site.block) if isinstance(node, Store)]
     has_views = any(getattr(node, "match_buffers", ()) for node in walk(site.block))
@@ -228,7 +228,7 @@ def _updated(site: PlacedBlock) -> list[Buffer]:
 
 
 def _reduces(site: PlacedBlock, loop: For) -> bool:
-    """Tell whether the threads of a loop reduce together."""
+    """Return whether the threads of a loop reduce together."""
     return any(
         iter_var.kind != "spatial" and loop.var in variables_of(value)
         for iter_var, value in zip(site.block.iter_vars, site.values, strict=True)
@@ -236,6 +236,6 @@ def _reduces(site: PlacedBlock, loop: For) -> bool:
 
 
 def _is_chosen(site: PlacedBlock, loop: For) -> bool:
-    """Tell whether a condition around a block looks at who runs it."""
+    """Return whether a condition around a block depends on the thread that runs it."""
     path: Path = site.path
     return any(isinstance(s, If) and loop.var in variables(s.condition) for s in path)

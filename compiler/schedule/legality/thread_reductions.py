@@ -1,11 +1,11 @@
-"""Which reductions the threads of a block may share.
+"""Check which reductions the threads of a block may share.
 
     for k_0 in 4:                           for k_0 in 4:
         for k_1 in 8:               ->          for k_1 in 8:  # threadIdx.x
             C[0] += A[k_0 * 8 + k_1]                C[0] += A[k_0 * 8 + k_1]
 
-Each thread reduces a part, over all loops around that reduce too, and then the parts are combined.
-So all threads reduce to the same elements, one at a time: the loop tells no elements apart.
+Each thread reduces a part, over all enclosing reduction loops, too. Then the parts are combined. So
+all threads reduce into the same elements, one at a time: the loop does not select elements.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from compiler.schedule.legality.reduction import why_not_once
 
 
 def why_not_by_threads(site: PlacedBlock, loop: For) -> str | None:
-    """Return why threads of a loop can't reduce what a block does over it; None if they can."""
+    """Return why threads of a loop can't share a block's reduction over it; None if they can."""
     block = site.block
     if block.init is None:
-        # The start is in another block, so that nothing is known but how values are added.
+        # The init is in another block, so only the reducer of the update is known.
         if is_commutative(block):
             return None
-        return f"block {site.name} adds values by no known commutative reducer"
+        return f"block {site.name} does not add values by a known commutative reducer"
     reduction = reduction_of(block)
     if isinstance(reduction, str):
         return f"block {site.name} {reduction}: threads can't reduce parts of it"
@@ -46,7 +46,7 @@ def why_not_by_threads(site: PlacedBlock, loop: For) -> str | None:
 
 
 def _reducing_around(site: PlacedBlock, depth: int) -> For | None:
-    """Return a loop outside of a depth that reduces too, and has several iterations."""
+    """Return a loop outside of a depth that also reduces, and has several iterations."""
     reducing = {
         var
         for iter_var, value in zip(site.block.iter_vars, site.values, strict=True)

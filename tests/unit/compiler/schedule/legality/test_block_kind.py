@@ -59,7 +59,7 @@ def test_blocks_of_no_kind(kind: str, body: str, reason: str) -> None:
 
 def test_a_block_that_names_a_loop_around_it_is_not_moved() -> None:
     sch = block("spatial", "C[i, vk] = A[vi, vk]")
-    with refused(sch, "block C names loops from outside: i", at='"C"'):
+    with refused(sch, "block C uses loop variables from outside: i", at='"C"'):
         sch.compute_inline("C")
 
 

@@ -126,7 +126,7 @@ def main(
 def test_decompose_reduction_refuses_repeated_runs() -> None:
     sch = scheduled(REPEATED_SUM)
     _, again, k = sch.get_loops("C")
-    with refused(sch, "the loops do not tell the points of block C apart", at='"C"'):
+    with refused(sch, "the loops do not determine the points of block C", at='"C"'):
         sch.decompose_reduction("C", again)
     sch.decompose_reduction("C", k)
 

@@ -221,14 +221,14 @@ def test_rfactor_refuses_a_block_that_is_no_reduction() -> None:
 def test_rfactor_refuses_an_unknown_combiner() -> None:
     schedule = Schedule(reduction("C[vi] * T.float32(2) + A[vi, vk]", "T.float32(0)", "float32"))
     _, k = schedule.get_loops("C")
-    with refused(schedule, "combines its values by no known commutative reducer", at='"C"'):
+    with refused(schedule, "not combine its values by a known commutative reducer", at='"C"'):
         schedule.rfactor(k, 0)
 
 
 def test_rfactor_refuses_a_start_that_is_no_identity() -> None:
     schedule = Schedule(reduction("C[vi] + A[vi, vk]", "T.float32(1)", "float32"))
     _, k = schedule.get_loops("C")
-    with refused(schedule, "combines its values by no known commutative reducer", at='"C"'):
+    with refused(schedule, "not combine its values by a known commutative reducer", at='"C"'):
         schedule.rfactor(k, 0)
 
 

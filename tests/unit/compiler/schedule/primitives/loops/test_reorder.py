@@ -76,7 +76,7 @@ def main(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4,), "float32")):
 def test_reorder_refuses_a_reduction_that_is_run_several_times() -> None:
     sch = scheduled(REPEATED_SUM)
     _, again, k = sch.get_loops("C")
-    with refused(sch, "the loops do not tell the points of block C apart", at='"C"'):
+    with refused(sch, "the loops do not determine the points of block C", at='"C"'):
         sch.reorder(k, again)
 
 

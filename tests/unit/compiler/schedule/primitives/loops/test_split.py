@@ -59,7 +59,7 @@ def test_split_without_predication_refuses_factors_that_need_it() -> None:
 def test_stores_outside_blocks_are_refused() -> None:
     sch = scheduled(LOOSE_STORE)
     (i,) = sch.get_loops("C")
-    with refused(sch, "this store lies in no block", at="C[i] = A[i] + T.float32(1.0)"):
+    with refused(sch, "this store is outside of any block", at="C[i] = A[i] + T.float32(1.0)"):
         sch.parallel(i)
 
 
