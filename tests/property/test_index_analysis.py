@@ -15,6 +15,7 @@ from compiler.ir.arith.iter_map import terms_of
 from compiler.ir.arith.simplify import normal
 from compiler.ir.core.nodes import BinOp, Expr, IntImm, Var
 from compiler.ir.core.visit import walk
+from compiler.schedule.index.iter_form import in_iter_form
 from compiler.schedule.index.region import contains, hull, span_of
 from compiler.schedule.primitives.sampling.sample import divisors, num_tiles, sample_tile
 from tests.property.acceptance import Acceptance
@@ -75,6 +76,19 @@ def test_determined_variables_have_one_value_for_each_result(
         key = tuple(form_value(form, env) for form in forms)
         first = seen.setdefault(key, env)
         assert all(first[var] == env[var] for var in found)
+
+
+written = Acceptance()
+
+
+@written.at_least(0.3)
+@given(expr=sums, sizes=extents, keep_units=st.booleans())
+def test_an_iterator_form_has_the_value_of_the_expression(
+    expr: Expr, sizes: dict[Var, int], keep_units: bool
+) -> None:
+    form = in_iter_form([expr], sizes, {}, keep_units=keep_units)
+    if written.count(form is not None) and form is not None:
+        assert all(value(form[0], env) == value(expr, env) for env in points(sizes))
 
 
 boxes = Acceptance()

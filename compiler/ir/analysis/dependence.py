@@ -2,27 +2,47 @@
 
 `S[ty * 8 + tx]` is one element for each pair of `ty` and `tx < 8`: every access to it, in the
 loads and stores that are of this form, is the same thread. The values of other loops may differ.
+The two accesses may lie in different loops, so that variables count by their names. Of accesses
+under the same loops, `compiler.schedule.legality.disjoint_accesses` proves more.
+
+Example, with threads `tx` below 32 and a loop `k` below 4 that counts as any other loop:
+
+    A[tx // 8, tx % 8 * 4 + k]    is (0: tx // 8, 1: tx % 8 at scale 4 and a loop at scale 1)
+    an access of the same form    is to the same element only in the same thread tx
+    A[tx // 8, k]                 is of another form: nothing follows
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
+from compiler.ir.arith.bijectivity import is_complete
+from compiler.ir.arith.extents import extent_or_unknown
+from compiler.ir.arith.iter_map import may_overlap, split_of
 from compiler.ir.arith.simplify import normal
 from compiler.ir.arith.vectors import as_ramp
-from compiler.ir.core.nodes import Buffer, Expr, For, IntImm, Load, Stmt, Store, Var
+from compiler.ir.core.frozen import frozen
+from compiler.ir.core.nodes import Buffer, Expr, For, Load, Stmt, Store, Var
 from compiler.ir.core.visit import children, is_stmt
 
-Digit = tuple[int, Hashable, int]
-"""A term of an index: its coefficient, what varies, and how many values that takes."""
+
+@frozen
+class Part:
+    """The term `scale * (variable // low % extent)` of an index, the variable by its name."""
+
+    name: Hashable
+    limit: int  # how many values the variable has
+    low: int
+    extent: int
+    scale: int
 
 
 @dataclass(frozen=True, slots=True)
 class Touch:
     """A load or store, with the loops around it as far as they are looked at.
 
-    `names` tells what a variable counts as in comparison with other accesses: a thread by its
+    `names` says what a variable counts as in comparison with other accesses: a thread by its
     axis; `extents` holds all variables that vary.
     """
 
@@ -32,50 +52,51 @@ class Touch:
     extents: Mapping[Var, int]
     names: Mapping[Var, Hashable]
 
-    def digits(self) -> list[tuple[int, frozenset[Digit]] | None]:
-        """Return each index as a number written in digits, with what is added to it.
+    def parts(self) -> list[tuple[int, frozenset[Part]] | None]:
+        """Return each index as a constant and a sum of parts that its value determines.
 
-        It is None where the index does not determine what varies in it.
+        It is None if the index does not determine what varies in it.
         """
-        return [self._digits(index) for index in self.indices]
+        return [self._parts(index) for index in self.indices]
 
-    def _digits(self, index: Expr) -> tuple[int, frozenset[Digit]] | None:
+    def _parts(self, index: Expr) -> tuple[int, frozenset[Part]] | None:
         ramp = as_ramp(index)
         if ramp is None:
             return None
         form = normal(ramp.base, self.extents)
-        found: list[Digit] = []
+        parts: list[Part] = []
         if ramp.stride and ramp.lanes > 1:
-            found.append((ramp.stride, "lane", ramp.lanes))
-        for atom, coefficient in form.terms:
-            if not isinstance(atom, Var):
+            parts.append(Part("lane", ramp.lanes, 1, ramp.lanes, ramp.stride))
+        for atom, scale in form.terms:
+            split = split_of(atom, self.extents)
+            if split is None and isinstance(atom, Var):
+                parts.append(Part(atom, 1, 1, 1, scale))  # one value in both accesses
+            elif split is None or not isinstance(split.source, Var):
                 return None
-            extent = self.extents.get(atom)
-            if extent is None:
-                found.append((coefficient, atom, 1))  # one value in both accesses
-            elif extent > 1:
-                found.append((coefficient, self.names.get(atom, "loop"), extent))
-        reach = 0
-        for coefficient, _, extent in sorted(found, key=lambda digit: abs(digit[0])):
-            if extent > 1 and abs(coefficient) <= reach:
-                return None
-            reach += abs(coefficient) * (extent - 1)
-        digits = frozenset(found)
-        return (form.const, digits) if len(digits) == len(found) else None
-
-
-def most_iterations(loop: For) -> int:
-    """Return how often a loop runs; where that varies, more than it surely does."""
-    return loop.extent.value if isinstance(loop.extent, IntImm) else 1 << 31
+            elif split.extent > 1:
+                name = self.names.get(split.source, "loop")
+                parts.append(Part(name, split.limit, split.low, split.extent, scale))
+        different = frozenset(parts)
+        moving = [(part.scale, part.extent) for part in parts if part.extent > 1]
+        if may_overlap(moving) or len(different) < len(parts):
+            return None
+        return form.const, different
 
 
 def agree_on(one: Touch, other: Touch, names: Iterable[Hashable]) -> bool:
     """Tell whether accesses to the same element have the same value of each of the names."""
-    agreed: set[Hashable] = set()
-    for a, b in zip(one.digits(), other.digits(), strict=True):
+    common: dict[Hashable, set[Part]] = {}
+    for a, b in zip(one.parts(), other.parts(), strict=True):
         if a is not None and a == b:
-            agreed.update(name for _, name, _ in a[1])
-    return agreed.issuperset(names)
+            for part in a[1]:
+                common.setdefault(part.name, set()).add(part)
+    return all(_is_determined(common.get(name, set())) for name in names)
+
+
+def _is_determined(parts: Collection[Part]) -> bool:
+    """Tell whether some parts of a variable determine it."""
+    limit = max((part.limit for part in parts), default=0)
+    return bool(parts) and is_complete(((part.low, part.extent) for part in parts), limit)
 
 
 def touches_of(
@@ -98,7 +119,7 @@ def touches_of(
 
     def visit(node: Stmt, inside: Mapping[Var, int]) -> None:
         if isinstance(node, For):
-            inside = {**inside, node.var: most_iterations(node)}
+            inside = {**inside, node.var: extent_or_unknown(node.extent)}
         for child in children(node):
             if is_stmt(child):
                 visit(child, inside)  # type: ignore[arg-type]

@@ -95,9 +95,8 @@ def is_complete(parts: Iterable[tuple[int, int]], limit: int) -> bool:
     """
     width = 1
     for low, extent in sorted(parts):
-        if width % low:
-            return False
-        width = max(width, low * extent)
+        if width % low == 0:
+            width = max(width, low * extent)
     return width >= limit
 
 

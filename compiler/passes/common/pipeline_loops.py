@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from compiler.ir.analysis.dependence import Touch, agree_on, most_iterations, touches_of
+from compiler.ir.analysis.dependence import Touch, agree_on, touches_of
+from compiler.ir.arith.extents import extent_or_unknown
 from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
@@ -99,7 +100,7 @@ def _check(loop: For, parts: _Parts, plan: PipelinePlan) -> None:
     Raises:
         LoweringError: With the loop, the two statements and the buffer.
     """
-    extents = {loop.var: most_iterations(loop)}
+    extents = {loop.var: extent_or_unknown(loop.extent)}
     names = {loop.var: _ITERATION}
     touches = [touches_of(stmt, extents, names) for stmt in parts.stmts]
     stored = {t.buffer for part in touches for t in part if t.is_store}
@@ -142,11 +143,12 @@ class _Pipeline:
         self._loop = loop
         self._parts = parts
         self._plan = plan
+        self._extent = extent_or_unknown(loop.extent)
         self._last = max(plan.stages)
         self._versions = {b: self._version(b) for b in parts.buffers}
 
     def whole(self) -> Stmt:
-        extent, last = most_iterations(self._loop), self._last
+        extent, last = self._extent, self._last
         steps = extent - last
         before = [self._step(IntImm(step), step) for step in range(min(last, extent + last))]
         middle: list[Stmt] = []
@@ -183,7 +185,7 @@ class _Pipeline:
         for position, stage, body in zip(
             self._plan.order, self._plan.stages, self._parts.stmts, strict=True
         ):
-            if number is not None and not 0 <= number - stage < most_iterations(self._loop):
+            if number is not None and not 0 <= number - stage < self._extent:
                 continue
             iteration = simplify(BinOp("-", step, IntImm(stage, dtype_of(step))))
             stmts.append((position, self._at(body, iteration)))

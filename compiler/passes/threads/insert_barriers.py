@@ -19,7 +19,8 @@ from __future__ import annotations
 from collections.abc import Container, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 
-from compiler.ir.analysis.dependence import Touch, agree_on, most_iterations, touches_of
+from compiler.ir.analysis.dependence import Touch, agree_on, touches_of
+from compiler.ir.arith.extents import extent_or_unknown
 from compiler.ir.core.nodes import (
     Allocate,
     Buffer,
@@ -74,7 +75,7 @@ class _Region:
 
     def inside(self, loop: For) -> _Region:
         """Return the facts in the body of a loop."""
-        extents = {**self.extents, loop.var: most_iterations(loop)}
+        extents = {**self.extents, loop.var: extent_or_unknown(loop.extent)}
         if not is_thread(loop):
             return replace(self, extents=extents)
         return replace(
@@ -174,7 +175,7 @@ class _Inserter:
         # A barrier separates serial iterations. The iterations of a loop over threads need none.
         if (
             not is_thread(loop)
-            and most_iterations(loop) > 1
+            and extent_or_unknown(loop.extent) > 1
             and self._conflict(body.tail, body.head, region) is not None
         ):
             self._check_place(body, body, region)

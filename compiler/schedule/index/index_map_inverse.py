@@ -1,15 +1,20 @@
 """Invert index maps: which old element is at a new index, and which new indices are padding.
 
-Each new index is read as a sum of digits, `scale * (source // low % extent)`, that follow each
-other without a gap. All digits of one source, again without a gap, give its value. A source is an
-old index, or a sum of old indices whose digits are then inverted in turn. New indices whose source
+Each new index is read as a sum of splits, `scale * (source // low % extent)`, that follow each
+other without a gap. All splits of one source, again without a gap, give its value. A source is an
+old index, or a sum of old indices whose splits are then inverted in turn. New indices whose source
 is outside of its range are padding. (TVM's iterator maps solve the same problem.)
+
+Splits are taken apart by `peel` of `compiler.ir.arith.iter_map`, but counted otherwise than by its
+`split_of`: of `i % 8` all 8 values count, though `i` may have only 6. The other two are padding.
+Whether there is an inverse at all, also for maps with gaps, is answered by
+`compiler.ir.arith.bijectivity`.
 
 Example, a vector of 10 elements in rows of 4, `i -> (i // 4, i % 4)`:
 
-    axis0 is `i // 4`: the digit of `i` with low 4
-    axis1 is `i % 4`:  the digit of `i` with low 1 and extent 4
-    both digits:       i = axis0 * 4 + axis1
+    axis0 is `i // 4`: the split of `i` with low 4
+    axis1 is `i % 4`:  the split of `i` with low 1 and extent 4
+    both splits:       i = axis0 * 4 + axis1
     padding:           axis0 == 2 and 2 <= axis1, the indices of the elements 10 and 11
 """
 
@@ -17,17 +22,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from compiler.ir.arith.affine import Affine, affine
 from compiler.ir.arith.bijectivity import determined
 from compiler.ir.arith.extents import extent_or_unknown
+from compiler.ir.arith.iter_map import IterSplit, Terms, dense_width, peel, terms_of
 from compiler.ir.arith.simplify import normal, simplify
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import FALSE, BinOp, Compare, Expr, IntImm, Logic, LogicOp, Var
 from compiler.ir.core.visit import walk
 from compiler.schedule.index.index_map import IndexMap, IndexMapError
 
-_Key = tuple[frozenset[tuple[Expr, int]], int]
+_Key: TypeAlias = tuple[Terms, int]
 
 
 @dataclass(frozen=True)
@@ -47,7 +54,7 @@ def inverse_of(index_map: IndexMap, shape: Sequence[int] | Sequence[Expr]) -> In
     """Return the inverse of a map on the elements of a shape, which may be symbolic.
 
     Raises:
-        IndexMapError: If two elements may get one index, or the map is no sum of digits.
+        IndexMapError: If two elements may get one index, or the map is no sum of splits.
     """
     sizes = [IntImm(size) if isinstance(size, int) else size for size in shape]
     index_map.map_shape([extent_or_unknown(size) for size in sizes])
@@ -55,7 +62,7 @@ def inverse_of(index_map: IndexMap, shape: Sequence[int] | Sequence[Expr]) -> In
     try:
         return _Inversion(index_map, extents, index_map.results).run()
     except IndexMapError:
-        # Simplified within their ranges, more maps are sums of digits. The form as it was written
+        # Simplified within their ranges, more maps are sums of splits. The form as it was written
         # comes first: its padding is never larger.
         ranges = {param: extent_or_unknown(size) for param, size in extents.items()}
         simplified = tuple(simplify(result, ranges) for result in index_map.results)
@@ -75,25 +82,39 @@ def is_injective(index_map: IndexMap, shape: Sequence[int] | Sequence[Expr]) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class _Digit:
-    """A digit of a source, and the expression of the new indices that has its value.
+class _Part:
+    """A split of a source, and the expression of the new indices that has its value.
 
     `has_modulus` is true for `source // low % extent`, false for the greatest one, `source // low`.
     """
 
-    low: int
-    extent: int
+    split: IterSplit
     has_modulus: bool
     value: Expr
+
+    @property
+    def low(self) -> int:
+        """Where the split begins in its source."""
+        return self.split.low
+
+    @property
+    def extent(self) -> int:
+        """How many values it takes, those in the padding among them."""
+        return self.split.extent
+
+    @property
+    def block(self) -> int:
+        """The period of the source after which the split repeats; without a modulus, its step."""
+        return self.low * (self.extent if self.has_modulus else 1)
 
 
 @dataclass
 class _Source:
-    """An expression that digits are read of; it takes the values `form.const` to `limit - 1`."""
+    """An expression that splits are parts of; it takes the values `form.const` to `limit - 1`."""
 
     form: Affine
     limit: int
-    digits: list[_Digit] = field(default_factory=list)
+    parts: list[_Part] = field(default_factory=list)
 
     @property
     def var(self) -> Var | None:
@@ -144,95 +165,74 @@ class _Inversion:
             self._ranges[axis] = size
         return tuple(axes)
 
-    # From indices to digits
+    # From indices to splits
 
     def _take(self, value: Expr, form: Affine, size: int) -> None:
-        """Add the digits of `form`, which has `size` values and is computed by `value`."""
+        """Add the splits of `form`, which has `size` values and is computed by `value`."""
         if form.const:
             raise self._error("does not start at 0")
-        parts = [(scale, *self._digit(atom)) for atom, scale in form.terms]
-        if len(parts) > 1:
-            parts = [part for part in parts if part[3] > 1]
-        parts.sort(key=lambda part: part[0])
-        width = 1
-        for number, (scale, source, low, extent, has_modulus) in enumerate(parts):
-            if scale != width:
-                raise self._error("leaves gaps between elements, or lets two of them collide")
-            width *= extent
-            digit = value
-            if number < len(parts) - 1:
-                digit = BinOp("%", digit, IntImm(width, self._dtype))
-            if scale > 1:
-                digit = BinOp("//", digit, IntImm(scale, self._dtype))
-            source.digits.append(_Digit(low, extent, has_modulus, digit))
-        if width != size:
+        splits = [(self._split(atom, scale), atom) for atom, scale in form.terms]
+        if len(splits) > 1:
+            splits = [(split, atom) for split, atom in splits if split.extent > 1]
+        if dense_width([(split.scale, split.extent) for split, _ in splits]) != size:
             raise self._error("leaves gaps between elements, or lets two of them collide")
+        splits.sort(key=lambda item: item[0].scale)
+        for number, (split, atom) in enumerate(splits):
+            part = value
+            if number < len(splits) - 1:
+                part = BinOp("%", part, IntImm(split.scale * split.extent, self._dtype))
+            if split.scale > 1:
+                part = BinOp("//", part, IntImm(split.scale, self._dtype))
+            has_modulus = peel(atom).extent is not None
+            self._source(split.source).parts.append(_Part(split, has_modulus, part))
 
-    def _digit(self, atom: Expr) -> tuple[_Source, int, int, bool]:
-        """Read an atom as a digit: its source, low, extent, and whether a modulus cuts it off."""
-        base, low, modulus = self._peel(atom)
-        source = self._source(affine(base))
-        extent = -(-source.limit // low) if modulus is None else modulus
-        return source, low, extent, modulus is not None
+    def _split(self, atom: Expr, scale: int) -> IterSplit:
+        """Read a term as a split. All values of a remainder count, those in the padding too."""
+        base, low, modulus = peel(atom)
+        if base is atom and not isinstance(atom, Var):
+            raise self._error("is no sum of splits of the old indices")
+        limit = self._source(base).limit
+        return IterSplit(base, limit, low, -(-limit // low) if modulus is None else modulus, scale)
 
-    def _peel(self, expr: Expr) -> tuple[Expr, int, int | None]:
-        """Return `x`, `c` and `m` such that an expression is `x // c % m`, `m` None for no `%`."""
-        match expr:
-            case BinOp("//" | "%" as op, inner, IntImm(number)) if number > 0:
-                base, low, modulus = self._peel(inner)
-                if op == "//":
-                    if modulus is None:
-                        return base, low * number, None
-                    if modulus % number == 0:
-                        return base, low * number, modulus // number
-                elif modulus is None or modulus % number == 0:
-                    return base, low, number
-                elif number % modulus == 0:
-                    return base, low, modulus
-                raise self._error("divides by numbers that do not fit together")
-            case _:
-                return expr, 1, None
-
-    def _source(self, form: Affine) -> _Source:
-        key = (frozenset(form.terms), form.const)
+    def _source(self, expr: Expr) -> _Source:
+        form = affine(expr)
+        key = (terms_of(form), form.const)
         if key not in self._sources:
             self._sources[key] = _Source(form, self._limit(form))
         return self._sources[key]
 
     def _limit(self, form: Affine) -> int:
         """Return the end of the values of a source, which start at its constant."""
+        if form.const < 0:
+            raise self._error("takes quotients or remainders of negative numbers")
         match form.terms:
             case ((Var() as var, 1),) if var in self._extents:
                 return form.const + self._extents[var]
             case ((Var(), _),) | ():
-                raise self._error("is no sum of digits of the old indices")
+                raise self._error("is no sum of splits of the old indices")
             case _:
-                width = 1
-                for atom, scale in form.terms:
-                    if not (isinstance(atom, Var) or _is_digit(atom)):
-                        raise self._error("is no sum of digits of the old indices")
-                    width += scale * (self._digit(atom)[2] - 1)
-                return form.const + width
+                splits = (self._split(atom, scale) for atom, scale in form.terms)
+                return form.const + 1 + sum(s.scale * (s.extent - 1) for s in splits)
 
-    # From digits to indices
+    # From splits to indices
 
     def _solve(self) -> dict[Var, Expr]:
         """Return every old index in terms of the new ones."""
         while True:
-            # Greatest first: solving a sum yields the digits of the smaller sums in it.
-            sums = [s for s in self._sources.values() if s.var is None and s.digits]
+            # Greatest first: solving a sum yields parts of the smaller sums in it.
+            sums = [s for s in self._sources.values() if s.var is None and s.parts]
             if not sums:
                 break
             source = max(sums, key=_size)
             value = self._value(source)
-            source.digits.clear()
+            source.parts.clear()
             form = Affine(source.form.terms, 0, source.form.dtype)
             self._take(value, form, source.limit - source.form.const)
         old_indices: dict[Var, Expr] = {}
         for source in self._sources.values():
-            if source.var is not None and source.digits:
+            if source.var is not None and source.parts:
                 if source.var in old_indices:
-                    raise self._error("takes digits of one index in two ways")
+                    raise self._error("takes parts of one index in two ways")
                 old_indices[source.var] = self._value(source)
         for param in self._map.params:
             if param not in old_indices:
@@ -242,79 +242,76 @@ class _Inversion:
         return old_indices
 
     def _value(self, source: _Source) -> Expr:
-        """Return the value of a source from its digits, without its constant."""
-        width = 1
-        digits = sorted(source.digits, key=lambda d: (d.low, d.extent))
-        for digit in digits:
-            if digit.extent > 1 and digit.low != width:
-                raise self._error("loses elements, or lets two of them collide")
-            width *= digit.extent
+        """Return the value of a source from its splits, without its constant."""
+        parts = sorted(source.parts, key=lambda part: (part.low, part.extent))
+        width = dense_width([(part.low, part.extent) for part in parts if part.extent > 1])
+        if width is None:
+            raise self._error("loses elements, or lets two of them collide")
         if width < source.limit:
             raise self._error("lets two elements collide")
-        value = self._sum(digits)
-        self._pad(source, digits, value, width)
+        value = self._sum(parts)
+        self._pad(source, parts, value, width)
         shift = IntImm(source.form.const, self._dtype)
         return self._simplified(BinOp("-", value, shift))
 
-    def _sum(self, digits: Sequence[_Digit]) -> Expr:
-        """Return the number that some digits make, the greatest first."""
+    def _sum(self, parts: Sequence[_Part]) -> Expr:
+        """Return the number that some parts make, the coarsest first."""
         total: Expr = IntImm(0, self._dtype)
-        for digit in sorted(digits, key=lambda d: -d.low):
-            scaled = BinOp("*", digit.value, IntImm(digit.low, self._dtype))
+        for part in sorted(parts, key=lambda part: -part.low):
+            scaled = BinOp("*", part.value, IntImm(part.low, self._dtype))
             total = BinOp("+", total, scaled)
         return self._simplified(total)
 
     # Padding
 
-    def _pad(self, source: _Source, digits: list[_Digit], value: Expr, size: int) -> None:
-        """Add the condition that the digits make a number outside the source's range."""
+    def _pad(self, source: _Source, parts: list[_Part], value: Expr, size: int) -> None:
+        """Add the condition that the parts make a number outside the source's range."""
         left, right = source.form.const, source.limit
         conditions: list[Expr] = []
         if self._is_symbolic(source):
-            conditions.extend(self._symbolic_padding(source, digits))
+            conditions.extend(self._symbolic_padding(source, parts))
         elif source.var is None:
             if left > 0:
                 conditions.append(Compare("<", value, IntImm(left, self._dtype)))
             if right < size:
                 conditions.append(Compare("<=", IntImm(right, self._dtype), value))
         else:
-            top = max(digits, key=lambda d: d.low)
-            block = top.low * (top.extent if top.has_modulus else 1)
+            block = max(parts, key=lambda part: part.low).block
             if left >= block > 1:
                 raise self._error("does not start at 0")
             if left > 0:
-                conditions.append(self._in_block(digits, block, left, is_left=True))
+                conditions.append(self._in_block(parts, block, left, is_left=True))
             if right < size:
-                conditions.append(self._in_block(digits, block, right, is_left=False))
+                conditions.append(self._in_block(parts, block, right, is_left=False))
         if conditions:
             self._padding[frozenset(source.form.terms), left] = _join("or", conditions)
 
     def _is_symbolic(self, source: _Source) -> bool:
         return any(node in self._symbols for atom, _ in source.form.terms for node in walk(atom))
 
-    def _symbolic_padding(self, source: _Source, digits: list[_Digit]) -> Iterator[Expr]:
-        """Yield the condition that the digits of an index of symbolic extent exceed it."""
-        top = max(digits, key=lambda d: d.low)
-        block = top.low * (top.extent if top.has_modulus else 1)
-        if len(digits) == 1 and block == 1:
+    def _symbolic_padding(self, source: _Source, parts: list[_Part]) -> Iterator[Expr]:
+        """Yield the condition that the parts of an index of symbolic extent exceed it."""
+        top = max(parts, key=lambda part: part.low)
+        block = top.block
+        if len(parts) == 1 and block == 1:
             return
         if source.var is None or source.form.const or top.has_modulus:
             raise self._error("divides what has no known extent")
         size = self._symbols[source.var]
-        rest = self._sum([d for d in digits if d.low < block])
+        rest = self._sum([part for part in parts if part.low < block])
         number, below = IntImm(block, self._dtype), IntImm(-block, self._dtype)
         has_rest = Compare("<", BinOp("%", size, below), IntImm(0, self._dtype))
         is_last = Compare("==", self._simplified(top.value), BinOp("//", size, number))
         yield _join("and", [has_rest, is_last, Compare("<=", BinOp("%", size, number), rest)])
 
-    def _in_block(self, digits: list[_Digit], block: int, edge: int, *, is_left: bool) -> Expr:
-        """Return the condition that digits lie beyond an edge, in the edge's block.
+    def _in_block(self, parts: list[_Part], block: int, edge: int, *, is_left: bool) -> Expr:
+        """Return the condition that parts lie beyond an edge, in the edge's block.
 
-        All padding lies in that block, so that comparing the digits below is enough.
+        All padding lies in that block, so that comparing the parts below is enough.
         """
-        rest = self._sum([d for d in digits if d.low < block])
+        rest = self._sum([part for part in parts if part.low < block])
         conditions: list[Expr] = []
-        above = [d for d in digits if d.low >= block]
+        above = [part for part in parts if part.low >= block]
         if above and above[0].extent > 1:
             number = IntImm(edge // block, self._dtype)
             conditions.append(Compare("==", self._simplified(above[0].value), number))
@@ -340,10 +337,6 @@ class _Inversion:
 
     def _error(self, reason: str) -> IndexMapError:
         return IndexMapError(f"the map {self._map} {reason}")
-
-
-def _is_digit(atom: Expr) -> bool:
-    return isinstance(atom, BinOp) and atom.op in ("//", "%")
 
 
 def _size(source: _Source) -> int:

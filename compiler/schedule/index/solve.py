@@ -1,18 +1,30 @@
-"""Which values of a block's iterators make its indices fall into a box."""
+"""Which values of a block's iterators make its indices fall into a box.
+
+Only the iterators are solved for; the box is in terms of loops outside of the block. A map of
+indices that is inverted as a whole, with its padding, is `index_map_inverse`.
+
+Example, with `v0` below 4 and `v1` below 8, and a box of the 8 indices from `i * 8` on:
+
+    v0 * 8 + v1        is in the box if v0 is i; v1 takes all of its values
+    v // 8 and v % 8   are `i` and `j` if v is i * 8 + j
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import TypeAlias
 
 from compiler.ir.arith.affine import Affine
 from compiler.ir.arith.extents import extent_or_unknown
-from compiler.ir.arith.iter_map import Extents, split_of
+from compiler.ir.arith.iter_map import Extents, IterSplit, split_of
 from compiler.ir.arith.simplify import normal
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import Block, Expr, IntImm, Var
 from compiler.ir.core.visit import substitute
 from compiler.schedule.index.region import Span, quotient, remainder
+
+_Part: TypeAlias = tuple[IterSplit, Span]
+"""A split of an iterator, and the span that it lies in."""
 
 
 def solve_sum(
@@ -20,7 +32,7 @@ def solve_sum(
 ) -> dict[Var, Span | None]:
     """Return spans of iterators that hold all points at which a sum of them lies in a span.
 
-    The sum is one of digits: `v0 * 8 + v1` with v1 below 8. None stands for the whole range.
+    The sum is one of splits: `v0 * 8 + v1` with v1 below 8. None stands for the whole range.
 
     Args:
         sizes: The extents of the iterators.
@@ -51,61 +63,53 @@ def solve_sum(
     return spans
 
 
-def solve_digits(
+def solve_splits(
     dimensions: Sequence[tuple[Affine, Span]], sizes: Extents
 ) -> dict[Var, Span] | None:
-    """Return the spans of iterators whose digits lie in given spans: `v // 8` and `v % 8`.
+    """Return the spans of iterators whose splits lie in given spans: `v // 8` and `v % 8`.
 
-    None if an index is no digit of an iterator, or if the values of an iterator are no span.
+    None if an index is no split of an iterator, or if the values of an iterator are no span.
     """
-    pieces: dict[Var, list[_Piece]] = {}
+    parts: dict[Var, list[_Part]] = {}
     for form, span in dimensions:
-        atom, scale = form.terms[0] if len(form.terms) == 1 else (None, 0)
-        digit = None if atom is None else split_of(atom, sizes)
-        if digit is None or scale != 1 or not isinstance(digit.source, Var):
+        split = split_of(form.terms[0][0], sizes) if len(form.terms) == 1 else None
+        if split is None or form.terms[0][1] != 1 or not isinstance(split.source, Var):
             return None
         moved = Span(span.low + Affine((), -form.const, span.low.dtype), span.extent)
-        pieces.setdefault(digit.source, []).append(_Piece(digit.low, digit.extent, moved))
+        parts.setdefault(split.source, []).append((split, moved))
     spans: dict[Var, Span] = {}
-    for var, digits in pieces.items():
-        span_of_var = _joined(sorted(digits, key=lambda piece: -piece.place), sizes[var])
+    for var, parts_of_var in parts.items():
+        span_of_var = _joined(sorted(parts_of_var, key=lambda part: -part[0].low))
         if span_of_var is None:
             return None
         spans[var] = span_of_var
     return spans
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """A digit `v // place % count` and the span that it lies in."""
-
-    place: int
-    count: int
-    span: Span
-
-    @property
-    def is_whole(self) -> bool:
-        low = self.span.low
-        return not low.terms and low.const <= 0 <= low.const + self.span.extent - self.count
-
-
-def _joined(pieces: Sequence[_Piece], size: int) -> Span | None:
-    """Return the span of a value from those of its digits, the coarsest first."""
-    if pieces[0].place * pieces[0].count < size:
+def _joined(parts: Sequence[_Part]) -> Span | None:
+    """Return the span of a value from those of its splits, the coarsest first."""
+    coarsest = parts[0][0]
+    low = parts[0][1].low.scaled(0)
+    extent, end = 1, coarsest.low * coarsest.extent
+    if end < coarsest.limit:
         return None
-    low = pieces[0].span.low.scaled(0)
-    extent, place = 1, pieces[0].place * pieces[0].count
-    for piece in pieces:
-        is_next = piece.place * piece.count == place
-        if not is_next or (extent > 1 and not piece.is_whole):
+    for split, span in parts:
+        is_next = split.low * split.extent == end
+        if not is_next or (extent > 1 and not _is_whole(split, span)):
             return None
-        if piece.is_whole:
-            extent *= piece.count
+        if _is_whole(split, span):
+            extent *= split.extent
         else:
-            low += piece.span.low.scaled(piece.place)
-            extent = piece.span.extent
-        place = piece.place
-    return Span(low, extent * place)
+            low += span.low.scaled(split.low)
+            extent = span.extent
+        end = split.low
+    return Span(low, extent * end)
+
+
+def _is_whole(split: IterSplit, span: Span) -> bool:
+    """Check that a span holds all values of a split."""
+    low = span.low
+    return not low.terms and low.const <= 0 <= low.const + span.extent - split.extent
 
 
 def without_units(form: Affine, extents: Extents) -> Affine:
@@ -123,41 +127,41 @@ def iterators_at(
 ) -> dict[Var, Expr] | None:
     """Return the values of a block's iterators at which some indices are a point.
 
-    None if the indices do not tell the iterators. The values may leave the iterators' ranges.
+    None if the indices do not determine the iterators. The values may leave the iterators' ranges.
 
     Args:
         indices: Indices in terms of the iterators, one a dimension.
-        point: What they shall be.
+        point: The values of the indices.
         extents: The extents of what the point names.
     """
     sizes = {i.var: extent_or_unknown(i.extent) for i in block.iter_vars}
     units: dict[Var, Expr] = {v: IntImm(0, dtype_of(v)) for v, n in sizes.items() if n == 1}
-    told: list[tuple[Var, Expr]] = []
-    digits: list[tuple[Affine, Span]] = []
+    solutions: list[tuple[Var, Expr]] = []
+    with_splits: list[tuple[Affine, Span]] = []
     for index, wanted in zip(indices, point, strict=True):
         if isinstance(index, Var) and index in sizes:
-            told.append((index, wanted))
+            solutions.append((index, wanted))
             continue
         form = normal(substitute(index, units), sizes)
         span = Span(without_units(normal(wanted, extents), extents), 1)
         solved = solve_sum(form, span, sizes, extents)
         has_gaps = all(abs(scale) > 1 for _, scale in form.terms)
         if not form.terms:
-            # The point may lie elsewhere; only in a dimension of a single index it can't.
+            # A constant index is the point only if both are the same number.
             if (span.low - form).terms or span.low.const != form.const:
                 return None
         elif has_gaps or any(part is None for part in solved.values()) or not solved:
-            digits.append((form, span))
+            with_splits.append((form, span))
         else:
-            told += ((v, part.low.to_expr()) for v, part in solved.items() if part is not None)
-    joined = solve_digits(digits, sizes) if digits else {}
+            solutions += ((v, part.low.to_expr()) for v, part in solved.items() if part is not None)
+    joined = solve_splits(with_splits, sizes) if with_splits else {}
     if joined is None or any(part.extent != 1 for part in joined.values()):
         return None
     for var, part in joined.items():
         fine_first = Affine(part.low.terms[::-1], part.low.const, part.low.dtype)
-        told.append((var, fine_first.to_expr()))
-    # What tells an iterator twice need not agree with itself.
-    names = [var for var, _ in told if var not in units]
+        solutions.append((var, fine_first.to_expr()))
+    # Two values of one iterator need not agree.
+    names = [var for var, _ in solutions if var not in units]
     if len(set(names)) < len(names) or not sizes.keys() <= units.keys() | set(names):
         return None
-    return {**units, **dict(told)}
+    return {**units, **dict(solutions)}

@@ -15,7 +15,7 @@ from compiler.ir.core.visit import substitute
 from compiler.schedule.error import ScheduleError, refusal
 from compiler.schedule.index.access import BlockAccess
 from compiler.schedule.index.region import Span
-from compiler.schedule.index.solve import solve_digits, solve_sum
+from compiler.schedule.index.solve import solve_splits, solve_sum
 from compiler.schedule.legality.block_kind import extents_of_iterators
 from compiler.schedule.legality.coverage import is_finished_for, runs_whole_domain, written_box
 from compiler.schedule.legality.guard import covers_range
@@ -172,7 +172,7 @@ class _Solution:
         open_dimensions = [(f, s) for f, s, size in dimensions if not covers_range(s, size)]
         if not open_dimensions:
             return {}
-        digit_spans = solve_digits(
+        digit_spans = solve_splits(
             [(form, span) for form, span, _ in dimensions if form.terms], sizes
         )
         if digit_spans is not None and all(form.terms for form, _ in open_dimensions):

@@ -137,6 +137,8 @@ def test_maps_are_inverted_with_their_padding(
         ("lambda i: (i + 1,)", (8,)),
         ("lambda i: (i // 3, i % 3 // 2, i % 2)", (18,)),
         ("lambda i: (min(i, 3),)", (8,)),
+        ("lambda i: ((i - 2) % 8,)", (6,)),
+        ("lambda i: ((i - 3) // 2 % 4, (i - 3) % 2)", (6,)),
     ],
 )
 def test_maps_that_lose_elements_or_leave_gaps_are_not_inverted(
