@@ -145,7 +145,7 @@ def tune_and_prove(
     client: lw.Client, case: Case, target: lw.Target, trials: int, console: Console
 ) -> Result:
     """Tune a workload on the server, fetch its kernel, check and time it."""
-    job = client.tune(case.workload, target=target, trials=trials)
+    job = client.tune(case.workload, target=target, max_trials=trials)
     done = job.wait()
     assert done.started_at is not None, done
     assert done.finished_at is not None, done

@@ -15,7 +15,7 @@ func = te.create_prim_func([A, B, C])
 
 try:
     with lw.Client() as client:  # LOOPWRIGHT_URL and LOOPWRIGHT_TOKEN, or port 8080 of this host
-        job = client.tune(func, trials=100).wait()
+        job = client.tune(func, max_trials=100).wait()
         kernel = client.kernel(func)
 except lw.ServerUnreachableError as error:
     raise SystemExit(f"{error}\nstart one in another terminal: loopwright serve") from None

@@ -12,7 +12,7 @@ import loopwright as lw
 operator = sys.argv[1] if len(sys.argv) > 1 else "mm_relu:128,128,128:float32"
 trials = int(sys.argv[2]) if len(sys.argv) > 2 else 64
 
-result = lw.tune(operator, target="cpu -num-cores=1", trials=trials, seed=0)
+result = lw.tune(operator, target="cpu -num-cores=1", max_trials=trials, seed=0)
 default, best = result.default, result.best
 print(f"default {1e3 * default.run_secs:.3f} ms, {default.kind}")
 print(f"best    {1e3 * best.run_secs:.3f} ms, {best.kind}, trial {best.number}, by this schedule:")

@@ -18,7 +18,7 @@ REPLACEMENTS: dict[str, str] = {
     "cuda": "kernels run on the CPU: lw.cpu()",
     "gpu": "kernels run on the CPU: lw.cpu()",
     "ir_module": "from loopwright.script import ir_module; @ir_module above a class",
-    "meta_schedule": "lw.tune(program, trials=200)",
+    "meta_schedule": "lw.tune(program, max_trials=200)",
     "prim_func": "from loopwright.script import T; @T.prim_func above a function",
     "rpc": "copy the file of module.export_library(path), and lw.Module.load(path) there",
     "runtime": "lw.Module.load(path) for load_module, lw.nd for arrays",

@@ -94,7 +94,7 @@ def tune_and_store(
 
     target = f"cpu -num-cores={threads}"
     try:
-        result = tune(func, target=target, trials=trials, seed=seed, on_trial=see)
+        result = tune(func, target=target, max_trials=trials, seed=seed, on_trial=see)
     except lw.JobFailedError as error:
         print(f"{workload.name}: {error}", flush=True)
         return

@@ -57,7 +57,7 @@ def _times(spec: str, seed: int, warm_start: WarmStart) -> list[float]:
         found = tune(
             task,
             measurer=WorkerMeasurer(runner),
-            trials=TRIALS,
+            max_trials=TRIALS,
             seed=seed,
             warm_start=warm_start,
         )

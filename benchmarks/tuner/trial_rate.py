@@ -84,7 +84,7 @@ def tuned_here(workload: str, seed: int, num_trials: int = NUM_TRIALS) -> TrialR
         last = time.perf_counter()
 
     found = lw.tune(
-        workload, target=TARGET, trials=num_trials, seed=seed, progress=False, on_trial=see
+        workload, target=TARGET, max_trials=num_trials, seed=seed, progress=False, on_trial=see
     )
     end = time.perf_counter()
     return TrialRun(end - start, tuple(trial.measurement for trial in found.trials), end - last)
@@ -93,8 +93,8 @@ def tuned_here(workload: str, seed: int, num_trials: int = NUM_TRIALS) -> TrialR
 def tuned_there(workload: str, seed: int) -> TrialRun:
     """Tune on a server of one's own, from when a worker takes the job until it ends."""
     with serving() as server, lw.Client(server.url) as client:
-        client.tune(_FIRST, target=TARGET, trials=4).wait()
-        handle = client.tune(workload, target=TARGET, trials=NUM_TRIALS, seed=seed)
+        client.tune(_FIRST, target=TARGET, max_trials=4).wait()
+        handle = client.tune(workload, target=TARGET, max_trials=NUM_TRIALS, seed=seed)
         job = handle.wait()
         assert job.started_at is not None, job
         assert job.finished_at is not None, job

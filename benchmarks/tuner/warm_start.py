@@ -130,7 +130,7 @@ class WarmStartRun:
         path = self.folder / f"{_file(spec)}-{name}.json"
         if not path.exists():
             print(f"{spec}: {name}, {num} trials", flush=True)
-            found = tune(_task(spec), measurer=self.measurer, trials=num, warm_start=warm_start)
+            found = tune(_task(spec), measurer=self.measurer, max_trials=num, warm_start=warm_start)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps([_written(t) for t in found.trials]))
         return [_read(kept) for kept in json.loads(path.read_text())]

@@ -129,10 +129,10 @@ def resume(
 def extend(
     job: JobArgument,
     *,
-    trials: Annotated[
+    max_trials: Annotated[
         int | None, typer.Option(min=1, max=MAX_TRIALS, help="New total trial limit.")
     ] = None,
-    seconds: Annotated[
+    max_secs: Annotated[
         float | None, typer.Option(min=1e-3, max=MAX_SECONDS, help="New total time limit.")
     ] = None,
     patience: Annotated[
@@ -147,17 +147,17 @@ def extend(
     as_json: JsonOption = False,
 ) -> None:
     """Change a job's limits or priority; a finished job continues."""
-    has_budget = (trials, seconds, patience) != (None, None, None)
+    has_budget = (max_trials, max_secs, patience) != (None, None, None)
     if not has_budget and priority is None:
         raise InputError(
-            "nothing to change: expected --trials, --seconds, --patience or --priority"
+            "nothing to change: expected --max-trials, --max-secs, --patience or --priority"
         )
     with server(url, token) as client:
         handle = client.job(job)
         if priority is not None:
             handle.prioritize(priority)
         if has_budget:
-            changed = handle.extend(trials=trials, seconds=seconds, plateau=patience)
+            changed = handle.extend(max_trials=max_trials, max_secs=max_secs, plateau=patience)
         else:
             changed = handle.read()
         _show(changed, as_json=as_json)
@@ -185,7 +185,7 @@ def _table(jobs: list[JobRead]) -> Table:
             str(job.id),
             job.state.value,
             f"{job.workload_name} {job.shape or ''}".rstrip(),
-            f"{job.num_measured}/{job.trials}",
+            f"{job.num_measured}/{job.max_trials}",
             labelled(job.default_secs, job.default_kind),
             labelled(job.best_secs, job.best_kind),
             times_faster(job.speedup, job.speedup_kind),

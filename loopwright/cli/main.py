@@ -118,7 +118,13 @@ def _refilled(docstring: str) -> str:
 
 
 # Earlier spellings of options. They are accepted until version 0.2, and no help shows them.
-_RENAMED_OPTIONS = {"cold": "no-warm-start", "plateau": "patience", "text": "search"}
+_RENAMED_OPTIONS = {
+    "cold": "no-warm-start",
+    "plateau": "patience",
+    "seconds": "max-secs",
+    "text": "search",
+    "trials": "max-trials",
+}
 
 
 def _current_option(name: str) -> str:

@@ -54,8 +54,8 @@ def tune(
         ),
     ] = None,
     target: TargetOption = "cpu",
-    trials: Annotated[int, typer.Option(min=1, max=MAX_TRIALS, help="Trial limit.")] = 200,
-    seconds: Annotated[
+    max_trials: Annotated[int, typer.Option(min=1, max=MAX_TRIALS, help="Trial limit.")] = 200,
+    max_secs: Annotated[
         float | None,
         typer.Option(min=1e-3, max=MAX_SECONDS, help="Time limit."),
     ] = None,
@@ -92,8 +92,8 @@ def tune(
     if output is not None and not output.parent.is_dir():
         raise InputError(f"the kernel cannot be written to {output}: there is no such directory")
     options = {
-        "trials": trials,
-        "seconds": seconds,
+        "max_trials": max_trials,
+        "max_secs": max_secs,
         "plateau": patience,
         "seed": seed,
         "strategy": strategy.value,

@@ -47,7 +47,7 @@ class GroupMethods:
         return (yield from self._act("stop"))
 
     @request
-    def extend(self, *, trials: int) -> Plan[GroupRead]:
+    def extend(self, *, max_trials: int) -> Plan[GroupRead]:
         """Give the jobs another budget of trials, those that are measured included.
 
         Jobs that ended because the trials were spent go on.
@@ -56,7 +56,7 @@ class GroupMethods:
             InvalidRequestError: If there cannot be so many.
             ConflictError: If all jobs have ended and none can go on.
         """
-        change = checked(GroupChange, trials=trials)
+        change = checked(GroupChange, max_trials=max_trials)
         return read(
             GroupRead, (yield from send(HttpCall("PATCH", self._path, change, is_query=True)))
         )
@@ -78,7 +78,7 @@ class GroupMethods:
         """
         deadline = None if timeout_secs is None else time.monotonic() + timeout_secs
         group = yield from self._read()
-        with TrialProgress(f"{len(group.jobs)} tasks", group.trials, show=progress) as bar:
+        with TrialProgress(f"{len(group.jobs)} tasks", group.max_trials, show=progress) as bar:
             while True:
                 bar.update(group.num_measured, group.best_secs, group.kind, group.speedup)
                 if all(job.state.is_final for job in group.jobs):
@@ -86,7 +86,7 @@ class GroupMethods:
                 if deadline is not None and time.monotonic() >= deadline:
                     raise WaitTimeoutError(
                         f"group {self.id} goes on after {timeout_secs:g} s,"
-                        f" with {group.num_measured} of {group.trials} trials measured"
+                        f" with {group.num_measured} of {group.max_trials} trials measured"
                     )
                 yield Pause(POLL_SECS)
                 group = yield from read_patiently(self._read)

@@ -90,8 +90,8 @@ class JobMethods:
     def extend(
         self,
         *,
-        trials: int | None = None,
-        seconds: float | None = None,
+        max_trials: int | None = None,
+        max_secs: float | None = None,
         plateau: int | None = None,
     ) -> Plan[JobRead]:
         """Give the job other budgets, in all; a job that has ended goes on.
@@ -99,15 +99,15 @@ class JobMethods:
         A running job heeds smaller ones with its next trial, others from its next round on.
 
         Args:
-            trials: How many trials, those that are measured included.
-            seconds: How long it may run, from its start.
+            max_trials: How many trials, those that are measured included.
+            max_secs: How long it may run, from its start.
             plateau: After how many trials without progress it ends.
 
         Raises:
             InvalidRequestError: If no budget is given, or one that cannot be.
             ConflictError: If the job has ended and that leaves it nothing to do.
         """
-        budgets = {"trials": trials, "seconds": seconds, "plateau": plateau}
+        budgets = {"max_trials": max_trials, "max_secs": max_secs, "plateau": plateau}
         changes = {name: value for name, value in budgets.items() if value is not None}
         return (yield from self._change(checked(JobChange, **changes)))
 
@@ -197,7 +197,7 @@ class JobMethods:
         """
         deadline = None if timeout_secs is None else time.monotonic() + timeout_secs
         job = yield from self._read()
-        with TrialProgress(job.workload_name, job.trials, show=progress) as bar:
+        with TrialProgress(job.workload_name, job.max_trials, show=progress) as bar:
             # Asking now and then keeps to the deadline, which reading a silent stream would not.
             while True:
                 bar.update(job.num_measured, job.best_secs, job.best_kind, job.speedup)
@@ -206,7 +206,7 @@ class JobMethods:
                 if deadline is not None and time.monotonic() >= deadline:
                     raise WaitTimeoutError(
                         f"job {self.id} is {job.state} after {timeout_secs:g} s,"
-                        f" with {job.num_measured} of {job.trials} trials measured"
+                        f" with {job.num_measured} of {job.max_trials} trials measured"
                     )
                 yield Pause(POLL_SECS)
                 job = yield from read_patiently(self._read)

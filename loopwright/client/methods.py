@@ -14,6 +14,7 @@ from compiler.keywords import check_keywords, keywords_of
 from loopwright.client.async_connection import AsyncConnection
 from loopwright.client.connection import Connection
 from loopwright.client.steps import Plan, Stream
+from loopwright.earlier_names import with_current_names
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -51,8 +52,10 @@ class request(Generic[P, T]):  # noqa: N801 - a decorator
             return self._plan
 
         def call(*args: P.args, **kwargs: P.kwargs) -> Any:
-            check_keywords(self._plan.__name__, kwargs, self._keywords)
-            return owner._connection.run(self._plan(owner, *args, **kwargs))
+            name = self._plan.__name__
+            options = with_current_names(name, kwargs, self._keywords)
+            check_keywords(name, options, self._keywords)
+            return owner._connection.run(self._plan(owner, *args, **options))
 
         return update_wrapper(call, self._plan)
 

@@ -12,6 +12,7 @@ from loopwright.client.decoding import read
 from loopwright.client.methods import request
 from loopwright.client.requests import checked, target_text
 from loopwright.client.steps import KEY, HttpCall, Plan, send
+from loopwright.earlier_names import with_current_names
 from loopwright.workload import WorkloadLike, Workloads, check_rules, to_wire, weights_of
 from service.wire.models import GroupCreate, GroupRead, GroupTask, JobCreate, JobRead
 
@@ -35,8 +36,8 @@ class Submitting(Generic[OneT, SeveralT]):
         workload: WorkloadLike,
         *,
         target: Target | str = "cpu",
-        trials: int = 200,
-        seconds: float | None = None,
+        max_trials: int = 200,
+        max_secs: float | None = None,
         plateau: int | None = None,
         seed: int = 0,
         strategy: str = "evolutionary",
@@ -51,8 +52,8 @@ class Submitting(Generic[OneT, SeveralT]):
         *,
         weights: Sequence[float] | None = None,
         target: Target | str = "cpu",
-        trials: int = 200,
-        seconds: float | None = None,
+        max_trials: int = 200,
+        max_secs: float | None = None,
         plateau: int | None = None,
         seed: int = 0,
         strategy: str = "evolutionary",
@@ -72,9 +73,9 @@ class Submitting(Generic[OneT, SeveralT]):
         Args:
             weights: How much the time of each workload matters, such as how often a model runs it;
                 by default all the same.
-            trials: The budget of trials; trial 0 of a job is the default schedule. Of several
+            max_trials: The budget of trials; trial 0 of a job is the default schedule. Of several
                 workloads each takes 16 at least.
-            seconds: The budget of time, while the job runs.
+            max_secs: The budget of time, while the job runs.
             plateau: End after so many trials in a row that brought less than 1% together.
             rules: The names of the schedule rules that make the design space; by default all.
             warm_start: Whether to begin with what the server knows of other shapes of the operator,
@@ -89,6 +90,7 @@ class Submitting(Generic[OneT, SeveralT]):
         """
         # Whether it is awaited is known to the class that inherits this.
         this: Any = self
+        options = with_current_names("tune", options, _OPTIONS)
         check_keywords("tune", options, _OPTIONS)
         check_rules(options.get("rules"))
         if isinstance(workload, list | tuple):
@@ -122,7 +124,7 @@ class Submitting(Generic[OneT, SeveralT]):
 def _on_the_wire(options: dict[str, Any]) -> dict[str, Any]:
     rules = options.get("rules")
     return {
-        "trials": 200,
+        "max_trials": 200,
         **options,
         "target": target_text(options.get("target", "cpu")),
         "rules": None if rules is None else tuple(rules),

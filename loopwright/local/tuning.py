@@ -11,6 +11,7 @@ from compiler.keywords import suggests_keywords
 from compiler.target.target import Target
 from compiler.user_cache import default_directory
 from loopwright.client.progress import TrialProgress
+from loopwright.earlier_names import takes_earlier_names
 from loopwright.errors import JobFailedError
 from loopwright.local.tune_result import Trial, TuneResult
 from loopwright.workload import WorkloadLike, Workloads, check_rules, to_func, weights_of
@@ -43,8 +44,8 @@ def tune(
     workload: WorkloadLike,
     *,
     target: Target | str = "cpu",
-    trials: int = 200,
-    seconds: float | None = None,
+    max_trials: int = 200,
+    max_secs: float | None = None,
     plateau: int | None = None,
     seed: int = 0,
     strategy: str = "evolutionary",
@@ -61,8 +62,8 @@ def tune(
     *,
     weights: Sequence[float] | None = None,
     target: Target | str = "cpu",
-    trials: int = 200,
-    seconds: float | None = None,
+    max_trials: int = 200,
+    max_secs: float | None = None,
     plateau: int | None = None,
     seed: int = 0,
     strategy: str = "evolutionary",
@@ -73,14 +74,15 @@ def tune(
     should_stop: Callable[[], bool] = _never,
     limits: MeasureLimits | None = None,
 ) -> list[TuneResult]: ...
+@takes_earlier_names
 @suggests_keywords
 def tune(
     workload: WorkloadLike | Workloads,
     *,
     weights: Sequence[float] | None = None,
     target: Target | str = "cpu",
-    trials: int = 200,
-    seconds: float | None = None,
+    max_trials: int = 200,
+    max_secs: float | None = None,
     plateau: int | None = None,
     seed: int = 0,
     strategy: str = "evolutionary",
@@ -108,9 +110,9 @@ def tune(
             search works on the loops and blocks that it finds there.
         weights: How much the time of each of several workloads matters, such as how often a model
             runs it; by default all the same.
-        trials: The budget; trial 0 is the default schedule. Of several workloads each takes 16 at
-            least.
-        seconds: The time after which the search ends; the default schedule is always measured.
+        max_trials: The budget; trial 0 is the default schedule. Of several workloads each takes 16
+            at least.
+        max_secs: The time after which the search ends; the default schedule is always measured.
         plateau: End after so many trials in a row that brought less than 1% together.
         seed: The same seed and the same measurements give the same search.
         strategy: `"evolutionary"`, guided by a cost model, `"annealing"`, `"local"`,
@@ -136,8 +138,8 @@ def tune(
         JobFailedError: If no trial of a workload is correct, not even the default schedule; its
             `results` hold what was found of all workloads.
     """
-    if trials not in range(1, MAX_TRIALS + 1):
-        raise ValueError(f"trials is {trials!r}: expected a number from 1 to {MAX_TRIALS}")
+    if max_trials not in range(1, MAX_TRIALS + 1):
+        raise ValueError(f"max_trials is {max_trials!r}: expected a number from 1 to {MAX_TRIALS}")
     check_rules(rules)
     if isinstance(warm_start, bool):
         raise TypeError(
@@ -152,7 +154,7 @@ def tune(
     ]
     name = tasks[0].func.name if len(tasks) == 1 else f"{len(tasks)} tasks"
     with (
-        TrialProgress(name, trials, show=progress) as bar,
+        TrialProgress(name, max_trials, show=progress) as bar,
         ChildRunner(limits or MeasureLimits()) as runner,
     ):
         seen = _Seen(tasks, bar, on_trial)
@@ -162,8 +164,8 @@ def tune(
         searches = tune_tasks(
             tasks,
             measurer=measurer,
-            trials=trials,
-            seconds=seconds,
+            max_trials=max_trials,
+            max_secs=max_secs,
             plateau=plateau,
             seed=seed,
             strategy=strategy,

@@ -131,11 +131,11 @@ class Driver:
             wishes = heartbeat.wishes[job.id]
             if wishes.is_stopped:
                 return StopReason.STOPPED
-            seconds = wishes.budget.seconds
-            if seconds is None or not rounds.has_default:
+            max_secs = wishes.budget.max_secs
+            if max_secs is None or not rounds.has_default:
                 return None
             active_secs = job.active_secs + time.monotonic() - start_secs
-            return StopReason.TIME_BUDGET if active_secs >= seconds else None
+            return StopReason.TIME_BUDGET if active_secs >= max_secs else None
 
         rounds = SearchLoop(
             task,

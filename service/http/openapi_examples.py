@@ -10,7 +10,7 @@ _TARGET = "cpu -mcpu=znver3 -num-cores=1"
 _MOMENT = "2026-11-21T17:32:31.270310Z"
 _WORKLOAD = {"operator": "matmul:512,512,512:float32"}
 _TRACE: dict[str, Any] = {"format": 2, "instructions": []}
-_SEARCH = {"target": "cpu", "trials": 200, "seed": 0}
+_SEARCH = {"target": "cpu", "max_trials": 200, "seed": 0}
 _KNOWN = {
     "key": _KEY,
     "name": "matmul",
@@ -47,7 +47,10 @@ _JOB_READ = {
     "workload_key": _KEY,
     "workload_name": "matmul",
     "target": _TARGET,
+    "max_trials": 200,
+    "max_secs": None,
     "trials": 200,
+    "seconds": None,
     "seed": 0,
     "strategy": "evolutionary",
     "num_measured": 200,
@@ -149,7 +152,7 @@ EXAMPLES: dict[str, Any] = {
         "num_trials": 2,
         "is_sampled": False,
     },
-    "GroupChange": {"trials": 1000},
+    "GroupChange": {"max_trials": 1000},
     "GroupCreate": {
         **_SEARCH,
         "tasks": [
@@ -157,7 +160,7 @@ EXAMPLES: dict[str, Any] = {
             {"workload": {"operator": "softmax:512,1000"}},
         ],
     },
-    "JobChange": {"trials": 400, "priority": 1},
+    "JobChange": {"max_trials": 400, "priority": 1},
     "JobCreate": {**_SEARCH, "workload": _WORKLOAD},
     "JobRead": _JOB_READ,
     "Problem": {

@@ -72,7 +72,7 @@ def enqueue(database: Database, query: ScheduleQuery, *, caller: Caller) -> Enqu
         if is_asked_for:  # a request at the same time was faster
             return existing
         priority = min(PRIORITY, caller.quota.max_priority or PRIORITY)
-        options = SearchOptions(target=name, trials=TRIALS, priority=priority)
+        options = SearchOptions(target=name, max_trials=TRIALS, priority=priority)
         with quotas.held(session, caller):
             row = Queue(session, options, caller).add(workload)
         return Enqueued(jobs.read(row), is_new=True)

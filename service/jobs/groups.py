@@ -48,7 +48,7 @@ def submit_group(
             return read(session, first_job.group_id), False
         with quotas.held(session, caller):
             queue = Queue(session, request, caller)
-            group = groups.create(session, request.trials)
+            group = groups.create(session, request.max_trials)
             rows = [
                 queue.add(workload, group_id=group.id, weight=task.weight)
                 for task, workload in zip(request.tasks, tasks, strict=True)
@@ -69,7 +69,7 @@ def read(session: Session, group_id: UUID) -> GroupRead:
     kind = _common_kind(members)
     return GroupRead(
         id=group.id,
-        trials=group.trials,
+        max_trials=group.max_trials,
         num_measured=sum(job.num_measured for job in members),
         best_secs=_weighted(members, [job.best_time.of(kind) for job in members]),
         default_secs=_weighted(members, [job.default_time.of(kind) for job in members]),
@@ -108,12 +108,12 @@ def _read_tasks(request: GroupCreate) -> list[NewWorkload]:
             )
             raise UnprocessableError(detail, Flaw(detail, f"/tasks/{index}/workload"))
         by_key[workload.key] = workload
-    if request.trials < ROUND_SIZE * len(by_key):
+    if request.max_trials < ROUND_SIZE * len(by_key):
         detail = (
-            f"{request.trials} trials are too few for {len(by_key)} tasks: "
+            f"{request.max_trials} trials are too few for {len(by_key)} tasks: "
             f"expected {ROUND_SIZE} or more a task"
         )
-        raise UnprocessableError(detail, Flaw(detail, "/trials"))
+        raise UnprocessableError(detail, Flaw(detail, "/max_trials"))
     return list(by_key.values())
 
 

@@ -109,7 +109,9 @@ class GroupLine(Line):
 
     kind: Literal["group"] = "group"
     id: UUID
-    trials: Annotated[int, Field(ge=1, le=MAX_TRIALS)]
+    max_trials: Annotated[
+        int, Field(ge=1, le=MAX_TRIALS, validation_alias=AliasChoices("max_trials", "trials"))
+    ]
     created_at: Moment
 
 

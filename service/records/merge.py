@@ -161,11 +161,11 @@ class _Merge:
             row = GroupRow(**values(line))
             self._session.add(row)
             self._num["groups"] += 1
-        elif row.trials < line.trials:
+        elif row.max_trials < line.max_trials:
             members = groups.members(self._session, line.id)
             if all(member.state.is_final for member in members):
-                groups.set_budget(row, members, line.trials)
-        self._budgets[line.id] = (line.trials, row.trials)
+                groups.set_budget(row, members, line.max_trials)
+        self._budgets[line.id] = (line.max_trials, row.max_trials)
 
     def _begin_job(self, staged: StagedLine, line: JobLine) -> None:
         row = self._session.get(JobRow, line.id, with_for_update=True)

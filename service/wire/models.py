@@ -38,6 +38,10 @@ MAX_PRIORITY = 1000
 MAX_TASKS = 64
 MAX_WEIGHT = 1e9
 
+# The second name of each was its name in version 0.1; it is accepted until 0.2.
+_MAX_TRIALS = AliasChoices("max_trials", "trials")
+_MAX_SECS = AliasChoices("max_secs", "seconds")
+
 RuleName: TypeAlias = Annotated[str, Field(max_length=255)]
 ItemT = TypeVar("ItemT")
 
@@ -109,8 +113,8 @@ class SearchOptions(Request):
     """How to search, and how long."""
 
     target: str = Field(default="cpu", min_length=1, max_length=1000)
-    trials: int = Field(ge=1, le=MAX_TRIALS)
-    seconds: float | None = Field(default=None, gt=0, le=MAX_SECONDS)
+    max_trials: int = Field(ge=1, le=MAX_TRIALS, validation_alias=_MAX_TRIALS)
+    max_secs: float | None = Field(default=None, gt=0, le=MAX_SECONDS, validation_alias=_MAX_SECS)
     plateau: int | None = Field(default=None, ge=1, le=MAX_TRIALS)  # trials without progress
     seed: int = Field(default=0, ge=0, le=MAX_SEED)
     strategy: Strategy = Strategy.EVOLUTIONARY
@@ -143,7 +147,7 @@ class GroupCreate(SearchOptions):
 class GroupChange(Request):
     """A new budget of trials for the jobs of a group, all together."""
 
-    trials: int = Field(ge=1, le=MAX_TRIALS)
+    max_trials: int = Field(ge=1, le=MAX_TRIALS, validation_alias=_MAX_TRIALS)
 
 
 def _without_default(schema: dict[str, Any]) -> None:
@@ -159,9 +163,19 @@ class JobChange(Request):
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
-    trials: int = Field(default=0, ge=1, le=MAX_TRIALS, json_schema_extra=_without_default)
-    seconds: float | None = Field(
-        default=None, gt=0, le=MAX_SECONDS, json_schema_extra=_without_default
+    max_trials: int = Field(
+        default=0,
+        ge=1,
+        le=MAX_TRIALS,
+        validation_alias=_MAX_TRIALS,
+        json_schema_extra=_without_default,
+    )
+    max_secs: float | None = Field(
+        default=None,
+        gt=0,
+        le=MAX_SECONDS,
+        validation_alias=_MAX_SECS,
+        json_schema_extra=_without_default,
     )
     plateau: int | None = Field(
         default=None, ge=1, le=MAX_TRIALS, json_schema_extra=_without_default
@@ -173,7 +187,9 @@ class JobChange(Request):
     @model_validator(mode="after")
     def _changes_something(self) -> JobChange:
         if not self.model_fields_set:
-            raise ValueError("nothing to change: expected trials, seconds, plateau or priority")
+            raise ValueError(
+                "nothing to change: expected max_trials, max_secs, plateau or priority"
+            )
         return self
 
     @model_serializer(mode="wrap")
@@ -207,10 +223,8 @@ class JobRead(JobTimes, Response):
     workload_key: str
     workload_name: str
     target: str
-    trials: int = Field(validation_alias=AliasChoices("trials", "max_trials"))
-    seconds: float | None = Field(
-        default=None, validation_alias=AliasChoices("seconds", "max_secs")
-    )
+    max_trials: int = Field(validation_alias=_MAX_TRIALS)
+    max_secs: float | None = Field(default=None, validation_alias=_MAX_SECS)
     plateau: int | None = None
     seed: int
     strategy: Strategy
@@ -233,6 +247,18 @@ class JobRead(JobTimes, Response):
     weight: float = 1.0  # how much its time matters among them
     baseline: BaselineRead | None = None  # the fastest library that computes the same
 
+    @computed_field(json_schema_extra={"deprecated": True})  # type: ignore[prop-decorator]
+    @property
+    def trials(self) -> int:
+        """The name of `max_trials` before 0.2."""
+        return self.max_trials
+
+    @computed_field(json_schema_extra={"deprecated": True})  # type: ignore[prop-decorator]
+    @property
+    def seconds(self) -> float | None:
+        """The name of `max_secs` before 0.2."""
+        return self.max_secs
+
     def __str__(self) -> str:
         """Say in a line where the job stands; the `repr` has all fields."""
         ended = f" ({stop_reason_in_words(self.stop_reason)})" if self.stop_reason else ""
@@ -240,7 +266,7 @@ class JobRead(JobTimes, Response):
         default = "" if self.default_secs is None else f", default {self.default_secs:.4g} s"
         return (
             f"{self.workload_name} on {self.target}: {self.state.value}{ended},"
-            f" {self.num_measured} of {self.trials} trials{best}{default}"
+            f" {self.num_measured} of {self.max_trials} trials{best}{default}"
         )
 
 
@@ -252,13 +278,19 @@ class GroupRead(Response):
     """
 
     id: UUID
-    trials: int
+    max_trials: int = Field(validation_alias=_MAX_TRIALS)
     num_measured: int
     best_secs: float | None
     default_secs: float | None
     kind: TimeKind = TimeKind.PROVISIONAL
     created_at: datetime
     jobs: tuple[JobRead, ...]
+
+    @computed_field(json_schema_extra={"deprecated": True})  # type: ignore[prop-decorator]
+    @property
+    def trials(self) -> int:
+        """The name of `max_trials` before 0.2."""
+        return self.max_trials
 
     @computed_field  # type: ignore[prop-decorator]
     @property

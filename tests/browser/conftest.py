@@ -48,7 +48,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
             running = stack.enter_context(serving(file))
         with lw.Client(running.url) as client:
             jobs = [
-                client.tune("matmul:32,32,32:float32", target=TARGET, trials=20, seed=seed)
+                client.tune("matmul:32,32,32:float32", target=TARGET, max_trials=20, seed=seed)
                 for seed in range(2)
             ]
             for job in jobs:

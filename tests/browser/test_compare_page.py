@@ -16,7 +16,7 @@ from tests.browser.conftest import OpenTab
 def jobs(server: Server) -> list[lw.models.JobRead]:
     with lw.Client(server.url) as client:
         read = list(client.jobs())
-    return [job for job in read if job.trials == 20 and job.workload_name == "matmul"][-2:]
+    return [job for job in read if job.max_trials == 20 and job.workload_name == "matmul"][-2:]
 
 
 def test_seeds_are_a_band_and_the_table_has_each(

@@ -65,7 +65,9 @@ def test_a_foreign_page_changes_and_reads_nothing(
     browser: Browser, server: Server, foreign_port: int, host: str
 ) -> None:
     with httpx2.Client(base_url=f"{server.url}/api/v1") as http:
-        job = http.post("/jobs", json={"workload": {"operator": "matmul:48,48,48"}, "trials": 5000})
+        job = http.post(
+            "/jobs", json={"workload": {"operator": "matmul:48,48,48"}, "max_trials": 5000}
+        )
         before = http.get("/jobs", params={"limit": 500}).json()["items"]
         page = browser.new_page()
         page.goto(f"http://{host}:{foreign_port}/")

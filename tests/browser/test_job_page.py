@@ -18,9 +18,9 @@ LONG_MS = 120_000
 SMALL = "matmul:32,32,32:float32"
 
 
-def submit(server: Server, *, trials: int, seed: int, operator: str = SMALL) -> str:
+def submit(server: Server, *, max_trials: int, seed: int, operator: str = SMALL) -> str:
     with lw.Client(server.url) as client:
-        return str(client.tune(operator, target=TARGET, trials=trials, seed=seed).id)
+        return str(client.tune(operator, target=TARGET, max_trials=max_trials, seed=seed).id)
 
 
 def ended(server: Server) -> str:
@@ -61,7 +61,7 @@ def picture(canvas: Locator) -> str:
 def test_a_job_is_watched_live_to_its_end_and_given_more_trials(
     open_tab: OpenTab, server: Server
 ) -> None:
-    page = open_tab(f"/jobs/{submit(server, trials=34, seed=7)}")
+    page = open_tab(f"/jobs/{submit(server, max_trials=34, seed=7)}")
     page.evaluate("window.wasNotLoadedAgain = true")
     expect(page.get_by_role("progressbar", name="Trials done")).to_be_visible()
     expect(state(page)).to_have_text("succeeded", timeout=LONG_MS)
@@ -171,7 +171,7 @@ def test_a_trial_shows_what_its_schedule_changed(open_tab: OpenTab, server: Serv
 
 
 def test_a_job_is_stopped_resumed_and_cancelled(open_tab: OpenTab, server: Server) -> None:
-    page = open_tab(f"/jobs/{submit(server, trials=20_000, seed=8)}")
+    page = open_tab(f"/jobs/{submit(server, max_trials=20_000, seed=8)}")
     expect(page.get_by_text(re.compile(r"^All trials \(\d+\)"))).to_be_visible()
     page.get_by_role("button", name="Stop, keep the best").click()
     expect(state(page)).to_have_text("succeeded", timeout=LONG_MS)
@@ -188,7 +188,7 @@ def test_a_page_outlives_its_server(browser: Browser, tmp_path: Path) -> None:
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     with serving(file, port) as server:
-        page.goto(f"{server.url}/jobs/{submit(server, trials=300, seed=0)}")
+        page.goto(f"{server.url}/jobs/{submit(server, max_trials=300, seed=0)}")
         expect(page.get_by_text(re.compile(r"^All trials \(\d+\)"))).to_be_visible()
     expect(page.get_by_role("alert").first).to_contain_text("service")
     with serving(file, port) as server:

@@ -88,7 +88,7 @@ def test_the_command_of_the_empty_page_submits_a_job_to_this_server(
     expect(command).to_have_text(f"loopwright tune matmul:512,512,512 --url {server.url}")
     words = (command.text_content() or "").replace("512,512,512", "8,8,8").split()[1:]
     page.close()
-    ran = CliRunner().invoke(app, [*words, "--target", TARGET, "--trials", "1"])
+    ran = CliRunner().invoke(app, [*words, "--target", TARGET, "--max-trials", "1"])
     assert ran.exit_code == 0, ran.stderr
     job = ran.stderr.removeprefix("job ").split()[0]
     with lw.Client(server.url) as client:

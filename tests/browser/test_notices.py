@@ -30,7 +30,7 @@ def test_the_end_of_a_job_is_told_to_who_asked_for_it(
     if is_allowed:
         page.context.grant_permissions(["notifications"], origin=server.url)
     with lw.Client(server.url) as client:
-        job = client.tune("matmul:96,96,96:float32", target=TARGET, trials=2000)
+        job = client.tune("matmul:96,96,96:float32", target=TARGET, max_trials=2000)
         page.goto(f"{server.url}/jobs/{job.id}")
         tell_me = page.get_by_role("button", name="Notify me when it finishes")
         tell_me.click()

@@ -19,7 +19,7 @@ from tests.browser.conftest import OpenTab
 from tests.browser.looks import look_at
 from tests.patience import PATIENCE_SECS
 
-JOB = {"workload": {"operator": "matmul:32,32,32:float32"}, "trials": 8}
+JOB = {"workload": {"operator": "matmul:32,32,32:float32"}, "max_trials": 8}
 NewToken = Callable[[str, str], tuple[str, str]]
 
 

@@ -62,9 +62,9 @@ def known_requests(database: Database) -> list[Request]:
     key = task_of(SPEC).workload_key
     records = file_of([(History(UUID(int=9), SPECS[0], TARGETS[0], 1), NUM_TRIALS, True)])
     posts: list[tuple[str, Any]] = [
-        ("/jobs", {**known, "trials": 16, "seed": 3, "priority": 1, "strategy": "random"}),
-        ("/jobs", {**script, "trials": 16, "seconds": 2.5, "plateau": 64, "rules": []}),
-        ("/groups", {"tasks": tasks, "trials": 64, "target": "cpu"}),
+        ("/jobs", {**known, "max_trials": 16, "seed": 3, "priority": 1, "strategy": "random"}),
+        ("/jobs", {**script, "max_trials": 16, "max_secs": 2.5, "plateau": 64, "rules": []}),
+        ("/groups", {"tasks": tasks, "max_trials": 64, "target": "cpu"}),
         ("/schedules/best", {**known, "nearest": True, "enqueue": False}),
         ("/schedules/best", {**script, "enqueue": True}),
         ("/artifacts", script),
@@ -102,7 +102,7 @@ def known_requests(database: Database) -> list[Request]:
         "/openapi.json",
     ]
     found = [_json("POST", f"/api/v1{path}", body) for path, body in posts]
-    found.append(_json("PATCH", f"/api/v1/jobs/{job}", {"trials": 32, "priority": 2}))
+    found.append(_json("PATCH", f"/api/v1/jobs/{job}", {"max_trials": 32, "priority": 2}))
     found.append(_json("DELETE", f"/api/v1/tokens/{UUID(int=5)}", None))
     found.append(_sent("POST", "/api/v1/import", records, b"application/x-ndjson"))
     found += [_json("GET", f"/api/v1{path}", None) for path in gets]

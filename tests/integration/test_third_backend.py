@@ -51,7 +51,7 @@ def measurer() -> Iterator[WorkerMeasurer]:
 @pytest.fixture(scope="module")
 def search(measurer: WorkerMeasurer) -> SearchResult:
     with registered():
-        return tune(Task(FUNC, Target("toy")), measurer=measurer, trials=NUM_POINTS + 1, seed=0)
+        return tune(Task(FUNC, Target("toy")), measurer=measurer, max_trials=NUM_POINTS + 1, seed=0)
 
 
 def test_the_text_of_its_target_makes_a_target_of_its_class() -> None:

@@ -23,10 +23,10 @@ def check_matmul(kernel: lw.Kernel | lw.Module) -> None:
 
 
 def test_a_workload_goes_in_and_a_right_and_faster_kernel_comes_out(client: lw.Client) -> None:
-    handle = client.tune(MATMUL, target=TARGET, trials=12)
+    handle = client.tune(MATMUL, target=TARGET, max_trials=12)
     job = handle.wait(timeout_secs=PATIENCE_SECS)
     assert job.state is JobState.SUCCEEDED
-    assert job.num_measured == job.trials == 12
+    assert job.num_measured == job.max_trials == 12
     assert job.best_secs is not None
     assert job.default_secs is not None
     assert job.best_secs <= job.default_secs
@@ -49,7 +49,9 @@ def test_a_workload_goes_in_and_a_right_and_faster_kernel_comes_out(client: lw.C
 
 
 def test_before_a_shape_is_tuned_the_nearest_one_has_a_schedule(client: lw.Client) -> None:
-    client.tune("matmul:32,48,32:float32", target=TARGET, trials=8).wait(timeout_secs=PATIENCE_SECS)
+    client.tune("matmul:32,48,32:float32", target=TARGET, max_trials=8).wait(
+        timeout_secs=PATIENCE_SECS
+    )
     with pytest.raises(lw.NotFoundError, match="nearest"):
         client.best("matmul:32,48,65", target=TARGET)
     best = client.best("matmul:32,48,65", target=TARGET, nearest=True)
@@ -64,7 +66,7 @@ def test_before_a_shape_is_tuned_the_nearest_one_has_a_schedule(client: lw.Clien
 
 
 def test_events_tell_a_job_from_its_start_to_its_end(client: lw.Client) -> None:
-    handle = client.tune("relu:64", target=TARGET, trials=3)
+    handle = client.tune("relu:64", target=TARGET, max_trials=3)
     events = list(handle.events())
     ids = [event.id for event in events]
     assert ids == sorted(set(ids))
@@ -78,12 +80,12 @@ def test_events_tell_a_job_from_its_start_to_its_end(client: lw.Client) -> None:
 def test_three_ways_to_give_a_workload_are_one_workload(client: lw.Client) -> None:
     func = lw.ops.from_spec("relu:96")
     forms = ("relu:96", func, lw.script.script(func))
-    jobs = [client.tune(form, target=TARGET, trials=1) for form in forms]
+    jobs = [client.tune(form, target=TARGET, max_trials=1) for form in forms]
     assert len({job.wait(timeout_secs=PATIENCE_SECS).workload_key for job in jobs}) == 1
 
 
 def test_a_cancelled_job_keeps_what_it_measured(client: lw.Client) -> None:
-    handle = client.tune("matmul:128,128,128", target=TARGET, trials=10_000)
+    handle = client.tune("matmul:128,128,128", target=TARGET, max_trials=10_000)
     for event in handle.events():
         if event.kind == EventKind.TRIALS:
             break
@@ -95,8 +97,8 @@ def test_a_cancelled_job_keeps_what_it_measured(client: lw.Client) -> None:
 
 
 def test_jobs_are_listed_newest_first_and_by_state(client: lw.Client) -> None:
-    first = client.tune("relu:32", target=TARGET, trials=1)
-    second = client.tune("relu:33", target=TARGET, trials=1)
+    first = client.tune("relu:32", target=TARGET, max_trials=1)
+    second = client.tune("relu:33", target=TARGET, max_trials=1)
     first.wait(timeout_secs=PATIENCE_SECS)
     second.wait(timeout_secs=PATIENCE_SECS)
     listed = [job.id for job in client.jobs(limit=2)]
@@ -115,7 +117,7 @@ def test_what_was_not_tuned_is_not_found(client: lw.Client) -> None:
 def test_a_script_with_a_mistake_is_answered_with_its_place(client: lw.Client) -> None:
     text = lw.script.script(lw.ops.from_spec("relu:32")).replace("32):", "32:")
     with pytest.raises(lw.InvalidRequestError, match=r"\^") as caught:
-        client.tune(text, trials=1)
+        client.tune(text, max_trials=1)
     assert caught.value.problem.status == 422
     assert caught.value.problem.errors[0].line is not None
 
@@ -137,7 +139,7 @@ def test_a_request_that_means_nothing_is_refused_with_a_reason(
 ) -> None:
     before = len(list(client.jobs(limit=1000)))
     with pytest.raises(lw.InvalidRequestError, match=words):
-        client.tune(operator, target=target, trials=trials)
+        client.tune(operator, target=target, max_trials=trials)
     assert len(list(client.jobs(limit=1000))) == before
 
 
@@ -154,14 +156,14 @@ def test_what_was_missed_is_looked_for(client: lw.Client) -> None:
 
 
 def test_what_a_client_returns_prints_as_a_line(client: lw.Client) -> None:
-    job = client.tune("relu:37", target=TARGET, trials=1)
+    job = client.tune("relu:37", target=TARGET, max_trials=1)
     ended = job.wait()
     why = "trial limit reached"
     assert str(ended).startswith(f"relu on {ended.target}: succeeded ({why}), 1 of 1 trial")
     best = client.best("relu:37", target=TARGET)
     assert repr(best).startswith(f"<Best of workload {ended.workload_key[:12]} on cpu -mcpu=")
     assert "\n" not in str(ended) + repr(best)
-    with pytest.raises(lw.InvalidRequestError, match=r"^nothing to change: expected trials"):
+    with pytest.raises(lw.InvalidRequestError, match=r"^nothing to change: expected max_trials"):
         job.extend()
 
 

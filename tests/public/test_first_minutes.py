@@ -116,7 +116,7 @@ def test_a_server_without_its_dashboard_says_the_command_that_builds_it() -> Non
 @pytest.mark.parametrize("columns", [40, 80])
 def test_the_list_of_jobs_fits_the_terminal(server: Server, columns: int) -> None:
     with lw.Client(server.url) as client:
-        job = client.tune("matmul:8,8,8", target="cpu -num-cores=1", trials=1)
+        job = client.tune("matmul:8,8,8", target="cpu -num-cores=1", max_trials=1)
         job.wait()
     command = (sys.executable, "-m", "loopwright", "jobs", "--url", server.url)
     lines = on_a_terminal(*command, columns=columns).splitlines()

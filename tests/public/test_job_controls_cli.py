@@ -21,18 +21,18 @@ def run(*args: str) -> Result:
 
 
 def test_a_job_is_stopped_and_extended(server: Server, client: lw.Client) -> None:
-    handle = client.tune(SPECS[0], target=TARGET, trials=5000)
+    handle = client.tune(SPECS[0], target=TARGET, max_trials=5000)
     next(e for e in handle.events() if e.kind == "trials")
     at = (str(handle.id), "--url", server.url)
     asked = run("jobs", "stop", *at)
     assert (asked.exit_code, "is stopping" in asked.stderr) == (0, True)
     job = handle.wait(timeout_secs=PATIENCE_SECS)
     assert job.stop_reason == "stopped"
-    refused = run("jobs", "extend", *at, "--trials", "1")
+    refused = run("jobs", "extend", *at, "--max-trials", "1")
     assert refused.exit_code == 1
     assert "give it more" in refused.stderr
     assert run("jobs", "extend", *at).exit_code == 2
-    extended = run("jobs", "extend", *at, "--trials", "4000", "--priority", "-3", "--json")
+    extended = run("jobs", "extend", *at, "--max-trials", "4000", "--priority", "-3", "--json")
     assert json.loads(extended.stdout)["priority"] == -3
     asked = run("jobs", "cancel", *at, "--json")
     is_final = json.loads(asked.stdout)["state"] == "cancelled"
@@ -49,7 +49,7 @@ def test_a_job_is_stopped_and_extended(server: Server, client: lw.Client) -> Non
 def test_several_workloads_are_tuned(server: Server, is_there: bool) -> None:
     at = ("--url", server.url) if is_there else ()
     weights = ("--weight", "1", "--weight", "3")
-    ran = run("tune", *SPECS, *weights, "--target", TARGET, "--trials", "32", "--json", *at)
+    ran = run("tune", *SPECS, *weights, "--target", TARGET, "--max-trials", "32", "--json", *at)
     assert ran.exit_code == 0, ran.stderr
     tasks = json.loads(ran.stdout)["tasks"]
     assert [task["num_measured"] for task in tasks] == [16, 16]
@@ -60,7 +60,7 @@ def test_several_workloads_are_tuned(server: Server, is_there: bool) -> None:
 def test_several_workloads_that_cannot_share_are_refused() -> None:
     for more, words in (
         (("--weight", "1"), "1 weights for 2 workloads"),
-        (("--trials", "31"), "too few for 2 tasks"),
+        (("--max-trials", "31"), "too few for 2 tasks"),
         (("--output", "kernel"), "tune them one at a time"),
     ):
         ran = run("tune", *SPECS, "--target", TARGET, *more)

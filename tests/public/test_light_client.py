@@ -122,7 +122,9 @@ def test_a_client_submits_follows_reads_and_runs_a_kernel(server: Server, tmp_pa
 def test_the_commands_of_a_client_work(server: Server, tmp_path: Path) -> None:
     kernel = tmp_path / "kernel.so"
     operator = "matmul:16,16,16:float32"
-    tuned = light_command("tune", operator, "--trials", "3", "--url", server.url, "-o", str(kernel))
+    tuned = light_command(
+        "tune", operator, "--max-trials", "3", "--url", server.url, "-o", str(kernel)
+    )
     assert tuned.returncode == 0, tuned.stderr
     assert kernel.stat().st_size > 0
     records = str(tmp_path / "records.jsonl")

@@ -36,11 +36,11 @@ def test_a_program_is_built_and_tuned_here_for_it() -> None:
     lw.build(func, target="llvm")(a, b)
     np.testing.assert_array_equal(b, np.maximum(a, 0))
     assert lw.design_space(func, "llvm").target == lw.Target("cpu")
-    assert lw.tune(func, target=LLVM, trials=1).target == lw.Target(CPU)
+    assert lw.tune(func, target=LLVM, max_trials=1).target == lw.Target(CPU)
 
 
 def test_a_server_takes_it_from_every_side(server: Server, client: lw.Client) -> None:
-    job = client.tune(OPERATOR, target=LLVM, trials=1).wait()
+    job = client.tune(OPERATOR, target=LLVM, max_trials=1).wait()
     assert job.target == lw.Target(CPU).name
     assert client.best(OPERATOR, target=LLVM).record.job_id == job.id
     assert client.kernel(OPERATOR, target=LLVM, fallback=False).artifact.target == job.target
@@ -59,7 +59,7 @@ def test_a_server_takes_it_from_every_side(server: Server, client: lw.Client) ->
 
 @pytest.mark.parametrize("target", [LLVM, CPU])
 def test_records_of_it_are_exported(client: lw.Client, tmp_path: Path, target: str) -> None:
-    job = client.tune(OPERATOR, target=target, trials=1).wait()
+    job = client.tune(OPERATOR, target=target, max_trials=1).wait()
     client.export_records(tmp_path / "a.jsonl", workload_key=job.workload_key, target=target)
     assert str(job.id) in (tmp_path / "a.jsonl").read_text()
 
@@ -70,7 +70,7 @@ def test_the_command_line_takes_it(server: Server) -> None:
         assert ran.exit_code == 0, ran.stderr
         return json.loads(ran.stdout)
 
-    job = run("tune", OPERATOR, "--target", LLVM, "--trials", "1")
+    job = run("tune", OPERATOR, "--target", LLVM, "--max-trials", "1")
     assert job["target"] == lw.Target(CPU).name
     assert run("best", OPERATOR, "--target", LLVM)["target"] == job["target"]
     assert job["job_id"] in [found["id"] for found in run("jobs", "--target", "llvm")]

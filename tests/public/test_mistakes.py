@@ -76,7 +76,7 @@ WRONG: list[tuple[type[Exception], str, Act]] = [
         lambda c: c.tune("relu:8", rules="packed"),
     ),
     (TypeError, "expected a list of names", lambda _: lw.tune("relu:8", rules="packed")),
-    (lw.InvalidRequestError, "trials is 0", lambda c: c.tune("relu:8", trials=0)),
+    (lw.InvalidRequestError, "max_trials is 0", lambda c: c.tune("relu:8", max_trials=0)),
     (lw.TargetError, "such as 'cpu', not None", lambda c: c.tune("relu:8", target=None)),
     (lw.TargetError, "not 3", lambda _: lw.build(FUNC, 3)),
     (

@@ -34,7 +34,7 @@ def default(server: Server, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_what_tune_found_is_found_by_the_other_commands(default: str, tmp_path: Path) -> None:
     """None of them names a server: all ask the one at the default address."""
     said = f"using the server at {default}\n"
-    tuned = run("tune", OPERATOR, "--target", TARGET, "--trials", "2")
+    tuned = run("tune", OPERATOR, "--target", TARGET, "--max-trials", "2")
     assert tuned.exit_code == 0, tuned.stderr
     assert tuned.stderr.startswith(f"{said}job ")
     job = tuned.stderr.removeprefix(said).split()[1]
@@ -116,6 +116,6 @@ def test_a_server_that_wants_a_token_is_not_passed_over(
         made = run("token", "create", "somebody", "--db", f"sqlite:///{tmp_path}/a.db")
         assert made.exit_code == 0, made.stderr
         monkeypatch.setattr(where, "DEFAULT_URL", running.url)
-        ran = run("tune", OPERATOR, "--trials", "1")
+        ran = run("tune", OPERATOR, "--max-trials", "1")
     assert ran.exit_code == 2
     assert "pass one with --token" in ran.stderr

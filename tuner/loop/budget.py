@@ -31,8 +31,8 @@ class Budget:
     """What a search may spend; whatever is spent first ends it.
 
     Attributes:
-        trials: How many trials, counted from trial 0.
-        seconds: How long, on the wall; None for as long as it takes. The default schedule is
+        max_trials: How many trials, counted from trial 0.
+        max_secs: How long, on the wall; None for as long as it takes. The default schedule is
             measured however short it is.
         plateau: End once this many trials in a row brought the best time down by less than
             `PLATEAU_GAIN`; None to go on. Looked at after whole rounds, in the order of trial
@@ -44,17 +44,17 @@ class Budget:
         ValueError: If one of them is not positive.
     """
 
-    trials: int
-    seconds: float | None = None
+    max_trials: int
+    max_secs: float | None = None
     plateau: int | None = None
     plateau_from: int = 0
 
     def __post_init__(self) -> None:
         """Refuse what allows nothing."""
-        if self.trials < 1:
-            raise ValueError(f"trials must be positive, not {self.trials}")
-        if self.seconds is not None and not 0 < self.seconds < math.inf:
-            raise ValueError(f"seconds must be positive, not {self.seconds}")
+        if self.max_trials < 1:
+            raise ValueError(f"max_trials must be positive, not {self.max_trials}")
+        if self.max_secs is not None and not 0 < self.max_secs < math.inf:
+            raise ValueError(f"max_secs must be positive, not {self.max_secs}")
         if self.plateau is not None and self.plateau < 1:
             raise ValueError(f"plateau must be a positive number of trials, not {self.plateau}")
 

@@ -156,21 +156,21 @@ class SearchLoop:
         budget = self._budget()
         if max_more is not None:
             most = max(1, self.num_measured + max_more)
-            budget = replace(budget, trials=min(budget.trials, most))
+            budget = replace(budget, max_trials=min(budget.max_trials, most))
         number = self._next
-        if number * ROUND_SIZE >= budget.trials:
+        if number * ROUND_SIZE >= budget.max_trials:
             return StopReason.BUDGET
         proposals = self._coming.result()
         self._next += 1
         is_exhausted = len(proposals) < ROUND_SIZE
-        is_last = is_exhausted or self._next * ROUND_SIZE >= budget.trials
+        is_last = is_exhausted or self._next * ROUND_SIZE >= budget.max_trials
         if self._overlap and number > 0 and not is_last:
             self._prepare(number)
-        if (reason := self._measure(number, proposals, budget.trials)) is not None:
+        if (reason := self._measure(number, proposals, budget.max_trials)) is not None:
             return reason
         if is_last:
             # Beyond the budget there may be more of the space than was asked for.
-            is_cut = len(self._trials) >= budget.trials
+            is_cut = len(self._trials) >= budget.max_trials
             return StopReason.BUDGET if is_cut else StopReason.EXHAUSTED
         if budget.is_on_plateau(self.measured_trials()):
             return StopReason.PLATEAU
@@ -249,7 +249,7 @@ class SearchLoop:
         """Return why a round ends that began when `end` trials were allowed."""
         if (reason := self._interrupted()) is not None:
             return reason
-        max_trials = self._budget().trials
+        max_trials = self._budget().max_trials
         return StopReason.BUDGET if max_trials < end and max_trials <= len(self._trials) else None
 
     def _until_interrupted(

@@ -38,8 +38,8 @@ def tune(
     task: Task,
     *,
     measurer: Measurer,
-    trials: int,
-    seconds: float | None = None,
+    max_trials: int,
+    max_secs: float | None = None,
     plateau: int | None = None,
     seed: int = 0,
     strategy: str = "evolutionary",
@@ -57,8 +57,8 @@ def tune(
     [result] = tune_tasks(
         [task],
         measurer=measurer,
-        trials=trials,
-        seconds=seconds,
+        max_trials=max_trials,
+        max_secs=max_secs,
         plateau=plateau,
         seed=seed,
         strategy=strategy,
@@ -76,8 +76,8 @@ def tune_tasks(
     tasks: Sequence[Task],
     *,
     measurer: Measurer,
-    trials: int,
-    seconds: float | None = None,
+    max_trials: int,
+    max_secs: float | None = None,
     plateau: int | None = None,
     seed: int = 0,
     strategy: str = "evolutionary",
@@ -95,8 +95,8 @@ def tune_tasks(
     measurements give the same search, also for one that resumes from a history.
 
     Args:
-        trials: The budget of all tasks together, counted with `history` included.
-        seconds: The time from now after which the searches end; see `Budget`.
+        max_trials: The budget of all tasks together, counted with `history` included.
+        max_secs: The time from now after which the searches end; see `Budget`.
         plateau: After how many trials of a task without progress its search ends; see `Budget`.
         strategy: One of `tuner.search.make.STRATEGIES`.
         rules: The names of the schedule rules that make the design spaces; None for all.
@@ -119,11 +119,11 @@ def tune_tasks(
             history, or the strategy or a rule is unknown.
         MeasurerError: If the measurer leaves a candidate out or answers it twice.
     """
-    _check(tasks, trials)
-    budget = Budget(trials, seconds, plateau)
+    _check(tasks, max_trials)
+    budget = Budget(max_trials, max_secs, plateau)
     if seed < 0:
         raise ValueError(f"seed must not be negative, not {seed}")
-    deadline = None if seconds is None else clock() + seconds
+    deadline = None if max_secs is None else clock() + max_secs
 
     def interrupted() -> StopReason | None:
         if should_stop():
@@ -147,19 +147,19 @@ def tune_tasks(
     searches: list[SearchLoop] = []
     with ExitStack() as stack:
         searches += [stack.enter_context(start(task)) for task in tasks]
-        reasons = dict(interleave(searches, lambda: trials))
+        reasons = dict(interleave(searches, lambda: max_trials))
         return [
             SearchResult(search.trials(), reasons[index]) for index, search in enumerate(searches)
         ]
 
 
-def _check(tasks: Sequence[Task], trials: int) -> None:
+def _check(tasks: Sequence[Task], max_trials: int) -> None:
     if not tasks:
         raise ValueError("there are no tasks to tune")
-    if len(tasks) > 1 and trials < ROUND_SIZE * len(tasks):
+    if len(tasks) > 1 and max_trials < ROUND_SIZE * len(tasks):
         raise ValueError(
-            f"{trials} trials are too few for {len(tasks)} tasks: expected {ROUND_SIZE} or more a "
-            "task"
+            f"{max_trials} trials are too few for {len(tasks)} tasks: expected {ROUND_SIZE} or more"
+            " a task"
         )
     if len({task.key for task in tasks}) < len(tasks):
         raise ValueError("a task occurs twice: give it once, with the sum of its weights")

@@ -1420,19 +1420,19 @@ export interface components {
          * GroupChange
          * @description A new budget of trials for the jobs of a group, all together.
          * @example {
-         *       "trials": 1000
+         *       "max_trials": 1000
          *     }
          */
         GroupChange: {
-            /** Trials */
-            trials: number;
+            /** Max Trials */
+            max_trials: number;
         };
         /**
          * GroupCreate
          * @description A request to tune several workloads for one target, with one budget of trials for all.
          * @example {
          *       "target": "cpu",
-         *       "trials": 200,
+         *       "max_trials": 200,
          *       "seed": 0,
          *       "tasks": [
          *         {
@@ -1455,10 +1455,10 @@ export interface components {
              * @default cpu
              */
             target?: string;
-            /** Trials */
-            trials: number;
-            /** Seconds */
-            seconds?: number | null;
+            /** Max Trials */
+            max_trials: number;
+            /** Max Secs */
+            max_secs?: number | null;
             /** Plateau */
             plateau?: number | null;
             /**
@@ -1496,8 +1496,8 @@ export interface components {
              * Format: uuid
              */
             id: string;
-            /** Trials */
-            trials: number;
+            /** Max Trials */
+            max_trials: number;
             /** Num Measured */
             num_measured: number;
             /** Best Secs */
@@ -1513,6 +1513,12 @@ export interface components {
             created_at: string;
             /** Jobs */
             jobs: components["schemas"]["JobRead"][];
+            /**
+             * Trials
+             * @deprecated
+             * @description The name of `max_trials` before 0.2.
+             */
+            readonly trials: number;
             /**
              * Speedup
              * @description How many times faster the best schedules are together than the default ones.
@@ -1588,15 +1594,15 @@ export interface components {
          *     On a running job smaller ones count from its next trial on, others from its next round. A job
          *     that has ended goes on if its new budgets leave it something to do.
          * @example {
-         *       "trials": 400,
+         *       "max_trials": 400,
          *       "priority": 1
          *     }
          */
         JobChange: {
-            /** Trials */
-            trials?: number;
-            /** Seconds */
-            seconds?: number | null;
+            /** Max Trials */
+            max_trials?: number;
+            /** Max Secs */
+            max_secs?: number | null;
             /** Plateau */
             plateau?: number | null;
             /** Priority */
@@ -1607,7 +1613,7 @@ export interface components {
          * @description A request to tune one workload for one target.
          * @example {
          *       "target": "cpu",
-         *       "trials": 200,
+         *       "max_trials": 200,
          *       "seed": 0,
          *       "workload": {
          *         "operator": "matmul:512,512,512:float32"
@@ -1620,10 +1626,10 @@ export interface components {
              * @default cpu
              */
             target?: string;
-            /** Trials */
-            trials: number;
-            /** Seconds */
-            seconds?: number | null;
+            /** Max Trials */
+            max_trials: number;
+            /** Max Secs */
+            max_secs?: number | null;
             /** Plateau */
             plateau?: number | null;
             /**
@@ -1660,7 +1666,10 @@ export interface components {
          *       "workload_key": "08fac7a0dbb50da1ad4ff18803e9911ff3e3ac31e93da130f348ba714ced5b36",
          *       "workload_name": "matmul",
          *       "target": "cpu -mcpu=znver3 -num-cores=1",
+         *       "max_trials": 200,
+         *       "max_secs": null,
          *       "trials": 200,
+         *       "seconds": null,
          *       "seed": 0,
          *       "strategy": "evolutionary",
          *       "num_measured": 200,
@@ -1763,10 +1772,10 @@ export interface components {
             workload_name: string;
             /** Target */
             target: string;
-            /** Trials */
-            trials: number;
-            /** Seconds */
-            seconds?: number | null;
+            /** Max Trials */
+            max_trials: number;
+            /** Max Secs */
+            max_secs?: number | null;
             /** Plateau */
             plateau?: number | null;
             /** Seed */
@@ -1830,6 +1839,18 @@ export interface components {
             readonly speedup_kind: components["schemas"]["TimeKind"] | null;
             /** @description Which statistic `best_secs` is; null while nothing ran. */
             readonly best_kind: components["schemas"]["TimeKind"] | null;
+            /**
+             * Trials
+             * @deprecated
+             * @description The name of `max_trials` before 0.2.
+             */
+            readonly trials: number;
+            /**
+             * Seconds
+             * @deprecated
+             * @description The name of `max_secs` before 0.2.
+             */
+            readonly seconds: number | null;
         };
         /**
          * JobState
@@ -1974,7 +1995,10 @@ export interface components {
          *           "workload_key": "08fac7a0dbb50da1ad4ff18803e9911ff3e3ac31e93da130f348ba714ced5b36",
          *           "workload_name": "matmul",
          *           "target": "cpu -mcpu=znver3 -num-cores=1",
+         *           "max_trials": 200,
+         *           "max_secs": null,
          *           "trials": 200,
+         *           "seconds": null,
          *           "seed": 0,
          *           "strategy": "evolutionary",
          *           "num_measured": 200,

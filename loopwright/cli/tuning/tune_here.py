@@ -36,7 +36,7 @@ def tune_one_here(search: Search, *, warm_start: bool) -> TuneOutcome:
             on_trial=seen.append,
         )
     except KeyboardInterrupt:
-        measured = f"interrupted after {len(seen)} of {search.options['trials']} trials"
+        measured = f"interrupted after {len(seen)} of {search.options['max_trials']} trials"
         result = tune_result.TuneResult(
             to_func(search.workload),
             Target(search.target),

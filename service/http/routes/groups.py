@@ -65,7 +65,7 @@ def change_group(
         owners = [row.owner for row in groups.members(session, group_id)]
         caller.refuse_stranger(owners, f"group {group_id}")
         with quotas.held(session, caller):
-            controls.change_group(session, group_id, request.trials)
+            controls.change_group(session, group_id, request.max_trials)
         group = read(session, group_id)
     parts.wake()
     return group

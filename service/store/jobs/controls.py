@@ -28,8 +28,8 @@ from service.wire.models import JobState
 from tuner.loop.budget import Budget, StopReason
 from tuner.loop.search_result import SearchResult
 
-BUDGETS = {"trials": "max_trials", "seconds": "max_secs", "plateau": "plateau"}
-"""The column of each budget that a request may change."""
+BUDGETS = frozenset({"max_trials", "max_secs", "plateau"})
+"""The budgets that a request may change."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class JobControls:
 def wishes(session: Session, job_ids: Collection[UUID]) -> dict[UUID, JobControls]:
     """Return what users want of jobs now."""
     rows = session.execute(
-        select(JobRow, func.coalesce(GroupRow.trials, JobRow.max_trials))
+        select(JobRow, func.coalesce(GroupRow.max_trials, JobRow.max_trials))
         .outerjoin(GroupRow, GroupRow.id == JobRow.group_id)
         .where(JobRow.id.in_(job_ids))
     )
@@ -140,18 +140,18 @@ def change(session: Session, job_id: UUID, changes: Mapping[str, Any]) -> JobRow
             leave nothing to do.
     """
     row = jobs.get(session, job_id, lock=True)
-    has_new_budget = not BUDGETS.keys().isdisjoint(changes)
+    has_new_budget = not BUDGETS.isdisjoint(changes)
     if has_new_budget:
         _refuse_cancelled(row)
         _refuse_stopped(row)
     for name, value in changes.items():
-        setattr(row, BUDGETS.get(name, name), value)
+        setattr(row, name, value)
     if has_new_budget and row.state.is_final:
         _go_on(session, row)
     return row
 
 
-def change_group(session: Session, group_id: UUID, trials: int) -> None:
+def change_group(session: Session, group_id: UUID, max_trials: int) -> None:
     """Change the trials that the jobs of a group share; jobs that wanted for some go on.
 
     Raises:
@@ -160,15 +160,15 @@ def change_group(session: Session, group_id: UUID, trials: int) -> None:
     """
     group = groups.get(session, group_id, lock=True)
     rows = groups.members(session, group_id, lock=True)
-    groups.set_budget(group, rows, trials)
+    groups.set_budget(group, rows, max_trials)
     session.flush()
     for row in rows:
         if row.stop_reason is StopReason.BUDGET and why_over(session, row) is None:
             _go_on(session, row)
     if rows and all(row.state.is_final for row in rows):
         raise ServiceConflictError(
-            f"all jobs of group {group_id} have ended, and {trials} trials let none of them go on: "
-            f"{groups.trials_left(session, group_id)} are left"
+            f"all jobs of group {group_id} have ended, and {max_trials} trials let none of them go"
+            f" on: {groups.trials_left(session, group_id)} are left"
         )
 
 

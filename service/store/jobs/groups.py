@@ -21,13 +21,13 @@ class GroupRow(Base):
     __tablename__ = "groups"
 
     id: Mapped[UUID] = mapped_column(primary_key=True)
-    trials: Mapped[int] = mapped_column(Integer)
+    max_trials: Mapped[int] = mapped_column(Integer)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 
-def create(session: Session, trials: int) -> GroupRow:
+def create(session: Session, max_trials: int) -> GroupRow:
     """Make a group that has no jobs yet."""
-    row = GroupRow(id=uuid4(), trials=trials, created_at=utc_now())
+    row = GroupRow(id=uuid4(), max_trials=max_trials, created_at=utc_now())
     session.add(row)
     session.flush()
     return row
@@ -51,12 +51,12 @@ def members(session: Session, group_id: UUID, *, lock: bool = False) -> list[Job
     return list(session.scalars(query.with_for_update() if lock else query))
 
 
-def set_budget(row: GroupRow, jobs_of_it: Sequence[JobRow], trials: int) -> None:
+def set_budget(row: GroupRow, jobs_of_it: Sequence[JobRow], max_trials: int) -> None:
     """Change the trials that jobs share; those with a budget of their own keep it."""
     for job in jobs_of_it:
-        if job.max_trials == row.trials:
-            job.max_trials = trials
-    row.trials = trials
+        if job.max_trials == row.max_trials:
+            job.max_trials = max_trials
+    row.max_trials = max_trials
 
 
 def has_waiting(session: Session, group_id: UUID) -> bool:
@@ -70,4 +70,4 @@ def trials_left(session: Session, group_id: UUID) -> int:
     measured = select(func.coalesce(func.sum(JobRow.num_measured), 0)).where(
         JobRow.group_id == group_id
     )
-    return get(session, group_id).trials - (session.scalar(measured) or 0)
+    return get(session, group_id).max_trials - (session.scalar(measured) or 0)

@@ -93,7 +93,7 @@ def _share(session: Session, name: str) -> _Share:
     )
     theirs = select(JobRow.group_id).where(is_theirs, JobRow.group_id.is_not(None))
     together = session.scalar(
-        select(func.coalesce(func.sum(GroupRow.trials - measured), 0)).where(
+        select(func.coalesce(func.sum(GroupRow.max_trials - measured), 0)).where(
             GroupRow.id.in_(theirs)
         )
     )

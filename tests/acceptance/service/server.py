@@ -27,9 +27,9 @@ class Server:
     http: httpx2.Client
     log: Path
 
-    def submit(self, workload: str, trials: int, **more: Any) -> str:
+    def submit(self, workload: str, max_trials: int, **more: Any) -> str:
         """Queue a job and return its id."""
-        request = {"workload": {"operator": workload}, "trials": trials, **more}
+        request = {"workload": {"operator": workload}, "max_trials": max_trials, **more}
         response = self.http.post("/jobs", json=request)
         assert response.status_code == 201, response.text
         return str(response.json()["id"])

@@ -68,7 +68,7 @@ def test_a_service_that_is_killed_in_a_finish_and_after_a_change(tmp_path: Path)
         low, high = job["best_interval"]
         assert low <= job["best_secs"] <= high
         assert measured(database) == before, "only the best are measured again"
-        changed = server.http.patch(f"/jobs/{job_id}", json={"trials": MORE})
+        changed = server.http.patch(f"/jobs/{job_id}", json={"max_trials": MORE})
         assert changed.json()["state"] == "queued", changed.text
         kill(server)
 
@@ -86,7 +86,7 @@ def test_a_service_that_is_killed_amid_a_group_and_after_a_stop(tmp_path: Path) 
     database = tmp_path / "loopwright.db"
     tasks = [{"workload": {"operator": spec}} for spec in WORKLOADS]
     with serving(database) as server:
-        group = server.http.post("/groups", json={"tasks": tasks, "trials": SHARED}).json()
+        group = server.http.post("/groups", json={"tasks": tasks, "max_trials": SHARED}).json()
         stopped, other = (job["id"] for job in group["jobs"])
         deadline = time.monotonic() + PATIENCE_SECS
         while server.http.get(f"/groups/{group['id']}").json()["num_measured"] < 20:

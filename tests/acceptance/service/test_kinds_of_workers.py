@@ -35,7 +35,7 @@ def test_a_job_for_a_cpu_of_the_cluster_goes_to_its_worker(tmp_path: Path) -> No
         coordinating(database),
     ):
         with pytest.raises(InvalidRequestError, match=r"start `loopwright worker` on such a host"):
-            client.tune("matmul:32,32,32", target=OTHER, trials=8)
+            client.tune("matmul:32,32,32", target=OTHER, max_trials=8)
         with running(tmp_path, "scheduler", "--port", "0", *trust) as meeting:
             assert meeting.stdout is not None
             address = meeting.stdout.readline().split()[-1]
@@ -47,7 +47,7 @@ def test_a_job_for_a_cpu_of_the_cluster_goes_to_its_worker(tmp_path: Path) -> No
                 while "cpu/nehalem" not in {worker.label for worker in client.workers()}:
                     assert time.monotonic() < deadline
                     time.sleep(0.1)
-                job = client.tune("matmul:32,32,32", target=OTHER, trials=8)
+                job = client.tune("matmul:32,32,32", target=OTHER, max_trials=8)
                 ended = job.wait(timeout_secs=PATIENCE_SECS)
         assert (ended.state, ended.num_measured) == (JobState.SUCCEEDED, 8)
         (other,) = (worker for worker in client.workers() if worker.label == "cpu/nehalem")
@@ -56,4 +56,4 @@ def test_a_job_for_a_cpu_of_the_cluster_goes_to_its_worker(tmp_path: Path) -> No
         states = [event.payload["state"] for event in job.events() if event.kind == "state"]
         assert states == ["queued", "running", "succeeded"]
         # What a worker served once may be waited for.
-        assert client.tune("matmul:16,16,16", target=OTHER, trials=8).read().target == OTHER
+        assert client.tune("matmul:16,16,16", target=OTHER, max_trials=8).read().target == OTHER

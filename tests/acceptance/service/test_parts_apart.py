@@ -26,7 +26,7 @@ def test_a_job_outlives_its_coordinator_and_goes_on_in_a_cluster(tmp_path: Path)
         lw.Client(str(server.http.base_url).removesuffix("/api/v1/")) as client,
     ):
         assert client.health().status == "ok"
-        handle = client.tune("matmul:64,64,64", target="cpu -num-cores=1", trials=40)
+        handle = client.tune("matmul:64,64,64", target="cpu -num-cores=1", max_trials=40)
         assert handle.read().state is JobState.QUEUED
         with coordinating(database) as one:
             for event in handle.events():
@@ -70,7 +70,7 @@ def test_events_go_on_when_the_server_is_killed_and_started_again(tmp_path: Path
     with serving(database) as server:
         port = str(server.http.base_url.port)
         client = lw.Client(f"http://127.0.0.1:{port}")
-        handle = client.tune("matmul:64,64,64", target="cpu -num-cores=1", trials=40)
+        handle = client.tune("matmul:64,64,64", target="cpu -num-cores=1", max_trials=40)
         async_seen: list[Event] = []
         follower = Thread(target=lambda: asyncio.run(follow(client.url, handle.id, async_seen)))
         follower.start()

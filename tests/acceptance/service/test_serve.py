@@ -36,7 +36,7 @@ def test_idle_the_whole_tree_stays_under_400_megabytes(server: Server) -> None:
 
 
 def test_from_a_workload_to_a_kernel_that_is_right(server: Server) -> None:
-    job_id = server.submit("matmul:64,48,32", trials=20)
+    job_id = server.submit("matmul:64,48,32", max_trials=20)
     events = []
     with server.http.stream("GET", f"/jobs/{job_id}/events") as stream:
         for line in stream.iter_lines():
@@ -102,7 +102,7 @@ def test_what_was_never_tuned_has_no_kernel_unless_asked_for(server: Server) -> 
 
 
 def test_a_job_that_runs_can_be_cancelled(server: Server) -> None:
-    job_id = server.submit("matmul:96,96,96", trials=5000)
+    job_id = server.submit("matmul:96,96,96", max_trials=5000)
     server.wait(job_id, measured=3)
     server.http.post(f"/jobs/{job_id}/cancel").raise_for_status()
     job = server.wait(job_id)
@@ -111,7 +111,7 @@ def test_a_job_that_runs_can_be_cancelled(server: Server) -> None:
 
 
 def test_requests_are_answered_while_a_job_runs(server: Server) -> None:
-    job_id = server.submit("matmul:128,128,128", trials=5000)
+    job_id = server.submit("matmul:128,128,128", max_trials=5000)
     server.wait(job_id, measured=1)
     slowest = 0.0
     for _ in range(20):
@@ -124,7 +124,7 @@ def test_requests_are_answered_while_a_job_runs(server: Server) -> None:
 
 
 def test_a_stream_is_taken_up_where_it_broke(server: Server) -> None:
-    job_id = server.submit("matmul:80,80,80", trials=16)
+    job_id = server.submit("matmul:80,80,80", max_trials=16)
     seen: list[int] = []
     for _ in range(100):
         headers = {"Last-Event-ID": str(seen[-1])} if seen else {}
@@ -140,7 +140,7 @@ def test_a_stream_is_taken_up_where_it_broke(server: Server) -> None:
 
 
 def test_a_stream_from_now_on_tells_nothing_that_was_before(server: Server) -> None:
-    job_id = server.submit("matmul:72,72,72", trials=5000)
+    job_id = server.submit("matmul:72,72,72", max_trials=5000)
     server.wait(job_id, measured=3)
     headers = {"Last-Event-ID": "now"}
     with server.http.stream("GET", f"/jobs/{job_id}/events", headers=headers) as stream:
@@ -156,7 +156,7 @@ def test_a_stream_from_now_on_tells_nothing_that_was_before(server: Server) -> N
 
 def test_a_listener_does_not_keep_the_server_from_stopping(tmp_path: Path) -> None:
     with serving(tmp_path / "loopwright.db") as server:
-        job_id = server.submit("matmul:96,96,96", trials=5000)
+        job_id = server.submit("matmul:96,96,96", max_trials=5000)
         with server.http.stream("GET", f"/jobs/{job_id}/events") as stream:
             assert next(stream.iter_lines()) == "event: state"
             began = time.monotonic()

@@ -31,7 +31,7 @@ def cost(candidate: Candidate) -> float:
 
 def submit(database: Database, *, strategy: Strategy = Strategy.RANDOM, **options: Any) -> UUID:
     """Submit a job that knows nothing of those before it."""
-    asked = {"trials": TRIALS, "warm_start": False, "strategy": strategy, **options}
+    asked = {"max_trials": TRIALS, "warm_start": False, "strategy": strategy, **options}
     request = JobCreate(workload=Workload(operator="matmul:32,32,32"), **asked)
     return submit_job(database, request)[0].id
 

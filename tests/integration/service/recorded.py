@@ -203,7 +203,7 @@ def file_of(
     targets = {task(h.spec, h.target).target.name for h in histories}
     content += [TargetLine(name=name, peak_flops=peak_flops) for name in sorted(targets)]
     for group_id in sorted({h.group_id for h in histories if h.group_id is not None}):
-        content.append(GroupLine(id=group_id, trials=shared, created_at=START))
+        content.append(GroupLine(id=group_id, max_trials=shared, created_at=START))
     for history, num_trials, is_ended in versions:
         content += history.lines(num_trials, is_ended=is_ended, shared=shared)
     header = Header(loopwright="0", exported_at=START)
@@ -211,6 +211,7 @@ def file_of(
 
 
 _NAMES_UNTIL_VERSION_2 = {
+    "group": {"max_trials": "trials"},
     "job": {"max_trials": "trials", "max_secs": "seconds"},
     "baseline": {"trial_number": "number"},
 }

@@ -49,7 +49,7 @@ def tuned(
 ) -> tuple[UUID, list[MeasuredTrial]]:
     """Keep a job of `spec` whose trial 1 is the fastest, then 2, and so on; the default is last."""
     task = task_of(spec)
-    request = JobCreate(workload=Workload(operator=spec), target=task.target.name, trials=16)
+    request = JobCreate(workload=Workload(operator=spec), target=task.target.name, max_trials=16)
     job_id = submit_job(database, request)[0].id
     candidates = some_candidates(design_space(task), 2 * BEST_OF_EACH)
     trials = [
@@ -73,7 +73,7 @@ def claimed(
     request = JobCreate(
         workload=Workload(operator=spec),
         target=target,
-        trials=64,
+        max_trials=64,
         warm_start=warm_start,
         strategy=Strategy(strategy),
     )

@@ -14,7 +14,7 @@ import {
 } from "./series";
 
 function job(more: Partial<Job>): Job {
-  const known = { workload_key: "k", workload_name: "matmul", target: "cpu", trials: 9 };
+  const known = { workload_key: "k", workload_name: "matmul", target: "cpu", max_trials: 9 };
   return { ...known, strategy: "evolutionary", seed: 0, best_secs: 2, ...more } as Job;
 }
 

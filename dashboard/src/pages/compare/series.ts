@@ -29,12 +29,12 @@ export function bySeed(compared: readonly Compared[]): Group[] {
 }
 
 function keyOf(job: Job): string {
-  const { workload_key, target, strategy, trials, rules, seconds, plateau } = job;
-  return JSON.stringify([workload_key, target, strategy, trials, rules, seconds, plateau]);
+  const { workload_key, target, strategy, max_trials, rules, max_secs, plateau } = job;
+  return JSON.stringify([workload_key, target, strategy, max_trials, rules, max_secs, plateau]);
 }
 
 function labelOf(job: Job): string {
-  return `${job.workload_name}, ${job.strategy}, ${job.trials} trials`;
+  return `${job.workload_name}, ${job.strategy}, ${job.max_trials} trials`;
 }
 
 /** Whether times can be compared: one workload on one target. */

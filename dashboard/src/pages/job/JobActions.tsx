@@ -69,9 +69,9 @@ export function JobActions({ job }: { job: Job }) {
       <MoreTrials
         job={job}
         isBusy={isBusy}
-        onGive={(trials) => {
+        onGive={(max_trials) => {
           setAsked(undefined);
-          act.mutate(() => patch<Job>(path, { trials }));
+          act.mutate(() => patch<Job>(path, { max_trials }));
         }}
       />
       <TellMe job={job} />
@@ -89,7 +89,7 @@ export function JobActions({ job }: { job: Job }) {
 interface MoreProps {
   job: Job;
   isBusy: boolean;
-  onGive: (trials: number) => void;
+  onGive: (max_trials: number) => void;
 }
 
 function MoreTrials({ job, isBusy, onGive }: MoreProps) {
@@ -99,14 +99,14 @@ function MoreTrials({ job, isBusy, onGive }: MoreProps) {
       className="row joined"
       onSubmit={(event) => {
         event.preventDefault();
-        onGive(job.trials + more);
+        onGive(job.max_trials + more);
       }}
     >
       <input
         type="number"
         aria-label="Additional trials"
         min={1}
-        max={100_000 - job.trials}
+        max={100_000 - job.max_trials}
         value={more}
         onChange={(event) => {
           setMore(event.target.valueAsNumber || 1);
@@ -121,7 +121,7 @@ function MoreTrials({ job, isBusy, onGive }: MoreProps) {
 
 /** Whether a job ended before its time. */
 function canResume(job: Job): boolean {
-  if (job.num_measured >= job.trials) return false;
+  if (job.num_measured >= job.max_trials) return false;
   return (
     job.state === "cancelled" ||
     job.state === "failed" ||

@@ -33,7 +33,7 @@ export function JobHead({ job }: { job: Job }) {
       <section className="card" aria-label="Result">
         <Numbers items={figures(job)} />
         {!isOver(job) && (
-          <progress value={job.num_measured} max={job.trials} aria-label="Trials done" />
+          <progress value={job.num_measured} max={job.max_trials} aria-label="Trials done" />
         )}
       </section>
     </>
@@ -65,7 +65,7 @@ function figures(job: Job) {
       ? ([["vs library", <Against key="against" baseline={job.baseline} />]] as const)
       : []),
     ...(job.flops ? ([["Speed", <Speed key="speed" job={job} />]] as const) : []),
-    ["Trials", `${count(job.num_measured)} of ${count(job.trials)}`],
+    ["Trials", `${count(job.num_measured)} of ${count(job.max_trials)}`],
     ["Time", spent === null ? "–" : duration(spent)],
     ["Trials per second", job.trials_per_sec == null ? "–" : job.trials_per_sec.toFixed(1)],
     ["Search", `${job.strategy}, seed ${job.seed}`],

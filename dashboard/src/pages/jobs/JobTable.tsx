@@ -84,10 +84,10 @@ function Row({ job, isSelected, onSelect }: RowProps) {
         )}
       </Cell>
       <Cell of="Trials" className="number">
-        {count(job.num_measured)} / {count(job.trials)}
+        {count(job.num_measured)} / {count(job.max_trials)}
         <span className="under">
           {job.trials_per_sec ? `${digits(job.trials_per_sec)} per s` : " "}
-          <Meter share={job.num_measured / job.trials} />
+          <Meter share={job.num_measured / job.max_trials} />
         </span>
       </Cell>
       <Cell className="spark">

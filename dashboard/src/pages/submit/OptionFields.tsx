@@ -17,18 +17,18 @@ export function OptionFields({ options, onChange }: Props) {
       <div className="filters">
         <NumberField
           label="Trials"
-          value={options.trials}
+          value={options.max_trials}
           least={1}
           most={100_000}
           isRequired
-          onChange={(n) => set({ trials: n ?? NaN })}
+          onChange={(n) => set({ max_trials: n ?? NaN })}
         />
         <NumberField
           label="Time limit in seconds"
-          value={options.seconds}
+          value={options.max_secs}
           least={1}
           most={604_800}
-          onChange={(seconds) => set({ seconds })}
+          onChange={(max_secs) => set({ max_secs })}
         />
         <NumberField
           label="Stop after trials without improvement"

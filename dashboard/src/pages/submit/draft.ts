@@ -13,8 +13,8 @@ export interface TaskDraft {
 
 export interface Options {
   target: string;
-  trials: number;
-  seconds: number | null;
+  max_trials: number;
+  max_secs: number | null;
   plateau: number | null;
   priority: number;
   seed: number;
@@ -32,8 +32,8 @@ export const STRATEGIES: readonly Options["strategy"][] = [
 
 export const NO_OPTIONS: Options = {
   target: "cpu",
-  trials: 200,
-  seconds: null,
+  max_trials: 200,
+  max_secs: null,
   plateau: null,
   priority: 0,
   seed: 0,

@@ -24,9 +24,9 @@ from tests.service_fixtures import problem
 
 pytestmark = pytest.mark.on_both_databases
 
-JOB = {"workload": {"operator": "matmul:16,16,16"}, "trials": 100}
+JOB = {"workload": {"operator": "matmul:16,16,16"}, "max_trials": 100}
 TASKS = [{"workload": {"operator": f"matmul:{n},16,16"}} for n in (8, 16)]
-GROUP = {"tasks": TASKS, "trials": 100}
+GROUP = {"tasks": TASKS, "max_trials": 100}
 
 
 class Asking:
@@ -72,7 +72,7 @@ ACTS: list[tuple[str, str, Any]] = [
     ("POST", "/stop", None),
     ("POST", "/resume", None),
     ("PATCH", "", {"priority": 5}),
-    ("PATCH", "", {"trials": 1}),
+    ("PATCH", "", {"max_trials": 1}),
 ]
 
 
@@ -94,11 +94,11 @@ def test_only_its_owner_or_an_admin_changes_a_job(api: Asking, database: Databas
 def test_only_its_owner_or_an_admin_changes_a_group(api: Asking) -> None:
     group = api.made("alice", "/groups", GROUP)
     address = f"/groups/{group['id']}"
-    problem(api.ask("bob", "PATCH", address, {"trials": 200}), 403)
+    problem(api.ask("bob", "PATCH", address, {"max_trials": 200}), 403)
     problem(api.ask("bob", "POST", f"/jobs/{group['jobs'][1]['id']}/cancel"), 403)
-    assert api.ask("bob", "GET", address).json()["trials"] == 100
+    assert api.ask("bob", "GET", address).json()["max_trials"] == 100
     for name in ("alice", "admin"):
-        assert api.ask(name, "PATCH", address, {"trials": 200}).status_code == 200
+        assert api.ask(name, "PATCH", address, {"max_trials": 200}).status_code == 200
 
 
 def test_a_token_that_replaces_another_owns_its_jobs(api: Asking, database: Database) -> None:
@@ -117,7 +117,7 @@ def test_an_idempotency_key_belongs_to_a_token(api: Asking) -> None:
     assert alices["id"] != bobs["id"]
     assert api.made("alice", Idempotency_Key="k")["id"] == alices["id"]
     # Another request under a key of somebody else tells nothing of that.
-    assert api.made("admin", json={**JOB, "trials": 9}, Idempotency_Key="k")["trials"] == 9
+    assert api.made("admin", json={**JOB, "max_trials": 9}, Idempotency_Key="k")["max_trials"] == 9
     assert {job["owner"] for job in (alices, bobs)} == {"alice", "bob"}
 
 
@@ -147,7 +147,7 @@ def test_jobs_at_once_are_limited(api: Asking, database: Database) -> None:
     api.made("ci")
     problem(api.ask("ci", "POST", f"/jobs/{cancelled['id']}/resume"), 429)
     tasks = [*TASKS, {"workload": {"operator": "matmul:24,16,16"}}]
-    refused = problem(api.ask("ci", "POST", "/groups", {"tasks": tasks, "trials": 99}), 403)
+    refused = problem(api.ask("ci", "POST", "/groups", {"tasks": tasks, "max_trials": 99}), 403)
     assert "this request alone adds 3" in refused["detail"]
 
 
@@ -157,16 +157,16 @@ def test_trials_at_once_are_limited(api: Asking, database: Database) -> None:
     api.made("ci", "/groups", GROUP)  # counts as 100
     problem(api.ask("ci", "POST", "/jobs", JOB), 429)
     problem(api.ask("ci", "POST", "/groups", GROUP), 429)
-    problem(api.ask("ci", "POST", "/jobs", {**JOB, "trials": 251}), 403)
+    problem(api.ask("ci", "POST", "/jobs", {**JOB, "max_trials": 251}), 403)
     address = f"/jobs/{job['id']}"
-    assert api.ask("ci", "PATCH", address, {"trials": 150}).status_code == 200
-    problem(api.ask("ci", "PATCH", address, {"trials": 151}), 429)
+    assert api.ask("ci", "PATCH", address, {"max_trials": 150}).status_code == 200
+    problem(api.ask("ci", "PATCH", address, {"max_trials": 151}), 429)
     with database.write() as session:
         jobs.get(session, UUID(job["id"])).num_measured = 100
     api.made("ci")
-    assert api.ask("admin", "PATCH", address, {"trials": 5000}).status_code == 200
+    assert api.ask("admin", "PATCH", address, {"max_trials": 5000}).status_code == 200
     # Above the quota, jobs may still be made smaller.
-    assert api.ask("ci", "PATCH", address, {"trials": 4000}).status_code == 200
+    assert api.ask("ci", "PATCH", address, {"max_trials": 4000}).status_code == 200
 
 
 def test_the_priority_has_a_ceiling(api: Asking) -> None:

@@ -56,7 +56,7 @@ def opened(database: Database) -> TestClient:
 
 
 def driven(database: Database, rivals: Rivals | None, job_id: UUID | None = None) -> UUID:
-    job_id = job_id or submit(database, trials=16)
+    job_id = job_id or submit(database, max_trials=16)
     assert Coordinator(database, MemoryMeasurer(cost), rivals=rivals).run_one()
     return job_id
 
@@ -159,7 +159,7 @@ def test_a_baseline_is_of_the_kernel_that_it_was_timed_beside(database: Database
 def test_more_trials_are_compared_anew(database: Database) -> None:
     rivals = Rivals(numpy=2.0)
     job_id = driven(database, rivals)
-    act(database, "change", job_id, trials=32)
+    act(database, "change", job_id, max_trials=32)
     rivals.ratios["numpy"] = 4.0
     driven(database, rivals, job_id)
     baseline = read(database, job_id).baseline

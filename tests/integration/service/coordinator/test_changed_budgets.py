@@ -29,11 +29,11 @@ from tuner.measurer.memory import MemoryMeasurer
 def test_more_trials_are_those_of_a_job_that_had_them_from_the_start(
     database: Database, strategy: Strategy
 ) -> None:
-    extended, whole = (submit(database, strategy=strategy, trials=n) for n in (TRIALS, 48))
+    extended, whole = (submit(database, strategy=strategy, max_trials=n) for n in (TRIALS, 48))
     for _ in range(2):
         drive(database)
     kept = read(database, extended)
-    act(database, "change", extended, trials=48)
+    act(database, "change", extended, max_trials=48)
     again = MemoryMeasurer(cost)
     drive(database, again)
     assert len(again.asked) == 48 - TRIALS
@@ -51,13 +51,13 @@ def test_more_trials_are_those_of_a_job_that_had_them_from_the_start(
 
 
 def test_a_job_on_a_plateau_that_is_given_more_trials_goes_on(database: Database) -> None:
-    job_id = submit(database, trials=64, plateau=1)
+    job_id = submit(database, max_trials=64, plateau=1)
     drive(database, MemoryMeasurer(lambda _: 0.5))
     assert (read(database, job_id).stop_reason, read(database, job_id).num_measured) == (
         "plateau",
         16,
     )
-    act(database, "change", job_id, trials=65)
+    act(database, "change", job_id, max_trials=65)
     drive(database, MemoryMeasurer(lambda _: 0.5))
     assert read(database, job_id).num_measured == 32, "a round, and the plateau again"
     act(database, "change", job_id, plateau=None)
@@ -71,11 +71,11 @@ def test_a_job_on_a_plateau_that_is_given_more_trials_goes_on(database: Database
 @pytest.mark.parametrize(
     ("changes", "num_measured", "reason"),
     [
-        ({"trials": 40}, 40, "budget"),
-        ({"trials": 20}, 20, "budget"),
-        ({"trials": 5}, 17, "budget"),
+        ({"max_trials": 40}, 40, "budget"),
+        ({"max_trials": 20}, 20, "budget"),
+        ({"max_trials": 5}, 17, "budget"),
         ({"plateau": 1}, 48, "plateau"),
-        ({"seconds": 1e-3}, 17, "time_budget"),
+        ({"max_secs": 1e-3}, 17, "time_budget"),
     ],
 )
 def test_a_running_job_heeds_its_new_budget(
@@ -85,7 +85,7 @@ def test_a_running_job_heeds_its_new_budget(
     num_measured: int,
     reason: str,
 ) -> None:
-    job_id = submit(database, trials=64)
+    job_id = submit(database, max_trials=64)
 
     def change() -> None:
         act(database, "change", job_id, **changes)

@@ -103,7 +103,7 @@ def test_each_transition(
 ) -> None:
     job_id = submit(database)
     put(database, job_id, state=state, **columns)
-    changes = {"trials": 40} if name == "change" else {}
+    changes = {"max_trials": 40} if name == "change" else {}
     if isinstance(expected, JobState):
         assert act(database, name, job_id, **changes) is expected
         job = read(database, job_id)
@@ -132,7 +132,7 @@ class Endless(MemoryMeasurer):
 
 
 def test_a_stopped_job_ends_with_the_best_of_what_it_measured(database: Database) -> None:
-    job_id = submit(database, trials=20_000)
+    job_id = submit(database, max_trials=20_000)
     measurer = Endless()
     coordinator = Coordinator(database, measurer)
     coordinator.start()
@@ -214,9 +214,9 @@ def test_a_resumed_job_goes_on_as_if_it_had_not_been_cancelled(database: Databas
 
 @pytest.mark.on_both_databases
 def test_events_of_a_job_that_went_on_end_with_its_last_end(database: Database) -> None:
-    job_id = submit(database, trials=3)
+    job_id = submit(database, max_trials=3)
     drive(database)
-    act(database, "change", job_id, trials=5)
+    act(database, "change", job_id, max_trials=5)
     drive(database)
     with TestClient(create_app(Dependencies(database))) as client:
         text = client.get(f"/api/v1/jobs/{job_id}/events").text
@@ -234,10 +234,10 @@ def test_the_routes(database: Database) -> None:
     parts = Dependencies(database, wake=lambda: woken.append(1))
     job_id = submit(database)
     with TestClient(create_app(parts), base_url="http://test/api/v1/jobs") as client:
-        changed = client.patch(f"/{job_id}", json={"trials": 30, "priority": 3, "plateau": 9})
+        changed = client.patch(f"/{job_id}", json={"max_trials": 30, "priority": 3, "plateau": 9})
         assert changed.status_code == 200
         job = changed.json()
-        assert (job["trials"], job["priority"], job["plateau"]) == (30, 3, 9)
+        assert (job["max_trials"], job["priority"], job["plateau"]) == (30, 3, 9)
         assert client.patch(f"/{job_id}", json={"plateau": None}).json()["plateau"] is None
         assert client.post(f"/{job_id}/cancel").json()["state"] == "cancelled"
         refused = client.post(f"/{job_id}/stop")
@@ -247,7 +247,7 @@ def test_the_routes(database: Database) -> None:
         assert client.post(f"/{job_id}/resume").json()["state"] == "queued"
         assert client.post(f"/{job_id}/stop").json()["stop_reason"] == "stopped"
         assert client.post(f"/{UUID(int=1)}/stop").status_code == 404
-        for wrong in ({}, {"trials": 0}, {"trials": None}, {"seed": 1}, {"priority": 1001}):
+        for wrong in ({}, {"max_trials": 0}, {"max_trials": None}, {"seed": 1}, {"priority": 1001}):
             answer = client.patch(f"/{job_id}", json=wrong)
             assert answer.status_code == 422, wrong
     assert len(woken) == 5

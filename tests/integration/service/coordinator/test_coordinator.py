@@ -110,9 +110,9 @@ def test_a_job_leaves_its_cost_model_and_how_well_it_predicted(database: Databas
     ("options", "reason", "num_measured"),
     [
         ({}, "budget", TRIALS),
-        ({"plateau": 1, "trials": 99}, "plateau", 16),
-        ({"seconds": 1e-6}, "time_budget", 1),
-        ({"rules": ["spatial_blocks"], "trials": 999}, "exhausted", None),
+        ({"plateau": 1, "max_trials": 99}, "plateau", 16),
+        ({"max_secs": 1e-6}, "time_budget", 1),
+        ({"rules": ["spatial_blocks"], "max_trials": 999}, "exhausted", None),
     ],
 )
 def test_a_job_says_why_it_ended(
@@ -126,7 +126,7 @@ def test_a_job_says_why_it_ended(
 
 
 def test_seconds_count_while_a_job_is_driven_and_go_on_after_a_stop(database: Database) -> None:
-    job_id = submit(database, seconds=600.0)
+    job_id = submit(database, max_secs=600.0)
     first = Coordinator(database, Interrupting(3, lambda: first.stop(0.0)))
     first.run_one()
     with database.write() as session:

@@ -149,11 +149,11 @@ class Sober(MemoryMeasurer):
 
 def test_what_a_finish_kept_is_compared_in_the_next_one(database: Database) -> None:
     """Else a job that goes on could end with a slower kernel than it had."""
-    job_id = submit(database, trials=3)
+    job_id = submit(database, max_trials=3)
     drive(database)
     with database.read() as session:
         kept = next(row for row in finals.of_job(session, job_id) if row.outcome == "kept")
-    act(database, "change", job_id, trials=96)
+    act(database, "change", job_id, max_trials=96)
     drive(database, Sober({keys(database, job_id)[kept.number]}))
     with database.read() as session:
         last = next(row for row in finals.of_job(session, job_id) if row.outcome == "kept")
@@ -162,7 +162,7 @@ def test_what_a_finish_kept_is_compared_in_the_next_one(database: Database) -> N
 
 def test_a_budget_that_grows_in_the_finish_is_not_overlooked(database: Database) -> None:
     job_id = submit(database)
-    measurer = Interrupting(TRIALS + 3, lambda: act(database, "change", job_id, trials=30))
+    measurer = Interrupting(TRIALS + 3, lambda: act(database, "change", job_id, max_trials=30))
     coordinator = Coordinator(database, measurer)
     coordinator.run_one()
     assert read(database, job_id).state is JobState.QUEUED

@@ -38,7 +38,7 @@ def submit(database: Database, **options: Any) -> GroupRead:
         GroupTask(workload=Workload(operator=spec), weight=weight)
         for spec, weight in zip(SPECS, WEIGHTS, strict=True)
     ]
-    asked = {"trials": TOTAL, "warm_start": False, "strategy": Strategy.RANDOM, **options}
+    asked = {"max_trials": TOTAL, "warm_start": False, "strategy": Strategy.RANDOM, **options}
     return submit_group(database, GroupCreate(tasks=tuple(tasks), **asked))[0]
 
 
@@ -57,7 +57,7 @@ def expected(trials: int = TOTAL) -> list[list[str]]:
         Task(from_spec(spec), Target("cpu"), weight)
         for spec, weight in zip(SPECS, WEIGHTS, strict=True)
     ]
-    found = tune_tasks(tasks, measurer=MemoryMeasurer(cost), trials=trials, strategy="random")
+    found = tune_tasks(tasks, measurer=MemoryMeasurer(cost), max_trials=trials, strategy="random")
     return [[trial.candidate.key for trial in result.trials] for result in found]
 
 
@@ -112,7 +112,7 @@ def test_a_group_that_was_put_back_goes_on_as_if_it_had_not(
 def test_a_group_with_a_cost_model_goes_on_as_if_it_had_not_been_put_back(
     database: Database,
 ) -> None:
-    options = {"strategy": Strategy.EVOLUTIONARY, "trials": 5 * ROUND_SIZE}
+    options = {"strategy": Strategy.EVOLUTIONARY, "max_trials": 5 * ROUND_SIZE}
     resumed, whole = (submit(database, **options) for _ in range(2))
     first = Coordinator(database, Interrupting(57, lambda: first.stop(0.0)))
     first.run_one()
@@ -190,11 +190,11 @@ def test_a_resumed_job_joins_the_others(database: Database, until_seen: Callable
 
 
 def test_more_trials_for_a_group_are_shared_as_from_the_start(database: Database) -> None:
-    group = submit(database, trials=3 * ROUND_SIZE)
+    group = submit(database, max_trials=3 * ROUND_SIZE)
     coordinator = Coordinator(database, MemoryMeasurer(cost))
     coordinator.run_one()
     with pytest.raises(ServiceConflictError, match="belongs to group"):
-        act(database, "change", group.jobs[0].id, trials=TOTAL)
+        act(database, "change", group.jobs[0].id, max_trials=TOTAL)
     with (
         pytest.raises(ServiceConflictError, match="none of them go on"),
         database.write() as session,
@@ -242,7 +242,7 @@ def test_the_routes(database: Database) -> None:
     tasks = [{"workload": {"operator": spec}, "weight": 2.0} for spec in SPECS[:2]]
     with TestClient(create_app(parts), base_url="http://test/api/v1") as client:
         headers = {"Idempotency-Key": "once"}
-        body = {"tasks": tasks, "trials": 40}
+        body = {"tasks": tasks, "max_trials": 40}
         made = client.post("/groups", json=body, headers=headers)
         assert made.status_code == 201, made.text
         again = client.post("/groups", json=body, headers=headers)
@@ -250,20 +250,23 @@ def test_the_routes(database: Database) -> None:
         group = made.json()
         assert made.headers["Location"] == f"/api/v1/groups/{group['id']}"
         assert client.get(f"/groups/{group['id']}").json() == group
-        assert [job["trials"] for job in group["jobs"]] == [40, 40]
-        changed = client.patch(f"/groups/{group['id']}", json={"trials": 60}).json()
-        assert (changed["trials"], [job["trials"] for job in changed["jobs"]]) == (60, [60, 60])
+        assert [job["max_trials"] for job in group["jobs"]] == [40, 40]
+        changed = client.patch(f"/groups/{group['id']}", json={"max_trials": 60}).json()
+        assert (changed["max_trials"], [job["max_trials"] for job in changed["jobs"]]) == (
+            60,
+            [60, 60],
+        )
         assert len(client.get("/jobs").json()["items"]) == 2
         assert client.get(f"/groups/{UUID(int=1)}").status_code == 404
         for wrong, pointer in (
-            ({"tasks": tasks, "trials": 31}, "/trials"),
-            ({"tasks": [tasks[0], tasks[0]], "trials": 40}, "/tasks/1/workload"),
+            ({"tasks": tasks, "max_trials": 31}, "/max_trials"),
+            ({"tasks": [tasks[0], tasks[0]], "max_trials": 40}, "/tasks/1/workload"),
             (
-                {"tasks": [tasks[0], {"workload": {"operator": "matmull:2"}}], "trials": 40},
+                {"tasks": [tasks[0], {"workload": {"operator": "matmull:2"}}], "max_trials": 40},
                 "/tasks/1/workload/operator",
             ),
-            ({"tasks": [], "trials": 40}, "/tasks"),
-            ({"tasks": [{**tasks[0], "weight": 0}], "trials": 40}, "/tasks/0/weight"),
+            ({"tasks": [], "max_trials": 40}, "/tasks"),
+            ({"tasks": [{**tasks[0], "weight": 0}], "max_trials": 40}, "/tasks/0/weight"),
         ):
             answer = client.post("/groups", json=wrong)
             assert answer.status_code == 422, wrong

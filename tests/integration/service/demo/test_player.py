@@ -68,7 +68,7 @@ def test_recorded_jobs_run_once_more(tmp_path: Path) -> None:
             if (other.workload_key, other.seed) == (job.workload_key, job.seed)
         ]
         assert job.state is JobState.RUNNING
-        assert job.trials == source.trials
+        assert job.max_trials == source.max_trials
         again, before = (
             {trial.number: trial for trial in client.job(of.id).trials()} for of in (job, source)
         )

@@ -30,7 +30,7 @@ def value(client: TestClient, name: str, **labels: str) -> float | None:
 
 def test_jobs_are_counted_by_state(client: TestClient) -> None:
     assert value(client, "loopwright_jobs", state="queued") == 0
-    job = {"workload": {"operator": "relu:64"}, "trials": 4}
+    job = {"workload": {"operator": "relu:64"}, "max_trials": 4}
     for _ in range(2):
         assert client.post("/api/v1/jobs", json=job).status_code == 201
     assert value(client, "loopwright_jobs", state="queued") == 2

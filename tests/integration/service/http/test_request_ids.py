@@ -22,7 +22,7 @@ from workers.wire.request import MeasureRequest
 
 JOB = {
     "workload": {"operator": "matmul:32,32,32"},
-    "trials": 4,
+    "max_trials": 4,
     "strategy": "random",
     "warm_start": False,
 }

@@ -26,7 +26,7 @@ from tests.service_fixtures import add_job, problem
 
 pytestmark = pytest.mark.on_both_databases
 
-JOB = {"workload": {"operator": "matmul:16,16,16"}, "trials": 8}
+JOB = {"workload": {"operator": "matmul:16,16,16"}, "max_trials": 8}
 
 
 def headers(token: str) -> dict[str, str]:

@@ -121,6 +121,6 @@ def test_no_request_has_the_service_itself_read_a_program(
         looked = client.post("/workloads/check", json={**asked, "space": True}).json()
         assert looked["space"]["num_schedules"] > 100
         assert [p["role"] for p in looked["parameters"]] == ["input", "input", "output"]
-        assert client.post("/jobs", json={**asked, "trials": 8}).status_code == 201
+        assert client.post("/jobs", json={**asked, "max_trials": 8}).status_code == 201
         for path in ("/schedules/best", "/artifacts"):
             problem(client.post(path, json={**asked, "enqueue": True}), 404)

@@ -199,7 +199,7 @@ def test_a_warm_job_is_resumed_as_it_would_have_gone_on(
         for row in jobs.newest(session, limit=100):
             row.state = JobState.SUCCEEDED
     request = JobCreate(
-        workload=Workload(operator=SPEC), target=task_of(SPEC).target.name, trials=40
+        workload=Workload(operator=SPEC), target=task_of(SPEC).target.name, max_trials=40
     )
     job_id = submit_job(database, request)[0].id
     with (

@@ -19,6 +19,7 @@ from tests.integration.service.recorded import get, put
 
 EARLIER = Path(__file__).parent / "earlier"
 NEW_NAMES = {
+    "group": {"trials": "max_trials"},
     "job": {"trials": "max_trials", "seconds": "max_secs"},
     "baseline": {"number": "trial_number"},
 }

@@ -70,7 +70,7 @@ def task_and_candidate() -> tuple[Task, Candidate]:
 
 def measure(database: Database, *trials: MeasuredTrial) -> UUID:
     """Keep trials of a new job of `OPERATOR`."""
-    request = JobCreate(workload=Workload(operator=OPERATOR), trials=10)
+    request = JobCreate(workload=Workload(operator=OPERATOR), max_trials=10)
     job = submit_job(database, request)[0]
     SqlStore(database).add(str(job.id), Task(from_spec(OPERATOR), Target("cpu")), trials)
     return job.id

@@ -125,7 +125,7 @@ def test_by_key_it_takes_a_known_workload(database: Database, client: TestClient
     unknown = client.get("/schedules/best", params=params)
     assert unknown.status_code == 404
     assert "post its text" in unknown.json()["detail"]
-    client.post("/jobs", json={"workload": {"operator": ASKED}, "target": TARGET, "trials": 1})
+    client.post("/jobs", json={"workload": {"operator": ASKED}, "target": TARGET, "max_trials": 1})
     assert client.get("/schedules/best", params=params).json()["nearest"]["distance"] == 1.0
 
 

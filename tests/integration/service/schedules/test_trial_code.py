@@ -44,7 +44,7 @@ def schedule() -> Schedule:
 
 @pytest.fixture
 def job_id(database: Database, schedule: Schedule) -> UUID:
-    job = submit_job(database, JobCreate(workload=Workload(operator=OPERATOR), trials=10))[0]
+    job = submit_job(database, JobCreate(workload=Workload(operator=OPERATOR), max_trials=10))[0]
     trials = (
         MeasuredTrial(0, default_candidate(), Measurement((0.5,))),
         MeasuredTrial(1, Candidate("vectorized", schedule.trace), Measurement((0.25,))),

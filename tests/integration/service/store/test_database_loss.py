@@ -18,7 +18,7 @@ from service.store.database.database import Database, open_database
 from service.store.database.error import DatabaseLostError
 from tests.service_fixtures import WORKLOAD, add_job, problem
 
-JOB = {"workload": {"operator": "matmul:16,16,16"}, "trials": 8}
+JOB = {"workload": {"operator": "matmul:16,16,16"}, "max_trials": 8}
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ def database(postgres: Server) -> Iterator[Database]:
 def submit(database: Database, seed: int) -> UUID:
     request = JobCreate(
         workload=Workload(operator="matmul:32,32,32"),
-        trials=TRIALS,
+        max_trials=TRIALS,
         seed=seed,
         strategy=Strategy.RANDOM,
         warm_start=False,

@@ -75,7 +75,7 @@ def answers(artifact: bytes) -> list[Answer]:
 
 def blocking(url: str, cache: Path) -> list[Any]:
     with lw.Client(url, cache=cache) as client:
-        handle = client.tune(OPERATOR, trials=8)
+        handle = client.tune(OPERATOR, max_trials=8)
         found: list[Any] = [
             list(handle.events()),
             handle.wait(),
@@ -91,7 +91,7 @@ def blocking(url: str, cache: Path) -> list[Any]:
 
 async def awaiting(url: str, cache: Path) -> list[Any]:
     async with lw.AsyncClient(url, cache=cache) as client:
-        handle = await client.tune(OPERATOR, trials=8)
+        handle = await client.tune(OPERATOR, max_trials=8)
         found: list[Any] = [
             [event async for event in handle.events()],
             await handle.wait(),

@@ -28,7 +28,7 @@ def job_body(state: str, **changes: Any) -> dict[str, Any]:
         "workload_key": "0" * 64,
         "workload_name": "matmul",
         "target": "cpu",
-        "trials": 8,
+        "max_trials": 8,
         "seed": 0,
         "strategy": "random",
         "num_measured": 3,

@@ -53,7 +53,7 @@ def test_tuning_measures_for_real_and_finds_a_right_kernel(
     monkeypatch.setenv("LOOPWRIGHT_BASELINES", "numpy")
     seen: list[int] = []
     result = lw.tune(
-        OPERATOR, target="cpu -num-cores=1", trials=5, on_trial=lambda t: seen.append(t.number)
+        OPERATOR, target="cpu -num-cores=1", max_trials=5, on_trial=lambda t: seen.append(t.number)
     )
     assert sorted(seen) == [trial.number for trial in result.trials] == [0, 1, 2, 3, 4]
     assert result.default.trace.instructions == ()
@@ -76,7 +76,7 @@ def test_trials_come_in_order_and_the_earliest_of_equals_wins(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(tuning, "ChildRunner", AnsweringRunner)
-    result = lw.tune(OPERATOR, trials=20)
+    result = lw.tune(OPERATOR, max_trials=20)
     assert [trial.number for trial in result.trials] == list(range(20))
     assert (result.default.run_secs, result.best.run_secs, result.best.number) == (2.0, 1.0, 1)
 
@@ -84,7 +84,7 @@ def test_trials_come_in_order_and_the_earliest_of_equals_wins(
 @pytest.mark.parametrize(
     ("options", "reason", "num_trials"),
     [
-        ({"seconds": 1e-9}, "time_budget", 16),  # the default comes last
+        ({"max_secs": 1e-9}, "time_budget", 16),  # the default comes last
         ({"plateau": 16}, "plateau", 32),
         ({"should_stop": lambda: True}, "cancelled", 0),
         ({"rules": ["spatial_blocks"]}, "exhausted", None),
@@ -99,9 +99,9 @@ def test_a_result_says_why_the_search_ended(
     monkeypatch.setattr(tuning, "ChildRunner", AnsweringRunner)
     if num_trials == 0:
         with pytest.raises(LookupError, match="stopped before anything was measured"):
-            lw.tune(OPERATOR, trials=99, **options)  # type: ignore[call-overload]
+            lw.tune(OPERATOR, max_trials=99, **options)  # type: ignore[call-overload]
         return
-    result = lw.tune(OPERATOR, trials=99, **options)  # type: ignore[call-overload]
+    result = lw.tune(OPERATOR, max_trials=99, **options)  # type: ignore[call-overload]
     assert result.stop_reason == reason
     assert num_trials in (None, len(result.trials))
 
@@ -122,7 +122,7 @@ def test_without_one_right_trial_tuning_fails_with_the_reason(
     monkeypatch.setattr(AnsweringRunner, "others", crash)
     monkeypatch.setattr(tuning, "ChildRunner", AnsweringRunner)
     with pytest.raises(lw.JobFailedError, match=r"none of 3 trials .*: crash: signal 11"):
-        lw.tune(OPERATOR, trials=3)
+        lw.tune(OPERATOR, max_trials=3)
 
 
 def test_a_workload_without_a_right_trial_costs_no_other_its_result(
@@ -138,7 +138,7 @@ def test_a_workload_without_a_right_trial_costs_no_other_its_result(
 
     monkeypatch.setattr(tuning, "ChildRunner", HalfBroken)
     with pytest.raises(lw.JobFailedError, match="of matmul is correct") as caught:
-        lw.tune(["matmul:64,64,64", OPERATOR], trials=40)
+        lw.tune(["matmul:64,64,64", OPERATOR], max_trials=40)
     broken, right = caught.value.results
     assert not broken.best.measurement.ok
     assert right.best.run_secs == 1.0
@@ -150,10 +150,10 @@ def test_a_workload_without_a_right_trial_costs_no_other_its_result(
         ("matmul:16", {}, lw.OperatorError),
         ("def f(): pass", {}, lw.ScriptError),
         (OPERATOR, {"target": "abacus"}, lw.TargetError),
-        (OPERATOR, {"trials": 0}, ValueError),
+        (OPERATOR, {"max_trials": 0}, ValueError),
         (OPERATOR, {"strategy": "luck"}, ValueError),
         (OPERATOR, {"rules": ["luck"]}, ValueError),
-        (OPERATOR, {"seconds": 0.0}, ValueError),
+        (OPERATOR, {"max_secs": 0.0}, ValueError),
         (OPERATOR, {"plateau": 0}, ValueError),
     ],
 )
@@ -161,25 +161,25 @@ def test_what_cannot_be_meant_is_refused_before_anything_runs(
     workload: str, options: dict[str, str], kind: type[Exception]
 ) -> None:
     with pytest.raises(kind):
-        lw.tune(workload, **{"trials": 2, **options})  # type: ignore[call-overload]
+        lw.tune(workload, **{"max_trials": 2, **options})  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize("trials", [0, 100_001, 2.5, "8"])
 def test_a_number_of_trials_out_of_range_is_refused(trials: int) -> None:
-    with pytest.raises(ValueError, match=r"trials is .*: expected a number from 1 to 100000"):
-        lw.tune(OPERATOR, trials=trials)
+    with pytest.raises(ValueError, match=r"max_trials is .*: expected a number from 1 to 100000"):
+        lw.tune(OPERATOR, max_trials=trials)
 
 
 def test_what_is_no_workload_is_refused() -> None:
     with pytest.raises(TypeError, match=r"a workload is .* not a Trace"):
-        lw.tune(lw.Trace(()), trials=1)  # type: ignore[call-overload]
+        lw.tune(lw.Trace(()), max_trials=1)  # type: ignore[call-overload]
 
 
 def test_several_workloads_share_the_trials(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning, "ChildRunner", AnsweringRunner)
     other = lw.ops.from_spec("matmul:16,16,8")
     workloads: list[lw.PrimFunc | str] = [OPERATOR, other, "batch_matmul:2,16,16,16"]
-    results = lw.tune(workloads, weights=[1.0, 50.0, 1.0], trials=96, strategy="random")
+    results = lw.tune(workloads, weights=[1.0, 50.0, 1.0], max_trials=96, strategy="random")
     assert [result.func.name for result in results] == ["matmul", "matmul", "batch_matmul"]
     counts = [len(result.trials) for result in results]
     assert (sum(counts), min(counts)) == (96, 16)
@@ -193,4 +193,4 @@ def test_several_workloads_that_cannot_share_are_refused() -> None:
     with pytest.raises(ValueError, match="occurs twice"):
         lw.tune([OPERATOR, OPERATOR])
     with pytest.raises(ValueError, match="too few for 2 tasks"):
-        lw.tune([OPERATOR, "softmax:8,32"], trials=31)
+        lw.tune([OPERATOR, "softmax:8,32"], max_trials=31)

@@ -22,9 +22,9 @@ def test_a_workload_has_one_form(fields: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"trials": 0},
-        {"trials": 1_000_000},
-        {"trials": "many"},
+        {"max_trials": 0},
+        {"max_trials": 1_000_000},
+        {"max_trials": "many"},
         {"seed": -1},
         {"seed": 2**31},
         {"strategy": "luck"},
@@ -35,7 +35,7 @@ def test_a_workload_has_one_form(fields: dict[str, str]) -> None:
 )
 def test_a_job_that_cannot_be_meant_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
-        JobCreate.model_validate({"workload": OPERATOR, "trials": 8, **changes})
+        JobCreate.model_validate({"workload": OPERATOR, "max_trials": 8, **changes})
 
 
 def test_a_response_of_a_newer_server_is_read() -> None:

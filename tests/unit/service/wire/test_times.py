@@ -12,7 +12,7 @@ JOB = {
     "workload_key": "k",
     "workload_name": "matmul",
     "target": "cpu",
-    "trials": 2,
+    "max_trials": 2,
     "seed": 0,
     "strategy": "random",
     "num_measured": 2,

@@ -26,7 +26,7 @@ def cost(candidate: Candidate) -> float:
 
 
 def run(task: Task = TASK, **options: object) -> SearchResult:
-    asked = {"measurer": MemoryMeasurer(cost), "strategy": "random", "trials": 80, **options}
+    asked = {"measurer": MemoryMeasurer(cost), "strategy": "random", "max_trials": 80, **options}
     return tune(task, **asked)  # type: ignore[arg-type]
 
 
@@ -49,28 +49,28 @@ class Clock:
 
 @pytest.mark.parametrize("trials", [1, ROUND_SIZE, ROUND_SIZE + 1, 80])
 def test_a_search_ends_when_its_trials_are_spent(trials: int) -> None:
-    result = run(trials=trials)
+    result = run(max_trials=trials)
     assert (len(result.trials), result.stop_reason) == (trials, StopReason.BUDGET)
 
 
 @pytest.mark.parametrize("seconds", [5, ROUND_SIZE, ROUND_SIZE + 3])
 def test_a_search_ends_when_its_seconds_are_spent(seconds: int) -> None:
     clock = Clock()
-    result = run(measurer=clock.measurer(), clock=clock, seconds=float(seconds))
+    result = run(measurer=clock.measurer(), clock=clock, max_secs=float(seconds))
     assert (len(result.trials), result.stop_reason) == (seconds, StopReason.TIME_BUDGET)
     assert result.trials == run().trials[:seconds], "a clock decides when, and not what"
 
 
 def test_the_default_schedule_is_measured_however_short_the_time_is() -> None:
     clock = Clock()
-    result = run(measurer=clock.measurer(), clock=clock, seconds=1e-9)
+    result = run(measurer=clock.measurer(), clock=clock, max_secs=1e-9)
     assert [t.candidate for t in result.trials] == [default_candidate()]
     assert result.stop_reason is StopReason.TIME_BUDGET
 
 
 def test_what_is_spent_first_ends_the_search() -> None:
     clock = Clock()
-    result = run(measurer=clock.measurer(), clock=clock, seconds=30.0, trials=20, plateau=80)
+    result = run(measurer=clock.measurer(), clock=clock, max_secs=30.0, max_trials=20, plateau=80)
     assert result.stop_reason is StopReason.BUDGET
 
 
@@ -82,7 +82,7 @@ def test_a_search_ends_when_it_is_told_to() -> None:
 
 
 def test_a_search_ends_when_the_space_is_exhausted() -> None:
-    result = run(Task(ops.matmul(2, 2, 2), TARGET), trials=4000)
+    result = run(Task(ops.matmul(2, 2, 2), TARGET), max_trials=4000)
     assert result.stop_reason is StopReason.EXHAUSTED
 
 
@@ -95,7 +95,7 @@ def progress(num_trials: int) -> MemoryMeasurer:
 
 
 def test_a_search_ends_on_a_plateau_after_a_whole_round() -> None:
-    result = run(measurer=progress(20), plateau=16, trials=200)
+    result = run(measurer=progress(20), plateau=16, max_trials=200)
     assert result.stop_reason is StopReason.PLATEAU
     # Trials 20 to 35 are the first 16 without progress; the round that holds them ends at 47.
     assert len(result.trials) == 3 * ROUND_SIZE
@@ -114,7 +114,7 @@ def test_as_long_as_nothing_runs_there_is_no_plateau() -> None:
 
 
 def test_a_resumed_search_ends_on_the_same_plateau() -> None:
-    whole = run(measurer=progress(20), plateau=16, trials=200)
+    whole = run(measurer=progress(20), plateau=16, max_trials=200)
 
     class Unused:
         def measure(
@@ -122,16 +122,16 @@ def test_a_resumed_search_ends_on_the_same_plateau() -> None:
         ) -> Iterator[tuple[int, Measurement]]:
             raise AssertionError("everything is known already")
 
-    assert run(measurer=Unused(), plateau=16, trials=200, history=whole.trials) == whole
+    assert run(measurer=Unused(), plateau=16, max_trials=200, history=whole.trials) == whole
 
 
 @pytest.mark.parametrize(
     ("budget", "message"),
     [
-        ({"trials": 0}, "trials must be positive, not 0"),
-        ({"trials": 1, "seconds": 0.0}, "seconds must be positive, not 0"),
-        ({"trials": 1, "seconds": float("nan")}, "seconds must be positive, not nan"),
-        ({"trials": 1, "plateau": 0}, "plateau must be a positive number of trials, not 0"),
+        ({"max_trials": 0}, "max_trials must be positive, not 0"),
+        ({"max_trials": 1, "max_secs": 0.0}, "max_secs must be positive, not 0"),
+        ({"max_trials": 1, "max_secs": float("nan")}, "max_secs must be positive, not nan"),
+        ({"max_trials": 1, "plateau": 0}, "plateau must be a positive number of trials, not 0"),
     ],
 )
 def test_a_budget_that_allows_nothing_is_refused(budget: dict[str, float], message: str) -> None:

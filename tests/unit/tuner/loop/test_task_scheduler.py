@@ -58,7 +58,7 @@ MODEL = [
 
 
 def run(**options: object) -> list[SearchResult]:
-    asked = {"measurer": Machine(), "trials": TOTAL, "strategy": "random", **options}
+    asked = {"measurer": Machine(), "max_trials": TOTAL, "strategy": "random", **options}
     return tune_tasks(MODEL, **asked)  # type: ignore[arg-type]
 
 
@@ -91,7 +91,7 @@ def test_the_weighted_time_is_less_than_with_an_even_split() -> None:
         shared += total_secs(run(seed=seed))
         even += total_secs(
             [
-                tune(task, measurer=Machine(), trials=TOTAL // 3, seed=seed, strategy="random")
+                tune(task, measurer=Machine(), max_trials=TOTAL // 3, seed=seed, strategy="random")
                 for task in MODEL
             ]
         )
@@ -121,7 +121,7 @@ def test_a_stop_is_the_reason_of_all_that_go_on() -> None:
 def test_a_task_that_is_exhausted_leaves_its_share_to_the_others() -> None:
     tasks = [Task(ops.matmul(1, 1, 1), TARGET, weight=100.0), MODEL[0]]
     small, large = tune_tasks(
-        tasks, measurer=MemoryMeasurer(share), trials=6 * ROUND_SIZE, strategy="random"
+        tasks, measurer=MemoryMeasurer(share), max_trials=6 * ROUND_SIZE, strategy="random"
     )
     assert small.stop_reason is StopReason.EXHAUSTED
     assert len(small.trials) < ROUND_SIZE
@@ -159,4 +159,4 @@ def test_a_task_that_is_behind_its_likes_is_expected_to_catch_up_but_not_for_eve
 )
 def test_what_cannot_be_shared_is_refused(tasks: list[Task], trials: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        tune_tasks(tasks, measurer=Machine(), trials=trials)
+        tune_tasks(tasks, measurer=Machine(), max_trials=trials)

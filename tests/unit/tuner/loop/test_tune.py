@@ -39,7 +39,7 @@ def task() -> Task:
 
 
 def run(task: Task, **options: object) -> SearchResult:
-    return tune(task, **{"measurer": MemoryMeasurer(cost), "trials": NUM_TRIALS, **options})  # type: ignore[arg-type]
+    return tune(task, **{"measurer": MemoryMeasurer(cost), "max_trials": NUM_TRIALS, **options})  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module", params=("evolutionary", "random"))
@@ -94,7 +94,7 @@ def test_the_order_of_completion_changes_nothing(
 
 
 def test_a_larger_budget_begins_the_same(task: Task, strategy: str, whole: SearchResult) -> None:
-    short = run(task, strategy=strategy, trials=ROUND_SIZE + 3)
+    short = run(task, strategy=strategy, max_trials=ROUND_SIZE + 3)
     assert short.trials == whole.trials[: ROUND_SIZE + 3]
 
 
@@ -188,14 +188,14 @@ def test_a_small_space_is_measured_whole_and_once() -> None:
     tiny = Task(ops.matmul(2, 2, 2), TARGET)
     for strategy in STRATEGIES:
         measurer = MemoryMeasurer(lambda c: 1.0 + int(c.key[:4], 16))
-        result = run(tiny, strategy=strategy, measurer=measurer, trials=4000)
+        result = run(tiny, strategy=strategy, measurer=measurer, max_trials=4000)
         keys = {t.candidate.key for t in result.trials}
         assert len(keys) == len(result.trials) < 4000
 
 
 def test_every_failure_leaves_no_best(task: Task) -> None:
     failed = Measurement(error=ErrorKind.BUILD_ERROR)
-    result = run(task, measurer=MemoryMeasurer(lambda _: failed), trials=ROUND_SIZE + 4)
+    result = run(task, measurer=MemoryMeasurer(lambda _: failed), max_trials=ROUND_SIZE + 4)
     assert len(result.trials) == ROUND_SIZE + 4
     assert result.default.measurement == failed
     with pytest.raises(NothingMeasuredError, match="none of 20 trials"):
@@ -211,7 +211,7 @@ def test_a_job_stopped_at_once_has_no_default(task: Task) -> None:
 @pytest.mark.parametrize("trials", [0, -1])
 def test_a_budget_without_trials_is_refused(task: Task, trials: int) -> None:
     with pytest.raises(ValueError, match=f"must be positive, not {trials}"):
-        run(task, trials=trials)
+        run(task, max_trials=trials)
 
 
 def test_a_negative_seed_is_refused(task: Task) -> None:

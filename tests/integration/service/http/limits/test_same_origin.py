@@ -18,7 +18,7 @@ from service.store.jobs import jobs
 from tests.fuzz_requests.known_requests import known_requests
 from tests.service_fixtures import add_job, problem
 
-JOB = {"workload": {"operator": "matmul:16,16,16"}, "trials": 8}
+JOB = {"workload": {"operator": "matmul:16,16,16"}, "max_trials": 8}
 HOST = "127.0.0.1:8080"
 
 

@@ -16,6 +16,7 @@ from service.store import schema
 from service.store.database import migrate
 from service.store.database.database import Database
 from service.store.jobs import jobs
+from service.store.jobs import groups
 from service.store.jobs.jobs import JobRow
 from service.store.workloads import WorkloadRow
 from service.wire.models import Workload
@@ -86,6 +87,17 @@ def test_budgets_keep_their_values_under_new_names(database: Database) -> None:
     with database.read() as session:
         row = session.get_one(JobRow, job_id)
         assert (row.max_trials, row.max_secs) == (33, 2.5)
+
+
+def test_groups_keep_their_budgets_under_a_new_name(database: Database) -> None:
+    with database.write() as session:
+        group_id = groups.create(session, 48).id
+    with database.engine.execution_options(writes=True).begin() as connection:
+        migrate.downgrade(connection, "0013")
+        assert connection.execute(text("SELECT trials FROM groups")).scalar() == 48
+        migrate.upgrade(connection)
+    with database.read() as session:
+        assert groups.get(session, group_id).max_trials == 48
 
 
 def test_a_database_knows_all_rows_whatever_else_was_imported() -> None:
