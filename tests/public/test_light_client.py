@@ -38,7 +38,7 @@ import numpy as np
 import loopwright as lw
 url, folder = sys.argv[1:]
 with lw.Client(url, cache=Path(folder)) as client:
-    handle = client.tune("matmul:32,32,32:float32", trials=4, seed=1)
+    handle = client.tune("matmul:32,32,32:float32", max_trials=4, seed=1)
     events = [event.kind for event in handle.events()]
     job = handle.wait()
     assert job.num_measured == 4, job

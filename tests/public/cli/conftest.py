@@ -14,6 +14,6 @@ from tests.public.cli.commands import OPERATOR, TARGET
 def job(server: Server) -> str:
     """Return a job that has ended."""
     with lw.Client(server.url) as client:
-        handle = client.tune(OPERATOR, target=TARGET, trials=4)
+        handle = client.tune(OPERATOR, target=TARGET, max_trials=4)
         handle.wait(timeout_secs=PATIENCE_SECS)
     return str(handle.id)

@@ -51,16 +51,18 @@ def test_every_read_prints_json(server: Server, job: str) -> None:
 
 
 def test_the_spellings_of_options_before_0_2_are_still_read(server: Server) -> None:
-    options = ("--target", TARGET, "--trials", "2", "--cold", "--plateau=77", "--json")
+    limits = ("--trials", "2", "--seconds", "900", "--plateau=77")
+    options = ("--target", TARGET, *limits, "--cold", "--json")
     tuned = run("tune", "matmul:16,16,40", *options, server=server)
     assert tuned.exit_code == 0, tuned.stderr
     with lw.Client(server.url) as client:
-        assert client.job(json.loads(tuned.stdout)["job_id"]).read().plateau == 77
+        job = client.job(json.loads(tuned.stdout)["job_id"]).read()
+        assert (job.max_trials, job.max_secs, job.plateau) == (2, 900, 77)
     listed = run("jobs", "--text", "no such thing", "--json", server=server)
     assert (listed.exit_code, listed.stdout.strip()) == (0, "[]")
     for command in (("tune",), ("jobs",), ("jobs", "extend")):
         shown = run(*command, "--help").stdout
-        assert not {"--cold", "--plateau", "--text"} & set(shown.split())
+        assert not {"--cold", "--plateau", "--text", "--trials", "--seconds"} & set(shown.split())
 
 
 def test_a_shell_completes_commands_options_and_jobs(server: Server, job: str) -> None:

@@ -24,7 +24,17 @@ def test_a_workload_is_tuned_here_and_its_kernel_written(no_server: str, tmp_pat
     path = tmp_path / "kernel"
     ran = CliRunner().invoke(
         app,
-        ["tune", "matmul:16,16,16", "--target", TARGET, "--trials", "4", "--json", "-o", str(path)],
+        [
+            "tune",
+            "matmul:16,16,16",
+            "--target",
+            TARGET,
+            "--max-trials",
+            "4",
+            "--json",
+            "-o",
+            str(path),
+        ],
     )
     assert ran.exit_code == 0, ran.stderr
     assert f"no server responds at {no_server}: tuning in this process" in ran.stderr
@@ -39,7 +49,7 @@ def test_a_workload_is_tuned_here_and_its_kernel_written(no_server: str, tmp_pat
 
 def test_a_script_file_is_tuned_on_a_server_and_found_there(server: Server) -> None:
     at = ("--url", server.url)
-    ran = loopwright("tune", str(SCRIPT), "--target", TARGET, "--trials", "4", *at)
+    ran = loopwright("tune", str(SCRIPT), "--target", TARGET, "--max-trials", "4", *at)
     assert ran.returncode == 0, ran.stderr
     assert "GFLOP/s" in ran.stdout
     job = ran.stderr.split()[1]
@@ -74,7 +84,7 @@ def test_tuning_that_is_interrupted_shows_the_best_so_far(monkeypatch: pytest.Mo
         raise KeyboardInterrupt
 
     monkeypatch.setattr(tuning, "tune", tune)
-    ran = CliRunner().invoke(app, ["tune", "matmul:8,8,8", "--trials", "9", "--json"])
+    ran = CliRunner().invoke(app, ["tune", "matmul:8,8,8", "--max-trials", "9", "--json"])
     assert ran.exit_code == 130
     assert "interrupted after 2 of 9 trials; the best so far:" in ran.stderr
     outcome = json.loads(ran.stdout)
@@ -88,7 +98,7 @@ def test_tuning_that_is_interrupted_at_once_says_so(monkeypatch: pytest.MonkeyPa
         raise KeyboardInterrupt
 
     monkeypatch.setattr(tuning, "tune", tune)
-    ran = CliRunner().invoke(app, ["tune", "matmul:8,8,8", "--trials", "9"])
+    ran = CliRunner().invoke(app, ["tune", "matmul:8,8,8", "--max-trials", "9"])
     assert ran.exit_code == 130
     assert "interrupted after 0 of 9 trials: no correct candidate yet" in ran.stderr
 
@@ -110,17 +120,17 @@ def test_a_job_that_others_cancelled_before_anything_ran_says_so(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with lw.Client(server.url) as client:
-        job = client.tune("relu:23", target=TARGET, trials=1).wait()
+        job = client.tune("relu:23", target=TARGET, max_trials=1).wait()
     gone = job.model_copy(update={"state": JobState.CANCELLED, "best_secs": None})
     monkeypatch.setattr(lw.JobHandle, "wait", lambda _: gone)
-    ran = CliRunner().invoke(app, ["tune", "relu:29", "--trials", "1", "--url", server.url])
+    ran = CliRunner().invoke(app, ["tune", "relu:29", "--max-trials", "1", "--url", server.url])
     assert ran.exit_code == 1
     assert ran.stderr.endswith(f"error: job {job.id} is cancelled: no candidate ran\n")
 
 
 def test_what_is_piped_has_a_line_for_each_job(server: Server) -> None:
     with lw.Client(server.url) as client:
-        job = client.tune("matmul:8,8,8", target=TARGET, trials=1)
+        job = client.tune("matmul:8,8,8", target=TARGET, max_trials=1)
         job.wait()
     ran = CliRunner(env={"COLUMNS": "40"}).invoke(app, ["jobs", "--url", server.url])
     [line] = [line for line in ran.stdout.splitlines() if str(job.id) in line]

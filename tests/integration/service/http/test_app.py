@@ -12,7 +12,7 @@ from service.http.dependencies import Dependencies
 from service.store.database.database import Database
 from tests.service_fixtures import problem
 
-JOB = {"workload": {"operator": "matmul:16,16,16"}, "trials": 8}
+JOB = {"workload": {"operator": "matmul:16,16,16"}, "max_trials": 8}
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ def double(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
 """
 
 
-JOB = {"workload": {"operator": "matmul:16,16,16"}, "trials": 8}
+JOB = {"workload": {"operator": "matmul:16,16,16"}, "max_trials": 8}
 
 
 @pytest.fixture
@@ -42,9 +42,9 @@ def client(database: Database) -> Iterator[TestClient]:
 @pytest.mark.parametrize(
     ("change", "pointer", "expected"),
     [
-        ({"trials": 0}, "/trials", "greater than or equal to 1"),
-        ({"trials": 1_000_000}, "/trials", "less than or equal to 100000"),
-        ({"trials": "many"}, "/trials", "valid integer"),
+        ({"max_trials": 0}, "/max_trials", "greater than or equal to 1"),
+        ({"max_trials": 1_000_000}, "/max_trials", "less than or equal to 100000"),
+        ({"max_trials": "many"}, "/max_trials", "valid integer"),
         ({"seed": -1}, "/seed", "greater than or equal to 0"),
         ({"strategy": "prayer"}, "/strategy", "'exhaustive' or 'random'"),
         ({"extra": 1}, "/extra", "Extra inputs"),

@@ -32,7 +32,7 @@ def client(database: Database) -> Iterator[TestClient]:
 
 
 def test_a_script_is_a_workload_too(client: TestClient) -> None:
-    response = client.post("/jobs", json={"workload": {"script": SCRIPT}, "trials": 1})
+    response = client.post("/jobs", json={"workload": {"script": SCRIPT}, "max_trials": 1})
     assert response.status_code == 201
     assert response.json()["workload_name"] == "double"
 
@@ -64,7 +64,7 @@ def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
 def test_programs_of_one_structure_are_one_workload(client: TestClient) -> None:
     renamed = SCRIPT.replace("double", "twice").replace("vi", "x")
     keys = {
-        client.post("/jobs", json={"workload": {"script": text}, "trials": 1}).json()[
+        client.post("/jobs", json={"workload": {"script": text}, "max_trials": 1}).json()[
             "workload_key"
         ]
         for text in (SCRIPT, renamed)
@@ -74,7 +74,9 @@ def test_programs_of_one_structure_are_one_workload(client: TestClient) -> None:
 
 def test_a_wrong_script_is_shown_with_its_place(client: TestClient) -> None:
     wrong = SCRIPT.replace("A[vi]", "A[vi")
-    refused = problem(client.post("/jobs", json={"workload": {"script": wrong}, "trials": 1}), 422)
+    refused = problem(
+        client.post("/jobs", json={"workload": {"script": wrong}, "max_trials": 1}), 422
+    )
     (flaw,) = refused["errors"]
     assert flaw["pointer"] == "/workload/script"
     assert (flaw["line"], flaw["column"] > 0) == (7, True)
@@ -96,7 +98,9 @@ def test_a_script_that_means_nothing_is_refused(
     client: TestClient, old: str, new: str, expected: str
 ) -> None:
     wrong = SCRIPT.replace(old, new)
-    refused = problem(client.post("/jobs", json={"workload": {"script": wrong}, "trials": 1}), 422)
+    refused = problem(
+        client.post("/jobs", json={"workload": {"script": wrong}, "max_trials": 1}), 422
+    )
     assert expected in refused["detail"]
     assert refused["errors"][0]["line"] >= 2
     assert client.get("/jobs").json()["items"] == []
@@ -107,7 +111,7 @@ def test_a_script_is_never_executed(client: TestClient, tmp_path: Path) -> None:
     for line in (f"open({str(trap)!r}, 'w')", f"__import__('pathlib').Path({str(trap)!r}).touch()"):
         for wrong in (line + SCRIPT, SCRIPT + line, SCRIPT.replace("A[vi]", line)):
             workload = {"script": wrong}
-            problem(client.post("/jobs", json={"workload": workload, "trials": 1}), 422)
+            problem(client.post("/jobs", json={"workload": workload, "max_trials": 1}), 422)
     assert not trap.exists()
 
 
@@ -119,7 +123,7 @@ def test_a_symbolic_program_is_refused_with_the_way_to_make_it_static(
     assert symbolic != SCRIPT
     request = {"workload": {"script": symbolic}}
     if route == "/jobs":
-        request |= {"trials": 1}  # type: ignore[dict-item]
+        request |= {"max_trials": 1}  # type: ignore[dict-item]
     detail = problem(client.post(route, json=request), 422)["detail"]
     assert "is symbolic" in detail
     assert 'func.specialize({"n": 128})' in detail

@@ -258,7 +258,7 @@ WRONG: dict[str, tuple[bytes, int, str]] = {
     "a script of another key": (changed(2, key="0" * 64), 2, "key"),
     "an unknown workload": (changed(7, workload_key="0" * 64), 7, "no line above"),
     "an unknown group": (changed(7, group_id=str(UUID(int=1))), 7, "no line above has group"),
-    "a group without trials": (changed(6, trials=0), 6, "trials"),
+    "a group without trials": (changed(6, max_trials=0), 6, "max_trials"),
     "a target twice": (changed(5, name=TARGETS[1]), 5, "was there before"),
     "another target": (changed(4, name="cpu -mcpu=nothing"), 4, "name"),
     "an unknown target": (changed(7, target="cpu -mcpu=nothing"), 7, "target"),

@@ -17,7 +17,7 @@ from service.store.database.database import Database
 from tests.service_fixtures import problem
 from workers.engine.engine import WorkerFacts
 
-JOB = {"workload": {"operator": "matmul:16,16,16"}, "trials": 8}
+JOB = {"workload": {"operator": "matmul:16,16,16"}, "max_trials": 8}
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_a_job_is_queued(client: TestClient) -> None:
     response = client.post("/jobs", json=JOB)
     assert response.status_code == 201
     job = response.json()
-    assert (job["state"], job["workload_name"], job["trials"]) == ("queued", "matmul", 8)
+    assert (job["state"], job["workload_name"], job["max_trials"]) == ("queued", "matmul", 8)
     assert job["target"].startswith("cpu -mcpu=")
     assert response.headers["location"] == f"/api/v1/jobs/{job['id']}"
     assert client.get(f"/jobs/{job['id']}").json() == job
@@ -45,7 +45,7 @@ def test_a_target_of_a_worker_that_is_or_was_there_is_taken(
     target, wide = "cpu -mcpu=cortex-a72 -num-cores=4", "cpu -mcpu=cortex-a72 -num-cores=8"
     bodies: dict[str, dict[str, Any]] = {
         "/jobs": JOB,
-        "/groups": {"tasks": [{"workload": JOB["workload"]}], "trials": 64},
+        "/groups": {"tasks": [{"workload": JOB["workload"]}], "max_trials": 64},
         "/workloads/check": {"workload": JOB["workload"]},
     }
 

@@ -12,7 +12,7 @@ from service.http.dependencies import Dependencies
 from service.store.database.database import Database
 from tests.service_fixtures import problem
 
-JOB = {"workload": {"operator": "matmul:16,16,16"}, "trials": 8}
+JOB = {"workload": {"operator": "matmul:16,16,16"}, "max_trials": 8}
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_the_same_submission_with_the_same_key_is_one_job(client: TestClient) ->
 def test_a_key_stands_for_one_request(client: TestClient) -> None:
     headers = {"Idempotency-Key": "k1"}
     client.post("/jobs", json=JOB, headers=headers)
-    refused = problem(client.post("/jobs", json={**JOB, "trials": 9}, headers=headers), 422)
+    refused = problem(client.post("/jobs", json={**JOB, "max_trials": 9}, headers=headers), 422)
     assert "'k1' was used before with another request" in refused["detail"]
 
 

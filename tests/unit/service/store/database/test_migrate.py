@@ -15,8 +15,7 @@ from service.intake.request_validation import read_workload
 from service.store import schema
 from service.store.database import migrate
 from service.store.database.database import Database
-from service.store.jobs import jobs
-from service.store.jobs import groups
+from service.store.jobs import groups, jobs
 from service.store.jobs.jobs import JobRow
 from service.store.workloads import WorkloadRow
 from service.wire.models import Workload
