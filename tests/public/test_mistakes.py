@@ -32,14 +32,14 @@ def no_answer() -> Iterator[loopwright.Client]:
 
 
 UNKNOWN: list[tuple[str, str, Act]] = [
-    ("trails", "trials", lambda c: c.tune("relu:8", trails=2)),
-    ("trails", "trials", lambda c: c.tune(["relu:8", "relu:9"], trails=64)),
+    ("trails", "max_trials", lambda c: c.tune("relu:8", trails=2)),
+    ("trails", "max_trials", lambda c: c.tune(["relu:8", "relu:9"], trails=64)),
     ("nearst", "nearest", lambda c: c.best("relu:8", nearst=True)),
     ("fallbak", "fallback", lambda c: c.kernel("relu:8", fallbak=False)),
     ("stat", "state", lambda c: list(c.jobs(stat="running"))),
     ("timeout", "timeout_secs", lambda c: c.job(JOB).wait(timeout=3)),
     ("tokn", "token", lambda _: lw.Client(tokn="x")),
-    ("trails", "trials", lambda _: lw.tune("relu:8", trails=2)),
+    ("trails", "max_trials", lambda _: lw.tune("relu:8", trails=2)),
     ("taget", "target", lambda _: lw.build(FUNC, taget="cpu")),
     ("rule", "rules", lambda _: lw.design_space(FUNC, rule=["x"])),
     ("nme", "name", lambda _: te.placeholder((4,), nme="A")),
