@@ -76,7 +76,7 @@ def test_a_module_without_functions_has_no_task() -> None:
 
 def test_the_tasks_of_a_module_are_tuned_together() -> None:
     tasks = lw.extract_tasks(lw.parse_module(MODEL))[:2]
-    results = lw.tune(tasks, trials=32, strategy="random", warm_start=None, progress=False)
+    results = lw.tune(tasks, max_trials=32, strategy="random", warm_start=None, progress=False)
     assert [result.func.name for result in results] == ["scale", "add"]
     a, out = np.arange(8, dtype="float32"), np.empty(8, "float32")
     lw.build(results[0].best.trace.apply_to(tasks[0].func))(a, out)
