@@ -31,7 +31,7 @@ class SketchSummary:
 
     Attributes:
         rules: The names of the rules that made it, in the order in which they ran.
-        knobs: What is decided, a line for each decision, with the number of options.
+        knobs: What is decided, a line for each decision: its label, its options and how many.
         num_decisions: How many combinations of options there are.
         num_schedules: How many of them are different programs that pass the static filter: an
             estimate from a sample, unless `is_exact`.
@@ -171,7 +171,7 @@ def design_space(
 
 
 def _summarize(sketch: SketchTables, count: Count) -> SketchSummary:
-    knobs = tuple(str(knob) for knob in sketch.knobs)
+    knobs = tuple(f"{label}: {k}" for label, k in zip(sketch.labels, sketch.knobs, strict=True))
     summary = (sketch.name, sketch.rules, knobs, sketch.size, count.number, count.is_exact)
     return SketchSummary(*summary)
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
-from service.reading.decision_names import Axis, axes_of, decisions_in
 from service.reading.thinning import even
 from service.store.trials.trial_columns import Floats, Ints, TrialColumns
 from service.wire.readings import Decision, Decisions
@@ -37,51 +36,51 @@ def sketches_of(columns: TrialColumns) -> tuple[str, ...]:
     return tuple(columns.sketches[i] for i in order if counts[i])
 
 
-def chosen(columns: TrialColumns, sketch: str) -> tuple[Ints, Ints]:
+def chosen(columns: TrialColumns, sketch: str) -> tuple[Ints, npt.NDArray[np.bool_]]:
     """Return the places of the trials to show, and which of those are an even choice."""
     places = np.flatnonzero(columns.sketch == columns.sketches.index(sketch))
     if len(places) <= MAX_ROWS:
-        return places, np.arange(len(places))
+        return places, np.ones(len(places), np.bool_)
     spread = places[even(len(places), MAX_ROWS - FASTEST)]
     right = places[columns.is_right[places]]
     fastest = right[np.argsort(columns.best_secs[right], kind="stable")[:FASTEST]]
     shown = np.union1d(spread, fastest)
-    return shown, np.flatnonzero(np.isin(shown, spread))
+    return shown, np.isin(shown, spread)
 
 
 def decisions(
     columns: TrialColumns,
     sketch: str,
     sketches: Sequence[str],
-    traces: Mapping[int, str],
-    loops: Mapping[str, Sequence[str]],
+    labels: Sequence[str],
+    decided: Mapping[int, Sequence[int]],
 ) -> Decisions:
     """Return the decisions of a sketch's trials.
 
     Args:
-        traces: The texts of those of the trials that `chosen` names, by their numbers.
-        loops: The names of the loops around each block of the program.
+        labels: What each number is that the trials decided.
+        decided: The numbers of those of the trials that `chosen` names, by the trials' numbers. A
+            trial with more or fewer of them is left out: an imported job may name two sketches
+            alike.
     """
-    places, spread = chosen(columns, sketch)
+    places, is_even = chosen(columns, sketch)
+    fits = np.array([len(decided[n]) == len(labels) for n in columns.number[places].tolist()])
+    places, is_even = places[fits], is_even[fits]
     best = columns.best_secs[places]
     numbers = columns.number[places].tolist()
-    axes = axes_of(json.loads(traces[numbers[0]]), loops)
-    num = len({axis.place for axis in axes})
-    decided = [decisions_in(traces[n], num) for n in numbers]
-    table = np.array([[axis.value(row) for axis in axes] for row in decided], np.float64)
-    table = table.reshape(len(numbers), len(axes))
+    table = np.array([decided[n] for n in numbers], np.float64).reshape(len(numbers), len(labels))
     return Decisions(
         sketch=sketch,
         sketches=tuple(sketches),
         decisions=tuple(
-            _decision(axis, table[:, i], table[spread, i], best[spread])
-            for i, axis in enumerate(axes)
+            _decision(label, table[:, i], table[is_even, i], best[is_even])
+            for i, label in enumerate(labels)
         ),
         rows=tuple(map(tuple, table.tolist())),
         number=tuple(numbers),
         best_secs=none_for_nan(best),
         num_trials=int((columns.sketch == columns.sketches.index(sketch)).sum()),
-        is_sampled=len(places) > len(spread),
+        is_sampled=not is_even.all(),
     )
 
 
@@ -93,10 +92,10 @@ def none_for_nan(values: Floats) -> tuple[float | None, ...]:
     return tuple(found)
 
 
-def _decision(axis: Axis, values: Floats, even_values: Floats, even_secs: Floats) -> Decision:
+def _decision(label: str, values: Floats, even_values: Floats, even_secs: Floats) -> Decision:
     right = ~np.isnan(even_secs)
     return Decision(
-        name=axis.name,
+        name=label,
         values=tuple(np.unique(values).tolist()),
         importance=importance(even_values[right], np.log(even_secs[right])),
     )

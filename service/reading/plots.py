@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 from sqlalchemy.orm import Session
 
-from compiler.ir.core.nodes import BlockRealize, For, Stmt
-from compiler.ir.core.visit import statements_in
-from compiler.script.error import ScriptError
-from compiler.script.parser import parse
 from service.common.errors import Flaw, UnprocessableError
 from service.reading import decisions as decided
 from service.reading import summary as summed
@@ -21,9 +15,8 @@ from service.reading.queries import MAX_NUMBER, ColumnsQuery, SelectionQuery
 from service.reading.selection import selected, standings
 from service.reading.thinning import thin
 from service.store.jobs.jobs import JobRow
-from service.store.trials import trial_index
+from service.store.trials import sketches, trial_index
 from service.store.trials.trial_columns import Ints, TrialColumns
-from service.store.workloads import WorkloadRow
 from service.wire.readings import Columns, Curve, Decisions, Summary
 
 
@@ -76,9 +69,9 @@ class Plots:
             detail = f"no trial of this job is of sketch {name!r}; there are {names}"
             raise UnprocessableError(detail, Flaw(detail, "query/sketch"))
         places, _ = decided.chosen(columns, name)
-        traces = trial_index.traces(session, job.id, columns.number[places].tolist())
-        script = session.get_one(WorkloadRow, job.workload_key).script
-        return decided.decisions(columns, name, sketch_names, traces, _loops(script))
+        numbers = trial_index.decisions(session, job.id, columns.number[places].tolist())
+        labels = sketches.labels(session, job.id, name)
+        return decided.decisions(columns, name, sketch_names, labels, numbers)
 
 
 def _shown(job: JobRow, every: TrialColumns, places: Ints, num_trials: int) -> Columns:
@@ -105,24 +98,3 @@ def _started_secs(job: JobRow, columns: TrialColumns) -> float:
     """Return when the job began; trials that were imported may be older than it."""
     first = float(columns.at.min()) if len(columns) else 0.0
     return first if job.started_at is None else min(first, job.started_at.timestamp())
-
-
-@lru_cache(maxsize=64)
-def _loops(script: str) -> dict[str, tuple[str, ...]]:
-    """Return the names of the loops around each block of a program; of none if it is unreadable."""
-    loops_by_block: dict[str, tuple[str, ...]] = {}
-
-    def look(stmt: Stmt, around: tuple[str, ...]) -> None:
-        if isinstance(stmt, For):
-            around = (*around, stmt.var.name)
-        if isinstance(stmt, BlockRealize):
-            loops_by_block[stmt.block.name] = around
-            around = ()
-        for inner in statements_in(stmt):
-            look(inner, around)
-
-    try:
-        look(parse(script).root.body, ())
-    except ScriptError:
-        return {}
-    return loops_by_block

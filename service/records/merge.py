@@ -40,7 +40,7 @@ from service.store.results import finals
 from service.store.results.finals import FinalRow
 from service.store.results.settle import settle
 from service.store.targets import TargetRow
-from service.store.trials import trial_chunks
+from service.store.trials import sketches, trial_chunks
 from service.store.trials.trials import TrialRow
 from service.store.workloads import WorkloadRow
 from service.wire.models import JobState, Workload
@@ -240,6 +240,11 @@ class _Merge:
             self._staging.drop_known(job.line.id)
             self._staging.refuse_other_numbers(job.line.id)
         num_trials = self._staging.move_trials(job.line.id)
+        if num_trials:
+            row = self._session.get_one(JobRow, job.line.id)
+            of_job = select(TrialRow.sketch).where(TrialRow.job_id == row.id).distinct()
+            names = self._session.scalars(of_job)
+            sketches.ensure(self._session, row.id, row.workload_key, names)
         job.num_new += num_trials
         self._num["trials"] += num_trials
 

@@ -31,6 +31,7 @@ from sqlalchemy import (
     select,
 )
 
+from compiler.schedule.trace.trace_json import decided_numbers
 from service.records.check import checked, refusal
 from service.records.lines import (
     TRIAL_COLUMNS,
@@ -215,7 +216,12 @@ def _other(number: int, text: bytes) -> dict[str, Any]:
 
 
 def _row(number: int, line: TrialLine) -> dict[str, Any]:
-    row = {**vars(line), "line": number, "best_secs": line.best_secs}
+    row = {
+        **vars(line),
+        "line": number,
+        "best_secs": line.best_secs,
+        "decisions": decided_numbers(line.trace),
+    }
     del row["kind"]
     return row
 

@@ -17,7 +17,7 @@ from service.store import (
 from service.store.database.base import Base
 from service.store.jobs import baselines, events, groups, idempotency, jobs
 from service.store.results import best_schedules, finals
-from service.store.trials import trial_chunks, trials
+from service.store.trials import sketches, trial_chunks, trials
 
 ROWS = (
     workloads.WorkloadRow,
@@ -26,6 +26,7 @@ ROWS = (
     groups.GroupRow,
     trials.TrialRow,
     trial_chunks.PackedTrialsRow,
+    sketches.SketchRow,
     best_schedules.BestScheduleRow,
     finals.FinalRow,
     baselines.BaselineRow,

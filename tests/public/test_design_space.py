@@ -64,8 +64,9 @@ def test_a_space_prints_its_sketches_and_sizes(capsys: pytest.CaptureFixture[str
     space.show()
     printed = capsys.readouterr().out
     assert "spatial_blocks" in printed
-    assert "256 in pieces of 64, 32, 16" in printed
     (sketch,) = space.sketches
+    assert sketch.knobs == ("i1 of B, part 2: 256 in pieces of 64, 32, 16: 3 options",)
+    assert all(word in printed for word in ("i1 of B", "256 in pieces of 64, 32, 16"))
     assert (sketch.num_decisions, sketch.num_schedules, sketch.is_exact) == (3, 3, True)
 
 

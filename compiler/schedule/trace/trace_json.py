@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from compiler.schedule.error import TraceError
 from compiler.schedule.trace.instruction import (
@@ -152,6 +153,23 @@ def check_decision(instruction: Instruction, decision: object, where: str) -> De
     if len(items) != n or not all(is_int(item) and 1 <= item <= MAX_INT for item in positive_items):
         raise TraceError(where, f"expected {n} positive integers, got {shown(decision)}")
     return tuple(items)
+
+
+def decided_numbers(trace: Mapping[str, Any]) -> list[int]:
+    """Return what a trace decided as numbers: each factor of a tile, the value of each choice.
+
+    Args:
+        trace: What `write_trace` returned, or `read_trace` accepted.
+    """
+    numbers: list[int] = []
+    for instruction in trace["instructions"]:
+        decision = instruction.get("decision")
+        if isinstance(decision, list):
+            numbers += decision
+        elif decision is not None:
+            candidates = instruction["arguments"].get("candidates")
+            numbers.append(decision if candidates is None else candidates[decision])
+    return numbers
 
 
 class _Reader:

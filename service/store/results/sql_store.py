@@ -9,6 +9,7 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from compiler.runtime.measurement import STORED_FIELDS, Measurement
+from compiler.schedule.trace.trace_json import decided_numbers
 from service.common.owner import Owner
 from service.store.database.base import utc_now
 from service.store.database.database import Database
@@ -17,7 +18,7 @@ from service.store.jobs.jobs import JobRow
 from service.store.results import best_schedules, toolchains
 from service.store.results.settle import settle
 from service.store.tasks import parse_candidate
-from service.store.trials import trial_chunks, trials
+from service.store.trials import sketches, trial_chunks, trials
 from service.store.trials.trials import TrialRow
 from service.wire.models import EventKind
 from service.wire.times import kind_of
@@ -56,6 +57,9 @@ class SqlStore:
                 best_schedules.offer(session, job, row)
                 if row.error in toolchains.WRONG and not toolchains.is_outdated(row.toolchain):
                     _refute(session, job, row)
+            sketches.ensure(
+                session, job.id, job.workload_key, {trial.candidate.sketch for trial in trials}
+            )
             if trial_chunks.is_due(job.num_measured - len(trials), job.num_measured):
                 trial_chunks.pack(session, job.id, job.num_measured)
             blame.note_progress(session, job)
@@ -141,13 +145,15 @@ def _row(job_id: UUID, trial: MeasuredTrial) -> TrialRow:
     # JSON has lists, and PostgreSQL keeps no zero character in a text.
     stored["run_secs"] = list(measurement.run_secs)
     stored["message"] = measurement.message.replace("\0", "\\0")
+    trace = trial.candidate.trace.to_json()
     return TrialRow(
         job_id=job_id,
         number=trial.number,
         candidate_key=trial.candidate.key,
         round=trial.round,
         sketch=trial.candidate.sketch,
-        trace=trial.candidate.trace.to_json(),
+        trace=trace,
+        decisions=decided_numbers(trace),
         predicted=trial.predicted,
         best_secs=measurement.best_secs if measurement.ok else None,
         created_at=utc_now(),

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 from uuid import UUID
 
-from sqlalchemy import SQLColumnExpression, String, Text, cast, select, type_coerce
+from sqlalchemy import SQLColumnExpression, String, select, type_coerce
 from sqlalchemy.orm import Session
 
 from service.store.trials.trial_columns import SOURCES
@@ -50,9 +50,9 @@ def messages(session: Session, job_id: UUID, numbers: Sequence[int]) -> dict[int
     return _by_number(session, TrialRow.message, job_id, numbers)
 
 
-def traces(session: Session, job_id: UUID, numbers: Sequence[int]) -> dict[int, str]:
-    """Return the texts of the traces of these trials of a job, by number."""
-    return _by_number(session, cast(TrialRow.trace, Text), job_id, numbers)
+def decisions(session: Session, job_id: UUID, numbers: Sequence[int]) -> dict[int, list[int]]:
+    """Return the numbers that these trials of a job decided, by number."""
+    return _by_number(session, TrialRow.decisions, job_id, numbers)
 
 
 def _by_number(

@@ -30,7 +30,8 @@ from service.wire.models import FinalRead, TrialRead
 class TrialRow(Base):
     """One candidate of one job with what a worker found.
 
-    `best_secs` repeats the fastest of `run_secs`, so that SQL can compare trials.
+    `best_secs` repeats the fastest of `run_secs`, so that SQL can compare trials, and `decisions`
+    the numbers that the trace decides, so that plots need no traces; `SketchRow` has their labels.
     """
 
     __tablename__ = "trials"
@@ -59,6 +60,7 @@ class TrialRow(Base):
     worker: Mapped[str] = mapped_column(String(255))
     toolchain: Mapped[str] = mapped_column(String(255))
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    decisions: Mapped[list[int]] = mapped_column(JSON)
 
 
 def of_job(session: Session, job_id: UUID) -> list[TrialRow]:

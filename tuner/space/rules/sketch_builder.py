@@ -16,6 +16,7 @@ from compiler.target.target import Target
 from tuner.space.analysis.block_facts import BlockFacts, block_facts, sites
 from tuner.space.tables.canonical_decisions import find_zones
 from tuner.space.tables.knob import ChoiceKnob, CutKnob, Knob, TileKnob
+from tuner.space.tables.labels import knob_labels
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
 from tuner.space.tables.sketch import Sketch
 
@@ -208,4 +209,5 @@ class SketchBuilder:
             self.rules,
             find_zones(self.func, self.schedule.trace, tuple(self.knobs)),
             self.excluded,
+            knob_labels(self.schedule.trace, self.func),
         )

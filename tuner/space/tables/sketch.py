@@ -32,6 +32,7 @@ class Sketch:
         `tuner.space.tables.canonical_decisions`.
         excluded: Columns and numbers: where a column holds that number, another sketch has the
             same program.
+        labels: What each knob decides, in words; see `tuner.space.tables.labels`.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Sketch:
     rules: tuple[str, ...] = ()
     zones: tuple[Zone, ...] = ()
     excluded: tuple[tuple[int, int], ...] = ()
+    labels: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:

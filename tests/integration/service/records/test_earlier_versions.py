@@ -14,7 +14,9 @@ from typing import Any
 
 import pytest
 
+from service.reading.plots import Plots
 from service.store.database.database import Database, open_database
+from service.store.jobs import jobs
 from tests.integration.service.recorded import get, put
 
 EARLIER = Path(__file__).parent / "earlier"
@@ -23,6 +25,24 @@ NEW_NAMES = {
     "job": {"trials": "max_trials", "seconds": "max_secs"},
     "baseline": {"number": "trial_number"},
 }
+
+PACKED = ("i of C, part 1|i of C, part 3|j of C, part 1|j of C, part 3|k of C, part 1"
+          "|k of C, part 2")  # fmt: skip
+TILED = ("i of C, part 1|i of C, part 2|i of C, part 3|i of C, part 4|j of C, part 1"
+         "|j of C, part 2|j of C, part 3|j of C, part 4|k of C, part 1|k of C, part 2"
+         "|k of C, part 3")  # fmt: skip
+DECIDED: dict[str, tuple[str, list[tuple[tuple[int, ...], ...]]]] = {
+    "default": ("", [((),)]),
+    "packed_whole": (
+        PACKED,
+        [((1, 8, 1, 8, 4, 2), (1, 8, 1, 8, 1, 8)), ((1, 8, 1, 8, 4, 2), (2, 8, 1, 8, 1, 8))],
+    ),
+    "direct": (
+        TILED,
+        [((4, 2, 1, 1, 1, 2, 1, 4, 1, 1, 8),), ((4, 2, 1, 2, 2, 1, 1, 4, 2, 4, 1),)],
+    ),
+}
+"""By sketches: labels, and what the trials of a job decided, as version 0.1.0 showed them."""
 
 
 def earlier(name: str) -> bytes:
@@ -74,3 +94,21 @@ def test_records_of_format_1_are_read(database: Database) -> None:
 def test_a_database_of_revision_0012_is_migrated(migrated: Database) -> None:
     expected = [renamed(line) for line in lines_of(earlier("records_2.jsonl"))]
     assert lines_of(get(migrated)) == expected
+
+
+@pytest.mark.parametrize("earlier_form", ["database", "records"])
+def test_decisions_of_earlier_versions_have_labels_and_numbers(
+    tmp_path: Path, migrated: Database, earlier_form: str
+) -> None:
+    with closing(open_database(f"sqlite:///{tmp_path}/new.db")) as new:
+        if earlier_form == "records":
+            put(new, earlier("records_1.jsonl"))
+        database = migrated if earlier_form == "database" else new
+        with database.read() as session:
+            for job in jobs.newest(session, limit=10):
+                for sketch, (labels, rows) in DECIDED.items():
+                    found = Plots().decisions(session, job, sketch)
+                    assert [decision.name for decision in found.decisions] == list(
+                        filter(None, labels.split("|"))
+                    )
+                    assert found.rows in rows

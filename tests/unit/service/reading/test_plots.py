@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -14,11 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from compiler.ops.spec import from_spec
 from compiler.runtime.measurement import ErrorKind
-from compiler.target.target import Target
 from service.reading.curve import curve
-from service.reading.decision_names import axes_of, decisions_in
 from service.reading.decisions import chosen, decisions, importance
 from service.reading.model_value import model_value
 from service.reading.summary import summary
@@ -26,9 +22,6 @@ from service.reading.thinning import thin
 from service.store.jobs.jobs import JobRow
 from service.store.trials.trial_columns import TrialColumns, joined, of_rows
 from tuner.loop.progress import MAX_POINTS, SPARKLINE_POINTS, add_point, sparkline
-from tuner.space.design_space import Point
-from tuner.space.generate import design_space
-from tuner.task import Task
 
 Row = dict[str, Any]
 
@@ -184,29 +177,6 @@ def test_a_sparkline_is_the_best_so_far_at_even_places(secs: list[float]) -> Non
         assert list(shown) == best
 
 
-def test_decisions_are_named_and_read_as_the_trace_has_them() -> None:
-    func = from_spec("matmul:96,96,96")
-    space = design_space(Task(func, Target("cpu")))
-    drawn = space.draw(0, 40, np.random.default_rng(0))
-    traces = [space.candidate(Point(0, tuple(row.tolist()))).trace.to_json() for row in drawn]
-    axes = axes_of(traces[0], {"C": ("i", "j", "k")})
-    names = [axis.name for axis in axes]
-    assert len(set(names)) == len(names)
-    assert any(name.startswith("k of C, part 1") for name in names)
-    table = space.sketches[0].values(drawn).tolist()
-    for trace, numbers in zip(traces, table, strict=True):
-        num = len({axis.place for axis in axes})
-        read = decisions_in(json.dumps(trace), num)
-        instructions = json.loads(json.dumps(trace))["instructions"]
-        assert read == [i["decision"] for i in instructions if "decision" in i]
-        assert {axis.value(read) for axis in axes} <= {float(n) for n in numbers}
-
-
-def test_an_annotation_called_decision_misleads_nobody() -> None:
-    trace = {"instructions": [{"arguments": {"decision": 7}}, {"decision": [2, 3]}]}
-    assert decisions_in(json.dumps(trace), 1) == [[2, 3]]
-
-
 def test_importance_is_all_or_nothing_where_that_is_so() -> None:
     rng = np.random.default_rng(0)
     values = rng.integers(4, size=400).astype(float)
@@ -226,9 +196,24 @@ def test_of_many_trials_the_fastest_and_an_even_choice_are_shown() -> None:
     assert len(places) <= 2000
     assert set(np.argsort(secs)[:500]) <= set(places.tolist())
     assert np.diff(places[spread]).max() <= 5
-    instruction = {"name": "sample_categorical", "arguments": {"candidates": [4, 8]},
-                   "outputs": ["v0"], "decision": 1}  # fmt: skip
-    trace = json.dumps({"instructions": [instruction]})
-    shown = decisions(columns(made), "a", ("a",), dict.fromkeys(range(5000), trace), {})
+    shown = decisions(columns(made), "a", ("a",), ["width"], {n: [8] for n in range(5000)})
     assert shown.is_sampled
     assert (shown.num_trials, shown.decisions[0].values) == (5000, (8.0,))
+
+
+def test_a_trial_with_other_decisions_under_the_same_name_is_left_out() -> None:
+    row = {
+        "best": 1.0,
+        "kind": ErrorKind.CRASH,
+        "sketch": "a",
+        "predicted": None,
+        "gap": 1,
+        "at": 0,
+    }
+    made = numbered([{**row, "gap": 1, "at": 0}] * 3)
+    decided = {0: [2, 4], 1: [8], 2: [4, 2]}
+    shown = decisions(columns(made), "a", ("a",), ["i, part 1", "i, part 2"], decided)
+    assert (shown.number, shown.rows) == ((0, 2), ((2.0, 4.0), (4.0, 2.0)))
+    none_fit = decisions(columns(made), "a", ("a",), ["i", "j", "k"], decided)
+    assert (none_fit.number, none_fit.rows) == ((), ())
+    assert [each.values for each in none_fit.decisions] == [(), (), ()]

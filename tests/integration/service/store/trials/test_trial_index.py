@@ -10,6 +10,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import text
 
 from compiler.runtime.measurement import Measurement
+from compiler.schedule.trace.trace_json import decided_numbers
 from service.http.app import create_app
 from service.http.dependencies import Dependencies
 from service.store.database.database import Database
@@ -18,6 +19,8 @@ from service.store.results.sql_store import SqlStore
 from tests.integration.service.statements import statements
 from tests.integration.service.tuned import SPEC, task_of, tuned
 from tests.service_fixtures import add_job
+from tuner.candidate import DEFAULT_SKETCH
+from tuner.space.generate import design_space
 from tuner.trial import MeasuredTrial
 
 PLOTS = ("curve", "columns", "selection", "summary", "decisions")
@@ -109,3 +112,27 @@ def test_a_sketch_that_no_trial_has_is_refused_with_those_there_are(
     answer = client.get(f"/jobs/{job_id}/decisions", params={"sketch": "none"})
     assert answer.status_code == 422
     assert repr(measured[1].candidate.sketch) in answer.json()["detail"]
+
+
+def test_decisions_have_the_labels_and_the_numbers_of_their_sketch(
+    client: TestClient, database: Database
+) -> None:
+    job_id, measured = tuned(database, SPEC)
+    sketches = {each.name: each for each in design_space(task_of(SPEC)).sketches}
+    names = client.get(f"/jobs/{job_id}/decisions").json()["sketches"]
+    assert set(names) == {trial.candidate.sketch for trial in measured}
+    for name in names:
+        with statements(database) as asked:
+            answer = client.get(f"/jobs/{job_id}/decisions", params={"sketch": name}).json()
+        assert not [statement for statement, _ in asked if "trials.trace" in statement]
+        of_sketch = [trial for trial in measured if trial.candidate.sketch == name]
+        assert answer["number"] == [trial.number for trial in of_sketch]
+        labels = [decision["name"] for decision in answer["decisions"]]
+        if name == DEFAULT_SKETCH:
+            assert labels == []
+            continue
+        assert {label.partition(", part")[0] for label in labels} == {
+            label.partition(", part")[0] for label in sketches[name].labels
+        }
+        for trial, row in zip(of_sketch, answer["rows"], strict=True):
+            assert row == decided_numbers(trial.candidate.trace.to_json())

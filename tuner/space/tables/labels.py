@@ -1,0 +1,154 @@
+"""Labels of decisions, in words: what a knob decides, such as `i of C` or `lanes of k of C`.
+
+They follow from the instructions of a sketch's trace: a tile is of the loop that it splits, and a
+choice is for the first instruction that uses it. So traces of earlier versions have labels, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from compiler.ir.core.nodes import BlockRealize, For, Stmt
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import statements_in
+from compiler.schedule.error import TraceError
+from compiler.schedule.trace.instruction import Argument, Instruction, Ref
+from compiler.schedule.trace.trace import Trace
+from compiler.schedule.trace.trace_json import decided_numbers
+from compiler.script.error import ScriptError
+from compiler.script.parser import parse
+
+_ANNOTATIONS = {"non_temporal": "non-temporal stores", "reduce_in_lanes": "lanes"}
+"""Annotations in words; those of users' rules keep their keys."""
+
+
+def knob_labels(trace: Trace, func: PrimFunc | None) -> tuple[str, ...]:
+    """Return what each decision of a trace is about.
+
+    Args:
+        func: The program that the trace is of; without it, loops have numbers for names.
+    """
+    names = _names(trace.instructions, {} if func is None else _loops_around_blocks(func))
+    return tuple(
+        _label(instruction, trace.instructions[number + 1 :], names)
+        for number, instruction in enumerate(trace.instructions)
+        if instruction.spec.decides
+    )
+
+
+def axis_labels(trace: Trace, func: PrimFunc | None) -> tuple[str, ...]:
+    """Return a label for each of the trace's `decided_numbers`; no two are equal.
+
+    Args:
+        func: The program that the trace is of; without it, loops have numbers for names.
+    """
+    labels: list[str] = []
+    for label, decision in zip(knob_labels(trace, func), trace.decisions, strict=True):
+        if isinstance(decision, tuple):
+            labels += (_part(label, index) for index in range(len(decision)))
+        else:
+            labels.append(label)
+    return _distinct(labels)
+
+
+def stored_labels(trace: Mapping[str, Any], script: str) -> list[str]:
+    """Return the labels of a sketch from a stored trial's trace and its workload's script.
+
+    This version may be unable to read what an earlier one stored: then labels are numbers.
+    """
+    try:
+        func = parse(script)
+    except ScriptError:
+        func = None
+    try:
+        return list(axis_labels(Trace.from_json(trace), func))
+    except TraceError:
+        return [f"decision {index}" for index, _ in enumerate(decided_numbers(trace), 1)]
+
+
+def _label(instruction: Instruction, later: Sequence[Instruction], names: Mapping[str, str]) -> str:
+    if isinstance(instruction.decision, tuple):
+        return _name(dict(instruction.arguments)["loop"], names)
+    return _use(instruction.outputs[0], later, names)
+
+
+def _use(variable: str, later: Sequence[Instruction], names: Mapping[str, str]) -> str:
+    """Say what a number is used for: by the first instruction that uses it."""
+    user = next((each for each in later if variable in each.refs()), None)
+    if user is None:
+        return variable
+    arguments = dict(user.arguments)
+    factors = arguments.get("factors")
+    if user.name == "split" and isinstance(factors, tuple) and Ref(variable) in factors:
+        return _part(_name(arguments["loop"], names), factors.index(Ref(variable)))
+    key = str(arguments.get("ann_key", user.name))
+    purpose = _ANNOTATIONS.get(key, key)
+    of_what = next(
+        (names[a.name] for a in arguments.values() if isinstance(a, Ref) and a.name in names), None
+    )
+    return purpose if of_what is None else f"{purpose} of {of_what}"
+
+
+def _names(
+    instructions: Sequence[Instruction], loops: Mapping[str, Sequence[str]]
+) -> dict[str, str]:
+    """Return what the handles of blocks and loops stand for."""
+    names: dict[str, str] = {}
+    for instruction in instructions:
+        arguments, outputs = dict(instruction.arguments), instruction.outputs
+        match instruction.name:
+            case "get_sblock":
+                names[outputs[0]] = str(arguments["name"])
+            case "get_loops":
+                block = _name(arguments["block"], names)
+                original = loops.get(block, ())
+                # A block that was transformed has other loops than the program.
+                is_original = len(original) == len(outputs)
+                for index, output in enumerate(outputs):
+                    loop = original[index] if is_original else f"loop {index + 1}"
+                    names[output] = f"{loop} of {block}"
+            case "split":
+                loop = _name(arguments["loop"], names)
+                names |= {output: _part(loop, index) for index, output in enumerate(outputs)}
+            case "cache_read" | "cache_write":
+                names[outputs[0]] = f"copy for {_name(arguments['block'], names)}"
+            case _:
+                pass
+    return names
+
+
+def _name(handle: Argument, names: Mapping[str, str]) -> str:
+    assert isinstance(handle, Ref), "blocks and loops are given by handles"
+    return names.get(handle.name, handle.name)
+
+
+def _part(loop: str, index: int) -> str:
+    return f"{loop}, part {index + 1}"
+
+
+def _distinct(labels: Sequence[str]) -> tuple[str, ...]:
+    """Number labels that occur before."""
+    counts: dict[str, int] = {}
+    distinct = []
+    for label in labels:
+        counts[label] = count = counts.get(label, 0) + 1
+        distinct.append(label if count == 1 else f"{label} ({count})")
+    return tuple(distinct)
+
+
+def _loops_around_blocks(func: PrimFunc) -> dict[str, tuple[str, ...]]:
+    """Return the names of the loops around each block, the outermost first."""
+    loops: dict[str, tuple[str, ...]] = {}
+
+    def walk(stmt: Stmt, around: tuple[str, ...]) -> None:
+        if isinstance(stmt, For):
+            around = (*around, stmt.var.name)
+        if isinstance(stmt, BlockRealize):
+            loops[stmt.block.name] = around
+            around = ()
+        for inner in statements_in(stmt):
+            walk(inner, around)
+
+    walk(func.root.body, ())
+    return loops
