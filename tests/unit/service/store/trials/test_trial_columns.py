@@ -24,7 +24,7 @@ from compiler.runtime.measurement import (
 from service.records.lines import BaselineLine, FinalLine, SettingLine, TrialLine
 from service.store.database.base import Base
 from service.store.jobs.baselines import BaselineRow
-from service.store.jobs.finals import FinalRow
+from service.store.results.finals import FinalRow
 from service.store.trials.trial_columns import PACKED, SOURCES, TrialColumns
 from service.store.trials.trials import TrialRow
 from service.wire.baselines import BaselineTimes, SettingRead
