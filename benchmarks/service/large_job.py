@@ -15,17 +15,18 @@ from typing import Any
 from uuid import UUID
 
 import numpy as np
-from sqlalchemy import insert
+from sqlalchemy import insert, select
 
 import loopwright as lw
 from compiler.runtime.measurement import ErrorKind
+from compiler.schedule.trace.trace_json import decided_numbers
 from service.intake.request_validation import parse_target, read_workload
 from service.store import targets, workloads
 from service.store.database.base import utc_now
 from service.store.database.database import Database, open_database
 from service.store.jobs import events, jobs
 from service.store.jobs.jobs import JobRow, NewJob
-from service.store.trials import trial_chunks
+from service.store.trials import sketches, trial_chunks
 from service.store.trials.trials import TrialRow
 from service.wire.models import EventKind, JobState, Strategy, Workload
 from tuner.loop.budget import StopReason
@@ -79,6 +80,8 @@ def add_large_job(database: Database, num_trials: int, seed: int = 0) -> UUID:
     with database.write() as session:
         _finish(jobs.get(session, job_id), num_trials, started, points, default)
         trial_chunks.pack(session, job_id, num_trials)
+        names = session.scalars(select(TrialRow.sketch).where(TrialRow.job_id == job_id).distinct())
+        sketches.ensure(session, job_id, workload.key, names)
         jobs.record_state(session, jobs.get(session, job_id))
     return job_id
 
@@ -126,6 +129,7 @@ def _chunks(
                 "round": number // 64,
                 "sketch": sketch,
                 "trace": trace,
+                "decisions": decided_numbers(trace),
                 "predicted": float(rng.normal(-np.log(costs[place]), 0.4)) if number else None,
                 "error": error,
                 "message": messages.get(error, "") if error else "",

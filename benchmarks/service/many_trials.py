@@ -67,6 +67,7 @@ def _row(job: JobRow, number: int, secs: float) -> dict[str, Any]:
         "round": number // 16,
         "sketch": "default",
         "trace": default_candidate().trace.to_json(),
+        "decisions": [],
         "predicted": None,
         "error": None,
         "message": "",

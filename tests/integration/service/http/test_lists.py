@@ -97,6 +97,7 @@ def add_trials(database: Database, job_id: UUID, rows: Sequence[dict[str, Any]])
         "job_id": job_id, "round": 0, "sketch": "s", "trace": {}, "predicted": None, "error": None,
         "message": "", "run_secs": [], "best_secs": None, "max_error": None, "build_secs": 0.0,
         "check_secs": 0.0, "time_secs": 0.0, "worker": "w", "toolchain": "t", "created_at": NOW,
+        "decisions": [],
     }  # fmt: skip
     filled = [{**usual, "candidate_key": str(row["number"]), **row} for row in rows]
     with database.write() as session:
