@@ -96,7 +96,8 @@ def _reads_what_it_wrote(
     if math.prod(shape) > 8 * most_points or not all(map(has_small_numbers, accesses)):
         return True
     max_points = most_points // len(accesses)
-    first = np.full(shape, _LATEST)
+    # NumPy updates no element of an array without dimensions, so there is one more, of one element.
+    first = np.full((*shape, 1), _LATEST)
     for access in accesses:
         exprs = [*access.indices, *access.conditions]
         if access.is_store and all(is_known(expr, access) for expr in exprs):
@@ -134,8 +135,8 @@ def _touched(
     Args:
         access: The access; an unknown index is taken to be 0.
         exprs: The indices and conditions that are known.
-        place: The iteration.
-        most: The limit on points; None is returned if there are more.
+        iteration: The values of the unordered loops and of those around them.
+        max_points: The limit on points; None is returned if there are more.
     """
     used = variables_of(exprs)
     sizes = {
@@ -151,6 +152,7 @@ def _touched(
     for condition in access.conditions:
         if condition in exprs:
             holds = holds & value_at(condition, at).astype(bool)
-    numbers = [value_at(i, at) if i in exprs else np.zeros(1, int) for i in access.indices]
+    zero = np.zeros(1, int)
+    numbers = [*(value_at(i, at) if i in exprs else zero for i in access.indices), zero]
     columns = [np.broadcast_to(n, shape)[holds] for n in (*numbers, value_at(access.time, at))]
     return tuple(columns[:-1]), columns[-1]

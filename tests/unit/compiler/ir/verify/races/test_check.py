@@ -55,6 +55,12 @@ RACES = {
         "writes t[0]",
         "reads t[0]",
     ),
+    "a scalar that the first iteration does not write": (
+        "t = T.sblock_alloc_buffer(())\nfor i in T.parallel(64):\n"
+        "    for j in range(3):\n        if j < i:\n            t[()] = A[i]\n    B[i] = t[()]",
+        "writes t[()]",
+        "writes t[()]",
+    ),
     "an intermediate that one iteration does not write": (
         "t = T.sblock_alloc_buffer((1,))\n"
         "for i in T.parallel(64):\n    if i != 5:\n        t[0] = A[i]\n    B[i] = t[0]",
@@ -104,6 +110,10 @@ ORDERED = {
     "an intermediate of each iteration": (
         "t = T.sblock_alloc_buffer((2,))\nfor i in T.parallel(64):\n"
         "    for j in range(2):\n        t[j] = A[i]\n    B[i] = t[0] + t[1]"
+    ),
+    "a scalar of each iteration, written under a condition": (
+        "t = T.sblock_alloc_buffer(())\nfor i in T.parallel(64):\n"
+        "    for j in range(3):\n        if j < 2:\n            t[()] = A[i]\n    B[i] = t[()]"
     ),
     "a barrier between": (
         SHARED + THREADS + "    S[tx] = A[tx]\n" + SYNC + "    B[tx] = S[63 - tx]"
