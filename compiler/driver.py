@@ -44,9 +44,9 @@ def lower(func: PrimFunc, target: str | Target = "cpu") -> Stmt:
         TargetError: If the target is unknown.
         TypeError: If `func` is no program.
     """
-    given: object = func
-    if not isinstance(given, PrimFunc):
-        raise TypeError(f"expected a PrimFunc to lower, not a {type(given).__name__}")
+    argument: object = func
+    if not isinstance(argument, PrimFunc):
+        raise TypeError(f"expected a PrimFunc to lower, not a {type(argument).__name__}")
     goal = _target(target)
     return backend_of(goal).lower(func, goal)
 

@@ -42,12 +42,11 @@ def check_keywords(function: str, names: Iterable[str], accepted: Collection[str
     """
     for name in names:
         if name not in accepted:
-            raise TypeError(
-                f"{function}() got an unexpected keyword argument {name!r}: {meant(name, accepted)}"
-            )
+            hint = suggestion(name, accepted)
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}: {hint}")
 
 
-def meant(name: str, accepted: Collection[str]) -> str:
+def suggestion(name: str, accepted: Collection[str]) -> str:
     """Return a suggestion for a name that is not known: the nearest one, or else all."""
     near = difflib.get_close_matches(name, accepted, n=1)
     return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(accepted))}"

@@ -48,8 +48,8 @@ class HostArrays(TrialArrays):
     def fresh_arrays(self) -> list[Array]:
         """Return one array a parameter: inputs with their values, outputs poisoned."""
         for name, array in self._arrays.items():
-            if (given := self._inputs.get(name)) is not None:
-                np.copyto(array, given)
+            if (input_array := self._inputs.get(name)) is not None:
+                np.copyto(array, input_array)
             else:
                 _poison(array, self._expected[name])
         return list(self._arrays.values())
@@ -63,10 +63,10 @@ class HostArrays(TrialArrays):
         for name in self._inputs.keys() - self._expected.keys():
             if not _same(self._arrays[name], self._inputs[name]):
                 raise WrongResultError(f"the kernel wrote to its input {name}")
-        got = {name: self._arrays[name] for name in self._expected}
-        self._first = {name: array.copy() for name, array in got.items()}
+        outputs = {name: self._arrays[name] for name in self._expected}
+        self._first = {name: array.copy() for name, array in outputs.items()}
         try:
-            return float(compare(self.func, got, self._expected, self._growth))
+            return float(compare(self.func, outputs, self._expected, self._growth))
         except Mismatch as error:
             raise WrongResultError(str(error)) from error
 
@@ -78,8 +78,8 @@ class HostArrays(TrialArrays):
         """
         output = next(reversed(self._arrays.values()))
         if (result.shape, result.dtype) != (output.shape, output.dtype):
-            what = f"an array {result.shape} of {result.dtype}"
-            raise WrongResultError(f"{what} instead of {output.shape} of {output.dtype}")
+            actual = f"an array {result.shape} of {result.dtype}"
+            raise WrongResultError(f"{actual} instead of {output.shape} of {output.dtype}")
         np.copyto(output, result)
         self.check()
 
@@ -107,7 +107,7 @@ def _poison(array: Array, expected: Array) -> None:
         array.fill(np.nan)
 
 
-def _same(one: Array, other: Array) -> bool:
+def _same(first: Array, second: Array) -> bool:
     """Return whether two arrays have the same bytes, NaN or not."""
-    bits = f"u{one.itemsize}"
-    return np.array_equal(one.view(bits), other.view(bits))
+    bits = f"u{first.itemsize}"
+    return np.array_equal(first.view(bits), second.view(bits))

@@ -80,17 +80,21 @@ def parse_spec(spec: str) -> Spec:
         raise OperatorError(f"an operator is given as text, such as matmul:64,64,64, not {spec!r}")
     if len(spec) > _MAX_CHARS:
         raise OperatorError(f"an operator of {len(spec)} characters: expected {_MAX_CHARS} at most")
-    name, *rest = spec.strip().split(":")
+    name, *arguments = spec.strip().split(":")
     check_name(name)
-    if len(rest) > 2:
+    if len(arguments) > 2:
         raise OperatorError(f"{spec!r}: expected {signature(name)}")
-    words = [word.strip() for word in rest[0].split(",")] if rest and rest[0].strip() else []
+    words = (
+        [word.strip() for word in arguments[0].split(",")]
+        if arguments and arguments[0].strip()
+        else []
+    )
     named = [word for word in words if "=" in word]
     numbers = [_number(name, word) for word in words if "=" not in word]
     options = dict(_option(name, word) for word in named)
     _check_count(name, len(numbers), options)
-    if len(rest) == 2:
-        options["dtype"] = rest[1].strip()
+    if len(arguments) == 2:
+        options["dtype"] = arguments[1].strip()
     return Spec(name, tuple(numbers), options)
 
 

@@ -316,17 +316,17 @@ def _schedulable(func: PrimFunc) -> PrimFunc:
 
 def _with_unique_names(func: PrimFunc, names: Sequence[str]) -> PrimFunc:
     """Name blocks that share a name `C`, `C_1`, `C_2`, ... in program order."""
-    taken = set(names)
-    seen: set[str] = set()
+    used_names = set(names)
+    earlier: set[str] = set()
 
     def renamed(stmt: Stmt) -> Stmt:
         if not isinstance(stmt, BlockRealize):
             return map_stmt(stmt, renamed, lambda expr: expr)
         name = stmt.block.name
-        if name in seen:
-            name = unique(name, taken)
-            taken.add(name)
-        seen.add(name)
+        if name in earlier:
+            name = unique(name, used_names)
+            used_names.add(name)
+        earlier.add(name)
         block = stmt.block if name == stmt.block.name else replace(stmt.block, name=name)
         init = None if block.init is None else renamed(block.init)
         return with_block(stmt, replace(block, init=init, body=renamed(block.body)))

@@ -65,8 +65,8 @@ def block(context: Context, node: ast.With, body: Body) -> BlockRealize:
         )
     with context.scope():
         head = _Head(context)
-        rest = head.take_all(node.body)
-        return context.at(head.realize(name, rest, body, node), node)
+        computation = head.take_all(node.body)
+        return context.at(head.realize(name, computation, body, node), node)
 
 
 def root(
@@ -127,8 +127,8 @@ def _name(context: Context, node: ast.With) -> str:
         raise context.error(
             "a block takes its name from its argument: leave out `as`", node.items[0].optional_vars
         )
-    given = bind(context, call, (), ("name", "no_realize", "exec_scope")).get("name")
-    return "" if given is None else string(context, given, "a block's name")
+    name_argument = bind(context, call, (), ("name", "no_realize", "exec_scope")).get("name")
+    return "" if name_argument is None else string(context, name_argument, "a block's name")
 
 
 class _Head:

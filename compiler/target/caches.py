@@ -58,4 +58,4 @@ def _bytes(size: str) -> int:
 def _count(ranges: str) -> int:
     """Return the number of CPUs in a list such as `0-3,8`."""
     ends = [part.split("-") for part in ranges.strip().split(",")]
-    return sum(int(each[-1]) - int(each[0]) + 1 for each in ends)
+    return sum(int(interval[-1]) - int(interval[0]) + 1 for interval in ends)

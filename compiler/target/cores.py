@@ -45,8 +45,8 @@ def quota_cores(membership: Path, root: Path) -> float:
                 continue
             base = root / "cpu" if controllers else root
             group = PurePosixPath(path)
-            for each in (group, *group.parents):
-                least = min(least, _quota(base / str(each).lstrip("/")))
+            for cgroup in (group, *group.parents):
+                least = min(least, _quota(base / str(cgroup).lstrip("/")))
     return least
 
 

@@ -65,9 +65,9 @@ def reduce_axis(dom: tuple[Extent, Extent], name: str = "rv") -> ReduceAxis:
         TypeError: If there are not two ends, or they are not integers.
         ValueError: If the axis is empty.
     """
-    given: object = dom
-    if not isinstance(given, Sequence) or len(given) != 2:
-        raise TypeError(f"expected the two ends of an axis, such as (0, 8), got {given!r}")
+    argument: object = dom
+    if not isinstance(argument, Sequence) or len(argument) != 2:
+        raise TypeError(f"expected the two ends of an axis, such as (0, 8), got {argument!r}")
     start, stop = shape_of(dom)
     extent = simplify((Value(stop) - Value(start)).expr)
     if isinstance(extent, IntImm) and extent.value < 1:
@@ -131,7 +131,7 @@ def compute(  # noqa: PLR0917 - TVM's arguments
         value, dtypes = result, [v.dtype for v in result.values]
     else:
         several = result if isinstance(result, tuple | list) else (result,)
-        value = tuple(_element(each, name) for each in several)
+        value = tuple(_element(element, name) for element in several)
         dtypes = [v.dtype for v in value]
     if not dtypes:
         raise TypeError(f"the element of {name} is not a value: expected a tensor expression")

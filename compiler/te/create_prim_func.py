@@ -51,11 +51,11 @@ def create_prim_func(ops: Sequence[Tensor | Variable] | Tensor, name: str = "mai
     computed = [tensor for definition in definitions for tensor in _made(definition)]
     inner = [tensor for tensor in computed if tensor not in tensors]
     renamed = _rename([*tensors, *inner])
-    taken: set[str] = {"root"}
+    used_names: set[str] = {"root"}
 
     def naming(base: str) -> str:
-        name = unique(identifier(base), taken)
-        taken.add(name)
+        name = unique(identifier(base), used_names)
+        used_names.add(name)
         return name
 
     _require_size(definitions)
@@ -114,10 +114,10 @@ def _made(definition: Definition) -> tuple[Tensor, ...]:
 
 def _rename(tensors: Sequence[Tensor]) -> dict[Buffer, Buffer]:
     """Give each tensor its own buffer with a unique name."""
-    taken: set[str] = set()
+    used_names: set[str] = set()
     renamed: dict[Buffer, Buffer] = {}
     for tensor in tensors:
-        name = unique(identifier(tensor.name), taken)
-        taken.add(name)
+        name = unique(identifier(tensor.name), used_names)
+        used_names.add(name)
         renamed[tensor.buffer] = replace(tensor.buffer, data=Var(name, "handle"))
     return renamed

@@ -58,8 +58,8 @@ FUNCTIONS: Mapping[str, str] = {
 
 def numpy_advice(function: str) -> str:
     """Return why a function of NumPy is refused, and what to call instead."""
-    here = FUNCTIONS.get(function)
-    instead = "use the functions of te" if here is None else f"use te.{here}"
+    own_name = FUNCTIONS.get(function)
+    instead = "use the functions of te" if own_name is None else f"use te.{own_name}"
     return f"np.{function} computes numbers, and a tensor expression is not a number: {instead}"
 
 

@@ -138,8 +138,8 @@ def _scan(scan: Scan, naming: Naming) -> Stmt:
     nests: list[Stmt] = []
     for first, output in zip(scan.init, scan.outputs, strict=True):
         nests.append(_nest(_as_compute(first), (output.buffer,), naming, None))
-    before, whole = scan.init[0].buffer.shape[0], scan.outputs[0].buffer.shape[0]
-    extent = simplify(BinOp("-", whole, before))
+    before, num_steps = scan.init[0].buffer.shape[0], scan.outputs[0].buffer.shape[0]
+    extent = simplify(BinOp("-", num_steps, before))
     steps = scan.steps
     loop = Var(steps[-1].indices[0].name, dtype_of(extent))
     results = dict(zip(scan.update, scan.outputs, strict=True))

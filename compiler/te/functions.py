@@ -245,9 +245,9 @@ def trunc(x: ValueLike) -> Value:
 def truncdiv(x: ValueLike, y: ValueLike) -> Value:
     """Divide integers, rounding towards zero, as C does."""
     a, b = same_dtype(x, y, "te.truncdiv")
-    quotient, left = a // b, a % b
+    quotient, remainder = a // b, a % b
     # `//` rounds down. If the signs differ and there is a remainder, that is one too low.
-    is_low = all(left != 0, any(all(a < 0, b > 0), all(a > 0, b < 0)))
+    is_low = all(remainder != 0, any(all(a < 0, b > 0), all(a > 0, b < 0)))
     return quotient + select(is_low, const(1, a.dtype), const(0, a.dtype))
 
 

@@ -209,8 +209,8 @@ def _reduction(  # noqa: PLR0917 - all that a reduction is
     return Reduction(axes, tuple(values), tuple(start), accumulators, tuple(combined))
 
 
-def _several(given: object) -> list[Value]:
-    several = given if isinstance(given, tuple | list) else (given,)
+def _several(values: object) -> list[Value]:
+    several = values if isinstance(values, tuple | list) else (values,)
     return [as_value(v) for v in several]
 
 

@@ -61,8 +61,8 @@ def scan(
     return list(definition.outputs) if len(states) > 1 else definition.outputs[0]
 
 
-def _several(given: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
-    return (given,) if isinstance(given, Tensor) else tuple(given)
+def _several(tensors: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
+    return (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
 
 
 def _check_fit(name: str, first: Tensor, step: Tensor, state: Tensor) -> None:

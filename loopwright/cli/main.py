@@ -13,7 +13,7 @@ from rich.markup import escape
 from typer.core import TyperGroup
 
 import loopwright
-from compiler.keywords import meant
+from compiler.keywords import suggestion
 from loopwright.cli.shared.failure import ExitCode, explain
 from loopwright.cli.shared.output import err_console
 from loopwright.extras import MissingExtraError, load_extra
@@ -66,7 +66,7 @@ class Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that the arguments name, or suggest a similar one."""
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
-            ctx.fail(f"No such command {args[0]!r}: {meant(args[0], COMMANDS)}")
+            ctx.fail(f"No such command {args[0]!r}: {suggestion(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:

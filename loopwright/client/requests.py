@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from compiler.keywords import meant
+from compiler.keywords import suggestion
 from compiler.target.error import TargetError
 from compiler.target.target import Target
 from loopwright.errors import InvalidRequestError
@@ -95,5 +95,5 @@ def read_states(names: JobState | str | Sequence[JobState | str]) -> list[str]:
     valid = [state.value for state in JobState]
     for state in states:
         if state not in valid:
-            raise ValueError(f"there is no state {state!r}: {meant(str(state), valid)}")
+            raise ValueError(f"there is no state {state!r}: {suggestion(str(state), valid)}")
     return [JobState(state).value for state in states]

@@ -59,16 +59,16 @@ def lower_split(
         return (), NOTHING, _finished(_lower_threads(body), target)
     realized, tiled = _realized(body)
     copies = tuple(tiled.get(copy, copy) for copy in constant_copies(body, constants))
-    first, rest = split_copies(realized.stmt, set(copies))
+    first, remaining = split_copies(realized.stmt, set(copies))
     if {n.buffer for n in walk(first) if isinstance(n, Load)} - constants - set(copies):
-        copies, first, rest = (), NOTHING, realized.stmt
-    room = with_room(copies, rest)
+        copies, first, remaining = (), NOTHING, realized.stmt
+    room = with_room(copies, remaining)
     parts = (
         _compacted(replace(realized, stmt=replace_buffers(stmt, room)), body)
-        for stmt in (first, rest)
+        for stmt in (first, remaining)
     )
-    made, left = (_finished(stmt, target) for stmt in parts)
-    return tuple(room.get(copy, copy) for copy in copies), made, left
+    packing, kernel = (_finished(stmt, target) for stmt in parts)
+    return tuple(room.get(copy, copy) for copy in copies), packing, kernel
 
 
 def _prepared(func: PrimFunc) -> Stmt:
@@ -79,10 +79,10 @@ def _prepared(func: PrimFunc) -> Stmt:
 def _finished(stmt: Stmt, target: CpuTarget) -> Stmt:
     register_file_bytes = target.num_vector_registers * target.vector_bits // 8
     stmt = promote_accumulators(reduce_in_lanes(stmt), register_file_bytes)
-    whole = unswitch_guards(unswitch_paddings(stmt))
-    if whole is not stmt:
+    unswitched = unswitch_guards(unswitch_paddings(stmt))
+    if unswitched is not stmt:
         # Run again: whole tiles have no guards any more, which may have prevented accumulators.
-        stmt = promote_accumulators(whole, register_file_bytes)
+        stmt = promote_accumulators(unswitched, register_file_bytes)
     return hoist_loads(widen_accumulators(stmt))
 
 

@@ -79,8 +79,8 @@ def smallest_and_largest(dtype: DType) -> tuple[float, float]:
     if is_float(dtype):
         kind = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
         return float(kind.min), float(kind.max)
-    whole = np.iinfo(dtype)
-    return int(whole.min), int(whole.max)
+    limits = np.iinfo(dtype)
+    return int(limits.min), int(limits.max)
 
 
 def epsilon(dtype: DType) -> float:

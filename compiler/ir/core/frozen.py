@@ -19,10 +19,10 @@ _Class = TypeVar("_Class", bound=type)
 def frozen(cls: _Class) -> _Class:
     """Make a class a frozen dataclass with slots; its defaults must be immutable values."""
     assert not hasattr(cls, "__post_init__"), "the class has fields only"
-    made: Any = dataclass(frozen=True, slots=True, init=False)(cls)
-    made.__new__ = _constructor(made)
-    made.__reduce__ = _reduce
-    return made  # type: ignore[no-any-return]
+    frozen_class: Any = dataclass(frozen=True, slots=True, init=False)(cls)
+    frozen_class.__new__ = _constructor(frozen_class)
+    frozen_class.__reduce__ = _reduce
+    return frozen_class  # type: ignore[no-any-return]
 
 
 def _constructor(cls: Any) -> Callable[..., object]:
@@ -42,9 +42,9 @@ def _constructor(cls: Any) -> Callable[..., object]:
         "    return _value",
     ]
     exec("\n".join(lines), space)
-    made: Callable[..., object] = space["__new__"]
-    made.__qualname__ = f"{cls.__qualname__}.__new__"
-    return made
+    constructor: Callable[..., object] = space["__new__"]
+    constructor.__qualname__ = f"{cls.__qualname__}.__new__"
+    return constructor
 
 
 def _reduce(self: Any) -> tuple[type, tuple[object, ...]]:

@@ -157,16 +157,15 @@ class IRModule(_Printed):
     functions: tuple[PrimFunc, ...]
 
     def __post_init__(self) -> None:
-        given: object = self.functions
-        if isinstance(given, Mapping):
-            given = tuple(replace(func, name=name) for name, func in given.items())
-            object.__setattr__(self, "functions", given)
-        if not isinstance(given, tuple):
-            raise TypeError(
-                f"an IRModule takes a tuple or a mapping of functions, not a {type(given).__name__}"
-            )
+        functions: object = self.functions
+        if isinstance(functions, Mapping):
+            functions = tuple(replace(func, name=name) for name, func in functions.items())
+            object.__setattr__(self, "functions", functions)
+        if not isinstance(functions, tuple):
+            kind = type(functions).__name__
+            raise TypeError(f"an IRModule takes a tuple or a mapping of functions, not a {kind}")
         names: set[str] = set()
-        for func in given:
+        for func in functions:
             if func.name in names:
                 raise ValueError(f"two functions of the module are called {func.name}")
             names.add(func.name)

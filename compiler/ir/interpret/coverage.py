@@ -78,8 +78,8 @@ class _Coverage:
             case Let(_, _, body) | Allocate(_, body):
                 self.stmt(body, loops, values, conditions)
             case Seq(stmts):
-                for each in stmts:
-                    self.stmt(each, loops, values, conditions)
+                for child in stmts:
+                    self.stmt(child, loops, values, conditions)
             case If(condition, then, otherwise):
                 holds = substitute(condition, values)
                 self.stmt(then, loops, values, (*conditions, holds))
@@ -91,7 +91,7 @@ class _Coverage:
                 pass
             case BlockRealize(iter_values, predicate, block):
                 iterators = zip(block.iter_vars, iter_values, strict=True)
-                bound = {it.var: substitute(value, values) for it, value in iterators}
+                bound = {iter_var.var: substitute(value, values) for iter_var, value in iterators}
                 holds = substitute(predicate, values)
                 self.stmt(block.body, loops, {**values, **bound}, (*conditions, holds))
 

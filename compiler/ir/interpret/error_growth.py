@@ -81,9 +81,9 @@ def _halved(array: Array) -> Array:
     return half
 
 
-def _distance(one: Array, other: Array) -> float:
+def _distance(first: Array, second: Array) -> float:
     """Return the largest difference as a share of the largest magnitude."""
-    a, b = one.astype(np.float64), other.astype(np.float64)
+    a, b = first.astype(np.float64), second.astype(np.float64)
     finite = np.isfinite(a) & np.isfinite(b)
     if not finite.any():
         return 0.0

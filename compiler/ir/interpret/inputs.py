@@ -49,9 +49,9 @@ def param_roles(func: PrimFunc) -> ParamRoles:
     """Return the parameters that a program reads before it writes them, and those it writes."""
     accesses = _Accesses()
     accesses.stmt(func.body)
-    made = written_whole(func) - accesses.read_first
+    outputs = written_whole(func) - accesses.read_first
     return ParamRoles(
-        tuple(p.name for p in func.buffers if p not in made),
+        tuple(p.name for p in func.buffers if p not in outputs),
         tuple(p.name for p in func.buffers if p in accesses.written),
     )
 

@@ -144,12 +144,12 @@ def _compare(
     quick = _quick_error(result, expected)
     if quick is not None and quick <= allowed:
         return quick
-    wanted, actual = expected.astype(np.float64), result.astype(np.float64)
+    expected_values, actual = expected.astype(np.float64), result.astype(np.float64)
     with np.errstate(all="ignore"):
         # Equal infinities have no difference; a NaN on either side has an infinite one.
-        off = np.where(wanted == actual, 0.0, np.abs(wanted - actual))
+        off = np.where(expected_values == actual, 0.0, np.abs(expected_values - actual))
         off[np.isnan(off)] = np.inf
-        finite = np.abs(wanted[np.isfinite(wanted)])
+        finite = np.abs(expected_values[np.isfinite(expected_values)])
         scale = float(finite.max(initial=0.0)) or 1.0
         errors = off / scale
     worst = float(errors.max(initial=0.0))

@@ -65,10 +65,10 @@ def identifier(name: str) -> str:
     return name
 
 
-def unique(name: str, taken: set[str]) -> str:
+def unique(name: str, used_names: set[str]) -> str:
     """Return `name`, or the first of `name_1`, `name_2`, ... that is free."""
     candidate, number = name, 0
-    while candidate in taken:
+    while candidate in used_names:
         number += 1
         candidate = f"{name}_{number}"
     return candidate

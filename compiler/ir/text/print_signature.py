@@ -103,6 +103,6 @@ def _declarations(variables: list[Var], names: Names, spelling: Spelling) -> tup
     """Return the line that declares variables; no line without variables."""
     if not variables:
         return ()
-    left = ", ".join([names[var] for var in variables])
+    targets = ", ".join([names[var] for var in variables])
     right = ", ".join([spelling.symbol.format(dtype=var.dtype) for var in variables])
-    return (f"{left} = {right}",)
+    return (f"{targets} = {right}",)

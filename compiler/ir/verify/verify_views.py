@@ -67,10 +67,10 @@ class Layouts:
 
     def _bind(self, view: Buffer, facts: Facts) -> Facts:
         strides, offset = self._strides[view], self._offsets[view]
-        for said, stride in zip(view.strides, strides, strict=False):
-            if isinstance(said, Var):
-                facts = facts.with_range(said, (stride, stride))
-            elif not facts.same(said, IntImm(stride)):
+        for declared, stride in zip(view.strides, strides, strict=False):
+            if isinstance(declared, Var):
+                facts = facts.with_range(declared, (stride, stride))
+            elif not facts.same(declared, IntImm(stride)):
                 raise VerifyError(
                     f"{view.name} has strides {_shown(view.strides)}, what it matches "
                     f"{list(strides)}",

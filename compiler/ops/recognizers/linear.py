@@ -45,10 +45,10 @@ def products(facts: ProgramFacts) -> Iterator[Spec]:
 
 def activations(facts: ProgramFacts, num_blocks: int) -> tuple[str | None, ...]:
     """Return the activations that may follow `num_blocks` blocks."""
-    left = len(facts.blocks) - num_blocks
-    if left == 0:
+    num_activations = len(facts.blocks) - num_blocks
+    if num_activations == 0:
         return (None,)
-    if left > 1:
+    if num_activations > 1:
         return ()
     called = [_BY_CALL[name] for name in facts.calls if name in _BY_CALL]
     return called[0] if called else _CALLING_NONE

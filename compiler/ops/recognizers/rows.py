@@ -110,8 +110,8 @@ def _epsilons(facts: ProgramFacts) -> list[float]:
     return [1e-5 if _is_close(number, 1e-5) else number for number in positive]
 
 
-def _is_close(one: float, other: float) -> bool:
-    return math.isclose(one, other, rel_tol=1e-6)
+def _is_close(first: float, second: float) -> bool:
+    return math.isclose(first, second, rel_tol=1e-6)
 
 
 def _reduced(shape: Shape, axes: tuple[int, ...], *, keepdims: bool) -> Shape:

@@ -57,7 +57,7 @@ def conv_transpose(p: Options, a: Array, w: Array, *bias: Array) -> Array:
     (n, _, h, width), (_, co, kh, kw) = a.shape, w.shape
     stride, cut = numbers(p.stride, 2), numbers(p.padding, 2)
     more = numbers(p.output_padding, 2)
-    whole = np.zeros(
+    full_output = np.zeros(
         (n, co, (h - 1) * stride[0] + kh + more[0], (width - 1) * stride[1] + kw + more[1]),
         np.result_type(a, w),
     )
@@ -65,6 +65,6 @@ def conv_transpose(p: Options, a: Array, w: Array, *bias: Array) -> Array:
         for x in range(kw):
             rows = slice(y, y + (h - 1) * stride[0] + 1, stride[0])
             columns = slice(x, x + (width - 1) * stride[1] + 1, stride[1])
-            whole[:, :, rows, columns] += np.einsum("nihw,io->nohw", a, w[:, :, y, x])
-    rows, columns = (slice(c, size - c) for c, size in zip(cut, whole.shape[2:], strict=True))
-    return with_epilogue(p, whole[:, :, rows, columns], bias, 1)
+            full_output[:, :, rows, columns] += np.einsum("nihw,io->nohw", a, w[:, :, y, x])
+    rows, columns = (slice(c, size - c) for c, size in zip(cut, full_output.shape[2:], strict=True))
+    return with_epilogue(p, full_output[:, :, rows, columns], bias, 1)

@@ -24,11 +24,11 @@ def arg_extreme(function: Callable[..., Array]) -> Callable[..., Array]:
     def computed(p: Options, a: Array) -> Array:
         axis = _axis(p)
         axes = range(a.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
-        which = sorted(each % a.ndim for each in axes)
-        rest = [each for each in range(a.ndim) if each not in which]
-        shape = [a.shape[each] for each in rest]
-        flat = function(a.transpose(*rest, *which).reshape(*shape, -1), axis=-1)
-        ones = [1 if each in which else a.shape[each] for each in range(a.ndim)]
+        which = sorted(dim % a.ndim for dim in axes)
+        other_axes = [dim for dim in range(a.ndim) if dim not in which]
+        shape = [a.shape[dim] for dim in other_axes]
+        flat = function(a.transpose(*other_axes, *which).reshape(*shape, -1), axis=-1)
+        ones = [1 if dim in which else a.shape[dim] for dim in range(a.ndim)]
         return flat.reshape(ones) if p.keepdims else flat
 
     return computed

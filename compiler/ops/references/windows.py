@@ -11,9 +11,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 from compiler.ops.operator import Array, Options
 
 
-def numbers(given: Any, count: int) -> tuple[int, ...]:
+def numbers(value: Any, count: int) -> tuple[int, ...]:
     """Return one number for each dimension."""
-    return tuple(given) if isinstance(given, Sequence) else (given,) * count
+    return tuple(value) if isinstance(value, Sequence) else (value,) * count
 
 
 def windows(p: Options, image: Array, kernel: Sequence[int], value: float = 0) -> Array:
@@ -27,10 +27,10 @@ def windows(p: Options, image: Array, kernel: Sequence[int], value: float = 0) -
     after = list(sides[ndim:])
     if getattr(p, "ceil_mode", False):
         for axis, size in enumerate(image.shape[2:]):
-            left = size + sides[axis] + after[axis] - reach[axis]
-            count = -(-left // stride[axis])
+            remainder = size + sides[axis] + after[axis] - reach[axis]
+            count = -(-remainder // stride[axis])
             if count * stride[axis] < size + sides[axis]:
-                after[axis] += max(0, count * stride[axis] - left)
+                after[axis] += max(0, count * stride[axis] - remainder)
     margins = [(0, 0), (0, 0), *zip(sides[:ndim], after, strict=True)]
     padded = np.pad(image, margins, constant_values=value)
     slid = sliding_window_view(padded, reach, axis=tuple(range(2, image.ndim)))

@@ -77,8 +77,8 @@ def check_types(
     """
     result = out_dtype or dtype
     total = acc_dtype or result
-    for each in (dtype, result, total):
-        check_dtype(operator, each)
+    for name in (dtype, result, total):
+        check_dtype(operator, name)
     if is_float(dtype) != is_float(total) or is_float(result) != is_float(total):
         raise OperatorError(f"{operator}: products of {dtype} can't be accumulated in {total}")
     return Types(dtype, total, result)

@@ -55,7 +55,7 @@ def gather(x: te.Tensor, indices: te.Tensor, *, axis: int = 0) -> te.Tensor:
     dims, which = _operands("gather", x, indices)
     axis = check_axis("gather", axis, len(dims))
     if len(which) != len(dims) or any(
-        n > whole for d, (n, whole) in enumerate(zip(which, dims, strict=True)) if d != axis
+        n > extent for d, (n, extent) in enumerate(zip(which, dims, strict=True)) if d != axis
     ):
         raise OperatorError(
             f"gather: indices of shape {which} do not fit a tensor of shape {dims}: expected "
@@ -100,7 +100,7 @@ def _running_sum(source: Buffer, target: Buffer, dims: tuple[int, ...], axis: in
         IterVar(Var(f"v_i{n}"), IntImm(extent), "scan" if n == axis else "spatial")
         for n, extent in enumerate(dims)
     )
-    index: tuple[Expr, ...] = tuple(it.var for it in iters)
+    index: tuple[Expr, ...] = tuple(iter_var.var for iter_var in iters)
     step = iters[axis].var
     before = Load(target, (*index[:axis], BinOp("-", step, IntImm(1)), *index[axis + 1 :]))
     start = te.const(0, source.dtype).expr

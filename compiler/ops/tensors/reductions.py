@@ -120,8 +120,8 @@ def _arg_extreme(name: str, x: te.Tensor, axis: Numbers | None, keepdims: bool) 
 
     def element(*i: te.Value) -> te.Reduction:
         position: te.Value = k[axes[0]].var
-        for each in axes[1:]:
-            position = position * dims[each] + k[each]
+        for axis_number in axes[1:]:
+            position = position * dims[axis_number] + k[axis_number]
         value = x[_whole_index(i, dims, axes, keepdims, k)]
         reduction: te.Reduction = reducer((position, value), axis=list(k.values()))
         return reduction
@@ -169,5 +169,5 @@ def _whole_index(
     k: dict[int, te.ReduceAxis],
 ) -> tuple[te.Value, ...]:
     """Return the index in the tensor of an element in the domain of the reduction."""
-    rest = iter([i for axis, i in enumerate(index) if not (keepdims and axis in axes)])
-    return tuple(k[axis] if axis in axes else next(rest) for axis in range(len(dims)))
+    remaining = iter([i for axis, i in enumerate(index) if not (keepdims and axis in axes)])
+    return tuple(k[axis] if axis in axes else next(remaining) for axis in range(len(dims)))

@@ -69,8 +69,8 @@ def concat(*parts: te.Tensor, axis: int = 0) -> te.Tensor:
             value = te.if_then_else(te.const(begin, "int32") <= i[axis], part[index], value)
         return value
 
-    whole = (*dims[:axis], sum(lengths), *dims[axis + 1 :])
-    return te.compute(whole, element, name="T_concat")
+    result_dims = (*dims[:axis], sum(lengths), *dims[axis + 1 :])
+    return te.compute(result_dims, element, name="T_concat")
 
 
 def pad(

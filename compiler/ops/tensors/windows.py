@@ -91,8 +91,8 @@ def windows(  # noqa: PLR0917
                 f"{operator}: a window of {reach} elements does not fit into a {name} "
                 f"of {sizes[axis]} with {before[axis]} zeros on each side"
             )
-        left = padded - reach
-        number = (-(-left // strides[axis]) if ceil_mode else left // strides[axis]) + 1
+        remainder = padded - reach
+        number = (-(-remainder // strides[axis]) if ceil_mode else remainder // strides[axis]) + 1
         if ceil_mode and (number - 1) * strides[axis] >= sizes[axis] + before[axis]:
             number -= 1
         count.append(number)

@@ -154,16 +154,16 @@ def ramp_form(index: Expr, ranges: Mapping[Var, int]) -> RampForm | None:
 
 
 def split_form(
-    whole: RampForm | None, inner: Mapping[Var, int], hidden: Container[Var] = ()
+    ramp: RampForm | None, inner: Mapping[Var, int], hidden: Container[Var] = ()
 ) -> Span | None:
     """Split an index into its least value over the inner loops and its number of values.
 
     The least value is in terms of the other variables. Return None if the two can't be separated,
     or if one of the variables is hidden.
     """
-    if whole is None:
+    if ramp is None:
         return None
-    form, reach = whole
+    form, reach = ramp
     fixed: list[tuple[Expr, int]] = []
     moving: list[tuple[Expr, int]] = []
     for atom, coefficient in form.terms:

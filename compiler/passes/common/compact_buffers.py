@@ -104,13 +104,13 @@ def private_buffers(stmt: Stmt) -> dict[Buffer, Stmt | None]:
 
 def _with_distinct_loops(stmt: Stmt) -> Stmt:
     """Return the statement with each loop object used once, so that identity finds a loop."""
-    seen: set[int] = set()
+    visited: set[int] = set()
 
     def visit(node: Stmt) -> Stmt:
         new = map_stmt(node, visit, lambda expr: expr)
         if isinstance(new, For):
-            new = replace(new) if id(new) in seen else new
-            seen.add(id(new))
+            new = replace(new) if id(new) in visited else new
+            visited.add(id(new))
         return new
 
     return visit(stmt)
@@ -136,7 +136,7 @@ def _place(
     # A loop around the parallel loop may still carry values.
     inner = next((d for d in depths if d > depth and isinstance(common[d - 1], For)), None)
     if inner is not None and _is_parallel(common[inner - 1]):
-        depth = depth if _are_apart(accesses, common[inner - 1]) else inner
+        depth = depth if _are_disjoint(accesses, common[inner - 1]) else inner
     at = common[depth - 1] if depth else None
     boxes = [access.box(depth) for access in accesses]
     corner: list[Affine] = []
@@ -153,7 +153,7 @@ def _is_parallel(stmt: Stmt) -> bool:
     return isinstance(stmt, For) and stmt.kind == "parallel"
 
 
-def _are_apart(accesses: list[LoweredAccess], loop: Stmt) -> bool:
+def _are_disjoint(accesses: list[LoweredAccess], loop: Stmt) -> bool:
     """Return whether different iterations of a loop touch different elements."""
     assert isinstance(loop, For)
     touches = [
@@ -165,20 +165,20 @@ def _are_apart(accesses: list[LoweredAccess], loop: Stmt) -> bool:
 
 def _hull(parts: list[Span | None], full: int) -> Span:
     """Return one corner and extent that cover all parts, or the full dimension."""
-    whole = (Affine((), 0), full)
+    full_span = (Affine((), 0), full)
     first = parts[0]
     if first is None:
-        return whole
+        return full_span
     low, high = 0, first[1]
     for part in parts[1:]:
         if part is None:
-            return whole
+            return full_span
         shift = part[0] - first[0]
         if shift.terms:
-            return whole
+            return full_span
         low, high = min(low, shift.const), max(high, shift.const + part[1])
     if high - low >= full:
-        return whole
+        return full_span
     corner = Affine(first[0].terms, first[0].const + low, first[0].dtype)
     return corner, high - low
 

@@ -104,34 +104,34 @@ def _check(loop: For, parts: _Parts, plan: PipelinePlan) -> None:
     names = {loop.var: _ITERATION}
     touches = [touches_of(stmt, extents, names) for stmt in parts.stmts]
     stored = {t.buffer for part in touches for t in part if t.is_store}
-    for each in parts.around:
-        head = each.condition if isinstance(each, If) else each.value
+    for wrapper in parts.around:
+        head = wrapper.condition if isinstance(wrapper, If) else wrapper.value
         if any(isinstance(node, Load) and node.buffer in stored for node in walk(head)):
             raise LoweringError(f"loop {loop.var.name} changes what its own conditions read")
     for first, before in enumerate(touches):
         for second, after in enumerate(touches):
-            for one in before:
+            for earlier in before:
                 for other in after:
-                    if one.buffer != other.buffer or not (one.is_store or other.is_store):
+                    if earlier.buffer != other.buffer or not (earlier.is_store or other.is_store):
                         continue
-                    is_own = one.buffer in parts.buffers
-                    if _is_turned(plan, first, second, one, other, is_own=is_own):
+                    is_private = earlier.buffer in parts.buffers
+                    if _is_turned(plan, first, second, earlier, other, is_private=is_private):
                         raise LoweringError(
                             f"the stages of loop {loop.var.name} would run statement {second} "
-                            f"before statement {first}, though both use {one.buffer.name}"
+                            f"before statement {first}, though both use {earlier.buffer.name}"
                         )
 
 
 def _is_turned(
-    plan: PipelinePlan, first: int, second: int, one: Touch, other: Touch, *, is_own: bool
+    plan: PipelinePlan, first: int, second: int, earlier: Touch, later: Touch, *, is_private: bool
 ) -> bool:
-    """Return whether the plan may run `other` before `one`, which it follows in the program."""
+    """Return whether the plan may run `later` before `earlier`, which it follows in the program."""
     ahead = plan.stages[first] - plan.stages[second]
     is_later = plan.order[first] > plan.order[second]
     if first < second and (ahead > 0 or (ahead == 0 and is_later)):
         return True
     # Each iteration has its own version of this memory.
-    if is_own or agree_on(one, other, [_ITERATION]):
+    if is_private or agree_on(earlier, later, [_ITERATION]):
         return False
     return ahead > 1 or (ahead == 1 and is_later)
 
@@ -193,12 +193,12 @@ class _Pipeline:
 
     def _at(self, part: Stmt, iteration: Expr) -> Stmt:
         stmt = part.body if isinstance(part, For) and is_part(part) else part
-        for each in reversed(self._parts.around):
-            if isinstance(each, If):
-                stmt = If(each.condition, stmt)
+        for wrapper in reversed(self._parts.around):
+            if isinstance(wrapper, If):
+                stmt = If(wrapper.condition, stmt)
             else:
-                name = Var(each.var.name, each.var.dtype)
-                stmt = Let(name, each.value, substitute(stmt, {each.var: name}))
+                name = Var(wrapper.var.name, wrapper.var.dtype)
+                stmt = Let(name, wrapper.value, substitute(stmt, {wrapper.var: name}))
         return self._moved(substitute(stmt, {self._loop.var: iteration}), iteration)
 
     def _moved(self, stmt: Stmt, iteration: Expr) -> Stmt:

@@ -64,7 +64,7 @@ def realize_blocks(body: Stmt) -> Realized:
             case Let(var, value, body) if _is_inlined(value):
                 return visit(substitute(body, {var: value}))
             case Seq(stmts):
-                return in_order(visit(each) for each in stmts)
+                return in_order(visit(child) for child in stmts)
             case Evaluate() if not is_barrier(stmt):
                 return NOTHING
             case Store(_, _, Call("undef") | Cast(_, Call("undef"))):
@@ -77,8 +77,8 @@ def realize_blocks(body: Stmt) -> Realized:
 
 def in_order(stmts: Iterable[Stmt]) -> Stmt:
     """Join statements into a sequence, without the empty ones."""
-    left = [stmt for stmt in stmts if stmt != NOTHING]
-    return seq(*left) if left else NOTHING
+    remaining = [stmt for stmt in stmts if stmt != NOTHING]
+    return seq(*remaining) if remaining else NOTHING
 
 
 def _is_inlined(value: Expr) -> bool:

@@ -70,14 +70,19 @@ def tile_buffers(stmt: Stmt, tiles: Mapping[Buffer, Tile]) -> tuple[Stmt, dict[B
         The statement, and the new buffers by the old ones.
     """
     allocated = {node.buffer for node in walk_stmts(stmt) if isinstance(node, Allocate)}
-    wanted = {b: t for b, t in tiles.items() if b in allocated}
-    if wanted:
-        for buffer in _fixed(stmt, {buffer.data: buffer for buffer in wanted}):
-            del wanted[buffer]
-    if not wanted:
+    allocated_tiles = {b: t for b, t in tiles.items() if b in allocated}
+    if allocated_tiles:
+        for buffer in _fixed(stmt, {buffer.data: buffer for buffer in allocated_tiles}):
+            del allocated_tiles[buffer]
+    if not allocated_tiles:
         return stmt, {}
-    new = {buffer: replace(buffer, shape=_shape(buffer, tile)) for buffer, tile in wanted.items()}
-    stmt = map_accesses(stmt, wanted, lambda b, indices: (b, _indices(indices, wanted[b])))
+    new = {
+        buffer: replace(buffer, shape=_shape(buffer, tile))
+        for buffer, tile in allocated_tiles.items()
+    }
+    stmt = map_accesses(
+        stmt, allocated_tiles, lambda b, indices: (b, _indices(indices, allocated_tiles[b]))
+    )
     return replace_buffers(stmt, new), new
 
 
@@ -99,13 +104,13 @@ def _fixed(stmt: Stmt, buffers: Mapping[Var, Buffer]) -> set[Buffer]:
 def _shape(buffer: Buffer, tile: Tile) -> tuple[Expr, ...]:
     axis, factor = tile
     extents = static_shape(buffer)
-    rest = (*extents[:axis], *extents[axis + 1 :])
-    return tuple(IntImm(n) for n in (-(-extents[axis] // factor), *rest, factor))
+    other_extents = (*extents[:axis], *extents[axis + 1 :])
+    return tuple(IntImm(n) for n in (-(-extents[axis] // factor), *other_extents, factor))
 
 
 def _indices(indices: tuple[Expr, ...], tile: Tile) -> tuple[Expr, ...]:
     axis, factor = tile
     index = indices[axis]
     size = IntImm(factor, dtype_of(index))
-    rest = (*indices[:axis], *indices[axis + 1 :])
-    return (BinOp("//", index, size), *rest, BinOp("%", index, size))
+    other_indices = (*indices[:axis], *indices[axis + 1 :])
+    return (BinOp("//", index, size), *other_indices, BinOp("%", index, size))

@@ -57,33 +57,33 @@ def _is_trimmed(store: LoweredAccess, depth: int) -> bool:
     return any(isinstance(node, If) for node in store.path[depth:])
 
 
-def _covers(part: Span | None, wanted: Span | None, full: int, is_trimmed: bool) -> bool:
+def _covers(part: Span | None, read: Span | None, full: int, is_trimmed: bool) -> bool:
     """Return whether the span of a store contains the span of a load, in one dimension.
 
     Indices are in bounds. So a store without a condition that is as long as the dimension covers
     all
     of it. A store under a condition covers the part of its span that is in bounds.
     """
-    if part == wanted or (part is not None and not is_trimmed and part[1] >= full):
+    if part == read or (part is not None and not is_trimmed and part[1] >= full):
         return True
     if part is None:
         return False
-    if wanted is None or (wanted[0] - part[0]).terms:
+    if read is None or (read[0] - part[0]).terms:
         return not part[0].terms and part[0].const <= 0 and part[0].const + part[1] >= full
-    start = (wanted[0] - part[0]).const
+    start = (read[0] - part[0]).const
     if not part[0].terms:
-        end = min(wanted[0].const + wanted[1], full) - part[0].const
-        return max(wanted[0].const, 0) >= part[0].const and end <= part[1]
-    return start >= 0 and start + wanted[1] <= part[1]
+        end = min(read[0].const + read[1], full) - part[0].const
+        return max(read[0].const, 0) >= part[0].const and end <= part[1]
+    return start >= 0 and start + read[1] <= part[1]
 
 
-def _together(wanted: Span | None, parts: Sequence[Span | None]) -> bool:
+def _together(read: Span | None, parts: Sequence[Span | None]) -> bool:
     """Return whether consecutive spans together contain another span."""
-    if wanted is None:
+    if read is None:
         return False
     places = []
     for part in parts:
-        shift = None if part is None else part[0] - wanted[0]
+        shift = None if part is None else part[0] - read[0]
         if part is not None and shift is not None and not shift.terms:
             places.append((shift.const, shift.const + part[1]))
     reached = 0
@@ -91,7 +91,7 @@ def _together(wanted: Span | None, parts: Sequence[Span | None]) -> bool:
         if start > reached:
             break
         reached = max(reached, end)
-    return reached >= wanted[1]
+    return reached >= read[1]
 
 
 def _is_surely_run(store: LoweredAccess, load: LoweredAccess, depth: int) -> bool:

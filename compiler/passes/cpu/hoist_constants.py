@@ -94,7 +94,7 @@ def split_copies(stmt: Stmt, copies: AbstractSet[Buffer]) -> tuple[Stmt, Stmt]:
             case Allocate(buffer, body) if is_wanted or buffer in copies:
                 return only(body, is_wanted)
             case Seq(stmts):
-                return in_order(only(each, is_wanted) for each in stmts)
+                return in_order(only(child, is_wanted) for child in stmts)
             case For() | Let() | Allocate():
                 body = only(node.body, is_wanted)
                 return NOTHING if body == NOTHING else map_stmt(node, lambda _: body, lambda e: e)
@@ -121,9 +121,9 @@ def with_room(copies: Iterable[Buffer], stmt: Stmt) -> dict[Buffer, Buffer]:
     accesses = collect_accesses(stmt, set(copied))
     enlarged: dict[Buffer, Buffer] = {}
     for copy in copied:
-        first, *rest = static_shape(copy)
+        first, *inner_extents = static_shape(copy)
         reached = [bounds(a.indices[0], loop_extents(a.path)) for a in accesses.get(copy, ())]
         most = max((interval[1] + 1 for interval in reached if interval is not None), default=0)
         if most > first:
-            enlarged[copy] = replace(copy, shape=tuple(IntImm(n) for n in (most, *rest)))
+            enlarged[copy] = replace(copy, shape=tuple(IntImm(n) for n in (most, *inner_extents)))
     return enlarged

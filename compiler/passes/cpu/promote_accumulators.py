@@ -119,7 +119,7 @@ def _promote(loop: For, buffer: Buffer, tile: Tile, accumulator: Buffer) -> Stmt
             assert isinstance(stmt, If)
             return visit(stmt.then)
         if isinstance(stmt, Seq):
-            return in_order(visit(each) for each in stmt.stmts)
+            return in_order(visit(child) for child in stmt.stmts)
         new = map_stmt(stmt, visit, visit_expr)
         if isinstance(new, Store) and new.buffer == buffer:
             return Store(accumulator, relative, new.value)

@@ -81,11 +81,11 @@ def _visit(stmt: Stmt, outer: Path) -> Stmt:
 
 def _lanes(loop: For) -> int:
     """Return the number of lanes, a power of two: the requested one, or what the extent allows."""
-    wanted = dict(loop.annotations)[KEY]
+    num_lanes = dict(loop.annotations)[KEY]
     extent = loop.extent
-    if loop.kind != "serial" or not isinstance(extent, IntImm) or not isinstance(wanted, int):
+    if loop.kind != "serial" or not isinstance(extent, IntImm) or not isinstance(num_lanes, int):
         return 1
-    return 1 << (max(1, min(wanted, extent.value)).bit_length() - 1)
+    return 1 << (max(1, min(num_lanes, extent.value)).bit_length() - 1)
 
 
 def _targets(loop: For, outer: Path, count: int) -> list[_Target] | None:
@@ -161,13 +161,13 @@ def _identity(op: ArithOp, dtype: DType) -> Expr:
 
 def _rewritten(loop: For, targets: list[_Target], count: int) -> Stmt:
     assert isinstance(loop.extent, IntImm), "the extent is constant: the caller checked it"
-    whole, rest = divmod(loop.extent.value, count)
+    num_full, remainder = divmod(loop.extent.value, count)
     outer = Var(f"{loop.var.name}_0")
     stmts = [_each(target, _started(target, count)) for target in targets]
     main = _step(loop, targets, BinOp("*", outer, IntImm(count)), count)
-    stmts.append(For(outer, IntImm(whole), main))
-    if rest:
-        stmts.append(_step(loop, targets, IntImm(whole * count), rest))
+    stmts.append(For(outer, IntImm(num_full), main))
+    if remainder:
+        stmts.append(_step(loop, targets, IntImm(num_full * count), remainder))
     for target in targets:
         half = count // 2
         while half:

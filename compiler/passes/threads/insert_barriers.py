@@ -129,8 +129,8 @@ class _Inserter:
         match stmt:
             case Seq(stmts):
                 total = self.span(stmts[0], region)
-                for each in stmts[1:]:
-                    total = self._then(total, self.span(each, region), region)
+                for child in stmts[1:]:
+                    total = self._then(total, self.span(child, region), region)
                 return total
             case For():
                 return self._loop(stmt, region)
@@ -140,12 +140,12 @@ class _Inserter:
                 varies = not self._is_uniform(value, region)
                 inner = replace(region, varying=region.varying | {var}) if varies else region
                 first = self._plain(Evaluate(value), region)
-                whole = self._then(first, self.span(body, inner), region)
-                rest = whole.stmt.stmts[1:] if isinstance(whole.stmt, Seq) else ()
-                return replace(whole, stmt=Let(var, value, seq(*rest)))
+                joined = self._then(first, self.span(body, inner), region)
+                following = joined.stmt.stmts[1:] if isinstance(joined.stmt, Seq) else ()
+                return replace(joined, stmt=Let(var, value, seq(*following)))
             case Allocate(buffer, body):
-                whole = self.span(body, region)
-                return replace(whole, stmt=Allocate(buffer, whole.stmt))
+                joined = self.span(body, region)
+                return replace(joined, stmt=Allocate(buffer, joined.stmt))
             case _:
                 return self._plain(stmt, region)
 
@@ -157,15 +157,17 @@ class _Inserter:
         ]
         return _Span(stmt, touches, touches, has_barrier=False)
 
-    def _then(self, one: _Span, other: _Span, region: _Region) -> _Span:
+    def _then(self, first: _Span, second: _Span, region: _Region) -> _Span:
         """Join two spans, with a barrier between them if they need one."""
-        if self._conflict(one.tail, other.head, region) is None:
-            head = one.head if one.has_barrier else [*one.head, *other.head]
-            tail = other.tail if other.has_barrier else [*one.tail, *other.tail]
-            has_barrier = one.has_barrier or other.has_barrier
-            return _Span(seq(one.stmt, other.stmt), head, tail, has_barrier)
-        self._check_place(one, other, region)
-        return _Span(seq(one.stmt, BARRIER, other.stmt), one.head, other.tail, has_barrier=True)
+        if self._conflict(first.tail, second.head, region) is None:
+            head = first.head if first.has_barrier else [*first.head, *second.head]
+            tail = second.tail if second.has_barrier else [*first.tail, *second.tail]
+            has_barrier = first.has_barrier or second.has_barrier
+            return _Span(seq(first.stmt, second.stmt), head, tail, has_barrier)
+        self._check_place(first, second, region)
+        return _Span(
+            seq(first.stmt, BARRIER, second.stmt), first.head, second.tail, has_barrier=True
+        )
 
     def _loop(self, loop: For, region: _Region) -> _Span:
         if not self._is_uniform(loop.extent, region):
@@ -196,8 +198,8 @@ class _Inserter:
             then.has_barrier or (otherwise is not None and otherwise.has_barrier),
         )
 
-    def _check_place(self, one: _Span, other: _Span, region: _Region) -> None:
-        shared = self._conflict(one.tail, other.head, region)
+    def _check_place(self, first: _Span, second: _Span, region: _Region) -> None:
+        shared = self._conflict(first.tail, second.head, region)
         if shared is not None and region.is_divergent:
             raise LoweringError(
                 f"threads share {shared.name}, but the condition around may differ from thread to "
@@ -218,20 +220,21 @@ class _Inserter:
 
         For divergent threads, only stores to shared memory that another thread loads count.
         """
-        for one in before:
+        for earlier in before:
             for other in after:
-                if one.buffer != other.buffer or not (one.is_store or other.is_store):
+                if earlier.buffer != other.buffer or not (earlier.is_store or other.is_store):
                     continue
                 if region.is_divergent and (
-                    one.is_store == other.is_store or not one.buffer.scope.startswith("shared")
+                    earlier.is_store == other.is_store
+                    or not earlier.buffer.scope.startswith("shared")
                 ):
                     continue
                 axes = {
                     touch.names[var]
-                    for touch in (one, other)
+                    for touch in (earlier, other)
                     for var, extent in touch.extents.items()
                     if var in touch.names and extent > 1
                 }
-                if not agree_on(one, other, axes):
-                    return one.buffer
+                if not agree_on(earlier, other, axes):
+                    return earlier.buffer
         return None

@@ -60,7 +60,7 @@ def separate_threads(realized: Realized, unified: Collection[Var]) -> Realized:
     differing: dict[Buffer, set[str | None]] = {}
     for buffer, accesses in collect_accesses(stmt, outside).items():
         axes = _axes(accesses, carried.get(buffer, set()))
-        if axes and not _are_told_apart(accesses):
+        if axes and not _are_disjoint(accesses):
             _check_flow(buffer, accesses, unified)
             apart[buffer] = axes
             differing[buffer] = _differs_along(accesses)
@@ -87,7 +87,7 @@ def _is_bound(stmt: Stmt) -> bool:
     return isinstance(stmt, For) and stmt.thread is not None
 
 
-def _are_told_apart(accesses: list[LoweredAccess]) -> bool:
+def _are_disjoint(accesses: list[LoweredAccess]) -> bool:
     """Return whether only one thread touches each element."""
     touches = []
     for access in accesses:
@@ -156,9 +156,9 @@ class _Separator:
         self._axes: dict[Buffer, Axes] = {}
         self.wide: dict[Buffer, Buffer] = {}
         for buffer, axes in apart.items():
-            self._keep_apart(buffer, axes)
+            self._give_each_thread(buffer, axes)
 
-    def _keep_apart(self, buffer: Buffer, axes: Axes) -> None:
+    def _give_each_thread(self, buffer: Buffer, axes: Axes) -> None:
         self._axes[buffer] = axes
         shape = (*map(IntImm, axes.values()), *buffer.shape)
         self.wide[buffer] = replace(buffer, data=Var(buffer.name, "handle"), shape=shape)
@@ -199,11 +199,11 @@ class _Separator:
             case Let(var, value, body) if self._absent(value, thread_ids):
                 # Each thread has its own value of the name, so it goes to local memory, too.
                 private_buffer = Buffer(Var(var.name, "handle"), (), dtype_of(value), "local")
-                self._keep_apart(private_buffer, self._absent(value, thread_ids))
+                self._give_each_thread(private_buffer, self._absent(value, thread_ids))
                 self._differing[private_buffer] = set(self._axes[private_buffer])
-                rest = substitute(body, {var: Load(private_buffer, ())})
+                with_loads = substitute(body, {var: Load(private_buffer, ())})
                 first, second = (
-                    self.stmt(s, thread_ids) for s in (Store(private_buffer, (), value), rest)
+                    self.stmt(s, thread_ids) for s in (Store(private_buffer, (), value), with_loads)
                 )
                 return Allocate(self.wide[private_buffer], seq(first, second))
             case If(condition, _, _) if outside := self._absent(condition, thread_ids):

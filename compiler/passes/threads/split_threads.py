@@ -82,8 +82,8 @@ def _split(stmt: Stmt, threads: Threads, private: Container[Buffer]) -> Stmt:
             kind = stmt.kind if stmt.kind == "unrolled" or stmt.thread else "serial"
             return replace(stmt, body=_split(stmt.body, threads, private), kind=kind)
         case If(condition, then, otherwise):
-            rest = None if otherwise is None else _split(otherwise, threads, private)
-            return If(condition, _split(then, threads, private), rest)
+            else_branch = None if otherwise is None else _split(otherwise, threads, private)
+            return If(condition, _split(then, threads, private), else_branch)
         case Let():
             return _split_let(stmt, threads, private)
         case Allocate(buffer, body):

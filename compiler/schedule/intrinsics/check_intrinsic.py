@@ -46,25 +46,25 @@ _FEW = 1 << 10
 _SOME = 1 << 13
 
 
-def why_not_same(desc: PrimFunc, impl: PrimFunc) -> str | None:
+def intrinsic_problem(desc: PrimFunc, impl: PrimFunc) -> str | None:
     """Return why two programs are no intrinsic; None if they do the same to their buffers."""
-    problem = _why_not_alike(desc, impl) or _why_not_whole(desc)
+    problem = _parameter_problem(desc, impl) or _region_problem(desc)
     if problem is not None:
         return problem
     hosts = _hosted(desc, impl), _hosted(impl, impl)
-    for what, host in zip(("description", "implementation"), hosts, strict=True):
+    for role, host in zip(("description", "implementation"), hosts, strict=True):
         try:
             verify(host)
         except VerifyError as error:
-            return f"its {what} is no legal program: {error.message}"
+            return f"its {role} is no legal program: {error.message}"
     allowed = tolerance(desc)
     work = max(_num_stores(desc.body), _num_stores(impl.body))
     try:
         for seed, kind in enumerate(_TRIALS):
             if work <= _FEW or (work <= _SOME and seed == 0):
-                problem = _why_not_equal(impl, hosts, evaluate, (seed, kind), allowed)
+                problem = _result_problem(impl, hosts, evaluate, (seed, kind), allowed)
             else:
-                problem = _why_not_equal(impl, (desc, impl), interpret, (seed, kind), allowed)
+                problem = _result_problem(impl, (desc, impl), interpret, (seed, kind), allowed)
             if problem is not None:
                 return problem
     except (EvaluationError, LlvmCallProblem, OracleError) as error:
@@ -72,7 +72,7 @@ def why_not_same(desc: PrimFunc, impl: PrimFunc) -> str | None:
     return None
 
 
-def _why_not_equal(
+def _result_problem(
     impl: PrimFunc,
     pair: tuple[PrimFunc, PrimFunc],
     run: Run,
@@ -105,11 +105,11 @@ def _num_stores(stmt: Stmt) -> int:
             return sum(_num_stores(below) for below in children(stmt))
 
 
-def _why_not_alike(desc: PrimFunc, impl: PrimFunc) -> str | None:
-    for what, func in (("description", desc), ("implementation", impl)):
+def _parameter_problem(desc: PrimFunc, impl: PrimFunc) -> str | None:
+    for role, func in (("description", desc), ("implementation", impl)):
         fixed = [b for b in func.buffers if all(isinstance(extent, IntImm) for extent in b.shape)]
         if len(fixed) < len(func.params):
-            return f"its {what} has parameters that are no buffers of a fixed shape"
+            return f"its {role} has parameters that are no buffers of a fixed shape"
     if len(desc.params) != len(impl.params):
         counts = f"{len(impl.params)} parameter(s), its description {len(desc.params)}"
         return f"its implementation has {counts}"
@@ -123,7 +123,7 @@ def _why_not_alike(desc: PrimFunc, impl: PrimFunc) -> str | None:
     return None
 
 
-def _why_not_whole(desc: PrimFunc) -> str | None:
+def _region_problem(desc: PrimFunc) -> str | None:
     """Check that a description touches all of its buffers: each stands for a whole box."""
     if desc.root.alloc_buffers or desc.root.match_buffers:
         return "its description has buffers besides its parameters"
@@ -152,10 +152,10 @@ def _hosted(func: PrimFunc, impl: PrimFunc) -> PrimFunc:
     """
     large: list[Buffer] = []
     boxes: list[BufferRegion] = []
-    for buffer, wanted in zip(func.buffers, impl.buffers, strict=True):
+    for buffer, impl_buffer in zip(func.buffers, impl.buffers, strict=True):
         shape = static_shape(buffer)
-        sizes, corner = _surroundings(wanted)
-        host = make_buffer(wanted.name, sizes, buffer.dtype, buffer.scope)
+        sizes, corner = _surroundings(impl_buffer)
+        host = make_buffer(impl_buffer.name, sizes, buffer.dtype, buffer.scope)
         box = tuple(Range(IntImm(low), IntImm(n)) for low, n in zip(corner, shape, strict=True))
         large.append(host)
         boxes.append(BufferRegion(host, box))

@@ -228,8 +228,8 @@ class Matcher:
         if described_index is not None:
             form -= self._theirs(described_index)
         if variables_of(form) & self._bound:
-            what = "" if described_index is None else f", not as {show_expr(described_index)}"
-            reason = f"buffer {buffer.name} is indexed by {show_expr(index)}{what}"
+            detail = "" if described_index is None else f", not as {show_expr(described_index)}"
+            reason = f"buffer {buffer.name} is indexed by {show_expr(index)}{detail}"
             raise MismatchError(reason)
         return form.to_expr()
 

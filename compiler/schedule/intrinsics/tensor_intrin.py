@@ -37,7 +37,7 @@ from typing import ClassVar, Literal, overload
 
 from compiler import te
 from compiler.ir.core.program import PrimFunc
-from compiler.schedule.intrinsics.check_intrinsic import why_not_same
+from compiler.schedule.intrinsics.check_intrinsic import intrinsic_problem
 from compiler.schedule.intrinsics.describe import describe
 from compiler.schedule.intrinsics.shipped_intrinsics import SHIPPED
 
@@ -81,7 +81,7 @@ class TensorIntrin:
             raise TensorIntrinError(
                 f'there is an intrinsic "{name}" already: override=True replaces it'
             )
-        problem = why_not_same(desc, impl)
+        problem = intrinsic_problem(desc, impl)
         if problem is not None:
             raise TensorIntrinError(f'intrinsic "{name}": {problem}')
         intrin = cls(desc, impl)

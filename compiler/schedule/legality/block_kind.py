@@ -152,10 +152,12 @@ def _covers(block: Block, write: BlockAccess, read: BlockAccess) -> bool:
     read_loops = read.inner.keys() - write.inner.keys()
     forms: list[Affine] = []
     sizes: list[int] = []
-    for made, wanted, size in zip(write.indices, read.indices, read.buffer.shape, strict=True):
-        form = normal(made, extents)
+    for written, read_index, size in zip(
+        write.indices, read.indices, read.buffer.shape, strict=True
+    ):
+        form = normal(written, extents)
         span = span_of(form, extents.keys() - write_loops, extents)
-        inner = span_of(normal(wanted, extents), extents.keys() - read_loops, extents)
+        inner = span_of(normal(read_index, extents), extents.keys() - read_loops, extents)
         moving = tuple((a, c) for a, c in form.terms if variables(a) & write_loops)
         mixed = any(not variables(a) <= write_loops for a, _ in moving)
         if span is None or mixed or not contains(span, inner, extent_or_unknown(size), extents):
@@ -174,7 +176,7 @@ def is_commutative(block: Block) -> bool:
     if not isinstance(value, BinOp) or value.op not in _COMMUTATIVE:
         return False
     old_value = Load(store.buffer, store.indices)
-    rest = value.rhs if value.lhs == old_value else value.lhs if value.rhs == old_value else None
+    addend = value.rhs if value.lhs == old_value else value.lhs if value.rhs == old_value else None
     facts = facts_of(block)
     num_own = sum(access.buffer == store.buffer for access in facts.reads)
-    return rest is not None and num_own == 1
+    return addend is not None and num_own == 1

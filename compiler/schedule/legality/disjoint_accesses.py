@@ -66,10 +66,10 @@ def _common_part(
     if any((p - part).terms for p in parts) or any((f - fixed[0]).terms for f in fixed):
         return None
 
-    rests = [form - p - f for form, p, f in zip(forms, parts, fixed, strict=True)]
+    remainders = [form - p - f for form, p, f in zip(forms, parts, fixed, strict=True)]
     greatest = max(abs(scale) for _, scale in part.terms)
-    coarse = [abs(c) for rest in rests for _, c in rest.terms if abs(c) > greatest]
-    width = _width([_fine(rest, greatest) for rest in rests], extents)
+    coarse = [abs(c) for remainder in remainders for _, c in remainder.terms if abs(c) > greatest]
+    width = _width([_fine(remainder, greatest) for remainder in remainders], extents)
     if width is None or width >= math.gcd(*(scale for _, scale in part.terms)):
         return None
     if coarse and (interval is None or interval[1] - interval[0] + width >= math.gcd(*coarse)):
@@ -77,8 +77,8 @@ def _common_part(
     return part
 
 
-def _select(form: Affine, wanted: Callable[[AbstractSet[Var]], bool]) -> Affine:
-    selected = tuple((atom, scale) for atom, scale in form.terms if wanted(variables(atom)))
+def _select(form: Affine, is_selected: Callable[[AbstractSet[Var]], bool]) -> Affine:
+    selected = tuple((atom, scale) for atom, scale in form.terms if is_selected(variables(atom)))
     return Affine(selected, 0, form.dtype)
 
 

@@ -132,12 +132,12 @@ def dense_box(
         if is_final and iter_var.kind != "spatial"
     ]
     everything = (*forms, *(value for value, _ in reduced))
-    whole = _dense(site, everything, (*limits, *(n for _, n in reduced)), fixed, access.inner)
+    full_box = _dense(site, everything, (*limits, *(n for _, n in reduced)), fixed, access.inner)
     rank = len(forms)
-    if whole is not None and all(
-        covers_range(span, n) for span, (_, n) in zip(whole[rank:], reduced, strict=True)
+    if full_box is not None and all(
+        covers_range(span, n) for span, (_, n) in zip(full_box[rank:], reduced, strict=True)
     ):
-        return whole[:rank]
+        return full_box[:rank]
     # A predicate may exclude points of the reduction, if all other points of it run here.
     if site.realize.predicate == TRUE or any(variables_of(v) & fixed for v, _ in reduced):
         return None

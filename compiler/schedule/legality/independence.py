@@ -3,9 +3,9 @@
 The iterations of some loops are independent if one of these holds for every buffer that is written
 below them:
 
-apart     different iterations touch different elements of the buffer
-own       each iteration writes all that it reads, and nothing outside the loops uses the buffer
-one       a single block touches the buffer, and its runs may be reordered (see
+disjoint  different iterations touch different elements of the buffer
+private   each iteration writes all that it reads, and nothing outside the loops uses the buffer
+single    a single block touches the buffer, and its runs may be reordered (see
           `compiler.schedule.legality.block_kind`)
 
 The last allows another order, but not two iterations at the same time.
@@ -25,7 +25,7 @@ from compiler.schedule.legality.coverage import covers_reads
 from compiler.schedule.legality.disjoint_accesses import separates_iterations
 from compiler.schedule.legality.guard import bounds_of, conjuncts, derived
 from compiler.schedule.legality.placed_block import PlacedBlock
-from compiler.schedule.legality.reduction import why_not_once
+from compiler.schedule.legality.reduction import single_pass_problem
 from compiler.schedule.legality.scope import BlockScope
 
 
@@ -62,7 +62,7 @@ class IterationNest:
         return list(buffers)
 
 
-def is_apart(nest: IterationNest, buffer: Buffer) -> bool:
+def has_disjoint_iterations(nest: IterationNest, buffer: Buffer) -> bool:
     """Check that different iterations of a nest touch different elements of a buffer."""
     sites = [site for site in nest.sites if site.touches(buffer)]
     accesses = [(site, access) for site in sites for access in site.facts.accesses(buffer)]
@@ -109,7 +109,7 @@ def _common_guards(common: dict[Terms, int] | None, more: Guards) -> dict[Terms,
     return {terms: max(common[terms], more[terms]) for terms in common.keys() & more.keys()}
 
 
-def is_own(nest: IterationNest, buffer: Buffer) -> bool:
+def is_iteration_private(nest: IterationNest, buffer: Buffer) -> bool:
     """Check that each iteration of a nest could have a private copy of a buffer.
 
     Nothing outside the nest may touch the buffer, and each iteration must write an element before
@@ -144,7 +144,7 @@ def _accumulates_inside(nest: IterationNest, site: PlacedBlock) -> bool:
     )
 
 
-def why_not_one(nest: IterationNest, buffer: Buffer, order: Sequence[Var]) -> str | None:
+def reordering_problem(nest: IterationNest, buffer: Buffer, order: Sequence[Var]) -> str | None:
     """Return why a buffer forbids another order of the loops, or None if it allows the order.
 
     It allows the order if a single block touches it, and the runs of the block may be reordered.
@@ -157,15 +157,15 @@ def why_not_one(nest: IterationNest, buffer: Buffer, order: Sequence[Var]) -> st
     if isinstance(kind, Unclassified):
         return kind.reason
     return (
-        None if kind in ("complete", "in_place") else _why_not_reduction(nest, touching[0], order)
+        None if kind in ("complete", "in_place") else _reduction_problem(nest, touching[0], order)
     )
 
 
-def _why_not_reduction(nest: IterationNest, site: PlacedBlock, order: Sequence[Var]) -> str | None:
+def _reduction_problem(nest: IterationNest, site: PlacedBlock, order: Sequence[Var]) -> str | None:
     """Check that a reduction may take its points in another order of the nest's loops."""
     if not is_commutative(site.block) and not _keeps_order(nest, site, order):
         return f"the reduction of block {site.name} is not known to be commutative"
-    return why_not_once(site, nest.moving | nest.inner(site), nest.moving)
+    return single_pass_problem(site, nest.moving | nest.inner(site), nest.moving)
 
 
 def _keeps_order(nest: IterationNest, site: PlacedBlock, order: Sequence[Var]) -> bool:

@@ -112,11 +112,11 @@ def _reads(expr: Expr, buffers: set[Buffer]) -> bool:
 def _known_form(
     targets: tuple[Load, ...], results: tuple[Expr, ...], identity: tuple[Expr, ...]
 ) -> ReductionForm | None:
-    parts = [_one(*each) for each in zip(targets, results, identity, strict=True)]
+    parts = [_one(*arguments) for arguments in zip(targets, results, identity, strict=True)]
     operands = [part for part in parts if part is not None]
     target_buffers = {target.buffer for target in targets}
     if len(operands) == len(parts) and not any(
-        _reads(rest, target_buffers) for _, rest in operands
+        _reads(term, target_buffers) for _, term in operands
     ):
         x = tuple(Var(f"x{n}") for n in range(len(parts)))
         y = tuple(Var(f"y{n}") for n in range(len(parts)))
@@ -124,7 +124,7 @@ def _known_form(
             type(op)(op.op, a, b)  # type: ignore[arg-type]
             for (op, _), a, b in zip(operands, x, y, strict=True)
         )
-        values = tuple(rest for _, rest in operands)
+        values = tuple(term for _, term in operands)
         return ReductionForm(targets, values, identity, Reducer(x, y, combined))
     return _argument(targets, results, identity) if len(targets) == 2 else None
 

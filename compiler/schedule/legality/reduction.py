@@ -12,7 +12,7 @@ from compiler.schedule.legality.guard import dense_spans
 from compiler.schedule.legality.placed_block import PlacedBlock
 
 
-def why_not_once(
+def single_pass_problem(
     site: PlacedBlock, inner: AbstractSet[Var], unmixed: AbstractSet[Var]
 ) -> str | None:
     """Return why some loops do not run each point of a reduction once, its start first.
@@ -51,7 +51,7 @@ def is_whole_reduction(site: PlacedBlock) -> bool:
     spans = dense_spans(site, set(site.extents) - bound)
     return (
         spans is not None
-        and why_not_once(site, inner, inner) is None
+        and single_pass_problem(site, inner, inner) is None
         and all(
             iter_var.kind == "spatial" or is_whole(span, iter_var)
             for iter_var, span in zip(site.block.iter_vars, spans, strict=True)
@@ -67,7 +67,7 @@ def own_digits(site: PlacedBlock) -> set[Var]:
     do not overlap. The predicate must not exclude any of these iterations.
     """
     mixed: set[Var] = set()
-    taken: dict[Var, list[tuple[bool, IterSplit]]] = {}
+    splits_by_var: dict[Var, list[tuple[bool, IterSplit]]] = {}
     for iter_var, value in zip(site.block.iter_vars, site.values, strict=True):
         for atom, _ in value.terms:
             atom_vars = variables(atom)
@@ -75,8 +75,10 @@ def own_digits(site: PlacedBlock) -> set[Var]:
             if len(atom_vars) > 1 or digit is None:
                 mixed |= atom_vars
             elif isinstance(digit.source, Var):
-                taken.setdefault(digit.source, []).append((iter_var.kind == "spatial", digit))
-    for var, digits in taken.items():
+                splits_by_var.setdefault(digit.source, []).append(
+                    (iter_var.kind == "spatial", digit)
+                )
+    for var, digits in splits_by_var.items():
         spatial = [digit for is_spatial, digit in digits if is_spatial]
         if any(_overlap(s, d) for is_spatial, d in digits if not is_spatial for s in spatial):
             mixed.add(var)

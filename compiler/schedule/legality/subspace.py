@@ -147,13 +147,13 @@ class _Divider:
         inner: list[IteratorPart] = []
         for iter_var, value in zip(self.site.block.iter_vars, values, strict=True):
             unit = IteratorPart(IntImm(0, dtype_of(value)), IntImm(1, dtype_of(value)))
-            whole = IteratorPart(value, iter_var.extent)
+            undivided = IteratorPart(value, iter_var.extent)
             used = variables(value)
             if used and used <= self.inner:
                 outer.append(unit)
-                inner.append(whole)
+                inner.append(undivided)
             elif used.isdisjoint(self.inner):
-                outer.append(whole)
+                outer.append(undivided)
                 inner.append(unit)
             else:
                 return None

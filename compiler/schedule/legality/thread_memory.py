@@ -33,11 +33,11 @@ from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk
 from compiler.ir.text.print_expr import show_expr
 from compiler.schedule.error import ScheduleError, refusal
-from compiler.schedule.legality.independence import IterationNest, is_apart
+from compiler.schedule.legality.independence import IterationNest, has_disjoint_iterations
 from compiler.schedule.legality.local_memory import foreign_reads
 from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.scope import BlockScope
-from compiler.schedule.legality.thread_reductions import why_not_by_threads
+from compiler.schedule.legality.thread_reductions import thread_reduction_problem
 from compiler.schedule.tree.tree import (
     Path,
     block_path,
@@ -169,7 +169,7 @@ def _reductions(site: PlacedBlock, loop: For) -> Iterator[_Fault]:
         )
         problem = f"{problem} would follow loop {loop.var.name}, which is {loop.thread}"
         if iter_var.kind == "reduce" and str(loop.thread).startswith("threadIdx"):
-            problem = why_not_by_threads(site, loop)
+            problem = thread_reduction_problem(site, loop)
         if problem is not None:
             yield _Fault(problem, site.realize, (site.name, iter_var.var.name, str(loop.thread)))
 
@@ -181,7 +181,7 @@ def _shared_sums(scope: BlockScope, site: PlacedBlock, loop: For) -> Iterator[_F
     for buffer in _updated(site):
         if _is_private(buffer, loop):
             continue
-        if not is_apart(_Alone(scope, (loop,), site), buffer):
+        if not has_disjoint_iterations(_Alone(scope, (loop,), site), buffer):
             yield _Fault(
                 f"each thread of loop {loop.var.name} would add to the same elements of "
                 f"{buffer.name} in block {site.name}, as they share it: set_scope can make it "

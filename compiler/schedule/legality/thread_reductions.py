@@ -16,10 +16,10 @@ from compiler.ir.core.nodes import For
 from compiler.schedule.legality.block_kind import is_commutative
 from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.reducer import reduction_of
-from compiler.schedule.legality.reduction import why_not_once
+from compiler.schedule.legality.reduction import single_pass_problem
 
 
-def why_not_by_threads(site: PlacedBlock, loop: For) -> str | None:
+def thread_reduction_problem(site: PlacedBlock, loop: For) -> str | None:
     """Return why threads of a loop can't share a block's reduction over it; None if they can."""
     block = site.block
     if block.init is None:
@@ -32,7 +32,7 @@ def why_not_by_threads(site: PlacedBlock, loop: For) -> str | None:
         return f"block {site.name} {reduction}: threads can't reduce parts of it"
     depth = next(n for n, other in enumerate(site.loops) if other is loop)
     inner = {other.var for other in site.loops[depth:]}
-    problem = why_not_once(site, inner, {loop.var})
+    problem = single_pass_problem(site, inner, {loop.var})
     if problem is not None:
         return problem
     outside = _reducing_around(site, depth)

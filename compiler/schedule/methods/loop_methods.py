@@ -45,8 +45,8 @@ class LoopMethods(Queries):
         Raises:
             ScheduleError: If a requirement does not hold.
         """
-        given = [x for x in (factors, factor, nparts) if x is not None]
-        if len(given) != 1:
+        alternatives = [x for x in (factors, factor, nparts) if x is not None]
+        if len(alternatives) != 1:
             raise self._fail("split", "expected one of factors=[None, 32], factor=32 and nparts=32")
         if factors is None:
             factors = [None, factor] if nparts is None else [nparts, None]

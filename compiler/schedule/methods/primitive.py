@@ -99,8 +99,8 @@ def primitive(
 
     def declare(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
         signature = inspect.signature(method)
-        given = [*signature.parameters.values()][1:]
-        decides = any(p.name == "decision" for p in given)
+        parameters = [*signature.parameters.values()][1:]
+        decides = any(p.name == "decision" for p in parameters)
         handles, count = _outputs_of(signature.return_annotation, num_outputs)
 
         def parameter(p: inspect.Parameter) -> Parameter:
@@ -117,7 +117,7 @@ def primitive(
         instruction = InstructionKind(
             method.__name__,
             tvm_name or "".join(word.title() for word in method.__name__.split("_")),
-            tuple(parameter(p) for p in given if p.name not in ("decision", *shorthands)),
+            tuple(parameter(p) for p in parameters if p.name not in ("decision", *shorthands)),
             handles,
             count,
             is_pure or decides,

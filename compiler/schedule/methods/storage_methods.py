@@ -265,8 +265,8 @@ class StorageMethods(Queries):
         handle, func, title = self._find("storage_align", block)
         index = region_number("storage_align", func, title, buffer_index, "write")
         numbers = {"axis": axis, "factor": factor, "offset": offset}
-        given: Mapping[str, object] = numbers
-        for key, number in given.items():
+        arguments: Mapping[str, object] = numbers
+        for key, number in arguments.items():
             if not isinstance(number, int) or isinstance(number, bool):
                 reason = f"{key} is {number!r}: expected an integer"
                 raise self._fail("storage_align", reason, func)
@@ -330,9 +330,9 @@ class StorageMethods(Queries):
             ScheduleError: If a requirement does not hold.
         """
         handle, func, title = self._find("transform_block_layout", block)
-        given = block_index_map("transform_block_layout", func, title, index_map)
-        self._commit("transform_block_layout", transform_block_layout(func, title, given))
-        self._record("transform_block_layout", {"block": handle, "index_map": str(given)})
+        block_map = block_index_map("transform_block_layout", func, title, index_map)
+        self._commit("transform_block_layout", transform_block_layout(func, title, block_map))
+        self._record("transform_block_layout", {"block": handle, "index_map": str(block_map)})
 
     def _cached(
         self,
@@ -367,13 +367,13 @@ class StorageMethods(Queries):
         act = reindex_cache_read if mode == "read" else reindex_cache_write
         handle, func, title = self._find(name, block)
         index = region_number(name, func, title, buffer_index, mode)
-        given = block_index_map(name, func, title, index_map)
-        func, copy = act(func, title, index, storage_scope, given)
+        block_map = block_index_map(name, func, title, index_map)
+        func, copy = act(func, title, index, storage_scope, block_map)
         arguments = {
             "block": handle,
             f"{mode}_buffer_index": index,
             "storage_scope": storage_scope,
-            "index_map": str(given),
+            "index_map": str(block_map),
         }
         return self._copied(name, func, copy, arguments)
 
@@ -408,10 +408,10 @@ class StorageMethods(Queries):
         return new
 
     def _with_consumers(
-        self, primitive: str, block: BlockRV | str, given: Sequence[BlockRV | str] | None
+        self, primitive: str, block: BlockRV | str, named_consumers: Sequence[BlockRV | str] | None
     ) -> tuple[list[BlockRV], PrimFunc, list[str]]:
         """Return the handles, the function and the names of a block and of some consumers."""
-        consumers = [self._find(primitive, consumer) for consumer in given or ()]
+        consumers = [self._find(primitive, consumer) for consumer in named_consumers or ()]
         handle, func, name = self._find(primitive, block)
         if any(other is not func for _, other, _ in consumers):
             raise self._fail(primitive, "the blocks are in different functions", func)

@@ -198,9 +198,9 @@ def insert_copy(
     scope: BlockScope, location: CopyLocation, nest: Stmt, cache: Buffer | None
 ) -> PrimFunc:
     """Return the program with a copy at its position, and its buffer allocated in the scope."""
-    whole = (*scope.path[:-1], *location.path)
+    full_path = (*scope.path[:-1], *location.path)
     body = body_of(location.path[-1])
-    func = replace_at(scope.func, (*whole, body), insert_in(body, location.position, nest))
+    func = replace_at(scope.func, (*full_path, body), insert_in(body, location.position, nest))
     if cache is None:
         return func
     again = find_block(func, scope.realize.block.name)

@@ -103,8 +103,8 @@ def body_of_loop(
 def parts_inside(body: Body, box: Box, refuse: Refuse) -> tuple[CopiedPart, ...]:
     """Return the parts of a buffer in a box, or refuse if it may reach outside."""
     parts = tuple(
-        whole if span is None else CopiedPart(span.low, IntImm(span.extent, dtype_of(size)))
-        for whole, span, size in zip(whole_of(body.buffer), box, body.buffer.shape, strict=True)
+        full_part if span is None else CopiedPart(span.low, IntImm(span.extent, dtype_of(size)))
+        for full_part, span, size in zip(whole_of(body.buffer), box, body.buffer.shape, strict=True)
     )
     extents = body.sites[0].extents
     for part, size in zip(parts, body.buffer.shape, strict=True):

@@ -54,16 +54,16 @@ def parts_of(buffer: Buffer, box: Box) -> tuple[CopiedPart, ...]:
 def _part(size: Expr, span: Span | None) -> CopiedPart:
     dtype = dtype_of(size)
     limit = extent_or_unknown(size)
-    whole = CopiedPart(Affine((), 0, dtype), size)
+    full_part = CopiedPart(Affine((), 0, dtype), size)
     if span is None or span.extent > MAX_EXTENT or _is_loaded(span.low):
-        return whole
+        return full_part
     if span.extent >= limit and span.low.terms:
-        return whole
+        return full_part
     low, extent = span.low, span.extent
     if not low.terms:
         start, stop = max(low.const, 0), min(low.const + extent, limit)
         if start >= stop or (start, stop) == (0, limit):
-            return whole
+            return full_part
         low, extent = Affine((), start), stop - start
     return CopiedPart(Affine(low.terms, low.const, dtype), IntImm(extent, dtype))
 

@@ -81,15 +81,15 @@ def derive_blocks(func: PrimFunc) -> PrimFunc:
     nests = list(_nests(wide.root.body, ()))
     if not 0 < len(nests) <= _MOST_NESTS or not _may_be_distributed(nests):
         return func
-    taken = {buffer.name for buffer in (*func.buffers, *wide.root.alloc_buffers)}
+    used_names = {buffer.name for buffer in (*func.buffers, *wide.root.alloc_buffers)}
     nests = _with_inits(nests)
-    nests, made = _with_buffers_of_their_own(nests, taken)
+    nests, new_buffers = _with_private_buffers(nests, used_names)
     # An init needs a reduction loop: without one it would run again in every iteration.
     if any(nest.init is not None and "reduce" not in _kinds(nest) for nest in nests):
         return func
     names: set[str] = {"root"}
     blocks = seq(*(_block(nest, names) for nest in nests))
-    allocated = (*wide.root.alloc_buffers, *made)
+    allocated = (*wide.root.alloc_buffers, *new_buffers)
     root = replace(func.root, body=blocks, alloc_buffers=allocated)
     derived = replace(func, body=replace(func.body, block=root))
     try:
@@ -118,8 +118,8 @@ def _nests(stmt: Stmt, loops: tuple[For, ...]) -> Iterator[_Nest]:
     """Yield each statement without loops, with the loops around it."""
     match stmt:
         case Seq(stmts):
-            for each in stmts:
-                yield from _nests(each, loops)
+            for child in stmts:
+                yield from _nests(child, loops)
         case For():
             yield from _nests(stmt.body, (*loops, stmt))
         case _:
@@ -132,18 +132,18 @@ def _may_be_distributed(nests: Sequence[_Nest]) -> bool:
     They may if two statements access a common element, and one writes it, in the same iteration
     only.
     """
-    for number, one in enumerate(nests):
+    for number, first in enumerate(nests):
         for other in nests[:number]:
-            shared = [a for a, b in zip(one.loops, other.loops, strict=False) if a is b]
+            shared = [a for a, b in zip(first.loops, other.loops, strict=False) if a is b]
             for depth, loop in enumerate(shared):
-                if static_int(loop.extent) > 1 and not _meet_in_one_iteration(one, other, depth):
+                if static_int(loop.extent) > 1 and not _meet_in_one_iteration(first, other, depth):
                     return False
     return True
 
 
-def _meet_in_one_iteration(one: _Nest, other: _Nest, depth: int) -> bool:
-    var = one.loops[depth].var
-    touched = [_touches(nest, depth) for nest in (one, other)]
+def _meet_in_one_iteration(first: _Nest, second: _Nest, depth: int) -> bool:
+    var = first.loops[depth].var
+    touched = [_touches(nest, depth) for nest in (first, second)]
     return all(
         a.buffer != b.buffer or not (a.is_store or b.is_store) or agree_on(a, b, [var])
         for a in touched[0]
@@ -216,11 +216,11 @@ def _init_of(before: _Nest, nest: _Nest) -> Store | None:
 # Values of one element
 
 
-def _with_buffers_of_their_own(
-    nests: Sequence[_Nest], taken: set[str]
+def _with_private_buffers(
+    nests: Sequence[_Nest], used_names: set[str]
 ) -> tuple[list[_Nest], tuple[Buffer, ...]]:
     """Give separate buffers to all but the last value of elements that are overwritten in place."""
-    made: list[Buffer] = []
+    new_buffers: list[Buffer] = []
     result = list(nests)
     for number in range(1, len(result)):
         before, nest = result[number - 1], result[number]
@@ -229,13 +229,13 @@ def _with_buffers_of_their_own(
         assert isinstance(nest.leaf, Store)
         old = nest.leaf.buffer
         ending = "sum" if before.init is not None else "before"
-        name = unique(f"{old.name}_{ending}", taken)
-        taken.add(name)
+        name = unique(f"{old.name}_{ending}", used_names)
+        used_names.add(name)
         new = replace(old, data=Var(name, "handle"))
-        made.append(new)
+        new_buffers.append(new)
         result[number - 1] = _redirected(before, old, new, stores=True)
         result[number] = _redirected(nest, old, new, stores=False)
-    return result, tuple(made)
+    return result, tuple(new_buffers)
 
 
 def _is_overwritten(nests: Sequence[_Nest], number: int) -> bool:
@@ -252,8 +252,8 @@ def _is_overwritten(nests: Sequence[_Nest], number: int) -> bool:
     if before.init is None and _reads(first.value, first.buffer):
         return False
     pairs = zip(_spatial(before), _spatial(nest), strict=False)
-    same: dict[Var, Expr] = {one.var: other.var for one, other in pairs}
-    extents = [[loop.extent for loop in _spatial(each)] for each in (before, nest)]
+    same: dict[Var, Expr] = {first_loop.var: second_loop.var for first_loop, second_loop in pairs}
+    extents = [[loop.extent for loop in _spatial(sibling)] for sibling in (before, nest)]
     if extents[0] != extents[1] or len(_spatial(nest)) != len(nest.loops):
         return False
     if tuple(substitute(index, same) for index in first.indices) != second.indices:
@@ -263,8 +263,8 @@ def _is_overwritten(nests: Sequence[_Nest], number: int) -> bool:
         return False
     return not any(
         isinstance(node, Load | Store) and node.buffer == first.buffer
-        for other in nests[: number - 1]
-        for node in walk(other.leaf)
+        for earlier in nests[: number - 1]
+        for node in walk(earlier.leaf)
     )
 
 

@@ -93,15 +93,15 @@ class Factoring:
 def partial_buffers(factoring: Factoring, axis: int) -> tuple[Buffer, ...]:
     """Return the buffers of the partial results."""
     func = factoring.scope.func
-    made: list[Buffer] = []
+    buffers: list[Buffer] = []
     for target in factoring.reduction.targets:
         old = target.buffer
         name = fresh_buffer_name(func, f"{old.name}_rf")
         shape = _with(old.shape, axis, factoring.target.extent)
         # In TVM, a buffer without dimensions has an explicit zero offset, which this one inherits.
         start = None if old.shape else IntImm(0, "int64")
-        made.append(Buffer(Var(name, "handle"), shape, old.dtype, old.scope, elem_offset=start))
-    return tuple(made)
+        buffers.append(Buffer(Var(name, "handle"), shape, old.dtype, old.scope, elem_offset=start))
+    return tuple(buffers)
 
 
 def partial_nest(factoring: Factoring, axis: int, buffers: tuple[Buffer, ...], name: str) -> Stmt:

@@ -13,10 +13,14 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import Refuse
 from compiler.schedule.legality.block_kind import Unclassified, classify_block
-from compiler.schedule.legality.independence import IterationNest, is_apart, is_own
+from compiler.schedule.legality.independence import (
+    IterationNest,
+    has_disjoint_iterations,
+    is_iteration_private,
+)
 from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.scope import BlockScope
-from compiler.schedule.legality.thread_reductions import why_not_by_threads
+from compiler.schedule.legality.thread_reductions import thread_reduction_problem
 from compiler.schedule.tree.tree import Path, loop_at, loops_below, loops_on, replace_at
 
 
@@ -39,7 +43,9 @@ def require_concurrent(
     nest = IterationNest(BlockScope.around(func, path, refuse), (loop,))
     reduced = _reduced(nest, loop, refuse, may_reduce=is_thread)
     for buffer in nest.written():
-        if is_apart(nest, buffer) or (not is_vector and is_own(nest, buffer)):
+        if has_disjoint_iterations(nest, buffer) or (
+            not is_vector and is_iteration_private(nest, buffer)
+        ):
             continue
         touching = [site for site in nest.sites if site.touches(buffer)]
         if buffer in reduced and len(touching) == 1:
@@ -48,7 +54,9 @@ def require_concurrent(
         reason = f"iterations of loop {name} are not proved to touch different elements of"
         raise refuse(f"{reason} {buffer.name}", writer.realize, "not_proved")
     for site in nest.sites:
-        if _is_recurrence(site) and all(is_apart(nest, b) for b in site.facts.written_buffers()):
+        if _is_recurrence(site) and all(
+            has_disjoint_iterations(nest, b) for b in site.facts.written_buffers()
+        ):
             continue
         kind = classify_block(site.block)
         if isinstance(kind, Unclassified):
@@ -70,7 +78,7 @@ def _reduced(nest: IterationNest, loop: For, refuse: Refuse, *, may_reduce: bool
                 reason = f"loop {loop.var.name} binds the {iter_var.kind} iterator"
                 reason = f"{reason} {iter_var.var.name} of block {site.name}"
                 raise refuse(reason, site.realize, "block_kind")
-            problem = why_not_by_threads(site, loop)
+            problem = thread_reduction_problem(site, loop)
             if problem is not None:
                 raise refuse(problem, site.realize, "threads")
             reduced.update(site.facts.written_buffers())

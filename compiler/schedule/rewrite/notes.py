@@ -20,7 +20,7 @@ class NoteError(ValueError):
     """A value that an annotation can't have."""
 
 
-def checked_note(given: object, depth: int = 0) -> Note:
+def checked_note(note: object, depth: int = 0) -> Note:
     """Return a value that consists of numbers, strings, handles, tuples and dicts.
 
     Raises:
@@ -28,23 +28,23 @@ def checked_note(given: object, depth: int = 0) -> Note:
     """
     if depth > MAX_DEPTH:
         raise NoteError(f"the value is nested deeper than {MAX_DEPTH} levels")
-    match given:
-        case float() if not math.isfinite(given):
-            raise NoteError(f"the value {given} is not a number that a trace can hold")
+    match note:
+        case float() if not math.isfinite(note):
+            raise NoteError(f"the value {note} is not a number that a trace can hold")
         case ExprRV() | TermRV() | str() | int() | float():
-            return given
+            return note
         case IntImm(value) | FloatImm(value) | StringImm(value):
             return checked_note(value, depth)
         case Value(expr=IntImm() | FloatImm() as literal):
             return checked_note(literal, depth)
         case list() | tuple():
-            return tuple(checked_note(item, depth + 1) for item in given)
+            return tuple(checked_note(item, depth + 1) for item in note)
         case AnnotationDict(items):
             return checked_note(dict(items), depth)
         case Mapping():
-            return {_key(key): checked_note(item, depth + 1) for key, item in given.items()}
+            return {_key(key): checked_note(item, depth + 1) for key, item in note.items()}
         case _:
-            raise NoteError(f"{given!r} is not a number, a string, or a list or mapping of them")
+            raise NoteError(f"{note!r} is not a number, a string, or a list or mapping of them")
 
 
 def _key(key: object) -> str:

@@ -68,8 +68,8 @@ def blockized(
         inner_iter = _iterator(iter_var, inner, "_i")
         inner_iters.append(inner_iter)
         inner_values.append(inner.value)
-        whole = BinOp("+", BinOp("*", outer_iter.var, inner.extent), inner_iter.var)
-        values[iter_var.var] = inner_iter.var if outer.is_unit else whole
+        index = BinOp("+", BinOp("*", outer_iter.var, inner.extent), inner_iter.var)
+        values[iter_var.var] = inner_iter.var if outer.is_unit else index
     block = _in_terms_of(old, values, site.extents)
     spans = {i.var: i.extent for i in inner_iters}
     return Blockized(

@@ -111,9 +111,9 @@ Wanted = dict[Var, Span | None]
 """The required part of the range of iterators, by their variables; None for the whole range."""
 
 
-def want(wanted: Wanted, var: Var, span: Span | None) -> None:
+def want(spans: Wanted, var: Var, span: Span | None) -> None:
     """Extend the required part of an iterator."""
-    wanted[var] = hull(wanted[var], span) if var in wanted else span
+    spans[var] = hull(spans[var], span) if var in spans else span
 
 
 def clip(iter_var: IterVar, span: Span | None) -> Span:
@@ -145,8 +145,8 @@ def make_nest(
     values: list[Expr] = []
     guards: list[Expr] = []
     extents = dict(around)
-    for iter_var, given in zip(block.iter_vars, spans, strict=True):
-        span = Span(without_units(given.low, around), given.extent)
+    for iter_var, iterator_span in zip(block.iter_vars, spans, strict=True):
+        span = Span(without_units(iterator_span.low, around), iterator_span.extent)
         value = span.low
         dtype = dtype_of(iter_var.var)
         if span.extent > 1 or keep_unit_loops:

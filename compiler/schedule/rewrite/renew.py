@@ -25,13 +25,13 @@ def renewed(stmt: Stmt, block_names: Iterable[str] = ()) -> Stmt:
     return _with_names(copy_stmt(stmt), set(block_names))
 
 
-def _with_names(stmt: Stmt, taken: set[str]) -> Stmt:
+def _with_names(stmt: Stmt, used_names: set[str]) -> Stmt:
     def visit(node: Stmt) -> Stmt:
         node = map_stmt(node, visit, lambda expr: expr)
         if not isinstance(node, BlockRealize):
             return node
-        name = unique(node.block.name, taken)
-        taken.add(name)
+        name = unique(node.block.name, used_names)
+        used_names.add(name)
         return replace(node, block=replace(node.block, name=name))
 
     return visit(stmt)

@@ -26,7 +26,7 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import map_accesses, walk
 from compiler.ir.verify.races.accesses import Loop, SharedAccess, accesses_of
-from compiler.ir.verify.races.private import is_own
+from compiler.ir.verify.races.private import reads_only_own_writes
 
 _MAX_ELEMENTS = 1 << 24
 
@@ -42,7 +42,7 @@ def widen_private(func: PrimFunc) -> PrimFunc:
         around = [loop for loop in _shared_loops(accesses) if loop.extent > 1]
         moving = tuple(loop.var for loop in around)
         size = prod([*(loop.extent for loop in around), *static_shape(buffer)])
-        if moving and size <= _MAX_ELEMENTS and is_own(accesses, moving):
+        if moving and size <= _MAX_ELEMENTS and reads_only_own_writes(accesses, moving):
             shape = (*(IntImm(loop.extent) for loop in around), *buffer.shape)
             wide = replace(buffer, data=Var(buffer.name, "handle"), shape=shape)
             widened[buffer] = wide, moving

@@ -44,13 +44,13 @@ def _statement(instruction: Instruction, names: Names, function: str | None) -> 
 
 def call_text(instruction: Instruction, names: Names, function: str | None = None) -> str:
     """Return the call of a primitive."""
-    given = dict(instruction.arguments)
+    arguments = dict(instruction.arguments)
     if instruction.name == "get_sblock" and function is not None:
-        given.setdefault("func_name", function)
+        arguments.setdefault("func_name", function)
     parts: list[str] = []
     for parameter in instruction.spec.parameters:
-        if parameter.name in given:
-            parts.extend(_argument(parameter, given[parameter.name], names))
+        if parameter.name in arguments:
+            parts.extend(_argument(parameter, arguments[parameter.name], names))
     if instruction.decision is not None:
         parts.append(f"decision={literal(instruction.decision, names)}")
     return f"{instruction.name}({', '.join(parts)})"

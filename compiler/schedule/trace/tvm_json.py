@@ -28,16 +28,16 @@ def write_tvm(instructions: Sequence[Instruction], function: str) -> list[list[o
     decisions: list[object] = []
     entries: list[object] = []
     for number, instruction in enumerate(instructions):
-        given = dict(instruction.arguments)
+        arguments = dict(instruction.arguments)
         if instruction.name == "get_sblock":
-            given.setdefault("func_name", function)
+            arguments.setdefault("func_name", function)
         inputs: list[object] = []
         attributes: list[object] = []
         for parameter in instruction.spec.parameters:
-            value = given.get(parameter.name)
+            value = arguments.get(parameter.name)
             written = (
                 _DEFAULTS.get(parameter.name)
-                if parameter.name not in given
+                if parameter.name not in arguments
                 else _write(value, parameter, names)
             )
             if parameter.kind == "buffer" and isinstance(value, tuple):

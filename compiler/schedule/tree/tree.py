@@ -333,7 +333,7 @@ def fresh_block_name(func: PrimFunc, base: str) -> str:
 
 def fresh_buffer_name(func: PrimFunc, base: str) -> str:
     """Return `base`, or the first of `base_1`, `base_2`, ... that names no buffer."""
-    taken = {buffer.name for buffer in func.params}
+    used_names = {buffer.name for buffer in func.params}
     for realize in blocks(func):
-        taken.update(buffer.name for buffer in realize.block.alloc_buffers)
-    return unique(base, taken)
+        used_names.update(buffer.name for buffer in realize.block.alloc_buffers)
+    return unique(base, used_names)

@@ -64,7 +64,7 @@ class InstructionEstimate:
             case Store():
                 return self._access(stmt.buffer) + self._value(stmt.value)
             case Seq(stmts):
-                return sum(self.count(each) for each in stmts)
+                return sum(self.count(child) for child in stmts)
             case If(condition, then, otherwise):
                 sides = (self.count(then), 0 if otherwise is None else self.count(otherwise))
                 return self._value(condition) + max(sides)

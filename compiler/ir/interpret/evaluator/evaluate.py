@@ -74,8 +74,8 @@ def evaluate(
     """
     memory: dict[Buffer, Array] = {}
     for buffer in func.buffers:
-        given = inputs.get(buffer.name)
-        memory[buffer] = poisoned(buffer) if given is None else given.copy()
+        input_array = inputs.get(buffer.name)
+        memory[buffer] = poisoned(buffer) if input_array is None else input_array.copy()
     with np.errstate(all="ignore"):
         evaluator = _Evaluator(memory, find_kernels(func), backwards=backwards)
         evaluator.names = loaded_names(func.body)
@@ -116,8 +116,8 @@ class _Evaluator(ExpressionEvaluator):
                     thread.env[var] = self.value(value, thread)
                 self.run(body, threads)
             case Seq(stmts):
-                for each in stmts:
-                    self.run(each, threads)
+                for child in stmts:
+                    self.run(child, threads)
             case If(condition, then, otherwise):
                 self._branch(condition, then, otherwise, threads)
             case For():
@@ -134,10 +134,10 @@ class _Evaluator(ExpressionEvaluator):
         self, condition: Expr, then: Stmt, otherwise: Stmt | None, threads: list[Thread]
     ) -> None:
         holds = [bool(self.value(condition, thread)) for thread in threads]
-        for taken, side in ((then, True), (otherwise, False)):
+        for branch, side in ((then, True), (otherwise, False)):
             some = [t for t, h in zip(threads, holds, strict=True) if h == side]
-            if taken is not None and some:
-                self.run(taken, some)
+            if branch is not None and some:
+                self.run(branch, some)
 
     def _effect(self, value: Expr, threads: list[Thread]) -> None:
         """Evaluate an opaque call for its effect; hints for passes have none."""
@@ -243,15 +243,17 @@ class _Evaluator(ExpressionEvaluator):
     def _match(self, match: MatchBuffer, thread: Thread) -> None:
         """Bind a view for a thread: a region of a buffer under another name."""
         source, view = match.source, match.buffer
-        whole = self.storage(source.buffer, thread)
+        source_array = self.storage(source.buffer, thread)
         corner = [int(self.value(r.minimum, thread)) for r in source.region]
         extents = [int(self.value(r.extent, thread)) for r in source.region]
         if any(
             not 0 <= low <= low + n <= size
-            for low, n, size in zip(corner, extents, whole.shape, strict=True)
+            for low, n, size in zip(corner, extents, source_array.shape, strict=True)
         ):
             raise EvaluationError(f"the region that {view.name} views leaves {source.buffer.name}")
-        part = whole[tuple(slice(low, low + n) for low, n in zip(corner, extents, strict=True))]
+        part = source_array[
+            tuple(slice(low, low + n) for low, n in zip(corner, extents, strict=True))
+        ]
         # With the ellipsis, NumPy returns a view even of a single element.
         first: Any = (*(0,) * (part.ndim - len(view.shape)), ...)
         part = part[first]
@@ -259,7 +261,7 @@ class _Evaluator(ExpressionEvaluator):
             raise EvaluationError(f"{view.name} has another shape than the region that it views")
         thread.views[view] = part
         size = part.itemsize
-        base = whole if whole.base is None else whole.base
+        base = source_array if source_array.base is None else source_array.base
         offset = part.__array_interface__["data"][0] - base.__array_interface__["data"][0]
         names = [*view.strides, *([] if view.elem_offset is None else [view.elem_offset])]
         values = [*(s // size for s in part.strides), offset // size]

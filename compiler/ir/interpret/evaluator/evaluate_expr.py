@@ -113,8 +113,8 @@ class ExpressionEvaluator(ABC):
                 sides = self.value(then, thread, lane), self.value(otherwise, thread, lane)
                 return sides[0] if self.value(condition, thread, lane) else sides[1]
             case Conditional(condition, then, otherwise):
-                taken = then if self.value(condition, thread, lane) else otherwise
-                return self.value(taken, thread, lane)
+                branch = then if self.value(condition, thread, lane) else otherwise
+                return self.value(branch, thread, lane)
             case Cast(dtype, inner):
                 return converted(self.value(inner, thread, lane), dtype)
             case Call():
@@ -146,8 +146,8 @@ class ExpressionEvaluator(ABC):
                 number: Number = raw.view(dtype)[lane].item()
                 return number
             case Call(name, (StringImm(function), *operands), dtype) if name == LLVM_CALL:
-                given = [self.lanes(operand, thread) for operand in operands]
-                return converted(llvm_function(function).reference(*given)[lane], dtype)
+                arguments = [self.lanes(operand, thread) for operand in operands]
+                return converted(llvm_function(function).reference(*arguments)[lane], dtype)
             case Call(name, args, dtype):
                 numbers = [_scalar(self.value(a, thread, lane), dtype_of(a)) for a in args]
                 result = np.asarray(INTRINSICS[name].reference(*numbers)).item()

@@ -58,19 +58,21 @@ def stepped(
     steps: set[Var] = set()
     used: set[Var] = set()
     for load in loads:
-        seen: set[Var] = set()
+        earlier: set[Var] = set()
         for index in load.indices:
             terms = affine(index).terms
             variables = {atom for atom, _ in terms if isinstance(atom, Var) and atom in moving}
             if any(not isinstance(a, Var) or (a in moving and scale < 1) for a, scale in terms):
                 return None
             # One iterator an index, and one index an iterator, make a grid; others are fixed.
-            held = (variables if len(variables) > 1 else variables & seen) & reduced.keys()
-            if len(variables - held) > 1 or (variables - held) & seen:
+            stepped_vars = (
+                variables if len(variables) > 1 else variables & earlier
+            ) & reduced.keys()
+            if len(variables - stepped_vars) > 1 or (variables - stepped_vars) & earlier:
                 return None
-            steps |= held
-            seen |= variables
-        used |= seen
+            steps |= stepped_vars
+            earlier |= variables
+        used |= earlier
     return frozenset(steps) if reduced.keys() <= used else None
 
 

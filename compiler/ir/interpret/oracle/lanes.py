@@ -101,10 +101,10 @@ class Touched:
                     return False
                 first += min(span[0] * scale, span[1] * scale)
                 last += max(span[0] * scale, span[1] * scale)
-            this = (form.coefficient(var), frozenset(fixed))
-            if shape is not None and shape != this:
+            terms = (form.coefficient(var), frozenset(fixed))
+            if shape is not None and shape != terms:
                 return False
-            shape = this
+            shape = terms
             low = first if low is None else min(low, first)
             high = last if high is None else max(high, last)
         assert shape is not None
@@ -128,8 +128,8 @@ class Touched:
                 self.named.add(var)
                 self._stmt(body, values)
             case Seq(stmts):
-                for each in stmts:
-                    self._stmt(each, values)
+                for child in stmts:
+                    self._stmt(child, values)
             case If(condition, then, otherwise):
                 self._exprs(values, condition)
                 self._stmt(then, values)

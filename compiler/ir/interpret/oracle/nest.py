@@ -221,12 +221,16 @@ def _bare(loops: Mapping[Var, int], body: Stmt) -> BlockRealize:
 
 def _nest(loops: Mapping[Var, int], realize: BlockRealize) -> OracleNest | None:
     block = realize.block
-    extents = {it.var: it.extent.value for it in block.iter_vars if isinstance(it.extent, IntImm)}
+    extents = {
+        iter_var.var: iter_var.extent.value
+        for iter_var in block.iter_vars
+        if isinstance(iter_var.extent, IntImm)
+    }
     touched = Touched.by(*(() if block.init is None else (block.init,)), block.body)
     if touched is None or len(extents) < len(block.iter_vars):
         return None
     values = dict(zip(extents, realize.iter_values, strict=True))
-    reduced = frozenset(it.var for it in block.iter_vars if it.kind == "reduce")
+    reduced = frozenset(iter_var.var for iter_var in block.iter_vars if iter_var.kind == "reduce")
     groups = _groups(loops, values, _conjuncts(realize.predicate))
     lanes = _lanes(touched, extents, groups)
     if block.init is not None and not reduced.isdisjoint(lanes):

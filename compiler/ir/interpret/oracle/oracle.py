@@ -117,9 +117,11 @@ def interpret(
             f"expected {limit_secs:.0f} s at most"
         )
     roles = param_roles(func)
-    given = {b: given_array(b, inputs) for b in func.buffers if b.name in roles.inputs}
+    inputs_by_buffer = {b: given_array(b, inputs) for b in func.buffers if b.name in roles.inputs}
     if nudge:
-        given = {b: nudged(a, nudge) if is_float(b.dtype) else a for b, a in given.items()}
+        inputs_by_buffer = {
+            b: nudged(a, nudge) if is_float(b.dtype) else a for b, a in inputs_by_buffer.items()
+        }
     if threads_communicate(func):
         secs = _LOCKSTEP_FACTOR * plan.scalar_secs(func.root.body)
         if secs > limit_secs:
@@ -127,8 +129,8 @@ def interpret(
                 f"threads of {func.name} share memory, and the oracle would take about "
                 f"{secs:.0f} s to run them in lockstep: expected {limit_secs:.0f} s at most"
             )
-        return run_in_lockstep(func, given, roles)
-    run = _Run(func, given, plan, roles, nudge)
+        return run_in_lockstep(func, inputs_by_buffer, roles)
+    run = _Run(func, inputs_by_buffer, plan, roles, nudge)
     with np.errstate(all="ignore"):
         run.program(func.root.body)
     return run.outputs()
@@ -145,7 +147,7 @@ class _Run:
     def __init__(
         self,
         func: PrimFunc,
-        given: Mapping[Buffer, Array],
+        inputs: Mapping[Buffer, Array],
         plan: OraclePlan,
         roles: ParamRoles,
         nudge: float,
@@ -154,9 +156,9 @@ class _Run:
         self._params = func.buffers
         self._roles = roles
         self._plan = plan
-        self._memory: dict[Buffer, Array] = dict(given)
+        self._memory: dict[Buffer, Array] = dict(inputs)
         for buffer in (*func.buffers, *func.root.alloc_buffers):
-            if buffer not in given:
+            if buffer not in inputs:
                 self._memory[buffer] = unwritten(buffer)
         self._wide: dict[Buffer, Array] = {}  # accumulators whose elements are not rounded yet
         self._actions: IdentityCache[For, tuple[Action, dict[Buffer, Array]]] = IdentityCache()
@@ -181,8 +183,8 @@ class _Run:
 
     def _held(self, value: Array, buffer: Buffer) -> Array:
         """Return a value as a buffer holds it after a store."""
-        held = rounded(value, buffer.dtype)
-        return nudged(held, self._nudge) if self._nudge and is_float(buffer.dtype) else held
+        stored = rounded(value, buffer.dtype)
+        return nudged(stored, self._nudge) if self._nudge and is_float(buffer.dtype) else stored
 
     def outputs(self) -> dict[str, Array]:
         """Return the outputs converted to their declared types."""
@@ -206,8 +208,8 @@ class _Run:
             case Let(var, value, body):
                 self._stmt(body, frame.named({var: self._value(value, frame)}))
             case Seq(stmts):
-                for each in stmts:
-                    self._stmt(each, frame)
+                for child in stmts:
+                    self._stmt(child, frame)
             case If(condition, then, otherwise):
                 holds = self._value(condition, frame)
                 for part, lanes in ((then, holds), (otherwise, ~holds)):
@@ -270,7 +272,9 @@ class _Run:
         for match in block.match_buffers:
             inside = inside.named(self._view(match, inside))
         if block.init is not None:
-            reduced = [values[it.var] for it in block.iter_vars if it.kind == "reduce"]
+            reduced = [
+                values[iter_var.var] for iter_var in block.iter_vars if iter_var.kind == "reduce"
+            ]
             first = inside.where(np.asarray(True) if not reduced else all_zero(reduced))
             if first is not None:
                 self._stmt(block.init, first)
@@ -384,11 +388,13 @@ class _Run:
         """Yield the values to combine with the output, for parts that cover the reduction."""
         moving = {**frame.box.extents, **steps.extents}
         product = factors(reduction.term) if reduction.op == "+" else None
-        held = stepped(product, steps.extents, moving) if product and len(product) > 1 else None
-        if product and held is not None:
-            whole, one_by_one = steps.parted(held)
+        stepped_vars = (
+            stepped(product, steps.extents, moving) if product and len(product) > 1 else None
+        )
+        if product and stepped_vars is not None:
+            at_once, one_by_one = steps.parted(stepped_vars)
             for point in one_by_one.cut(1):
-                box = frame.box.joined(point).joined(whole)
+                box = frame.box.joined(point).joined(at_once)
                 at = ArrayEvaluator(self._memory, box, frame.names)
                 yield contract(product, at, steps.extents)
             return

@@ -128,8 +128,8 @@ class ScalarCode:
                 test, yes, no = self.value(condition), self.value(then), self.value(otherwise)
                 return lambda env: yes(env) if test(env) else no(env)
             case Cast(dtype, inner):
-                given = self.value(inner)
-                return lambda env: rounded(np.asarray(given(env)), dtype).item()
+                operand = self.value(inner)
+                return lambda env: rounded(np.asarray(operand(env)), dtype).item()
             case Call(name, args, _):
                 return _call(name, [self.value(a) for a in args])
             case Load(buffer, indices):

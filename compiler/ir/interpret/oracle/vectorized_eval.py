@@ -93,8 +93,8 @@ def wide(dtype: DType) -> Wide:
 
 def rounded(array: Array, dtype: DType) -> Array:
     """Return the result of a conversion to `dtype`, in the wide type."""
-    held = array.astype(dtype)
-    return held if held.dtype == wide(dtype) else held.astype(wide(dtype))
+    converted = array.astype(dtype)
+    return converted if converted.dtype == wide(dtype) else converted.astype(wide(dtype))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +112,10 @@ class Box:
         """Return the box over the other iterators, and the one over `inner`."""
         outside, inside = (
             Box(
-                {v: n for v, n in self.starts.items() if (v in inner) is wanted},
-                {v: n for v, n in self.extents.items() if (v in inner) is wanted},
+                {v: n for v, n in self.starts.items() if (v in inner) is is_stepped},
+                {v: n for v, n in self.extents.items() if (v in inner) is is_stepped},
             )
-            for wanted in (False, True)
+            for is_stepped in (False, True)
         )
         return outside, inside
 
@@ -306,8 +306,8 @@ class ArrayEvaluator:
 
 
 def _reinterpreted(array: Array, source: DType, to: DType) -> Array:
-    held = np.ascontiguousarray(array.astype(source))
-    return held.view(to).astype(wide(to))
+    source_array = np.ascontiguousarray(array.astype(source))
+    return source_array.view(to).astype(wide(to))
 
 
 def _llvm(function: str, args: list[Array], dtype: DType) -> Array:

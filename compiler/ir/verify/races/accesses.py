@@ -203,8 +203,8 @@ class _Collector:
                 return _Length(length.epochs, length.time + 1)
             case Seq(stmts):
                 epochs = time = 0
-                for each in stmts:
-                    length = self.stmt(each, context.later(epochs, time))
+                for child in stmts:
+                    length = self.stmt(child, context.later(epochs, time))
                     epochs, time = epochs + length.epochs, time + length.time
                 return _Length(epochs, time)
             case If():

@@ -28,7 +28,11 @@ from compiler.ir.core.visit import walk_stmts
 from compiler.ir.text.print_expr import show_expr
 from compiler.ir.verify.races.accesses import Loop, SharedAccess, accesses_of, is_concurrent
 from compiler.ir.verify.races.points import Instance, Question, find_race, is_known
-from compiler.ir.verify.races.private import has_small_numbers, is_declared_inside, is_own
+from compiler.ir.verify.races.private import (
+    has_small_numbers,
+    is_declared_inside,
+    reads_only_own_writes,
+)
 from compiler.ir.verify.verify_error import VerifyError
 
 # The limits on points to try: for one buffer below one loop, and for a program.
@@ -65,7 +69,7 @@ def threads_communicate(func: PrimFunc) -> bool:
             if group.what != "threads" or not moving:
                 continue
             accesses = [a for a in group.accesses if a.reduced.isdisjoint(moving)]
-            if accesses and not _are_told_apart(accesses, moving, group.fixed):
+            if accesses and not _are_disjoint(accesses, moving, group.fixed):
                 return True
     return False
 
@@ -143,7 +147,7 @@ class _Checker:
             accesses = [a for a in accesses if a.reduced.isdisjoint(moving)]
         if not moving or not any(access.is_store for access in accesses):
             return
-        if _are_told_apart(accesses, moving, group.fixed):
+        if _are_disjoint(accesses, moving, group.fixed):
             return
         if is_threads and not all(map(has_small_numbers, accesses)):
             return
@@ -175,10 +179,10 @@ def _is_private(
         return True
     if all(is_declared_inside(access, moving) for access in group.accesses):
         return True
-    return len(group.accesses) == len(touching) and is_own(touching, moving, points)
+    return len(group.accesses) == len(touching) and reads_only_own_writes(touching, moving, points)
 
 
-def _are_told_apart(
+def _are_disjoint(
     accesses: Sequence[SharedAccess], moving: Sequence[Var], fixed: Collection[Var]
 ) -> bool:
     """Return whether the indices of accesses determine the iteration or thread of each."""
@@ -191,11 +195,11 @@ def _are_told_apart(
     return all(agree_on(touches[0], touch, moving) for touch in touches)
 
 
-def _message(group: _Group, one: Instance, other: Instance) -> str:
-    both = [_shown(instance) for instance in (one, other)]
+def _message(group: _Group, first: Instance, second: Instance) -> str:
+    both = [_shown(instance) for instance in (first, second)]
     who = [
         ", ".join(f"{_name(loop)} = {i.point.get(loop.var, 0)}" for loop in group.moving)
-        for i in (one, other)
+        for i in (first, second)
     ]
     what = {
         "parallel": "iterations of a parallel loop",
@@ -203,10 +207,10 @@ def _message(group: _Group, one: Instance, other: Instance) -> str:
         "blocks": "blocks of threads",
         "threads": "threads",
     }[group.what]
-    certain = all(_is_certain(instance.access) for instance in (one, other))
+    certain = all(_is_certain(instance.access) for instance in (first, second))
     return (
         f"{what} race: the one with {who[0]} {both[0]}, and the one with {who[1]} {both[1]}, "
-        f"which {'is' if certain else 'may be'} the same element{_advice(group, one, other)}"
+        f"which {'is' if certain else 'may be'} the same element{_advice(group, first, second)}"
     )
 
 
@@ -224,8 +228,8 @@ def _is_certain(access: SharedAccess) -> bool:
     return all(is_known(expr, access) for expr in (*access.indices, *access.conditions))
 
 
-def _advice(group: _Group, one: Instance, other: Instance) -> str:
-    if group.what == "threads" and one.access.node is not other.access.node:
+def _advice(group: _Group, first: Instance, second: Instance) -> str:
+    if group.what == "threads" and first.access.node is not second.access.node:
         return ': put T.tvm_storage_sync("shared") between them'
     if group.what in ("parallel", "vectorized"):
         return ": run the loop serially, or reduce over it in a block"

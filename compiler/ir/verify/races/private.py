@@ -31,7 +31,7 @@ def is_declared_inside(access: SharedAccess, moving: Collection[Var]) -> bool:
     return depth >= _depth(access, moving)
 
 
-def is_own(
+def reads_only_own_writes(
     accesses: Sequence[SharedAccess], moving: Collection[Var], most_points: int = 1 << 18
 ) -> bool:
     """Return whether each iteration reads only what it has written before.

@@ -22,7 +22,7 @@ from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.legality.block_kind import Unclassified
 from compiler.schedule.legality.placed_block import PlacedBlock
-from compiler.schedule.legality.reduction import why_not_once
+from compiler.schedule.legality.reduction import single_pass_problem
 from compiler.schedule.legality.scope import BlockScope, scope_of_block
 from compiler.schedule.legality.subspace import Division, divide
 from compiler.schedule.rewrite.cache import body_of, common_path
@@ -167,7 +167,7 @@ def _require_start(site: PlacedBlock, loops: Sequence[For], refuse: Refuse) -> N
     if isinstance(site.kind, Unclassified):
         raise refuse(site.kind.reason, site.realize, "block_kind")
     assert site.kind == "reduction", "the block has an init"
-    reason = why_not_once(site, {loop.var for loop in loops}, set())
+    reason = single_pass_problem(site, {loop.var for loop in loops}, set())
     if reason is not None:
         raise refuse(reason, site.realize, "not_proved")
 

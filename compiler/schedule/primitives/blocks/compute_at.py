@@ -74,10 +74,10 @@ def compute_at(
     scope.require_inputs_settled(site)
     consumers = _require_consumers_under(scope, site, target)
 
-    wanted = _wanted(site, consumers, target)
+    spans_by_var = _wanted(site, consumers, target)
     loops = loops_on(target.path)
     around = {**consumers[0].extents, **extents_of(loops)}
-    spans = [clip(i, wanted.get(i.var)) for i in site.block.iter_vars]
+    spans = [clip(i, spans_by_var.get(i.var)) for i in site.block.iter_vars]
     nest = make_nest(site.block, spans, around, loops, keep_unit_loops=preserve_unit_loops)
     last = min(target.child_of(consumer) for consumer in consumers)
     position = insert_position(index, 0, last, refuse, target.loop)

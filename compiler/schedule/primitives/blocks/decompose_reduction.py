@@ -18,7 +18,7 @@ from compiler.schedule.error import refusal
 from compiler.schedule.legality.block_kind import Unclassified
 from compiler.schedule.legality.coverage import covers_reads
 from compiler.schedule.legality.placed_block import PlacedBlock
-from compiler.schedule.legality.reduction import own_digits, why_not_once
+from compiler.schedule.legality.reduction import own_digits, single_pass_problem
 from compiler.schedule.legality.scope import BlockScope, scope_of_block
 from compiler.schedule.rewrite.init_nest import init_nest, reads_without_init
 from compiler.schedule.tree.tree import fresh_block_name, loop_at, loop_path, replace_at, with_block
@@ -94,7 +94,7 @@ def _require_separable(scope: BlockScope, site: PlacedBlock, inner: tuple[For, .
             name = min(var.name for var in beyond)
             where = f"{name}, from outside the block around, moves a reduction iterator of"
             raise refuse(f"{where} block {site.name}", site.realize, "structure")
-    reason = why_not_once(site, moving, moving - own_digits(site))
+    reason = single_pass_problem(site, moving, moving - own_digits(site))
     if reason is not None:
         raise refuse(reason, site.realize, "not_proved")
     for stmt in site.path:

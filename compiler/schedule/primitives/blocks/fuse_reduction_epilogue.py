@@ -114,18 +114,18 @@ def _sum_of(scope: BlockScope, site: PlacedBlock) -> ReductionForm:
         raise refuse(
             f"block {site.name} is not a reduction with an init", site.realize, "block_kind"
         )
-    taken = reduction_of(site.block)
-    if isinstance(taken, str):
-        raise refuse(f"block {site.name} {taken}", site.realize, "block_kind")
-    result = taken.reducer.results[0]
-    if len(taken.targets) > 1 or not (isinstance(result, BinOp) and result.op == "+"):
+    reduction_form = reduction_of(site.block)
+    if isinstance(reduction_form, str):
+        raise refuse(f"block {site.name} {reduction_form}", site.realize, "block_kind")
+    result = reduction_form.reducer.results[0]
+    if len(reduction_form.targets) > 1 or not (isinstance(result, BinOp) and result.op == "+"):
         raise refuse(f"block {site.name} is not a sum into one buffer", site.realize, "block_kind")
     if not is_whole_reduction(site):
         reason = f"block {site.name} is not proved to reduce each element over all points, once"
         raise refuse(reason, site.realize, "not_proved")
     scope.require_local(site)
     scope.require_only_writer(site)
-    return taken
+    return reduction_form
 
 
 def _added(
@@ -179,7 +179,7 @@ def _require_order(scope: BlockScope, site: PlacedBlock, after: PlacedBlock, add
         )
     summed = site.facts.written_buffers()
     inputs = {node.buffer for node in walk(added.value) if isinstance(node, Load)}
-    made = after.facts.written_buffers()
+    epilogue_writes = after.facts.written_buffers()
     for other in scope.sites:
         if other in (site, after):
             continue
@@ -193,14 +193,16 @@ def _require_order(scope: BlockScope, site: PlacedBlock, after: PlacedBlock, add
         if other.facts.written_buffers() & inputs and not is_before:
             reason = f"block {other.name} writes what block {after.name} adds, not before block"
             raise refuse(f"{reason} {site.name}", other.realize, "dependence")
-        if other.facts.written_buffers() & made:
+        if other.facts.written_buffers() & epilogue_writes:
             reason = f"block {other.name} writes what block {after.name} writes"
             raise refuse(reason, other.realize, "dependence")
         is_later = scope.position(other) > scope.position(after)
-        if other.facts.read_buffers() & made and not (is_later and is_finished_for(after, other)):
+        if other.facts.read_buffers() & epilogue_writes and not (
+            is_later and is_finished_for(after, other)
+        ):
             reason = f"block {other.name} may read what block {after.name} has not written yet"
             raise refuse(reason, other.realize, "dependence")
-    if site.facts.read_buffers() & made:
+    if site.facts.read_buffers() & epilogue_writes:
         raise refuse(
             f"block {site.name} reads what block {after.name} writes", site.realize, "dependence"
         )

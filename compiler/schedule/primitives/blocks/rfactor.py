@@ -9,7 +9,7 @@ from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.legality.block_kind import Unclassified
 from compiler.schedule.legality.reducer import reduction_of
-from compiler.schedule.legality.reduction import why_not_once
+from compiler.schedule.legality.reduction import single_pass_problem
 from compiler.schedule.legality.scope import scope_of_block
 from compiler.schedule.rewrite.factoring import Factoring, last_nest, partial_buffers, partial_nest
 from compiler.schedule.tree.tree import (
@@ -124,7 +124,7 @@ def _require_order(factoring: Factoring) -> None:
     """Refuse unless each point runs once, from the start on, in an order that does not matter."""
     site, target, refuse = factoring.site, factoring.target, factoring.scope.refuse
     inner = {loop.var for loop in factoring.inner_loops}
-    reason = why_not_once(site, inner, {loop.var for loop in site.loops})
+    reason = single_pass_problem(site, inner, {loop.var for loop in site.loops})
     if reason is not None:
         raise refuse(reason, site.realize, "not_proved")
     outside = [

@@ -222,12 +222,12 @@ def _require_readers_in_tile(scope: BlockScope, site: PlacedBlock, buffer: Buffe
 def _require_lasting(scope: BlockScope, site: PlacedBlock, rolling: For) -> None:
     """Refuse if an element may have another value when it is computed again for the next tile."""
     pending = [site]
-    seen: list[PlacedBlock] = []
+    earlier_sites: list[PlacedBlock] = []
     while pending:
         reader = pending.pop()
-        seen.append(reader)
+        earlier_sites.append(reader)
         for producer in scope.producers(reader):
-            if not producer.is_under(rolling) or producer in seen:
+            if not producer.is_under(rolling) or producer in earlier_sites:
                 continue
             shared = producer.facts.written_buffers()
             alone = all(scope.writers(buffer) == [producer] for buffer in shared)
@@ -342,5 +342,5 @@ def _hull(indices: list[Expr]) -> Range:
     least = greatest = indices[0]
     for index in indices[1:]:
         least, greatest = BinOp("min", least, index), BinOp("max", greatest, index)
-    one = IntImm(1, dtype_of(least))
-    return Range(least, BinOp("-", BinOp("+", greatest, one), least))
+    unit = IntImm(1, dtype_of(least))
+    return Range(least, BinOp("-", BinOp("+", greatest, unit), least))

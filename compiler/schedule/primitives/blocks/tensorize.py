@@ -130,8 +130,8 @@ class _Target:
 def _matched(target: _Target, desc: PrimFunc) -> Mapping[Buffer, MatchedBuffer]:
     """Return the regions that the description's buffers match."""
     block = target.block
-    wanted = desc.root if block.init is None else _outer_description(desc)
-    if wanted is None:
+    description = desc.root if block.init is None else _outer_description(desc)
+    if description is None:
         reason = f"block {block.name} has an init, and the intrinsic has none"
         raise target.error(f"{reason}: decompose the reduction first")
     if block.init is not None and any(i.kind != "spatial" and _repeats(i) for i in block.iter_vars):
@@ -139,11 +139,11 @@ def _matched(target: _Target, desc: PrimFunc) -> Mapping[Buffer, MatchedBuffer]:
         raise target.error(f"{reason} initialises, too: decompose the reduction first")
     matcher = Matcher(desc.buffers, target.extents)
     try:
-        matcher.block_body(block, wanted)
+        matcher.block_body(block, description)
     except MismatchError as error:
         reason = f"block {block.name} is not what the intrinsic computes: {error}"
         raise target.error(reason) from None
-    _require_apart(target, matcher.places, desc)
+    _require_disjoint_matches(target, matcher.places, desc)
     return matcher.places
 
 
@@ -157,11 +157,11 @@ def _outer_description(desc: PrimFunc) -> Block | None:
     loops: list[For] = list(loops_below(desc.body))
     if len(below) != 1 or below[0].block.init is None or not loops:
         return None
-    made, name = blockize(desc, loops[0].var, preserve_unit_iters=False)
-    return realize_at(block_path(made, name, refusal("tensorize", made))).block
+    blockized, name = blockize(desc, loops[0].var, preserve_unit_iters=False)
+    return realize_at(block_path(blockized, name, refusal("tensorize", blockized))).block
 
 
-def _require_apart(
+def _require_disjoint_matches(
     target: _Target, matched_buffers: Mapping[Buffer, MatchedBuffer], desc: PrimFunc
 ) -> None:
     written = {region.buffer for child in child_blocks(desc.body) for region in child.block.writes}
@@ -182,16 +182,16 @@ def _implementation(
     views: list[MatchBuffer] = []
     for theirs, buffer in zip(intrin.desc.buffers, intrin.impl.buffers, strict=True):
         source = places[theirs].region(buffer.shape)
-        problem = _why_no_view(buffer, source, target.extents)
+        problem = _view_problem(buffer, source, target.extents)
         if problem is not None:
             raise target.error(f"{buffer.name} of the intrinsic {problem}")
         views.append(MatchBuffer(buffer, source))
     root = intrin.impl.root
-    whole = replace(root, match_buffers=(*views, *root.match_buffers))
-    return renewed_block(whole, {realize.block.name for realize in blocks(target.func)})
+    viewed_root = replace(root, match_buffers=(*views, *root.match_buffers))
+    return renewed_block(viewed_root, {realize.block.name for realize in blocks(target.func)})
 
 
-def _why_no_view(buffer: Buffer, source: BufferRegion, extents: Extents) -> str | None:
+def _view_problem(buffer: Buffer, source: BufferRegion, extents: Extents) -> str | None:
     """Return the property that a view requires and its source lacks; None if there is none."""
     strides = _strides(source.buffer)
     if strides is None:

@@ -72,12 +72,12 @@ def fuse(
 def _parts(fused: Var, loops: Sequence[Var], sizes: Sequence[Expr]) -> dict[Var, Expr]:
     """Return the value of each loop in terms of the fused loop."""
     values: dict[Var, Expr] = {}
-    rest: Expr = fused
+    quotient: Expr = fused
     for number in range(len(loops) - 1, -1, -1):
         size = sizes[number]
         if isinstance(size, IntImm) and size.value == 1:
             values[loops[number]] = IntImm(0, dtype_of(fused))
             continue
-        values[loops[number]] = BinOp("%", rest, size) if number else rest
-        rest = BinOp("//", rest, size)
+        values[loops[number]] = BinOp("%", quotient, size) if number else quotient
+        quotient = BinOp("//", quotient, size)
     return values

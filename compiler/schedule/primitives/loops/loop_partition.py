@@ -87,7 +87,7 @@ def loop_partition(
         raise refuse(f"loop {loop.name} contains no block", old, "structure")
 
     dtype = dtype_of(loop)
-    taken = {realize.block.name for realize in blocks(func)}
+    used_names = {realize.block.name for realize in blocks(func)}
     around = extents_of(loops_on(path[:-1]))
     new: list[Var] = []
     parts: list[Stmt] = []
@@ -95,14 +95,14 @@ def loop_partition(
     for number, size in enumerate(sizes):
         var = Var(f"{loop.name}{number}", dtype)
         value = _shifted(var, start)
-        copy = _with_suffix(_cut(renewed(old.body), loop, var, start, size), var.name, taken)
+        copy = _with_suffix(_cut(renewed(old.body), loop, var, start, size), var.name, used_names)
         body = rebind(copy, {loop: value}, {**around, var: size})
         part = For(var, IntImm(size, dtype), body)
-        parts.append(_holder(f"{first.block.name}_{var.name}_partition", part, taken))
+        parts.append(_holder(f"{first.block.name}_{var.name}_partition", part, used_names))
         new.append(var)
         start += size
-    whole = _holder(f"{first.block.name}_{loop.name}_common", seq(*parts), taken)
-    return replace_at(func, path, whole), tuple(new)
+    common_block = _holder(f"{first.block.name}_{loop.name}_common", seq(*parts), used_names)
+    return replace_at(func, path, common_block), tuple(new)
 
 
 def with_rest(factors: Sequence[T | None]) -> tuple[T | None, ...]:
@@ -198,29 +198,31 @@ def _with_boxes(block: Block, cut: Var, start: int) -> Block:
     )
 
 
-def _with_suffix(stmt: Stmt, suffix: str, taken: set[str]) -> Stmt:
+def _with_suffix(stmt: Stmt, suffix: str, used_names: set[str]) -> Stmt:
     """Give the blocks of a part unique names."""
 
     def visit(node: Stmt) -> Stmt:
         node = map_stmt(node, visit, lambda expr: expr)
         if not isinstance(node, BlockRealize):
             return node
-        return replace(node, block=replace(node.block, name=_fresh(node.block.name, suffix, taken)))
+        return replace(
+            node, block=replace(node.block, name=_fresh(node.block.name, suffix, used_names))
+        )
 
     return visit(stmt)
 
 
-def _fresh(name: str, suffix: str, taken: set[str]) -> str:
-    fresh = unique(f"{name}_{suffix}", taken)
-    taken.add(fresh)
+def _fresh(name: str, suffix: str, used_names: set[str]) -> str:
+    fresh = unique(f"{name}_{suffix}", used_names)
+    used_names.add(fresh)
     return fresh
 
 
-def _holder(name: str, body: Stmt, taken: set[str]) -> BlockRealize:
+def _holder(name: str, body: Stmt, used_names: set[str]) -> BlockRealize:
     """Return a block without iterators around a statement.
 
     It declares the reads outside of its inner blocks, which no other node declares.
     """
-    fresh = unique(name, taken)
-    taken.add(fresh)
+    fresh = unique(name, used_names)
+    used_names.add(fresh)
     return BlockRealize((), TRUE, Block(fresh, (), read_outside_blocks(body), (), body))

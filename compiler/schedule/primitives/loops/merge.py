@@ -10,7 +10,7 @@ from compiler.ir.core.nodes import Buffer, Expr, For, Seq, Stmt, Var, seq
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.text.print_expr import show_expr
 from compiler.schedule.error import Refuse, refusal
-from compiler.schedule.legality.independence import IterationNest, is_apart
+from compiler.schedule.legality.independence import IterationNest, has_disjoint_iterations
 from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.scope import BlockScope
 from compiler.schedule.rewrite.rebind import rebind
@@ -174,6 +174,6 @@ def _require_independent(
         for other in (site for later in groups[number + 1 :] for site in later):
             for site in group:
                 for buffer in _shared(site, other):
-                    if not is_apart(nest, buffer):
+                    if not has_disjoint_iterations(nest, buffer):
                         reason = f"blocks {site.name} and {other.name} share {buffer.name} across"
                         raise refuse(f"{reason} iterations", other.realize, "dependence")

@@ -13,7 +13,12 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import Refuse, refusal
-from compiler.schedule.legality.independence import IterationNest, is_apart, is_own, why_not_one
+from compiler.schedule.legality.independence import (
+    IterationNest,
+    has_disjoint_iterations,
+    is_iteration_private,
+    reordering_problem,
+)
 from compiler.schedule.legality.scope import BlockScope
 from compiler.schedule.tree.tree import Path, loop_path, replace_at
 
@@ -95,9 +100,9 @@ def _require_any_order(nest: IterationNest, order: Sequence[For]) -> None:
                 what = f"the {iter_var.kind} iterator {iter_var.var.name}"
                 raise refuse(f"block {site.name} has {what}", site.realize, "block_kind")
     for buffer in nest.written():
-        if is_apart(nest, buffer) or is_own(nest, buffer):
+        if has_disjoint_iterations(nest, buffer) or is_iteration_private(nest, buffer):
             continue
-        reason = why_not_one(nest, buffer, [loop.var for loop in order])
+        reason = reordering_problem(nest, buffer, [loop.var for loop in order])
         if reason is not None:
             writer = next(site for site in nest.sites if site.writes(buffer))
             raise refuse(reason, writer.realize, "not_proved")

@@ -46,11 +46,11 @@ def fitted(extent: int, factors: Sequence[int]) -> tuple[int, ...]:
     by all of it. The first factor takes the rest.
     """
     fit: list[int] = []
-    rest = extent
+    remaining = extent
     for factor in reversed(factors[1:]):
-        fit.append(factor if factor > 0 and rest % factor == 0 else rest)
-        rest //= fit[-1]
-    return (rest, *reversed(fit))
+        fit.append(factor if factor > 0 and remaining % factor == 0 else remaining)
+        remaining //= fit[-1]
+    return (remaining, *reversed(fit))
 
 
 def fitted_partitioned(
@@ -74,13 +74,13 @@ def fitted_partitioned(
 def _sample(rng: Random, extent: int, n: int, lasts: Sequence[int]) -> tuple[int, ...]:
     """Draw `n` factors whose product is `extent`, the last of them one of `lasts`."""
     factors: list[int] = []
-    rest = extent
-    for left in range(n - 1, -1, -1):
-        choices = divisors(rest) if factors else lasts
-        weights = [_num_products(rest // choice, left) for choice in choices]
+    remaining = extent
+    for num_left in range(n - 1, -1, -1):
+        choices = divisors(remaining) if factors else lasts
+        weights = [_num_products(remaining // choice, num_left) for choice in choices]
         factor = rng.choices(choices, weights)[0]
         factors.append(factor)
-        rest //= factor
+        remaining //= factor
     return tuple(reversed(factors))
 
 

@@ -70,10 +70,12 @@ def _require_own_values(scope: BlockScope, buffer: Buffer) -> None:
             raise scope.refuse(
                 f"block {reader.name} contains loops over threads", reader.realize, "threads"
             )
-        is_own = reader.writes(buffer) and (reader.kind == "complete" or starts_anew(reader))
+        writes_before_reading = reader.writes(buffer) and (
+            reader.kind == "complete" or starts_anew(reader)
+        )
         if (
             threads
-            and not is_own
+            and not writes_before_reading
             and not any(
                 threads <= set(writer.loops) and covers_reads(writer, reader, buffer)
                 for writer in scope.writers(buffer)

@@ -65,18 +65,18 @@ def transform_block_layout(func: PrimFunc, block: str, index_map: IndexMapLike) 
     loops = _own_loops(site, refuse)
     extents = [i.extent for i in site.block.iter_vars]
     try:
-        given = as_index_map(index_map, len(extents))
+        block_map = as_index_map(index_map, len(extents))
         if extents:
-            given = given.with_dtype(dtype_of(site.block.iter_vars[0].var))
-        inverse = inverse_of(given, extents)
+            block_map = block_map.with_dtype(dtype_of(site.block.iter_vars[0].var))
+        inverse = inverse_of(block_map, extents)
     except IndexMapError as error:
         raise refuse(str(error), site.realize, "invalid_argument") from None
     if inverse.has_padding:
         where = show(inverse.index_map.params, inverse.padding)
-        reason = f"the map {given} is not bijective: no iterator of block {block} goes where"
+        reason = f"the map {block_map} is not bijective: no iterator of block {block} goes where"
         raise refuse(f"{reason} {where}", site.realize, "invalid_argument")
-    _require_any_order(site, given, refuse)
-    new = _new_iterators(site, given, map_extents(given, extents), refuse)
+    _require_any_order(site, block_map, refuse)
+    new = _new_iterators(site, block_map, map_extents(block_map, extents), refuse)
     mapping = dict(
         zip(
             (i.var for i in site.block.iter_vars),

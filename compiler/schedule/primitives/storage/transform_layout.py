@@ -87,15 +87,15 @@ def transform_layout(
     home = _home(func, path, old, refuse)
     _require_plain(func, old, refuse)
     try:
-        given = index_map.with_dtype(_index_dtype(old))
-        padded, new = _new_layout(old, given, pad_value, assume_injective_transform)
+        layout_map = index_map.with_dtype(_index_dtype(old))
+        padded, new = _new_layout(old, layout_map, pad_value, assume_injective_transform)
     except IndexMapError as error:
         raise refuse(str(error), realize, "invalid_argument") from None
     if padded is not None:
         func = write_padding(func, home, padded, refuse)
 
     def indices(at: Indices, extents: Extents) -> Indices:
-        return given.map_indices(at, extents)
+        return layout_map.map_indices(at, extents)
 
     rewriter = AccessRewriter(old, new, indices, lambda _, b, m, __: _region(b, m, new))
     body = rewriter.stmt(func.body, {})

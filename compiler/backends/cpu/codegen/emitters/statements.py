@@ -105,8 +105,8 @@ class Statements:
             case Store():
                 self._stores.store(stmt)
             case Seq(stmts):
-                for each in stmts:
-                    self.run(each)
+                for child in stmts:
+                    self.run(child)
             case If():
                 self._if(stmt)
             case For():
@@ -284,9 +284,9 @@ class Statements:
     def _if(self, stmt: If) -> None:
         condition = simplify(stmt.condition, self._scope.extents)
         if isinstance(condition, IntImm):
-            taken = stmt.then if condition.value else stmt.otherwise
-            if taken is not None:
-                self.run(taken)
+            branch = stmt.then if condition.value else stmt.otherwise
+            if branch is not None:
+                self.run(branch)
             return
         test = self._expressions.value(condition)
         guarded = self._guarded if test.lanes == 1 else self._expressions.under_mask

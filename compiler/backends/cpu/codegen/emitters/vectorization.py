@@ -111,10 +111,10 @@ def strips(loop: For, extent: int, lanes: int, around: For | None = None) -> Ite
     num_steps = extent // lanes
     index = BinOp("+", BinOp("*", outer, IntImm(lanes)), inner)
     yield For(outer, IntImm(num_steps), _strip(loop, inner, (lanes, index), around))
-    rest = extent - num_steps * lanes
-    if rest:
+    remainder = extent - num_steps * lanes
+    if remainder:
         index = BinOp("+", inner, IntImm(num_steps * lanes))
-        yield _strip(loop, inner, (rest, index), around)
+        yield _strip(loop, inner, (remainder, index), around)
 
 
 def _strip(loop: For, var: Var, part: tuple[int, BinOp], around: For | None) -> For:

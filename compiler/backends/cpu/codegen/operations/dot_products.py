@@ -119,17 +119,17 @@ class DotProducts:
         return packed if factors[0].bits == 16 else self._instructions.cast(op, "i8", "i16", packed)
 
     def _sum_of_four(self, name: str, chain: _Chain, lanes: int) -> Value:
-        kind, whole = vector("i8", 4 * lanes), vector("i32", lanes)
+        kind, full_type = vector("i8", 4 * lanes), vector("i32", lanes)
         # `vpdpbusd` takes the unsigned operand first.
         sides = sorted(zip(*chain.products, strict=True), key=lambda side: side[0].is_signed)
         operands = [(kind, self._packed(side, lanes)) for side in sides]
         if "x86" in name:
             operands = [
-                (whole, self._instructions.bitcast(value, kind, whole, lanes))
+                (full_type, self._instructions.bitcast(value, kind, full_type, lanes))
                 for _, value in operands
             ]
         start = self._instructions.broadcast(chain.start, "i32", lanes)
-        return self._instructions.call(whole, name, [(whole, start), *operands], lanes)
+        return self._instructions.call(full_type, name, [(full_type, start), *operands], lanes)
 
     # --- operands ---------------------------------------------------------------------------------
 
@@ -140,9 +140,9 @@ class DotProducts:
         if all(value.lanes == 1 for value in values):
             word = f"i{size * len(values)}"
             copies = self._instructions.broadcast(self._word(values, size, word), word, lanes)
-            whole = vector(f"i{size}", len(values) * lanes)
+            full_type = vector(f"i{size}", len(values) * lanes)
             return self._instructions.bitcast(
-                copies, vector(word, lanes), whole, len(values) * lanes
+                copies, vector(word, lanes), full_type, len(values) * lanes
             )
         rows = [self._instructions.broadcast(value, f"i{size}", lanes) for value in values]
         while len(rows) > 1:
@@ -179,8 +179,8 @@ class DotProducts:
 
 
 def _are_alike(
-    one: tuple[NarrowInteger, NarrowInteger], other: tuple[NarrowInteger, NarrowInteger]
+    first: tuple[NarrowInteger, NarrowInteger], second: tuple[NarrowInteger, NarrowInteger]
 ) -> bool:
     return all(
-        (a.bits, a.is_signed) == (b.bits, b.is_signed) for a, b in zip(one, other, strict=True)
+        (a.bits, a.is_signed) == (b.bits, b.is_signed) for a, b in zip(first, second, strict=True)
     )

@@ -43,7 +43,7 @@ def library_call(
             )
             for a in doubles
         ]
-        one = instructions.call("double", name, scalars, 1).name
-        text = f"insertelement {kind} {result.name}, double {one}, i64 {lane}"
+        scalar_result = instructions.call("double", name, scalars, 1).name
+        text = f"insertelement {kind} {result.name}, double {scalar_result}, i64 {lane}"
         result = instructions.emit_once(text, level, lanes)
     return conversions.convert(result, "float64", dtype)

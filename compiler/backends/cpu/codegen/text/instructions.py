@@ -98,8 +98,8 @@ class Instructions:
             return cheaper(lanes)
         kind = vector(scalar, lanes)
         first = f"insertelement {kind} poison, {scalar} {a.name}, i64 0"
-        one = self.builder.emit_once(first, a.level)
-        text = f"shufflevector {kind} {one}, {kind} poison, <{lanes} x i32> zeroinitializer"
+        inserted = self.builder.emit_once(first, a.level)
+        text = f"shufflevector {kind} {inserted}, {kind} poison, <{lanes} x i32> zeroinitializer"
         return self.emit_once(text, a.level, lanes)
 
     def cast(self, op: str, source: str, target: str, value: Value) -> Value:

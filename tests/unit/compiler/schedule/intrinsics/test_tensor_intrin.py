@@ -9,7 +9,7 @@ import pytest
 import loopwright as lw
 from compiler import te
 from compiler.ir.core.nodes import Call, Store
-from compiler.schedule.intrinsics.check_intrinsic import why_not_same
+from compiler.schedule.intrinsics.check_intrinsic import intrinsic_problem
 from compiler.schedule.intrinsics.shipped_intrinsics import SHIPPED
 from compiler.schedule.intrinsics.tensor_intrin import TensorIntrin, TensorIntrinError
 from compiler.script.parser import parse
@@ -38,7 +38,7 @@ def _registry(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_shipped_intrinsic_does_what_its_description_says(name: str) -> None:
     intrin = TensorIntrin.get(name)
-    assert why_not_same(intrin.desc, intrin.impl) is None
+    assert intrinsic_problem(intrin.desc, intrin.impl) is None
 
 
 def test_an_intrinsic_is_found_by_its_name() -> None:
