@@ -93,7 +93,7 @@ def test_an_expression_that_is_nested_too_deep_is_refused() -> None:
             total = total + A[i]
         return total
 
-    with pytest.raises(ValueError, match=r"nested deeper than 128 levels: add up by te\.sum"):
+    with pytest.raises(ValueError, match=r"nested deeper than 128 levels: use te\.sum"):
         te.compute((4,), element)
 
 
