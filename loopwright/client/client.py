@@ -56,9 +56,10 @@ def _public_key(text_or_path: str | None) -> PublicKey | None:
 class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]):
     """What a client can do.
 
-    Wherever a workload is asked for, it may be a program (`PrimFunc`), the text of a script, or an
-    operator such as `"matmul:512,512,512:float32"`. A target is a `Target` or its text; plain
-    `"cpu"` is the server's own CPU.
+    A workload may be a program (`PrimFunc`), a module of a function and those that it calls
+    (`IRModule`), a task of `lw.extract_tasks`, the text of a script, or an operator such as
+    `"matmul:512,512,512:float32"`. A target is a `Target` or its text; `"cpu"` is the server's own
+    CPU.
     """
 
     _transport: ClassVar[Callable[..., Any]]

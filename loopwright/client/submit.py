@@ -72,7 +72,7 @@ class Submitting(Generic[OneT, SeveralT]):
 
         Args:
             weights: How much the time of each workload matters, such as how often a model runs it;
-                by default all the same.
+                by default the weight of a task, and 1 for any other workload.
             max_trials: The budget of trials; trial 0 of a job is the default schedule. Of several
                 workloads each takes 16 at least.
             max_secs: The budget of time, while the job runs.

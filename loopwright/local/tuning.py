@@ -105,11 +105,12 @@ def tune(
     most of the weighted time. The results come in the same order.
 
     Args:
-        workload: A program, a module of one program, the text of a script, or an operator with its
-            shape; or a list of them. A schedule stands for its program as it is now, `sch.mod`: the
+        workload: A program, a module of one function and those that it calls, the text of a script,
+            or an operator with its shape; or a list of them, such as `lw.extract_tasks` returns for
+            a module. A schedule stands for its program as it is now, `sch.mod`: the
             search works on the loops and blocks that it finds there.
         weights: How much the time of each of several workloads matters, such as how often a model
-            runs it; by default all the same.
+            runs it; by default the weight of a task, and 1 for any other workload.
         max_trials: The budget; trial 0 is the default schedule. Of several workloads each takes 16
             at least.
         max_secs: The time after which the search ends; the default schedule is always measured.
@@ -133,7 +134,8 @@ def tune(
         OperatorError: If the operator is unknown.
         TargetError: If the target is unknown.
         ValueError: If `strategy` or a rule is, a budget is not positive, the weights or trials do
-            not fit the workloads, a shape is symbolic, or a module holds several functions.
+            not fit the workloads, a shape is symbolic, a module has several entries, or a call in
+            it is not legal.
         NothingMeasuredError: If `should_stop` said so before anything was measured.
         JobFailedError: If no trial of a workload is correct, not even the default schedule; its
             `results` hold what was found of all workloads.

@@ -82,7 +82,24 @@ def main(A: T.Buffer((8,), "float32"), k: T.float32):
         for i in T.parallel(8):
             A[i] = k + T.call_llvm_pure_intrin("float32", "llvm.sqrt.f32", A[i])
 """
+CALLS = """
+@I.ir_module
+class Module:
+    @T.prim_func
+    def scale(A: T.Buffer(("n",), "float32"), B: T.Buffer(("n",), "float32"), s: T.float32):
+        for i in range(n):
+            with T.sblock("B"):
+                vi = T.axis.spatial(n, i)
+                B[vi] = A[vi] * s
+
+    @T.prim_func
+    def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        C = T.alloc_buffer((8,))
+        Module.scale(A, C, T.float32(2))
+        cls.scale(C.data, B.data, 0.5)
+"""
 TEXTS = [
+    CALLS,
     SCHEDULED,
     GENERIC,
     TODAYS.replace("T.exp(z0)", "0"),

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from compiler.ir.analysis.resolve_views import resolve_views
 from compiler.ir.analysis.specialize import symbolic_problem
+from compiler.ir.core.function_calls import call_problem
 from compiler.ir.core.layout import strides_of
 from compiler.ir.core.nodes import Buffer, IntImm, Load, Stmt
 from compiler.ir.core.program import PrimFunc
@@ -114,7 +115,7 @@ def _lower_threads(body: Stmt) -> Stmt:
 
 
 def _check_parameters(func: PrimFunc) -> None:
-    problem = symbolic_problem(func)
+    problem = symbolic_problem(func) or call_problem(func)
     if problem is not None:
         raise LoweringError(problem)
     for buffer in func.buffers:

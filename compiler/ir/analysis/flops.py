@@ -10,6 +10,7 @@ from compiler.ir.analysis.specialize import symbolic_problem
 from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.dtypes import is_float
 from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.function_calls import call_problem
 from compiler.ir.core.nodes import (
     Allocate,
     BinOp,
@@ -45,13 +46,16 @@ def flops(func: PrimFunc) -> int:
 
     Raises:
         TypeError: If it is no function.
-        ValueError: If a shape of the function is symbolic.
+        ValueError: If a shape of the function is symbolic, or the function calls another.
     """
     if not isinstance(func, PrimFunc):
         raise TypeError(f"expected a PrimFunc, got a {type(func).__name__}")
     problem = symbolic_problem(func)
     if problem is not None:
         raise ValueError(f"{func.name}: {problem}")
+    problem = call_problem(func)
+    if problem is not None:
+        raise ValueError(problem)
     return _Counter({}, _MAX_STEPS).stmt(func.body)
 
 

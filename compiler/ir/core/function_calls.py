@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from compiler.ir.core.nodes import Call, Evaluate, Expr, Stmt, StringImm
+from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk_stmts
 
 FUNCTION_CALL = "call_function"
@@ -29,6 +30,16 @@ def called_function(stmt: Stmt) -> tuple[str, tuple[Expr, ...]] | None:
             return function, tuple(args)
         case _:
             return None
+
+
+def call_problem(func: PrimFunc) -> str | None:
+    """Return why a function is no program alone, and what to do; None if it calls no other."""
+    for _, name in calls_in(func.body):
+        return (
+            f"{func.name} calls {name}, a function of a module: pass the module, or the function "
+            "of lw.inline_calls(module)"
+        )
+    return None
 
 
 def calls_in(stmt: Stmt) -> list[tuple[Stmt, str]]:

@@ -15,7 +15,7 @@ from compiler.ir.arith.bounds import limits_of, reach
 from compiler.ir.arith.facts import Facts
 from compiler.ir.core.dtypes import is_integer
 from compiler.ir.core.expr_types import dtype_of
-from compiler.ir.core.function_calls import called_function
+from compiler.ir.core.function_calls import call_problem, called_function
 from compiler.ir.core.limits import (
     MAX_EXTENT,
     size_problem,
@@ -119,14 +119,8 @@ class _Verifier(Accesses):
                 self.access(stmt, buffer, indices, facts)
                 self._written.update(self.buffers.all_names(buffer))
             case Evaluate(value):
-                called = called_function(stmt)
-                if called is not None:
-                    raise VerifyError(
-                        f"{self._func.name} calls {called[0]}, a function of a module: pass the "
-                        "module, whose calls are inlined",
-                        stmt,
-                        "call",
-                    )
+                if called_function(stmt) is not None:
+                    raise VerifyError(str(call_problem(self._func)), stmt, "call")
                 self.expr(value, facts)
             case Let(var, value, body):
                 self.expr(value, facts)
