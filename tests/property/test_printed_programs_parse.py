@@ -146,5 +146,5 @@ def test_calls_that_copy_their_arguments_do_not_grow_without_bound(call: str) ->
     value = 'T.Cast("int32", A[0])'
     for _ in range(30):
         value = call.format(value)
-    with pytest.raises(ScriptError, match="stand for more than 5000 operations"):
+    with pytest.raises(ScriptError, match="expand to more than 5000 operations"):
         parse(_program(PLACES["value"].format(value)))
