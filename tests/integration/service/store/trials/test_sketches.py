@@ -48,7 +48,7 @@ def test_a_migration_finds_them_in_the_traces(database: Database) -> None:
     tuned(database, SPEC)
     expected = stored(database)
     with database.engine.execution_options(writes=True).begin() as connection:
-        migrate.downgrade(connection, "0013")
+        migrate.downgrade(connection, "0014")
         assert connection.execute(text("SELECT count(trace) FROM trials")).scalar_one() > 8
         migrate.upgrade(connection)
     assert stored(database) == expected

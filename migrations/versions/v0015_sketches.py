@@ -11,8 +11,8 @@ from alembic import op
 from compiler.schedule.trace.trace_json import decided_numbers
 from tuner.space.tables.labels import stored_labels
 
-revision = "0014"
-down_revision = "0013"
+revision = "0015"
+down_revision = "0014"
 branch_labels = None
 depends_on = None
 
