@@ -1,1 +1,1 @@
-"""The methods of `Schedule`, by what they change."""
+"""The methods of `Schedule`, grouped by what they change."""

@@ -1,4 +1,4 @@
-"""The methods of `Schedule` that change blocks; each is documented where it is implemented."""
+"""The methods of `Schedule` that change blocks; `primitives.blocks` documents each."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class BlockMethods(Queries):
         """Reorder a block's iterators; see `primitives.blocks.reorder_block_iter_var`.
 
         Args:
-            new_order: The old place of each iterator.
+            new_order: The old position of each iterator.
 
         Raises:
             ScheduleError: If a requirement does not hold.
@@ -119,7 +119,7 @@ class BlockMethods(Queries):
     def decompose_reduction(self, block: BlockRV | str, loop: LoopRV) -> BlockRV:
         """Initialise a reduction before a loop; see `primitives.blocks.decompose_reduction`.
 
-        The block's handle stands for the update from now on.
+        From now on, the block's handle refers to the update.
 
         Returns:
             The block that initialises.
@@ -138,7 +138,7 @@ class BlockMethods(Queries):
 
     @primitive()
     def annotate(self, block_or_loop: BlockRV | LoopRV | str, ann_key: str, ann_val: Note) -> None:
-        """Note something, for passes, on a block or a loop; see `primitives.loops.annotate`.
+        """Annotate a block or a loop for passes; see `primitives.loops.annotate`.
 
         Args:
             ann_val: Numbers, strings and handles of values, in lists and mappings.
@@ -158,7 +158,7 @@ class BlockMethods(Queries):
 
     @primitive()
     def unannotate(self, block_or_loop: BlockRV | LoopRV | str, ann_key: str) -> None:
-        """Remove a note from a block or a loop; see `compiler.schedule.primitives.loops.annotate`.
+        """Remove an annotation from a block or a loop; see `primitives.loops.annotate`.
 
         Raises:
             ScheduleError: If a requirement does not hold.

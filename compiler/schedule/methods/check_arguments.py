@@ -1,4 +1,4 @@
-"""What callers give the primitives, checked by type before a primitive looks at it."""
+"""Type checks of the arguments of primitives, which run before the primitive."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from compiler.schedule.trace.instruction_kinds import InstructionKind, Parameter
 
 _Check: TypeAlias = Callable[[object], bool]
 _SHOWN = 80
-"""How much of a wrong argument an error repeats."""
+"""The number of characters of a wrong argument that an error quotes."""
 
 
 def _is_integer(value: object) -> bool:
@@ -27,7 +27,7 @@ def _is_buffer(value: object) -> bool:
     return isinstance(value, str | Var | Buffer)
 
 
-# Handles, notes, index maps and padding values are checked where they are looked up or read.
+# Handles, notes, index maps and padding values are checked when they are resolved.
 _CHECKS: Mapping[ParameterKind, tuple[_Check, str]] = {
     "blocks": (lambda value: value is None or _is_sequence(value), "a list of blocks, or None"),
     "loop_or_blocks": (
@@ -57,7 +57,7 @@ _CHOSEN: tuple[_Check, str] = (
 
 
 def argument_check(method: Callable[..., Any], spec: InstructionKind) -> Callable[..., str | None]:
-    """Return what tells what is wrong with the arguments of a primitive, None if nothing is."""
+    """Return a function that returns what is wrong with a primitive's arguments, or None."""
     parameters = [*inspect.signature(method).parameters.values()][1:]
     names = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):

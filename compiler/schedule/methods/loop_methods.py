@@ -1,4 +1,4 @@
-"""The methods of `Schedule` that change loops; each is documented where it is implemented."""
+"""The methods of `Schedule` that change loops; `primitives.loops` documents each."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class LoopMethods(Queries):
         factor: int | ExprRV | TermRV | None = None,
         nparts: int | ExprRV | TermRV | None = None,
     ) -> list[LoopRV]:
-        """Split a loop in several, the outermost first; see `primitives.loops.split`.
+        """Split a loop into several, the outermost first; see `primitives.loops.split`.
 
         Args:
-            factors: The extents of the new loops; one may be None, and is worked out.
+            factors: The extents of the new loops; one may be None, and is computed.
             factor: Instead of factors: the extent of the inner one of two loops.
             nparts: Instead of factors: the extent of the outer one of two loops.
             preserve_unit_iters: Whether loops of a single iteration appear in iterators' values.
@@ -77,11 +77,11 @@ class LoopMethods(Queries):
         factors: Sequence[int | ExprRV | TermRV | None],
         preserve_unit_iters: bool = True,
     ) -> list[LoopRV]:
-        """Cut a loop into several that run in turn; see `primitives.loops.loop_partition`.
+        """Partition a loop into several that run in turn; see `primitives.loops.loop_partition`.
 
         Args:
-            factors: How many iterations each part has; one may be None, and is the rest.
-            preserve_unit_iters: Taken for the sake of TVM's users, without an effect.
+            factors: The number of iterations of each part; one may be None, and gets the rest.
+            preserve_unit_iters: Ignored; it exists for compatibility with TVM.
 
         Raises:
             ScheduleError: If a requirement does not hold.
@@ -93,7 +93,7 @@ class LoopMethods(Queries):
         loops = [self._new_loop(func, v) for v in new]
         arguments: dict[str, object] = {
             "loop": loop,
-            # A trace says how many loops come out of it.
+            # A trace records the number of resulting loops.
             "factors": with_rest(factors),
             "preserve_unit_iters": preserve_unit_iters,
         }
@@ -103,7 +103,7 @@ class LoopMethods(Queries):
 
     @primitive()
     def merge(self, *loops: LoopRV) -> LoopRV:
-        """Run the bodies of several loops in one; see `compiler.schedule.primitives.loops.merge`.
+        """Merge the bodies of several loops into one loop; see `primitives.loops.merge`.
 
         Raises:
             ScheduleError: If a requirement does not hold.
@@ -118,7 +118,7 @@ class LoopMethods(Queries):
 
     @primitive()
     def add_unit_loop(self, block_or_loop: BlockRV | LoopRV | str) -> LoopRV:
-        """Put a loop of a single iteration around something; see `primitives.loops.add_unit_loop`.
+        """Add a loop of one iteration around a loop or block; see `primitives.loops.add_unit_loop`.
 
         Raises:
             ScheduleError: If a requirement does not hold.
@@ -156,7 +156,7 @@ class LoopMethods(Queries):
 
     @primitive()
     def reorder(self, *loops: LoopRV) -> None:
-        """Put nested loops in another order; see `compiler.schedule.primitives.loops.reorder`.
+        """Reorder nested loops; see `compiler.schedule.primitives.loops.reorder`.
 
         Raises:
             ScheduleError: If a requirement does not hold.
@@ -190,7 +190,7 @@ class LoopMethods(Queries):
 
     @primitive()
     def unroll(self, loop: LoopRV) -> None:
-        """Write out the iterations of a loop; see `compiler.schedule.primitives.loops.unroll`.
+        """Unroll a loop; see `compiler.schedule.primitives.loops.unroll`.
 
         Raises:
             ScheduleError: If a requirement does not hold.

@@ -1,13 +1,13 @@
-"""`@primitive`: the one declaration of a schedule primitive.
+"""`@primitive`: the only declaration of a schedule primitive.
 
-The signature of a method of `Schedule` is what mypy, editors and `help()` show. What traces need
-follows from it: which arguments an instruction has, which handles it gives, and its name in JSON.
+mypy, editors and `help()` show the signature of a method of `Schedule`. All data for traces follows
+from it: the arguments of an instruction, the handles that it returns, and its name in JSON.
 
     @primitive()
     def compute_at(self, block: BlockRV | str, loop: LoopRV, index: int = -1) -> None
 
 declares the instruction `compute_at` (TVM: ComputeAt) of a block, a loop and an optional integer,
-which gives no handles.
+which returns no handles.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ _KINDS: Mapping[str, ParameterKind] = {
     "IndexMapLike": "index_map",
     "PadValueLike | None": "pad_value",
 }
-"""What a parameter holds, by its annotation."""
+"""The kind of a parameter, by its annotation."""
 
 _OUTPUTS: Mapping[str, HandleKind] = {"BlockRV": "b", "LoopRV": "l", "ExprRV": "v"}
 """The kind of handle that a method returns, by its annotation."""
 
-# TVM passes these among the inputs of an instruction, and all else among its attributes.
+# TVM passes these among the inputs of an instruction, and all others among its attributes.
 _INPUT_KINDS = frozenset(
     {
         "block",
@@ -88,13 +88,14 @@ def primitive(
     A parameter called `decision` makes it a sampling instruction, which is pure.
 
     Args:
-        tvm_name: What TVM calls the instruction, if not the method's name in capitals.
-        num_outputs: How many handles a method that returns a list gives: a number, the parameter
-            that says so, or None if the program decides.
-        is_pure: Whether it leaves the program as it is.
-        inputs: Parameters that TVM has among the inputs though their kind is an attribute's.
+        tvm_name: TVM's name of the instruction, by default the method's name in camel case.
+        num_outputs: The number of handles, for a method that returns a list: a number, the
+            parameter
+            that determines it, or None if the program decides.
+        is_pure: Whether it leaves the program unchanged.
+        inputs: Parameters that TVM has among the inputs although their kind is an attribute's.
         positional: Parameters that are printed without their names.
-        shorthands: Parameters that instructions have not: others say the same.
+        shorthands: Parameters that instructions lack, because others express the same.
     """
 
     def declare(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
@@ -108,7 +109,7 @@ def primitive(
             return Parameter(
                 "loops" if kind == "loops" else p.name,
                 kind,
-                # What a decision or the number of results depends on is always recorded.
+                # Arguments that determine a decision or the number of results are always recorded.
                 is_optional=p.default is not p.empty and kind != "factors" and not decides,
                 is_attribute=kind not in _INPUT_KINDS and p.name not in inputs,
                 is_positional=kind == "loops" or p.name in positional,
@@ -132,9 +133,9 @@ def primitive(
 def undone_if_refused(
     instruction: InstructionKind,
 ) -> Callable[[Callable[Concatenate[S, P], R]], Callable[Concatenate[S, P], R]]:
-    """Let a refused primitive record nothing, and its error show as much as the schedule asks.
+    """Wrap a primitive: if it is refused, record nothing and limit what the error shows.
 
-    Arguments of a wrong type are refused before the primitive sees them.
+    Arguments of a wrong type are refused before the primitive runs.
     """
 
     def decorate(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:

@@ -28,23 +28,23 @@ from compiler.schedule.tree.tree import (
 
 
 class Queries(State):
-    """Queries leave the program as it is; they are recorded, since they give handles."""
+    """Queries leave the program unchanged; traces record them, because they return handles."""
 
     @primitive("GetSBlock", is_pure=True)
     def get_sblock(self, name: str, func_name: str | None = None) -> BlockRV:
-        """Return the block of a name.
+        """Return the block with a name.
 
         Args:
-            func_name: The function to look in; None is the one being worked on.
+            func_name: The function to look in; None for the current one.
 
         Raises:
-            ScheduleError: If there is no such block or function.
+            ScheduleError: If the block or function does not exist.
         """
         func = self._function("get_sblock", func_name)
         block_path(func, name, refusal("get_sblock", func))
         block = self._new_block(func, name)
         arguments = {"name": name}
-        # Of one function the name does not matter: the trace is for whatever computes the same.
+        # The name of a single function is not recorded, so that the trace fits any equal program.
         if func is not self._functions[self._default_function]:
             arguments["func_name"] = func.name
         self._record("get_sblock", arguments, [block])
@@ -52,7 +52,7 @@ class Queries(State):
 
     @undone_if_refused(INSTRUCTION_KINDS["get_sblock"])
     def get_block(self, name: str, func_name: str | None = None) -> BlockRV:
-        """Return the block of a name: what `get_sblock` was called."""
+        """Return the block with a name; TVM's older name of `get_sblock`."""
         return self.get_sblock(name, func_name)
 
     @primitive(is_pure=True)
@@ -60,7 +60,7 @@ class Queries(State):
         """Return the loops around a block within its scope, the outermost first.
 
         Raises:
-            ScheduleError: If there is no such block.
+            ScheduleError: If the block does not exist.
         """
         handle, func, name = self._find("get_loops", block)
         loops = [self._new_loop(func, loop.var) for loop in _loops_around(func, name)]
@@ -68,11 +68,11 @@ class Queries(State):
         return loops
 
     def get_loop(self, name: str, block: BlockRV | str | None = None) -> LoopRV:
-        """Return the loop of a name; a trace records it as one of the loops around a block.
+        """Return the loop with a name; a trace records it as one of the loops around a block.
 
         Args:
             name: The name of the loop's variable.
-            block: A block in the loop, where several loops have the name.
+            block: A block in the loop, if several loops have the name.
 
         Raises:
             ScheduleError: If no loop has the name, or several have.
@@ -108,10 +108,10 @@ class Queries(State):
 
     @primitive(is_pure=True, positional=("block_or_loop",))
     def get_child_blocks(self, block_or_loop: BlockRV | LoopRV | str) -> list[BlockRV]:
-        """Return the blocks right below a block or a loop, in program order.
+        """Return the blocks directly below a block or a loop, in program order.
 
         Raises:
-            ScheduleError: If there is no such block or loop.
+            ScheduleError: If the block or loop does not exist.
         """
         name = "get_child_blocks"
         if isinstance(block_or_loop, LoopRV):
@@ -127,28 +127,28 @@ class Queries(State):
 
     @primitive(is_pure=True)
     def get_producers(self, block: BlockRV | str) -> list[BlockRV]:
-        """Return the blocks of the same scope that write what a block reads, in program order.
+        """Return the blocks of the same scope that write a block's inputs, in program order.
 
         Raises:
-            ScheduleError: If there is no such block.
+            ScheduleError: If the block does not exist.
         """
         return self._related("get_producers", block)
 
     @primitive(is_pure=True)
     def get_consumers(self, block: BlockRV | str) -> list[BlockRV]:
-        """Return the blocks of the same scope that read what a block writes, in program order.
+        """Return the blocks of the same scope that read a block's output, in program order.
 
         Raises:
-            ScheduleError: If there is no such block.
+            ScheduleError: If the block does not exist.
         """
         return self._related("get_consumers", block)
 
     @primitive(is_pure=True)
     def get_output_blocks(self, scope_block: BlockRV | str) -> list[BlockRV]:
-        """Return the blocks in a block that write what their own scope does not allocate.
+        """Return the blocks in a block that write buffers from outside of their scope.
 
         Raises:
-            ScheduleError: If there is no such block.
+            ScheduleError: If the block does not exist.
         """
         handle, func, name = self._find("get_output_blocks", scope_block)
         scope = realize_at(block_path(func, name, refusal("get_output_blocks", func)))
@@ -178,7 +178,7 @@ class Queries(State):
         return self._find(primitive, at)
 
     def _find(self, primitive: str, block: BlockRV | str) -> tuple[BlockRV, PrimFunc, str]:
-        """Return the handle, the function and the name of a block that is given by either."""
+        """Return the handle, the function and the name of a block, given by handle or name."""
         if isinstance(block, str):
             block_names = {realize.block.name for realize in blocks(self.func)}
             if block not in block_names:
@@ -198,7 +198,7 @@ def _loops_around(func: PrimFunc, name: str) -> list[For]:
 
 
 def _outputs(scope: BlockRealize) -> Iterator[str]:
-    """Yield the names of the blocks in a scope, at any depth, that write what lives around it."""
+    """Yield the names of the blocks in a scope, at any depth, that write buffers from outside."""
     local_buffers = scope.block.alloc_buffers
     for child in child_blocks(scope):
         if any(region.buffer not in local_buffers for region in child.block.writes):

@@ -1,4 +1,4 @@
-"""The methods of `Schedule` that take decisions: given ones, or drawn from its seed."""
+"""The methods of `Schedule` that make decisions: given ones, or drawn from its seed."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from compiler.schedule.tree.tree import loop_at, loop_path
 
 MAX_FACTORS = 256
 MAX_WEIGHT = 1e300
-"""Many of these can be added up."""
+"""The limit on a weight, so that a sum of many does not overflow."""
 NO_FACTOR = -1
-"""In a decision: the outermost factor of a loop that is not cut into a known number of parts."""
+"""In a decision: the outermost factor of a loop whose extent is unknown."""
 
 
 class SamplingMethods(Queries):
-    """Sampling leaves the program as it is; what was decided is recorded.
+    """Sampling leaves the program unchanged; traces record the decision.
 
-    A given decision is made to fit first: what is recorded is what holds.
+    A given decision is first fitted to the program; the fitted one is recorded.
     """
 
     @primitive(num_outputs="n")
@@ -43,22 +43,22 @@ class SamplingMethods(Queries):
         """Choose factors whose product is the extent of a loop; all choices are equally likely.
 
         Args:
-            n: How many factors; a decision of another number says so itself.
+            n: The number of factors; a decision with another number overrides it.
             max_innermost_factor: The greatest factor that is drawn for the last of several, -1
                 for any.
-            decision: The factors to choose; None draws them. From the last on, one is kept while
-                it divides what is left, and is else all of that; the first is the rest.
+            decision: The factors to choose; None draws them. From the last on, a factor is kept if
+                it divides the remaining extent, else it becomes all of it. The first is the rest.
 
         Returns:
-            The factors. Of a loop of an extent that is no literal, None and ones.
+            The factors. For a loop whose extent is not a literal, None and ones.
 
         Raises:
-            ScheduleError: If there are less than two factors to draw, or a decision is none.
+            ScheduleError: If there are fewer than two factors to draw, or a decision is invalid.
         """
         name = "sample_perfect_tile"
         loop_stmt, refuse = self._tiled(name, loop)
         max_innermost = self._value(name, max_innermost_factor)
-        # Where nothing is to decide, what was decided for another program does not matter.
+        # Without a choice, a decision from another program is irrelevant.
         has_literal_extent = isinstance(loop_stmt.extent, IntImm)
         decided = _given(decision, loop_stmt, refuse) if has_literal_extent else None
         count = self._value(name, n) if decided is None else len(decided)
@@ -89,25 +89,26 @@ class SamplingMethods(Queries):
         innerpart_factor: int = 1,
         decision: Sequence[int] | None = None,
     ) -> list[ExprRV]:
-        """Choose factors whose product is the extent of a loop, with a multiple of a number inside.
+        """Choose factors whose product is a loop's extent, the inner ones a multiple of a number.
 
         All choices are equally likely.
 
         Args:
-            n: How many factors; a decision of another number says so itself.
-            partition_pos: Where the inner factors begin.
-            innerpart_factor: What divides the product of the inner factors.
-            decision: The factors to choose; None draws them. They are made to fit the extent as
-                those of `sample_perfect_tile`. If what they are inside is no multiple, the first
-                of the inner ones is the number alone.
+            n: The number of factors; a decision with another number overrides it.
+            partition_pos: The number of outer factors.
+            innerpart_factor: A divisor of the product of the inner factors.
+            decision: The factors to choose; None draws them. They are fitted to the extent as those
+                of `sample_perfect_tile`. If the product of the inner ones is not a multiple, the
+                first of them becomes the number itself.
 
         Returns:
-            The factors. If the number does not divide the extent, or that is no literal, -1 and
+            The factors. If the number does not divide the extent, or that is not a literal, -1 and
             ones.
 
         Raises:
-            ScheduleError: If there are less than two factors to draw, the inner ones begin nowhere
-                among them, the number is not positive, or a decision is none.
+            ScheduleError: If there are fewer than two factors to draw, `partition_pos` is not a
+                position
+                among them, the number is not positive, or a decision is invalid.
         """
         name = "sample_partitioned_tile"
         loop_stmt, refuse = self._tiled(name, loop)
@@ -160,12 +161,12 @@ class SamplingMethods(Queries):
         """Choose one of some integers.
 
         Args:
-            probs: How likely each candidate is, in proportion to the others.
+            probs: The relative probability of each candidate.
             decision: The position of the candidate to choose; None draws it.
 
         Raises:
-            ScheduleError: If there are no candidates, they are no integers, the probabilities are
-                not one for each, none of them is above zero, or the decision is no position.
+            ScheduleError: If there are no candidates, they are not integers, the probabilities are
+                not one for each, none of them is above zero, or the decision is not a position.
         """
         name = "sample_categorical"
         numbers = [self._value(name, candidate) for candidate in candidates]
@@ -173,12 +174,12 @@ class SamplingMethods(Queries):
             reason = f"{len(numbers)} candidates have {len(probs)} probabilities"
             raise self._fail(name, reason)
         if not all(map(_is_weight, probs)) or not any(probs):
-            raise self._fail(name, f"{list(probs)} are no probabilities, or all zero")
+            raise self._fail(name, f"{list(probs)} are not probabilities, or all zero")
         weights = [float(p) for p in probs]
         drawn = decision is None
         chosen = sample_index(self._rng, weights) if drawn else self._value(name, decision)
         if not 0 <= chosen < len(numbers):
-            reason = f"decision {chosen} is no position among {len(numbers)} candidates"
+            reason = f"decision {chosen} is not a position among {len(numbers)} candidates"
             raise self._fail(name, reason)
         value = self._new_value(numbers[chosen])
         arguments: dict[str, object] = {"candidates": tuple(numbers), "probs": tuple(weights)}
@@ -187,18 +188,19 @@ class SamplingMethods(Queries):
 
     @primitive()
     def sample_compute_location(self, block: BlockRV | str, decision: int | None = None) -> LoopRV:
-        """Choose where to compute a block; all possible places are equally likely.
+        """Choose where to compute a block; all possible locations are equally likely.
 
         Args:
-            decision: The place to choose; None draws one. -2 is in the consumers, inlined, -1
-                where the block is, others are loops around the first consumer, counted from the
-                outermost. If it is not possible, the possible one before it is taken.
+            decision: The location to choose; None draws one. -2 inlines the block into its
+                consumers, -1
+                leaves it unchanged, others are loops around the first consumer, counted from the
+                outermost. If it is not possible, the possible location before it is taken.
 
         Returns:
-            What to give `compute_at`: a loop, or a handle that stands for one of the others.
+            An argument for `compute_at`: a loop, or a handle that stands for one of the others.
 
         Raises:
-            ScheduleError: If there is no such block, or it is the root.
+            ScheduleError: If the block does not exist, or is the root.
         """
         name = "sample_compute_location"
         handle, func, block_name = self._find(name, block)
@@ -225,7 +227,9 @@ def _given(decision: object, loop: For, refuse: Refuse) -> tuple[int, ...] | Non
     items = tuple(decision) if isinstance(decision, list | tuple) else ()
     factors = tuple(f for f in items if isinstance(f, int) and not isinstance(f, bool))
     if not items or len(factors) != len(items) or any(factor < 1 for factor in factors[1:]):
-        raise refuse(f"decision {decision!r} is not of positive integers", loop, "invalid_argument")
+        raise refuse(
+            f"decision {decision!r} is not a list of positive integers", loop, "invalid_argument"
+        )
     return factors
 
 
@@ -242,5 +246,5 @@ def _require_factors(count: int, min_count: int, loop: For, refuse: Refuse) -> N
 
 
 def _unknown(count: int) -> tuple[int, ...]:
-    """Return the factors where none is known: all in the first."""
+    """Return the factors for an unknown extent: all of it in the first."""
     return (NO_FACTOR, *(1 for _ in range(count - 1)))

@@ -1,4 +1,4 @@
-"""How callers name buffers and layouts, and what that means for the block at hand."""
+"""Buffers and layouts as callers name them, resolved for a block."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ BufferIndex: TypeAlias = int | str | Var | Buffer
 """One of a block's reads or writes: by number, by the buffer's name, or the buffer."""
 
 BufferLike: TypeAlias = Sequence[object] | str | Var | Buffer
-"""A buffer that a block touches: `("read", 0)`, `("write", 0)`, its name, or the buffer."""
+"""A buffer that a block accesses: `("read", 0)`, `("write", 0)`, its name, or the buffer."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """A map of indices and a value for the padding, and how a trace writes them."""
+    """A map of indices and a value for the padding, with their form in a trace."""
 
     index_map: IndexMap
     pad_value: PadValue | None
     parameter: str | None  # the name of the buffer, if it is a parameter
 
     def arguments(self) -> dict[str, object]:
-        """Return what an instruction notes."""
+        """Return the arguments of the instruction in a trace."""
         pad_value = None if self.pad_value is None else str(self.pad_value)
         return {"index_map": str(self.index_map), "pad_value": pad_value}
 
@@ -76,9 +76,11 @@ def region_of_buffer(
             case ["write", int() as index]:
                 return "write", index
             case _:
-                reason = f'{buffer_like!r} is no buffer: expected ("read", 0), a name or a buffer'
+                reason = (
+                    f'{buffer_like!r} is not a buffer: expected ("read", 0), a name or a buffer'
+                )
                 raise refuse(reason, realize, "invalid_argument")
-    # Of a buffer that is both, the write counts.
+    # For a buffer that is both, the write counts.
     modes: tuple[BufferMode, ...] = ("write", "read")
     for mode in modes:
         if isinstance(buffer_like, str | Var | Buffer):
@@ -103,7 +105,7 @@ def block_index_map(
     """Return an index map of the iterators of a block.
 
     Raises:
-        ScheduleError: If it is not a map of as many iterators.
+        ScheduleError: If it is not a map of the same number of iterators.
     """
     refuse = refusal(primitive, func)
     realize = realize_at(block_path(func, block, refuse))

@@ -1,6 +1,6 @@
 """The methods of `Schedule` that change buffers: copies of them, their layout and their scope.
 
-Each is documented where it is implemented.
+`primitives.storage` documents each.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ class StorageMethods(Queries):
 
     @property
     def layouts(self) -> dict[str, tuple[str, ...]]:
-        """The parameters of the function being worked on that `transform_layout` changed.
+        """Return the parameters of the current function whose layout `transform_layout` changed.
 
-        Each with the maps that were applied to it, in order: who calls the function must pass,
-        and gets, arrays in that layout.
+        Each comes with the maps that were applied to it, in order. The caller of the function must
+        pass, and receives, arrays in that layout.
         """
         return {name: maps for (of, name), maps in self._layouts.items() if of == self._working}
 
     def require_own_layouts(self) -> None:
-        """Refuse a schedule after which the function is called with other arrays than before.
+        """Refuse a schedule that changes the layout of the function's arrays.
 
         Raises:
             ScheduleError: If the layout of a parameter was changed.
@@ -65,11 +65,12 @@ class StorageMethods(Queries):
         storage_scope: str,
         consumer_blocks: Sequence[BlockRV | str] | None = None,
     ) -> BlockRV:
-        """Copy what a block reads, and read the copy; see `primitives.storage.cache_read`.
+        """Copy a block's input, and read the copy; see `primitives.storage.cache_read`.
 
         Args:
-            read_buffer_index: Which of the block's reads.
-            consumer_blocks: Who shall read the copy; None or none is all that read the buffer.
+            read_buffer_index: The number of the read among those of the block.
+            consumer_blocks: The blocks that read the copy; None or empty for all that read the
+                buffer.
 
         Returns:
             The block that copies.
@@ -90,7 +91,7 @@ class StorageMethods(Queries):
         """Write to a new buffer, and copy it; see `primitives.storage.cache_write`.
 
         Args:
-            write_buffer_index: Which of the block's writes.
+            write_buffer_index: The number of the write among those of the block.
             consumer_blocks: The blocks that read the new buffer; None or empty for no block.
 
         Returns:
@@ -105,13 +106,13 @@ class StorageMethods(Queries):
     def cache_inplace(
         self, block: BlockRV | str, read_buffer_index: BufferIndex, storage_scope: str
     ) -> list[BlockRV]:
-        """Change a copy instead of a buffer; see `primitives.storage.cache_inplace`.
+        """Update a copy instead of a buffer; see `primitives.storage.cache_inplace`.
 
         Args:
-            read_buffer_index: Which of the block's reads.
+            read_buffer_index: The number of the read among those of the block.
 
         Returns:
-            The blocks that fetch and put back.
+            The blocks that read and write back.
 
         Raises:
             ScheduleError: If a requirement does not hold.
@@ -128,7 +129,7 @@ class StorageMethods(Queries):
 
     @primitive("ReIndex")
     def reindex(self, block: BlockRV | str, buffer: BufferLike) -> BlockRV:
-        """Touch a copy of a buffer at the block's iterators; see `primitives.storage.reindex`.
+        """Access a copy of a buffer by the block's iterators; see `primitives.storage.reindex`.
 
         Args:
             buffer: `("read", 0)`, `("write", 0)`, the buffer, or its name.
@@ -152,11 +153,11 @@ class StorageMethods(Queries):
         storage_scope: str,
         index_map: IndexMapLike,
     ) -> BlockRV:
-        """Copy what a block reads, in a layout; see `primitives.storage.reindex_cache_read`.
+        """Copy a block's input to a layout; see `primitives.storage.reindex_cache_read`.
 
         Args:
-            read_buffer_index: Which of the block's reads.
-            index_map: Where the block finds it, in terms of its iterators.
+            read_buffer_index: The number of the read among those of the block.
+            index_map: The indices in the copy, in terms of the block's iterators.
 
         Returns:
             The block that copies.
@@ -177,8 +178,8 @@ class StorageMethods(Queries):
         """Write in a layout, and copy it; see `primitives.storage.reindex_cache_write`.
 
         Args:
-            write_buffer_index: Which of the block's writes.
-            index_map: Where the block puts it, in terms of its iterators.
+            write_buffer_index: The number of the write among those of the block.
+            index_map: The indices in the new buffer, in terms of the block's iterators.
 
         Returns:
             The block that copies.
@@ -192,10 +193,10 @@ class StorageMethods(Queries):
     def read_at(
         self, loop: LoopRV, block: BlockRV | str, read_buffer_index: BufferIndex, storage_scope: str
     ) -> BlockRV:
-        """Copy what is read in an iteration of a loop; see `primitives.storage.read_at`.
+        """Copy the elements that a loop's iteration reads; see `primitives.storage.read_at`.
 
         Args:
-            read_buffer_index: Which of the block's reads.
+            read_buffer_index: The number of the read among those of the block.
 
         Returns:
             The block that copies.
@@ -213,10 +214,10 @@ class StorageMethods(Queries):
         write_buffer_index: BufferIndex,
         storage_scope: str,
     ) -> BlockRV:
-        """Copy what is written in an iteration of a loop; see `primitives.storage.write_at`.
+        """Copy the elements that a loop's iteration writes; see `primitives.storage.write_at`.
 
         Args:
-            write_buffer_index: Which of the block's writes.
+            write_buffer_index: The number of the write among those of the block.
 
         Returns:
             The block that copies.
@@ -230,10 +231,10 @@ class StorageMethods(Queries):
     def set_scope(
         self, block: BlockRV | str, buffer_index: BufferIndex, storage_scope: str
     ) -> None:
-        """Put a buffer into another memory; see `compiler.schedule.primitives.storage.set_scope`.
+        """Change the memory scope of a buffer; see `primitives.storage.set_scope`.
 
         Args:
-            buffer_index: Which of the block's writes.
+            buffer_index: The number of the write among those of the block.
 
         Raises:
             ScheduleError: If a requirement does not hold.
@@ -253,11 +254,11 @@ class StorageMethods(Queries):
         factor: int,
         offset: int,
     ) -> None:
-        """Ask for an alignment of a buffer's axis; see `primitives.storage.storage_align`.
+        """Request an alignment of a buffer's axis; see `primitives.storage.storage_align`.
 
         Args:
-            buffer_index: Which of the block's writes.
-            axis: A negative one counts from the last.
+            buffer_index: The number of the write among those of the block.
+            axis: The axis; a negative one counts from the last.
 
         Raises:
             ScheduleError: If a requirement does not hold.
@@ -283,12 +284,12 @@ class StorageMethods(Queries):
         *,
         assume_injective_transform: bool = False,
     ) -> None:
-        """Give a buffer another layout; see `primitives.storage.transform_layout`.
+        """Change the layout of a buffer; see `primitives.storage.transform_layout`.
 
         Args:
             buffer: `("read", 0)`, `("write", 0)`, the buffer, or its name.
-            index_map: Where the element at given indices goes.
-            pad_value: What stands where no element does.
+            index_map: The new indices of the element at given indices.
+            pad_value: The value of the padding.
             assume_injective_transform: Leave padding as it is.
 
         Raises:
@@ -401,7 +402,7 @@ class StorageMethods(Queries):
     def _copied(
         self, primitive: str, func: PrimFunc, copy: str, arguments: Mapping[str, object]
     ) -> BlockRV:
-        """Take a program with a new copy, and note how it was made."""
+        """Set the program with a new copy, and record how it was made."""
         self._commit(primitive, func)
         new = self._new_block(func, copy)
         self._record(primitive, arguments, [new])

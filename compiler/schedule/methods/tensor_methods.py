@@ -1,6 +1,6 @@
-"""The methods of `Schedule` that shape reductions, padding and tensor instructions.
+"""The methods of `Schedule` for reductions, padding and tensor intrinsics.
 
-Each is documented where it is implemented.
+`primitives.blocks` documents each.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from compiler.schedule.trace.handle import BlockRV, LoopRV
 
 
 class TensorMethods(Queries):
-    """Primitives that take reductions, paddings and blocks of computation apart."""
+    """Primitives that divide reductions, paddings and blocks, or replace them by intrinsics."""
 
     @primitive()
     def blockize(
@@ -38,7 +38,7 @@ class TensorMethods(Queries):
 
         Args:
             target: The loop, or the blocks in program order.
-            preserve_unit_iters: Whether loops of one iteration are still named by iterators.
+            preserve_unit_iters: Whether iterators still name loops of one iteration.
 
         Returns:
             The outer block.
@@ -78,14 +78,14 @@ class TensorMethods(Queries):
         tensor_intrin: str,
         preserve_unit_iters: bool = True,
     ) -> None:
-        """Let a tensor intrinsic do what a block or a loop does; see `primitives.blocks.tensorize`.
+        """Replace a block or a loop by a tensor intrinsic; see `primitives.blocks.tensorize`.
 
         Args:
             tensor_intrin: The name under which the intrinsic was registered.
-            preserve_unit_iters: Whether loops of one iteration are still named by iterators.
+            preserve_unit_iters: Whether iterators still name loops of one iteration.
 
         Raises:
-            ScheduleError: If a requirement does not hold, or there is no such intrinsic.
+            ScheduleError: If a requirement does not hold, or the intrinsic does not exist.
         """
         handle: BlockRV | LoopRV
         target: Var | str
@@ -127,17 +127,17 @@ class TensorMethods(Queries):
         return new
 
     def can_decompose_padding(self, block: BlockRV | str, loop: LoopRV) -> bool:
-        """Tell whether `decompose_padding` would be accepted; nothing is changed or recorded."""
+        """Return whether `decompose_padding` would be accepted; nothing is changed or recorded."""
         _, func, name = self._find("can_decompose_padding", block)
         var = self._loop_in("can_decompose_padding", func, loop)
         return can_decompose_padding(func, name, var)
 
     @primitive()
     def pad_einsum(self, block: BlockRV | str, padding: Sequence[int]) -> None:
-        """Compute over multiples of some sizes; see `primitives.blocks.pad_einsum`.
+        """Pad iterators to multiples of some sizes; see `primitives.blocks.pad_einsum`.
 
         Args:
-            padding: What the extent of each iterator is made a multiple of.
+            padding: For each iterator, the number that divides its new extent.
 
         Raises:
             ScheduleError: If a requirement does not hold.
@@ -151,7 +151,7 @@ class TensorMethods(Queries):
     def fuse_reduction_epilogue(
         self, reduction_block: BlockRV | str, epilogue_block: BlockRV | str
     ) -> None:
-        """Start a sum from what is added to it; see `primitives.blocks.fuse_reduction_epilogue`.
+        """Start a sum from a later term; see `primitives.blocks.fuse_reduction_epilogue`.
 
         Raises:
             ScheduleError: If a requirement does not hold.
@@ -168,10 +168,10 @@ class TensorMethods(Queries):
         """Reduce for each iteration of a loop, then over it; see `primitives.blocks.rfactor`.
 
         Args:
-            factor_axis: Where the loop goes among the dimensions of the partial results.
+            factor_axis: The position of the loop among the dimensions of the partial results.
 
         Returns:
-            The block that makes the partial results.
+            The block that computes the partial results.
 
         Raises:
             ScheduleError: If a requirement does not hold.
@@ -185,10 +185,10 @@ class TensorMethods(Queries):
 
     @primitive()
     def rolling_buffer(self, block: BlockRV | str, write_buffer_index: int) -> None:
-        """Keep of a buffer one tile, as a ring; see `primitives.blocks.rolling_buffer`.
+        """Keep only one tile of a buffer, as a ring; see `primitives.blocks.rolling_buffer`.
 
         Args:
-            write_buffer_index: Which of the block's writes.
+            write_buffer_index: The number of the write among those of the block.
 
         Raises:
             ScheduleError: If a requirement does not hold.

@@ -1,6 +1,6 @@
 """Handles: the random variables of a trace. Each stands for a block, a loop or an integer.
 
-Arithmetic on integers that sampling chose gives terms, which stand for what comes out.
+Arithmetic on sampled integers gives terms, which stand for the result.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class BlockRV:
     """A block of the program under schedule.
 
     Attributes:
-        name: What the trace calls it.
+        name: The name in the trace.
         of: The name of the block when the handle was made.
     """
 
@@ -29,11 +29,11 @@ class BlockRV:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoopRV:
-    """A loop of the program under schedule, or a place for a block that is under no loop.
+    """A loop of the program under schedule, or a location for a block outside of any loop.
 
     Attributes:
-        name: What the trace calls it.
-        of: The variable of the loop, or the place.
+        name: The name in the trace.
+        of: The variable of the loop, or the location.
     """
 
     name: str
@@ -44,7 +44,7 @@ class LoopRV:
 
 
 class _Value:
-    """Arithmetic on what stands for an integer."""
+    """Arithmetic on handles that stand for integers."""
 
     __slots__ = ()
 
@@ -84,7 +84,7 @@ class ExprRV(_Value):
     """An integer that a sampling instruction chose.
 
     Attributes:
-        name: What the trace calls it.
+        name: The name in the trace.
         of: The integer.
     """
 
@@ -97,7 +97,7 @@ class ExprRV(_Value):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TermRV(_Value):
-    """What is computed of integers that sampling chose."""
+    """An expression of sampled integers."""
 
     op: TermOp
     lhs: Operand
@@ -106,6 +106,6 @@ class TermRV(_Value):
 
 Operand: TypeAlias = int | _Value
 SpecialLocation: TypeAlias = Literal["inline", "root"]
-"""Where a block may be computed if not under a loop: in its consumers, or where it is."""
+"""A location of a block that is not under a loop: inlined into its consumers, or unchanged."""
 
 Handle: TypeAlias = BlockRV | LoopRV | ExprRV

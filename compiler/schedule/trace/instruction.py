@@ -21,7 +21,7 @@ class Ref:
 
 @frozen
 class Term:
-    """What is computed of values: `v1 * 2`."""
+    """An expression of values: `v1 * 2`."""
 
     op: TermOp
     lhs: Operand
@@ -42,9 +42,9 @@ Argument: TypeAlias = "Scalar | NoteDict | tuple[Argument, ...]"
 
 @frozen
 class Instruction:
-    """A primitive applied: arguments by name in the order of its spec, outputs by their names.
+    """An applied primitive: arguments by name in the order of its kind, outputs by their names.
 
-    An output that has no value (a factor of a loop of unknown extent) is called `_`.
+    An output without a value (a factor of a loop of unknown extent) is called `_`.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Instruction:
 
     @property
     def spec(self) -> InstructionKind:
-        """What this kind of instruction takes and gives."""
+        """Return the kind of this instruction: its parameters and outputs."""
         return INSTRUCTION_KINDS[self.name]
 
     def refs(self) -> tuple[str, ...]:

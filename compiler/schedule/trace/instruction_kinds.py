@@ -1,4 +1,4 @@
-"""What each instruction of a trace takes and gives.
+"""The kinds of instructions in a trace: their parameters and outputs.
 
 Recording, replay, the JSON readers and the printed Python all follow it. The methods of `Schedule`
 declare it: see `compiler.schedule.methods.primitive`. Names and order of parameters are TVM's.
@@ -30,10 +30,10 @@ ParameterKind: TypeAlias = Literal[
     "index_map",
     "pad_value",
 ]
-"""What a parameter holds.
+"""The kind of values of a parameter.
 
 buffer      ("read" or "write", its number among the block's regions)
-factors     integers, None, values, and what is computed of values
+factors     integers, None, values, and expressions of values
 index_map   the text of a lambda
 note        the value of an annotation
 pad_value   a number, the text of a lambda, or None
@@ -45,10 +45,10 @@ HandleKind: TypeAlias = Literal["b", "l", "v"]
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """What an instruction takes.
+    """A parameter of an instruction.
 
     Args:
-        is_optional: Whether it may be left out; it then takes its default.
+        is_optional: Whether it may be omitted; it then takes its default.
         is_attribute: Whether TVM keeps it among the attributes of an instruction, not its inputs.
         is_positional: Whether it is printed without its name.
     """
@@ -62,14 +62,14 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class InstructionKind:
-    """What one kind of instruction takes and gives.
+    """The parameters and outputs of one kind of instruction.
 
     Args:
-        kind: What TVM calls it in JSON.
-        outputs: The kind of handle it gives, if any.
-        num_outputs: How many of them: a number, the name of the parameter that says so (by its
-            value or its length), or None if the program decides.
-        is_pure: Whether it leaves the program as it is, so that it is dead if its outputs are.
+        kind: TVM's name of it in JSON.
+        outputs: The kind of handle it returns, if any.
+        num_outputs: The number of handles: a number, the name of the parameter that determines it
+            (by its value or its length), or None if the program decides.
+        is_pure: Whether it leaves the program unchanged, so that it is dead if its outputs are.
         decides: Whether it takes a decision.
     """
 
@@ -104,10 +104,10 @@ It is complete once `compiler.schedule` is imported, which comes before any modu
 """
 
 KINDS_OF_TVM: dict[str, InstructionKind] = {}
-"""The same by the names that TVM gives them."""
+"""All kinds by TVM's names."""
 
 OLD_NAMES = {"get_block": "get_sblock"}
-"""What instructions were called before; they are read still."""
+"""Earlier names of instructions, which traces in JSON may still have."""
 
 
 def register(instruction: InstructionKind) -> None:

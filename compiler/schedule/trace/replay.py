@@ -22,17 +22,17 @@ def replay(
     decisions: Sequence[Decision | Sequence[int] | None] | None = None,
     handles: Mapping[str, Handle | None] = _NOTHING,
 ) -> dict[str, Handle | None]:
-    """Do to a schedule what instructions say.
+    """Apply instructions to a schedule.
 
     Args:
-        decisions: What to decide instead, one for each sampling instruction; None draws anew.
-        handles: What the names stand for that instructions before these gave.
+        decisions: New decisions, one for each sampling instruction; None draws a new one.
+        handles: The handles that earlier instructions returned, by name.
 
     Returns:
-        What the names stand for then.
+        The handles by name, after the last instruction.
 
     Raises:
-        ScheduleError: If an instruction is refused; those before it are done.
+        ScheduleError: If an instruction is refused; earlier ones stay applied.
         TraceError: If the number of decisions is wrong.
     """
     sampling = [n for n, i in enumerate(instructions) if i.spec.decides]

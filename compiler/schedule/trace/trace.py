@@ -1,6 +1,6 @@
-"""Traces: the instructions of a schedule and its decisions, to be kept and replayed.
+"""Traces: the instructions of a schedule and its decisions, to store and replay.
 
-A trace is plain data and knows no program: what it was recorded on, it can be replayed on.
+A trace is plain data without a program. It can be replayed on the program it was recorded on.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ _new_schedule: list[Callable[[PrimFunc | IRModule, int | None], Schedule]] = []
 
 
 def provide_schedules(new: Callable[[PrimFunc | IRModule, int | None], Schedule]) -> None:
-    """Set how traces make schedules: these make traces, and stand in a room above."""
+    """Set how traces make schedules, which are in a higher room and make traces themselves."""
     _new_schedule[:] = [new]
 
 
 @dataclass(frozen=True, repr=False)
 class Trace:
-    """What was done to a program, in order. Traces are values: what changes one gives another.
+    """The instructions applied to a program, in order. Traces are values: a change makes a new one.
 
     Args:
-        function: The function that blocks are looked up in, where an instruction names none. It
-            is no part of what the trace says: that holds for whatever computes the same.
+        function: The function in which blocks are looked up if an instruction names none. It
+            is not part of the trace's identity, which fits all equal programs.
     """
 
     instructions: tuple[Instruction, ...] = ()
@@ -58,19 +58,19 @@ class Trace:
 
     @property
     def insts(self) -> tuple[Instruction, ...]:
-        """The instructions: what they are called in TVM."""
+        """Return the instructions, under TVM's name."""
         return self.instructions
 
     @property
     def decisions(self) -> tuple[Decision, ...]:
-        """The decisions of the sampling instructions, in order."""
+        """Return the decisions of the sampling instructions, in order."""
         return tuple(i.decision for i in self.instructions if i.decision is not None)
 
     def with_decisions(self, decisions: Sequence[Decision | Sequence[int]]) -> Trace:
         """Return the trace with other decisions, one for each sampling instruction.
 
         Raises:
-            TraceError: If there are more or fewer of them, or one is not of its instruction's form.
+            TraceError: If the number of decisions is wrong, or one has not its instruction's form.
         """
         sampling = [n for n, i in enumerate(self.instructions) if i.spec.decides]
         if len(sampling) != len(decisions):
@@ -90,15 +90,15 @@ class Trace:
         *,
         seed: int | None = None,
     ) -> Schedule:
-        """Return a schedule of a fresh program with the instructions done to it.
+        """Return a schedule of a fresh program with the instructions applied.
 
         Args:
-            decisions: What to decide instead, one for each sampling instruction; None draws anew.
+            decisions: New decisions, one for each sampling instruction; None draws a new one.
             seed: The seed of the new schedule.
 
         Raises:
             ScheduleError: If an instruction is refused on this program.
-            TraceError: If the decisions are not those of the instructions.
+            TraceError: If the decisions do not match the instructions.
         """
         schedule = _new_schedule[0](program, seed)
         replay(self.instructions, schedule, decisions)
@@ -110,15 +110,15 @@ class Trace:
         remove_postproc: bool = False,
         decision_provider: DecisionProvider | None = None,
     ) -> None:
-        """Do the instructions to a schedule.
+        """Apply the instructions to a schedule.
 
         Args:
-            remove_postproc: Whether to leave out what comes after `enter_postproc`.
-            decision_provider: Returns what to decide, from a sampling instruction and the
-                decision that it has; None draws anew.
+            remove_postproc: Whether to omit the instructions after `enter_postproc`.
+            decision_provider: Returns a decision, given a sampling instruction and its current
+                decision; None draws a new one.
 
         Raises:
-            ScheduleError: If an instruction is refused; those before it are done.
+            ScheduleError: If an instruction is refused; earlier ones stay applied.
         """
         retained = self._without_postproc(remove_postproc=remove_postproc)
         if decision_provider is None:
@@ -128,7 +128,7 @@ class Trace:
             replay(retained, sch, [decision_provider(i, i.decision) for i in sampling])
 
     def get_decision(self, inst: Instruction) -> Decision | None:
-        """Return the decision of an instruction, None if it takes none."""
+        """Return the decision of an instruction; None if it takes none."""
         return inst.decision
 
     def with_decision(
@@ -137,10 +137,10 @@ class Trace:
         """Return the trace with another decision of one of its sampling instructions.
 
         Raises:
-            TraceError: If the instruction is not one of them, or the decision not of its form.
+            TraceError: If the instruction is not one of them, or the decision has not its form.
         """
         if inst not in self.instructions or not inst.spec.decides:
-            raise TraceError("decision", f"{inst.name} is no sampling instruction of the trace")
+            raise TraceError("decision", f"{inst.name} is not a sampling instruction of the trace")
         plain = decision if isinstance(decision, int) else tuple(decision)
         decided = check_decision(inst, plain, "decision")
         retained = self._without_postproc(remove_postproc=remove_postproc)
@@ -153,16 +153,16 @@ class Trace:
         return Trace((*self.instructions, new), self.function)
 
     def pop(self) -> tuple[Trace, Instruction | None]:
-        """Return the trace without its last instruction, and that; an empty one has none."""
+        """Return the trace without its last instruction, and that; None for an empty trace."""
         if not self.instructions:
             return self, None
         return Trace(self.instructions[:-1], self.function), self.instructions[-1]
 
     def simplified(self, remove_postproc: bool = False) -> Trace:
-        """Return the trace without instructions that change nothing and give nothing used.
+        """Return the trace without instructions that have neither an effect nor a used output.
 
         Args:
-            remove_postproc: Whether to leave out what comes after `enter_postproc`.
+            remove_postproc: Whether to omit the instructions after `enter_postproc`.
         """
         used: set[str] = set()
         needed: list[Instruction] = []
@@ -179,7 +179,7 @@ class Trace:
         return self.instructions
 
     def to_json(self) -> dict[str, object]:
-        """Return the trace as a JSON object; it says the version of its format."""
+        """Return the trace as a JSON object, with the version of its format."""
         return write_trace(self.instructions)
 
     def to_text(self) -> str:
@@ -196,10 +196,10 @@ class Trace:
 
     @classmethod
     def from_json(cls, obj: object) -> Trace:
-        """Read a trace from a JSON object. Anything may come in: nothing is taken on trust.
+        """Parse a trace from a JSON object, which is not trusted.
 
         Raises:
-            TraceError: If it is no trace; the error says where and what.
+            TraceError: If it is not a trace; with the position and the problem.
         """
         return cls(read_trace(obj))
 
@@ -213,30 +213,30 @@ class Trace:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def as_json(self, remove_postproc: bool = False) -> list[list[object]]:
-        """Return the trace as TVM writes it in JSON."""
+        """Return the trace in TVM's JSON format."""
         return write_tvm(self._without_postproc(remove_postproc=remove_postproc), self.function)
 
     @staticmethod
     def apply_json_to_schedule(json_obj: object, sch: Schedule) -> None:
-        """Do to a schedule what a trace in JSON says, of this project or of TVM.
+        """Apply a trace in JSON, of this project or of TVM, to a schedule.
 
         Raises:
-            TraceError: If it is no trace.
-            ScheduleError: If an instruction is refused; those before it are done.
+            TraceError: If it is not a trace.
+            ScheduleError: If an instruction is refused; earlier ones stay applied.
         """
         json_trace = json_obj if isinstance(json_obj, dict) else from_tvm(json_obj)
         replay(read_trace(json_trace), sch)
 
     def as_python(self, remove_postproc: bool = False) -> list[str]:
-        """Return Python that does the same to a schedule `sch`, a line an instruction."""
+        """Return Python code that does the same to a schedule `sch`, a line an instruction."""
         return python_lines(self._without_postproc(remove_postproc=remove_postproc))
 
     def python(self) -> str:
-        """Return Python that does the same to a schedule `sch`."""
+        """Return Python code that does the same to a schedule `sch`."""
         return "".join(f"{line}\n" for line in self.as_python())
 
     def __str__(self) -> str:
-        """Return a Python function that does the same to a schedule: text that runs as it is."""
+        """Return a runnable Python function that does the same to a schedule."""
         lines = python_lines(self.instructions, self.function) or ["pass"]
         imports = ["from loopwright import Schedule"]
         if any("T." in line for line in lines):  # constants of a type, in lambdas
@@ -245,18 +245,18 @@ class Trace:
         return "\n".join([*head, *(f"    {line}" for line in lines)])
 
     def show(self, style: str | None = None, black_format: bool = False) -> None:
-        """Print Python that does the same to a schedule `sch`.
+        """Print Python code that does the same to a schedule `sch`.
 
         Args:
-            style: Taken for the sake of TVM's users, without an effect; so is `black_format`.
+            style: Ignored; it and `black_format` exist for compatibility with TVM.
         """
         del style, black_format
         sys.stdout.write(self.python())
 
     def diff(self, other: Trace) -> str:
-        """Return what another trace does otherwise: `-` is here only, `+` there only."""
+        """Return the differences to another trace: `-` is here only, `+` there only."""
         return diff(self.instructions, other.instructions)
 
     def show_diff(self, other: Trace) -> None:
-        """Print what another trace does otherwise."""
+        """Print the differences to another trace."""
         sys.stdout.write(self.diff(other))

@@ -1,4 +1,4 @@
-"""What differs between two traces, in terms of blocks and loops instead of numbered handles."""
+"""The differences of two traces, in terms of blocks and loops instead of numbered handles."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import replace
 from compiler.schedule.trace.instruction import Instruction, Ref, refs_in
 from compiler.schedule.trace.trace_text import call_text
 
-# A description longer than this is cut: of a handle, its beginning says what it comes from.
+# Longer descriptions are cut: the beginning of a handle's description shows its source.
 _MAX_NAME = 60
 
 
 def diff(old: Sequence[Instruction], new: Sequence[Instruction]) -> str:
-    """Return a readable difference: `-` stands before what is in the old only, `+` the new."""
+    """Return a readable difference: `-` marks lines of the old trace only, `+` of the new one."""
     lines = difflib.ndiff(_lines(old), _lines(new))
     return "".join(f"{line.rstrip()}\n" for line in lines if not line.startswith("?"))
 
@@ -26,14 +26,14 @@ def _lines(instructions: Sequence[Instruction]) -> list[str]:
         for number, output in enumerate(instruction.outputs):
             if output != "_":
                 names[output] = _description(instruction, number, names)[:_MAX_NAME]
-        # A query says nothing that the use of its outputs does not say.
+        # Queries are omitted: the uses of their outputs show them.
         if not instruction.spec.is_pure or instruction.spec.decides:
             lines.append(call_text(instruction, names))
     return lines
 
 
 def _description(instruction: Instruction, number: int, names: dict[str, str]) -> str:
-    """Return what a handle stands for, by where it comes from."""
+    """Return a handle by its source."""
     arguments = dict(instruction.arguments)
     sources = [names[name] for _, value in instruction.arguments for name in refs_in(value)]
     source = sources[0] if sources else ""
@@ -55,6 +55,6 @@ def _description(instruction: Instruction, number: int, names: dict[str, str]) -
 
 
 def _index(instruction: Instruction) -> str:
-    """Return what tells a call from others of its kind on the same source."""
+    """Return what distinguishes a call from others of its kind on the same source."""
     values = (value for _, value in instruction.arguments if not isinstance(value, Ref | tuple))
     return "".join(f", {value}" for value in list(values)[:2])

@@ -1,4 +1,4 @@
-"""Traces as JSON. What is read may come from strangers: every field is checked.
+"""Traces as JSON. The input may be hostile: every field is checked.
 
     {"format": 2, "instructions": [
         {"name": "get_sblock", "arguments": {"name": "C"}, "outputs": ["b0"]},
@@ -7,9 +7,9 @@
          "max_innermost_factor": 16}, "outputs": ["v3", "v4"], "decision": [8, 16]},
         {"name": "split", "arguments": {"loop": "l1", "factors": ["v3", "v4"]}, ...}]}
 
-A handle is written as its name, what is computed of handles as
-{"op": "*", "of": ["v1", 2]}. In an annotation's value it is {"rv": name}, and a mapping is
-{"dict": {...}}. A map of indices is the text of a lambda.
+A handle is written as its name, an expression of handles as {"op": "*", "of": ["v1", 2]}. In an
+annotation's value a handle is {"rv": name}, and a mapping is {"dict": {...}}. A map of indices is
+the text of a lambda.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def read_trace(obj: object) -> tuple[Instruction, ...]:
     """Return the instructions of a JSON object.
 
     Raises:
-        TraceError: If it is no trace.
+        TraceError: If it is not a trace.
     """
     top = as_object(obj, "trace", {"format", "instructions"})
     version = top["format"]
@@ -128,10 +128,10 @@ def read_trace(obj: object) -> tuple[Instruction, ...]:
 
 
 def check_decision(instruction: Instruction, decision: object, where: str) -> Decision:
-    """Return a decision if it is of the form that an instruction asks for.
+    """Return a decision if it has the form that an instruction requires.
 
     Raises:
-        TraceError: If it is not.
+        TraceError: If it does not.
     """
     arguments = dict(instruction.arguments)
     if instruction.name == "sample_categorical":
@@ -148,7 +148,7 @@ def check_decision(instruction: Instruction, decision: object, where: str) -> De
         return decision
     n = arguments["n"]
     items = decision if isinstance(decision, list | tuple) else ()
-    # The outermost factor is -1 where none is known.
+    # The outermost factor is -1 if the extent is unknown.
     positive_items = items[1:] if items[:1] in ([-1], (-1,)) else items
     if len(items) != n or not all(is_int(item) and 1 <= item <= MAX_INT for item in positive_items):
         raise TraceError(where, f"expected {n} positive integers, got {shown(decision)}")
@@ -173,7 +173,7 @@ def decided_numbers(trace: Mapping[str, Any]) -> list[int]:
 
 
 class _Reader:
-    """Reads one instruction; `defined` are the handles that those before it gave."""
+    """Reads one instruction; `defined` are the handles that earlier ones returned."""
 
     def __init__(self, where: str, defined: set[str]) -> None:
         self._where = where
@@ -184,7 +184,7 @@ class _Reader:
         name = fields["name"]
         spec = INSTRUCTION_KINDS.get(OLD_NAMES.get(name, name)) if isinstance(name, str) else None
         if spec is None:
-            raise TraceError(f"{self._where}.name", f"{shown(name)} is no instruction")
+            raise TraceError(f"{self._where}.name", f"{shown(name)} is not an instruction")
         arguments = self._arguments(spec, fields["arguments"])
         outputs = self._outputs(spec, dict(arguments), fields.get("outputs", []))
         instruction = Instruction(spec.name, arguments, outputs)
@@ -291,7 +291,7 @@ class _Reader:
         )
 
     def _operand(self, value: object, where: str, depth: int) -> Ref | Term | int:
-        """Read an integer, a value, or what is computed of them."""
+        """Read an integer, a value, or an expression of values."""
         if is_int(value):
             return as_int(value, where)
         if not isinstance(value, dict):
@@ -301,7 +301,7 @@ class _Reader:
         fields = as_object(value, where, {"op", "of"})
         op = fields["op"]
         if not isinstance(op, str) or op not in _OPS:
-            raise TraceError(f"{where}.op", f"{shown(op)} is no operation")
+            raise TraceError(f"{where}.op", f"{shown(op)} is not an operation")
         sides = enumerate(as_pair(fields["of"], f"{where}.of"))
         lhs, rhs = (self._operand(x, f"{where}.of[{n}]", depth + 1) for n, x in sides)
         return Term(_OPS[op], lhs, rhs)

@@ -9,11 +9,11 @@ from compiler.schedule.trace.instruction import Argument, Instruction, NoteDict,
 from compiler.schedule.trace.instruction_kinds import Parameter
 
 Names = Mapping[str, str]
-"""How handles are called in the text."""
+"""The names of handles in the text."""
 
 
 def numbered(instructions: Iterable[Instruction]) -> dict[str, str]:
-    """Return names for handles that count them in the order in which they are given."""
+    """Return names for handles that number them in the order of their creation."""
     names: dict[str, str] = {"_": "_"}
     outputs = (output for instruction in instructions for output in instruction.outputs)
     for number, output in enumerate(outputs):
@@ -26,7 +26,7 @@ def python_lines(instructions: Sequence[Instruction], function: str | None = Non
     """Return a line of Python for each instruction.
 
     Args:
-        function: The function to name where blocks are looked up in the first one.
+        function: The function to name if the first instruction looks up blocks in it.
     """
     names = numbered(instructions)
     return [_statement(instruction, names, function) for instruction in instructions]
@@ -37,7 +37,7 @@ def _statement(instruction: Instruction, names: Names, function: str | None) -> 
     if not instruction.outputs:
         return call
     targets = ", ".join(names[output] for output in instruction.outputs)
-    # What gives any number of handles gives a list, even of one.
+    # An instruction with a variable number of handles returns a list, even of one.
     is_list = instruction.spec.num_outputs != 1 and len(instruction.outputs) == 1
     return f"{targets}{',' if is_list else ''} = {call}"
 

@@ -1,7 +1,7 @@
-"""The values of a trace in JSON. They may come from strangers: each is checked.
+"""The values of a trace in JSON, which may be hostile: each is checked.
 
-Every function takes a value and where it stands, and raises `TraceError` if it is another one than
-expected.
+Every function takes a value and its position in the JSON, and raises `TraceError` if the value is
+not the expected one.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from compiler.schedule.index.lambda_text import LambdaError, read_lambda
 MAX_ITEMS = 256
 MAX_TEXT = 1_000
 MAX_INT = 2**53
-"""The greatest integer that every JSON reader keeps."""
+"""The greatest integer that every JSON reader preserves."""
 
 
 def as_object(
     value: object, where: str, required: AbstractSet[str], optional: AbstractSet[str] = frozenset()
 ) -> dict[str, object]:
-    """Return an object that has the fields that it must have, and no unknown ones."""
+    """Return an object that has all required fields, and no unknown ones."""
     if not isinstance(value, dict):
         raise TraceError(where, f"expected an object, got {shown(value)}")
     if value.keys() == required:
@@ -45,7 +45,7 @@ def as_list(value: object, where: str, least: int) -> list[object]:
 
 
 def is_int(value: object) -> TypeGuard[int]:
-    """Tell whether a value is an integer: true and false are none."""
+    """Return whether a value is an integer; true and false are not."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 

@@ -23,7 +23,7 @@ _DEFAULTS: dict[str, object] = {
 
 
 def write_tvm(instructions: Sequence[Instruction], function: str) -> list[list[object]]:
-    """Return instructions as TVM writes them."""
+    """Return instructions in TVM's format."""
     names = numbered(instructions)
     decisions: list[object] = []
     entries: list[object] = []
@@ -62,7 +62,7 @@ def _write(value: Argument, parameter: Parameter, names: dict[str, str]) -> obje
             return {key: _write(item, parameter, names) for key, item in items}
         case tuple():
             return [_write(item, parameter, names) for item in value]
-        # A string among inputs is quoted: a handle is not.
+        # Among inputs, strings are quoted and handles are not.
         case str() if not parameter.is_attribute:
             return json.dumps(value)
         case _:
@@ -70,10 +70,10 @@ def _write(value: Argument, parameter: Parameter, names: dict[str, str]) -> obje
 
 
 def from_tvm(obj: object) -> dict[str, object]:
-    """Return the JSON of this project for that of TVM; what it holds is checked when it is read.
+    """Return this project's JSON for TVM's; its contents are checked when it is read.
 
     Raises:
-        TraceError: If it is not of TVM's form.
+        TraceError: If it does not have TVM's form.
     """
     if not isinstance(obj, list) or len(obj) != 2 or not all(isinstance(x, list) for x in obj):
         raise TraceError("trace", "expected a list of instructions and a list of decisions")
@@ -97,7 +97,7 @@ def _entry(entry: object, where: str) -> dict[str, object]:
     kind, inputs, attributes, outputs = entry
     spec = KINDS_OF_TVM.get(kind) if isinstance(kind, str) else None
     if spec is None:
-        raise TraceError(where, f"{kind!r} is no instruction")
+        raise TraceError(where, f"{kind!r} is not an instruction")
     arguments = _arguments(spec, list(inputs), list(attributes), where)
     return {"name": spec.name, "arguments": arguments, "outputs": outputs}
 
@@ -134,7 +134,7 @@ def _read(value: object, parameter: Parameter, where: str) -> object:
 
 
 def _read_note(value: object, where: str) -> object:
-    """Read the value of an annotation: a quoted string is a string, another a handle."""
+    """Read the value of an annotation: a quoted string is a string, any other one a handle."""
     if isinstance(value, list):
         return [_read_note(item, where) for item in value]
     if isinstance(value, dict):
@@ -148,4 +148,4 @@ def _unquoted(text: str, where: str) -> object:
     try:
         return json.loads(text)
     except ValueError:
-        raise TraceError(where, f"{text!r} is no quoted string") from None
+        raise TraceError(where, f"{text!r} is not a quoted string") from None

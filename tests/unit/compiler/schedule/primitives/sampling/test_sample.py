@@ -114,11 +114,11 @@ def test_a_tile_may_be_without_a_limit() -> None:
         ({"n": 10**9}, "can't be cut into 1000000000 factors"),
         ({"n": 2, "max_innermost_factor": 0}, "max_innermost_factor is 0: expected a positive"),
         ({"n": 2, "decision": [4]}, "can't be cut into 1 factors"),
-        ({"n": 2, "decision": [4, 0]}, "decision [4, 0] is not of positive integers"),
-        ({"n": 2, "decision": [-4, -4]}, "decision [-4, -4] is not of positive integers"),
-        ({"n": 2, "decision": [4, True]}, "decision [4, True] is not of positive integers"),
-        ({"n": 2, "decision": 4}, "decision 4 is not of positive integers"),
-        ({"n": 2, "decision": []}, "decision [] is not of positive integers"),
+        ({"n": 2, "decision": [4, 0]}, "decision [4, 0] is not a list of positive integers"),
+        ({"n": 2, "decision": [-4, -4]}, "decision [-4, -4] is not a list of positive integers"),
+        ({"n": 2, "decision": [4, True]}, "decision [4, True] is not a list of positive integers"),
+        ({"n": 2, "decision": 4}, "decision 4 is not a list of positive integers"),
+        ({"n": 2, "decision": []}, "decision [] is not a list of positive integers"),
     ],
 )
 def test_sample_perfect_tile_refuses_what_is_no_tile(
@@ -185,7 +185,7 @@ def test_partitioned_tiles_are_drawn_equally_often() -> None:
         ((2, 2, 4), "partition_pos is 2: no inner factor of 2 begins there"),
         ((2, -1, 4), "partition_pos is -1: no inner factor of 2 begins there"),
         ((1, 0, 2), "can't be cut into 1 factors: 2 to 256 are expected"),
-        ((2, 1, 2, [4, -4]), "decision [4, -4] is not of positive integers"),
+        ((2, 1, 2, [4, -4]), "decision [4, -4] is not a list of positive integers"),
     ],
 )
 def test_sample_partitioned_tile_refuses_what_is_no_tile(
@@ -202,16 +202,16 @@ def test_sample_partitioned_tile_refuses_what_is_no_tile(
     [
         (([], []), "0 candidates have 0 probabilities"),
         (([1], [0.5, 0.5]), "1 candidates have 2 probabilities"),
-        (([1], [0.0]), "[0.0] are no probabilities, or all zero"),
-        (([1], [-1.0]), "are no probabilities"),
-        (([1], [float("nan")]), "are no probabilities"),
-        (([1], [float("inf")]), "are no probabilities"),
-        (([1], ["a"]), "are no probabilities"),
-        (([1], [10**400]), "are no probabilities"),
+        (([1], [0.0]), "[0.0] are not probabilities, or all zero"),
+        (([1], [-1.0]), "are not probabilities"),
+        (([1], [float("nan")]), "are not probabilities"),
+        (([1], [float("inf")]), "are not probabilities"),
+        (([1], ["a"]), "are not probabilities"),
+        (([1], [10**400]), "are not probabilities"),
         (([1.5], [1.0]), "expected an integer, got 1.5"),
         ((["a"], [1.0]), "expected an integer, got 'a'"),
-        (([1, 2], [0.5, 0.5], 2), "decision 2 is no position among 2 candidates"),
-        (([1, 2], [0.5, 0.5], -1), "decision -1 is no position among 2 candidates"),
+        (([1, 2], [0.5, 0.5], 2), "decision 2 is not a position among 2 candidates"),
+        (([1, 2], [0.5, 0.5], -1), "decision -1 is not a position among 2 candidates"),
     ],
 )
 def test_sample_categorical_refuses_what_is_no_choice(

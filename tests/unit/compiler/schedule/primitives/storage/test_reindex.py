@@ -67,7 +67,7 @@ def test_reindex_refuses_what_is_no_read_or_write() -> None:
     with refused(sch, "block Y does not touch Z, but A, B, Y", at='"Y"'):
         sch.reindex("Y", "Z")
     wrong: Any = ("update", 0)
-    with refused(sch, "is no buffer: expected", at='"Y"'):
+    with refused(sch, "is not a buffer: expected", at='"Y"'):
         sch.reindex("Y", wrong)
 
 

@@ -272,7 +272,7 @@ def test_a_damaged_quotation_in_the_json_of_tvm_is_refused() -> None:
     sch.transform_block_layout("C", lambda i, j: (j, i))
     damaged: Any = json.loads(json.dumps(sch.trace.as_json()))
     damaged[0][-1][1][1] = '"lambda'
-    with pytest.raises(TraceError, match="is no quoted string"):
+    with pytest.raises(TraceError, match="is not a quoted string"):
         Trace.apply_json_to_schedule(damaged, Schedule(matmul_relu()))
 
 
