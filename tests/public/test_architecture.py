@@ -71,3 +71,19 @@ def test_it_names_each_room(package: str) -> None:
 def test_its_lines_are_short() -> None:
     long = [number for number, line in enumerate(PAGE.splitlines(), 1) if len(line) >= 120]
     assert not long
+
+
+def rooms() -> list[Path]:
+    """Return the folders of the packages that hold modules."""
+    tops = ("compiler", "tuner", "workers", "service", "loopwright")
+    modules = [path for top in tops for path in (ROOT / top).rglob("*.py")]
+    return sorted({path.parent.relative_to(ROOT) for path in modules if "__" not in path.name})
+
+
+@pytest.mark.parametrize("room", rooms(), ids=str)
+def test_each_room_has_tests_in_the_folder_of_its_name(room: Path) -> None:
+    """The tests of a module are in `test_<module>.py`, or else among those of its room."""
+    public = Path(*room.parts[1:]) if room.parts[0] == "loopwright" else room
+    folders = [ROOT / "tests" / kind / room for kind in ("unit", "integration")]
+    folders.append(ROOT / "tests" / "public" / public)
+    assert any(next(folder.glob("test_*.py"), None) for folder in folders), folders
