@@ -135,8 +135,8 @@ def _read(function: Callable[..., Any], frame: FrameType | None) -> PrimFunc:
         lines, first_line = inspect.getsourcelines(function)
     except OSError as error:
         raise ValueError(
-            f"the text of {function.__name__} cannot be read;"
-            " put it in a file, or give the text to loopwright.parse"
+            f"the source of {function.__name__} is not available: put it in a file, or pass the "
+            "text to loopwright.parse"
         ) from error
     # Empty lines in front, so that an error names the line that an editor shows.
     text = "\n" * (first_line - 1) + "".join(lines)

@@ -39,7 +39,7 @@ TARGET = "cpu -num-cores=1"
 NUM_DISTINCT = 2000
 TRIALS_PER_SEC = 20
 FAILURES = (
-    (ErrorKind.TIMEOUT, 0.02, "the kernel did not end within 0.5 s"),
+    (ErrorKind.TIMEOUT, 0.02, "the kernel did not finish within 0.5 s"),
     (ErrorKind.WRONG_RESULT, 0.005, "C[17, 3] is 4.25, not 4.125 (tolerance 1e-05)"),
     (ErrorKind.CRASH, 0.002, "the process that ran the kernel ended by signal 11"),
 )

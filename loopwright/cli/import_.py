@@ -64,7 +64,7 @@ def import_(
 def _import(path: Path, db: str | None, url: str | None, token: str | None) -> ImportRead:
     if db is None:
         size = decimal(path.stat().st_size)
-        with server(url, token) as client, waiting(f"{client.url} takes in {size}"):
+        with server(url, token) as client, waiting(f"{client.url} accepts {size}"):
             return client.import_records(path)
     records = load_extra("loopwright.cli.shared.database_records", "loopwright import --db")
     added: ImportRead = records.import_into(db, path)

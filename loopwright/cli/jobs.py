@@ -137,7 +137,9 @@ def extend(
     ] = None,
     patience: Annotated[
         int | None,
-        typer.Option(min=1, max=MAX_TRIALS, help="Stop after so many trials without gain."),
+        typer.Option(
+            min=1, max=MAX_TRIALS, help="Stop after this many trials without improvement."
+        ),
     ] = None,
     priority: Annotated[
         int | None, typer.Option(help="Queued jobs of higher priority start first.")

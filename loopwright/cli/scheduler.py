@@ -26,6 +26,6 @@ def scheduler(
     """
     cluster = ClusterAddress(f"tls://{host}:{port}", certificates)
     try:
-        run_scheduler(cluster, lambda address: typer.echo(f"Loopwright meets at {address}"))
+        run_scheduler(cluster, lambda address: typer.echo(f"Loopwright scheduler on {address}"))
     except OSError as error:
         raise InputError(f"cannot listen on {host}:{port}: {error.strerror}") from error

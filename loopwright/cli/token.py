@@ -71,7 +71,7 @@ def create(
     """Create a token and print it once. Once a token exists, every request requires one."""
     if re.fullmatch(TOKEN_NAME, name) is None or len(name) > 64:
         raise InputError(
-            f"a token cannot be called {name!r}: expected up to 64 letters, digits and . _ @ -, "
+            f"invalid token name {name!r}: expected up to 64 letters, digits and . _ @ -, "
             "and a letter or a digit first"
         )
     with _opened(db, must_exist=False) as database, database.write() as session:
@@ -131,4 +131,4 @@ def _id(text: str) -> UUID:
     try:
         return UUID(text)
     except ValueError:
-        raise InputError(f"there is no token {text!r} in use; see: loopwright token list") from None
+        raise InputError(f"no active token {text!r}; see: loopwright token list") from None

@@ -61,7 +61,9 @@ def tune(
     ] = None,
     patience: Annotated[
         int | None,
-        typer.Option(min=1, max=MAX_TRIALS, help="Stop after so many trials without gain."),
+        typer.Option(
+            min=1, max=MAX_TRIALS, help="Stop after this many trials without improvement."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Random seed of the search.")] = 0,
     strategy: Annotated[Strategy, typer.Option(help="Search strategy.")] = Strategy.EVOLUTIONARY,

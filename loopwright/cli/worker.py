@@ -20,7 +20,7 @@ from workers.log_format import LogFormat
 def worker(
     scheduler: SchedulerArgument,
     workers: Annotated[
-        int, typer.Option(min=1, max=256, help="Number of workers; each has a core to itself.")
+        int, typer.Option(min=1, max=256, help="Number of workers; each uses its own core.")
     ] = 1,
     certificates: CertificatesOption = DEFAULT_CERTIFICATES,
     _log_format: LogFormatOption = LogFormat.TEXT,

@@ -118,11 +118,11 @@ class Terms:
         if isinstance(step, HttpCall | Download | Upload | Listen):
             if self._is_closed():
                 raise ClientClosedError(
-                    f"this client of {self.url} was closed: make another one, or do all its work "
-                    "before its `with` statement ends"
+                    f"the client of {self.url} is closed: create another one, or use it only "
+                    "within its `with` statement"
                 )
             if self._is_offline:
-                raise ServerUnreachableError(f"{self.url} was not asked: this client is offline")
+                raise ServerUnreachableError(f"no request to {self.url}: the client is offline")
         try:
             yield
         except httpx2.TransportError as error:
@@ -312,9 +312,9 @@ def _advice(url: str, error: httpx2.TransportError) -> str:
     if isinstance(tls, ssl.SSLCertVerificationError):
         return "to trust a certificate of your own, name it in $SSL_CERT_FILE"
     if url.startswith("https:") and tls is not None:
-        return f"the server there may speak plain HTTP: try http://{address}"
+        return f"the server may use plain HTTP: try http://{address}"
     if url.startswith("http:") and isinstance(error, httpx2.RemoteProtocolError):
-        return f"the server there may want TLS: try https://{address}"
+        return f"the server may require TLS: try https://{address}"
     return ""
 
 

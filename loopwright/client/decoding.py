@@ -25,7 +25,7 @@ def read(model: type[ModelT], response: httpx2.Response) -> ModelT:
         problem = error.errors()[0]
         location = ".".join(str(key) for key in problem["loc"]) or "the body"
         raise ProtocolError(
-            f"{response.request.url} did not answer with a {model.__name__}:"
+            f"{response.request.url} answered without a valid {model.__name__}:"
             f" {location}: {problem['msg']}"
         ) from error
 
@@ -39,4 +39,4 @@ def read_event(sent: httpx2.ServerSentEvent) -> Event:
     try:
         return Event.model_validate_json(sent.data)
     except ValidationError as error:
-        raise ProtocolError(f"the stream holds what is no event: {sent.data[:200]}") from error
+        raise ProtocolError(f"invalid event in the stream: {sent.data[:200]}") from error

@@ -58,5 +58,5 @@ def _pandas() -> Any:
         return importlib.import_module("pandas")
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            "a table of trials needs pandas: pip install 'loopwright[pandas]'"
+            "a table of trials requires pandas: pip install 'loopwright[pandas]'"
         ) from error

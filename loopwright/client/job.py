@@ -211,7 +211,7 @@ class JobMethods:
                 yield Pause(POLL_SECS)
                 job = yield from read_patiently(self._read)
         if job.state is JobState.FAILED:
-            raise JobFailedError(f"job {self.id} failed: {job.error or 'no reason was given'}")
+            raise JobFailedError(f"job {self.id} failed: {job.error or 'no reason given'}")
         return job
 
     def _act(self, name: str) -> Plan[JobRead]:

@@ -95,5 +95,5 @@ def read_states(names: JobState | str | Sequence[JobState | str]) -> list[str]:
     valid = [state.value for state in JobState]
     for state in states:
         if state not in valid:
-            raise ValueError(f"there is no state {state!r}: {suggestion(str(state), valid)}")
+            raise ValueError(f"unknown state {state!r}: {suggestion(str(state), valid)}")
     return [JobState(state).value for state in states]

@@ -96,7 +96,7 @@ class Submitting(Generic[OneT, SeveralT]):
         if isinstance(workload, list | tuple):
             return this._tune_several(workload, options.pop("weights", None), options)
         if "weights" in options:
-            raise TypeError("weights is for several workloads: pass the workloads as a list")
+            raise TypeError("weights requires several workloads: pass them as a list")
         return this._tune_one(workload, options)
 
     @request

@@ -96,7 +96,7 @@ def find_scripts(paths: list[Path]) -> list[Path]:
         elif path.exists():
             scripts.append(path)
         else:
-            raise FileNotFoundError(f"there is no file or folder {path}")
+            raise FileNotFoundError(f"no file or folder {path}")
     return list(dict.fromkeys(scripts))
 
 
@@ -136,7 +136,7 @@ def _check_round_trip(module: IRModule) -> None:
         with _step(f"round trip ({dialect})", ScriptError):
             back = parse_module(module.script(dialect))
         if not structural_equal(back, module):
-            raise _Failure(f"round trip ({dialect})", "what is printed is another program")
+            raise _Failure(f"round trip ({dialect})", "the printed text is another program")
 
 
 def _specialized(func: PrimFunc) -> PrimFunc:
@@ -228,7 +228,7 @@ def _step(name: str, *errors: type[Exception]) -> Iterator[None]:
         raise _Failure(name, str(error)) from error
     except Exception as error:
         # A bug of ours must not end the check of all other scripts.
-        raise _Failure(name, f"a bug of ours: {type(error).__name__}: {error}") from error
+        raise _Failure(name, f"internal error: {type(error).__name__}: {error}") from error
 
 
 def _is_hidden(path: Path) -> bool:

@@ -139,7 +139,7 @@ class DesignSpace:
     def _index(self, sketch: int) -> int:
         if sketch not in range(len(self.sketches)):
             range_text = f"the space has {len(self.sketches)}, from 0"
-            raise IndexError(f"there is no sketch {sketch}: {range_text}")
+            raise IndexError(f"no sketch {sketch}: {range_text}")
         return sketch
 
     def _trace(self, sketch: int, row: Ints) -> Trace:

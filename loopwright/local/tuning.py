@@ -145,8 +145,8 @@ def tune(
     check_rules(rules)
     if isinstance(warm_start, bool):
         raise TypeError(
-            f"warm_start is {warm_start}: expected earlier results of lw.tune, () if there are "
-            "none, or None to begin with nothing"
+            f"warm_start is {warm_start}: expected earlier results of lw.tune, () for none, or "
+            "None for no warm start"
         )
     several = list(workload) if isinstance(workload, list | tuple) else [workload]
     parsed_target = target if isinstance(target, Target) else Target(target)
@@ -287,7 +287,7 @@ def _result(
     trials = tuple(_seen(trial, finalists.get(trial.number)) for trial in search.trials)
     if not trials:
         raise NothingMeasuredError(
-            f"tuning {task.func.name} was stopped before anything was measured"
+            f"tuning {task.func.name} was stopped before the first measurement"
         )
     return TuneResult(task.func, task.target, trials, search.stop_reason, baseline)
 

@@ -162,23 +162,23 @@ def _decode(request: ListRequest, keys: Sequence[CursorKey]) -> list[Any]:
         text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
         sort, digest, *values = json.loads(text)
     except (ValueError, TypeError, RecursionError):
-        raise _bad(f"cursor {cursor[:100]!r} is not one that this list gave out") from None
+        raise _bad(f"cursor {cursor[:100]!r} is not a cursor of this list") from None
     if not isinstance(sort, str) or not isinstance(digest, str):
-        raise _bad(f"cursor {cursor[:100]!r} is not one that this list gave out")
+        raise _bad(f"cursor {cursor[:100]!r} is not a cursor of this list")
     if sort != request.sort:
         raise _bad(
-            f"the cursor is of a list sorted by {sort[:40]!r}, not by {request.sort!r}: keep the "
-            "order of the first page, or leave the cursor out"
+            f"the cursor belongs to a list sorted by {sort[:40]!r}, not by {request.sort!r}: keep "
+            "the order of the first page, or omit the cursor"
         )
     if digest != request.digest:
         raise _bad(
-            "the cursor is of another list, or of this one with other filters: keep the filters "
-            "of the first page, or leave the cursor out"
+            "the cursor belongs to another list, or to other filters: keep the filters of the "
+            "first page, or omit the cursor"
         )
     try:
         return [_value(key, value) for key, value in zip(keys, values, strict=True)]
     except (ValueError, OverflowError):
-        raise _bad(f"cursor {cursor[:100]!r} is not one that this list gave out") from None
+        raise _bad(f"cursor {cursor[:100]!r} is not a cursor of this list") from None
 
 
 def _value(key: CursorKey, value: Any) -> Any:

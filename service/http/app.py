@@ -61,7 +61,7 @@ def create_app(
     """
     app = FastAPI(
         title="Loopwright",
-        summary="Submit tensor programs, watch them being tuned, fetch fast kernels.",
+        summary="Submit tensor programs for tuning, follow the jobs, and fetch fast kernels.",
         openapi_url=f"{PREFIX}/openapi.json",
         # The pages of FastAPI load their scripts from a CDN.
         docs_url=None,

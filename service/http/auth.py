@@ -115,7 +115,7 @@ class Tokens:
                     tokens.note_use(session, row.id)
             except SQLAlchemyError:
                 # It is noted by the next use; this request does not fail because of it.
-                _log.warning("the use of a token cannot be noted", token=row.name, exc_info=True)
+                _log.warning("cannot store when a token was used", token=row.name, exc_info=True)
         scope = max((Scope(s) for s in row.scopes), key=_LEVELS.index)
         return Caller(row.name, scope, row.quota)
 
@@ -181,9 +181,12 @@ async def _authenticate(
         request.state.caller = caller
         return caller
     if credentials is None:
-        detail, error = "this service wants a token: send it as `Authorization: Bearer TOKEN`", ""
+        detail, error = (
+            "this service requires an access token: send it as `Authorization: Bearer TOKEN`",
+            "",
+        )
     else:
-        detail = "this service does not know this token, or it was revoked"
+        detail = "invalid access token: it is unknown or revoked"
         error = ' error="invalid_token"'
     raise HTTPException(401, detail, headers={"WWW-Authenticate": f"Bearer{error}"})
 
@@ -204,7 +207,7 @@ def _count(request: Request, caller: Caller | None, cost: int) -> None:
     address = request.client.host if request.client else "?"
     wait_secs = limit.take(f"address {address}" if caller is None else _rate_key(caller), cost)
     if wait_secs > 0:
-        detail = f"too many requests: this service takes {limit.per_sec:g} a second of a caller"
+        detail = f"too many requests: the limit is {limit.per_sec:g} per second for each caller"
         raise HTTPException(429, detail, headers={"Retry-After": str(int(wait_secs) + 1)})
 
 

@@ -198,7 +198,7 @@ class EventFeed:
                         last_id = await self._deliver(last_id)
                         version = now
                     except SQLAlchemyError:
-                        _log.warning("events cannot be read now", exc_info=True)
+                        _log.warning("cannot read events", exc_info=True)
                 await self._dismiss()
                 await asyncio.sleep(POLL_SECS)
         finally:
@@ -229,7 +229,7 @@ class EventFeed:
             for listener in await run_in_threadpool(unwelcome):
                 listener.close()
         except SQLAlchemyError:
-            _log.warning("tokens cannot be looked up now", exc_info=True)
+            _log.warning("cannot read tokens", exc_info=True)
 
     async def _deliver(self, last_id: int) -> int:
         """Hand the events after `last_id` to those who listen; return the last."""

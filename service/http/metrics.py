@@ -31,7 +31,7 @@ class Metrics:
         self._registry.register(_Stored(database))
         self.requests = Histogram(
             "loopwright_http_request_seconds",
-            "How long requests took until their answer began.",
+            "Seconds until the first byte of an answer.",
             ("method", "route", "status"),
             registry=self._registry,
         )
@@ -57,9 +57,7 @@ class _Stored(Collector):
         yield _gauge(
             "loopwright_workers", "Workers by state.", {s: present.count(s) for s in WorkerState}
         )
-        yield GaugeMetricFamily(
-            "loopwright_trials", "Trials that are stored.", value=float(measured or 0)
-        )
+        yield GaugeMetricFamily("loopwright_trials", "Stored trials.", value=float(measured or 0))
 
 
 def _gauge(name: str, text: str, counts: dict[JobState, int] | dict[WorkerState, int]) -> Metric:

@@ -179,7 +179,7 @@ EXAMPLES: dict[str, Any] = {
                 "kind": "timeout",
                 "count": 3,
                 "first_number": 17,
-                "first_message": "the kernel did not end within 0.5 s",
+                "first_message": "the kernel did not finish within 0.5 s",
             }
         ],
         "sketches": [

@@ -29,12 +29,12 @@ _ICON = "/icon.svg"
 _ROBOTS = "User-agent: *\nDisallow: /\n"
 _ADVICE = {
     "/healthz": "the probes are /livez and /readyz",
-    "/health": "the probes are /livez and /readyz, and /api/v1/health tells of each part",
+    "/health": "the probes are /livez and /readyz, and /api/v1/health shows the state of each part",
     "/ping": "the probes are /livez and /readyz",
-    "/docs": "the API is described by /api/v1/openapi.json and in docs/rest.md",
-    "/redoc": "the API is described by /api/v1/openapi.json and in docs/rest.md",
-    "/openapi.json": "the API is described by /api/v1/openapi.json",
-    "/swagger.json": "the API is described by /api/v1/openapi.json",
+    "/docs": "/api/v1/openapi.json and docs/rest.md describe the API",
+    "/redoc": "/api/v1/openapi.json and docs/rest.md describe the API",
+    "/openapi.json": "/api/v1/openapi.json describes the API",
+    "/swagger.json": "/api/v1/openapi.json describes the API",
 }
 """Addresses that other services have, and where to find here what they are asked for."""
 _MISSING = """<!doctype html><html lang="en"><title>Loopwright</title>

@@ -215,7 +215,7 @@ def _busy(request: Request, error: Exception) -> JSONResponse:
 
 def _database_busy(request: Request, error: Exception) -> JSONResponse:
     _log.error("database refused", path=request.url.path, exc_info=error)
-    detail = "the database is busy or cannot be written; try again in a moment"
+    detail = "the database is busy or not writable; try again in a moment"
     headers = {"Retry-After": "5"}
     return problem_response(
         503, detail, kind="database-busy", instance=request.url.path, headers=headers
@@ -233,7 +233,7 @@ def _database_damaged(request: Request, error: Exception) -> JSONResponse:
     if getattr(reason, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
         return _unexpected(request, error)
     database: Database = request.app.state.parts.database
-    database.note_damage(f"the database is damaged ({reason}): restore a backup of it")
+    database.note_damage(f"the database is damaged ({reason}): restore a backup")
     return problem_response(
         503, database.loss() or str(reason), kind="database-lost", instance=request.url.path
     )
@@ -241,10 +241,10 @@ def _database_damaged(request: Request, error: Exception) -> JSONResponse:
 
 def _gone(request: Request, error: Exception) -> JSONResponse:
     """Answer a client that left before its request was whole; it is not an error of ours."""
-    return problem_response(400, "the body ends too early", instance=request.url.path)
+    return problem_response(400, "the body is incomplete", instance=request.url.path)
 
 
 def _unexpected(request: Request, error: Exception) -> JSONResponse:
     _log.error("request failed", path=request.url.path, exc_info=error)
-    detail = "an error of the service; its log has the details"
+    detail = "internal error; the log of the service has the details"
     return problem_response(500, detail, instance=request.url.path)

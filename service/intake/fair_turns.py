@@ -55,7 +55,7 @@ class FairTurns:
         queue = self._queues.get(caller, deque())
         num_waiting = sum(map(len, self._queues.values()))
         if num_waiting >= self._most_waiting or len(queue) >= self._most_waiting_of_one:
-            raise ServiceBusyError("too many programs wait to be read; try again in a moment")
+            raise ServiceBusyError("too many programs in the parsing queue; try again in a moment")
         ticket = object()
         self._queues[caller] = queue
         queue.append(ticket)

@@ -88,8 +88,9 @@ def read_rules(names: Sequence[str] | None) -> list[str] | None:
     for index, name in enumerate(names):
         if name not in built_in_rules():
             near = difflib.get_close_matches(name, built_in_rules(), n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(built_in_rules())}"
-            raise _refused(f"there is no schedule rule {name!r}: {hint}", f"/rules/{index}")
+            rules = ", ".join(built_in_rules())
+            hint = f"did you mean {near[0]!r}?" if near else f"known rules: {rules}"
+            raise _refused(f"unknown schedule rule {name!r}: {hint}", f"/rules/{index}")
     return list(names)
 
 

@@ -64,7 +64,7 @@ class TextReader:
             try:
                 answer = json.loads(self._answer(question.encode()))
             except _ChildDiedError as error:
-                detail = f"the program cannot be read: {error}; give it in smaller parts"
+                detail = f"the program cannot be parsed: {error}; split it into smaller programs"
                 raise UnprocessableError(detail, Flaw(detail, "/workload")) from None
         if "refused" in answer:
             flaws = (Flaw(**flaw) for flaw in answer["flaws"])

@@ -61,7 +61,7 @@ def _answer(question: Mapping[str, Any]) -> dict[str, Any]:
     except UnprocessableError as error:
         return {"refused": error.detail, "flaws": [asdict(flaw) for flaw in error.flaws]}
     except MemoryError:
-        return {"refused": "the program takes too much memory to be read", "flaws": []}
+        return {"refused": "parsing the program takes too much memory", "flaws": []}
     except Exception:
         return {"failed": traceback.format_exc()}
 

@@ -37,16 +37,17 @@ class Enqueued:
     def __str__(self) -> str:
         job = f"job {self.job.id}"
         if self.is_new:
-            return f"{job} was queued to find one"
+            return f"{job} was queued"
         match self.job.state:
             case JobState.QUEUED:
-                return f"{job} is queued to find one"
+                return f"{job} is already queued"
             case JobState.RUNNING:
-                return f"{job} is looking for one"
+                return f"{job} is running"
             case JobState.CANCELLED:
-                return f"{job} was to find one, and was cancelled: resume it"
+                return f"{job} was cancelled: resume it"
             case _:
-                return f"{job} has found none: {self.job.error or 'it ended without a right trial'}"
+                reason = self.job.error or "it ended without a correct trial"
+                return f"{job} found no schedule: {reason}"
 
 
 def enqueue(database: Database, query: ScheduleQuery, *, caller: Caller) -> Enqueued | None:

@@ -103,15 +103,15 @@ def _read_tasks(request: GroupCreate) -> list[NewWorkload]:
             raise _within(error, f"/tasks/{index}") from error
         if workload.key in by_key:
             detail = (
-                f"task {index} is the same workload as one before it: give it once, with the sum "
-                "of the weights"
+                f"task {index} repeats an earlier workload: list it once, with the sum of the "
+                "weights"
             )
             raise UnprocessableError(detail, Flaw(detail, f"/tasks/{index}/workload"))
         by_key[workload.key] = workload
     if request.max_trials < ROUND_SIZE * len(by_key):
         detail = (
             f"{request.max_trials} trials are too few for {len(by_key)} tasks: "
-            f"expected {ROUND_SIZE} or more a task"
+            f"expected {ROUND_SIZE} or more per task"
         )
         raise UnprocessableError(detail, Flaw(detail, "/max_trials"))
     return list(by_key.values())

@@ -146,5 +146,5 @@ class Retrainer:
             _log.info("no cost model trained", label=label, reason=words)
             return None
         died = child.returncode == -signal.SIGKILL
-        last = words.splitlines()[-1] if words else "no last words"
+        last = words.splitlines()[-1] if words else "no message"
         raise RuntimeError(f"the training {'was killed' if died else 'failed'}: {last}")

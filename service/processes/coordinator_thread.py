@@ -75,7 +75,7 @@ class CoordinatorThread:
             self._workers.close()
         # What was under way ended with the workers.
         if not has_stopped and self._coordinator and not self._coordinator.stop(_PUT_BACK_SECS):
-            _log.warning("the coordinator did not stop in time; its job is resumed next time")
+            _log.warning("the coordinator did not stop in time; the next start resumes its job")
 
     def _start(self) -> None:
         try:
@@ -87,7 +87,7 @@ class CoordinatorThread:
             )
         except Exception:
             # Health says "degraded" from now on, and stored schedules are still served.
-            _log.exception("the coordinator cannot start: jobs stay queued")
+            _log.exception("the coordinator cannot start; jobs stay queued")
             return
         if not self._stopping.is_set():
             self._workers.begin()

@@ -94,7 +94,7 @@ class EngineSupervisor:
         for _, measurement in self.measure(known_kernel()):
             if measurement.error is not None:
                 raise EngineStartError(
-                    "a known kernel cannot be measured here: "
+                    "cannot measure the reference kernel on this host: "
                     f"{measurement.error}: {measurement.message}"
                 )
 
@@ -179,7 +179,7 @@ class EngineSupervisor:
                 if not self._tell(engine) and self._stays and not self._num_requests:
                     self._drop(engine)
             else:
-                _log.info("workers ended: there is no work")
+                _log.info("workers stopped: the queue is empty")
                 self._end(engine)
 
     def _attend(self) -> None:
@@ -190,7 +190,7 @@ class EngineSupervisor:
             engine = self._start_engine()  # not under the lock: it may wait for a network
         except Exception as error:
             if not self._is_missed:
-                _log.warning("no workers yet, and tried again and again", reason=str(error))
+                _log.warning("cannot start workers; still trying", reason=str(error))
             self._is_missed = True
             return
         self._is_missed = False
@@ -210,7 +210,7 @@ class EngineSupervisor:
             seen = engine.workers()
         except Exception:
             # The workers report again in a moment; measuring does not wait for it.
-            _log.warning("the engine does not say who its workers are", exc_info=True)
+            _log.warning("cannot list the workers of the engine", exc_info=True)
             return False
         self._labels = self._own_labels.union(
             label for w in seen if "refuses" not in w.facts for label in w.labels

@@ -53,12 +53,12 @@ def run_coordinator(
         # A large file takes a while to read, and is served meanwhile.
         threading.Thread(target=database.look_for_damage, daemon=True).start()
         background.start()
-        announce("Loopwright drives jobs")
+        announce("Loopwright coordinator is running")
         _log.info("coordinating", num_workers=num_workers)
         try:
             while not is_over.wait(_LOOK_SECS):
                 if not background.is_running:
-                    raise ServeError("the coordinator does not run; the log above says why")
+                    raise ServeError("the coordinator did not start; see the log above")
         finally:
             _log.info("stopping")
             background.stop(STOP_SECS)

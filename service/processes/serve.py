@@ -37,7 +37,7 @@ STOP_SECS = 5.0
 
 
 def _say(url: str) -> None:
-    sys.stdout.write(f"Loopwright serves on {url}\n")
+    sys.stdout.write(f"Loopwright is running at {url}\n")
     if not is_built():
         sys.stdout.write(f"The dashboard was not built; to see it, run: {HOW_TO_BUILD}\n")
     sys.stdout.flush()
@@ -76,8 +76,8 @@ def serve(
         is_open = not token and not _has_tokens(database)
         if is_open and not is_local:
             raise ServeError(
-                f"refusing to listen on {host} without a token: anybody who reaches it could run "
-                "jobs; make one with `loopwright token create`, or listen on 127.0.0.1"
+                f"refusing to listen on {host} without a token: anyone on the network could run "
+                "jobs; create a token with `loopwright token create`, or listen on 127.0.0.1"
             )
         if demo:
             import_recorded(database)
@@ -152,8 +152,8 @@ def _listen(host: str, port: int) -> socket.socket:
         listener.close()
         if error.errno == errno.EADDRINUSE:
             raise ServeError(
-                f"port {port} of {host} is taken, perhaps by another Loopwright: "
-                "choose another port, or 0 for a free one"
+                f"port {port} of {host} is in use, perhaps by another Loopwright: choose another "
+                "port, or 0 for a free one"
             ) from error
         raise ServeError(f"cannot listen on {host}:{port}: {error.strerror}") from error
     return listener

@@ -80,7 +80,7 @@ def checked(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes, AnyLine]]:
             if not flaws:
                 yield number, text, line
     if not checker.has_ended and not flaws:
-        flaw = "the file is empty" if number == 0 else "the file ends before its end line: cut off?"
+        flaw = "the file is empty" if number == 0 else "the file has no end line: is it truncated?"
         flaws.append((number + 1, flaw))
     if flaws:
         raise refusal(flaws)
@@ -91,7 +91,7 @@ def _hint(head: bytes) -> str | None:
     if head.startswith(_COMPRESSED):
         return "the file is compressed: unpack it first, such as by gunzip, xz -d or unzstd"
     if not head.lstrip().startswith(b"{"):
-        return "it is no header of records; files of them are JSON lines in UTF-8, without a mark"
+        return "it is not a records header: expected JSON lines in UTF-8, without a byte order mark"
     return None
 
 
@@ -105,7 +105,7 @@ def _parsed(text: bytes) -> AnyLine:
         field = ".".join(map(str, flaw["loc"][1:]))
         reason = str(flaw["msg"]).removeprefix("Value error, ")
         if flaw["type"] == "json_invalid" and not text.endswith(b"\n"):
-            reason = f"the file ends amid it: cut off? ({reason})"
+            reason = f"the file ends within it: is it truncated? ({reason})"
         raise _LineError(f"{field}: {reason}" if field else reason) from None
 
 
@@ -130,7 +130,7 @@ class _Checker:
         if self.has_ended:
             raise _LineError("it comes after the end line")
         if self._has_header == isinstance(line, Header):
-            raise _LineError("the first line, and no other, is the header")
+            raise _LineError("only the first line may be the header")
         match line:
             case Header():
                 self._header(line)
@@ -138,8 +138,7 @@ class _Checker:
                 self.has_ended = True
                 if line.num_lines != number - 2:
                     raise _LineError(
-                        f"there should be {line.num_lines} lines between header and end,"
-                        f" and there are {number - 2}"
+                        f"expected {line.num_lines} lines between header and end, got {number - 2}"
                     )
             case _:
                 self._see_content(line)
@@ -174,7 +173,7 @@ class _Checker:
         if line.version > VERSION:
             raise _LineError(
                 f"the format is version {line.version}, written by Loopwright {line.loopwright};"
-                f" this one reads up to {VERSION}: upgrade it"
+                f" this version reads up to {VERSION}: upgrade it"
             )
         self._has_header = True
 
@@ -186,18 +185,18 @@ class _Checker:
         if key != line.key:
             raise _LineError(f"key: the script is workload {key}, not {line.key}")
         if key in self._workloads:
-            raise _LineError(f"key: workload {key} was there before")
+            raise _LineError(f"key: workload {key} is a duplicate")
         self._workloads.add(key)
 
     def _target(self, line: TargetLine) -> None:
         _check_target(line.name, "name")
         if line.name in self._targets:
-            raise _LineError(f"name: target {line.name!r} was there before")
+            raise _LineError(f"name: target {line.name!r} is a duplicate")
         self._targets.add(line.name)
 
     def _group(self, line: GroupLine) -> None:
         if line.id in self._groups:
-            raise _LineError(f"id: group {line.id} was there before")
+            raise _LineError(f"id: group {line.id} is a duplicate")
         self._groups.add(line.id)
 
     def _begin(self, line: JobLine) -> None:
@@ -205,7 +204,7 @@ class _Checker:
         self._job, self._numbers, self._candidates = line.id, set(), set()
         self._finals, self._libraries = set(), set()
         if line.id in self._jobs:
-            raise _LineError(f"id: job {line.id} was there before")
+            raise _LineError(f"id: job {line.id} is a duplicate")
         self._jobs.add(line.id)
         if line.workload_key not in self._workloads:
             raise _LineError(f"workload_key: no line above has workload {line.workload_key}")
@@ -221,7 +220,7 @@ class _Checker:
             raise _LineError(f"trace: {error}") from None
         # The key is as the version wrote it that measured; traces are written otherwise today.
         if line.number in self._numbers or line.candidate_key in self._candidates:
-            raise _LineError(f"number: trial {line.number}, or its candidate, was there before")
+            raise _LineError(f"number: trial {line.number}, or its candidate, is a duplicate")
         self._numbers.add(line.number)
         self._candidates.add(line.candidate_key)
 

@@ -41,7 +41,7 @@ VERSION = 3
 
 def _without_zero(text: str) -> str:
     if "\0" in text:
-        raise ValueError("a text holds no zero character")
+        raise ValueError("a text must not contain a zero character")
     return text
 
 
@@ -49,7 +49,7 @@ def _in_utc(at: datetime) -> datetime:
     try:
         return at.astimezone(UTC)
     except OverflowError:
-        raise ValueError("it is a moment that no clock of ours shows") from None
+        raise ValueError("the timestamp is out of range") from None
 
 
 def _known(value: float | None) -> float | None:

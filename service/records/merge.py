@@ -94,8 +94,8 @@ class _Job:
                 "state": JobState.CANCELLED,
                 "stop_reason": StopReason.CANCELLED,
                 "finished_at": self.staged.last_at or self.line.created_at,
-                "error": f"it was {self.line.state} where these records are from; resume it here,"
-                " or import its result there",
+                "error": f"it was {self.line.state} when these records were exported; resume it "
+                "here, or import the finished job later",
             }
         )
 
@@ -186,12 +186,12 @@ class _Merge:
     def _refuse_another(self, job: _Job, row: JobRow) -> None:
         line = job.line
         if (row.workload_key, row.target) != (line.workload_key, line.target):
-            detail = f"job {line.id} is there already, and is for another task"
+            detail = f"job {line.id} exists for another task"
             raise refusal([(job.staged.number, detail)])
         if None in (row.group_id, line.group_id):  # files of version 1 do not tell
             return
         if (row.group_id, row.weight) != (line.group_id, line.weight):
-            detail = f"job {line.id} is there already, and has another group or weight"
+            detail = f"job {line.id} exists with another group or weight"
             raise refusal([(job.staged.number, detail)])
 
     def _end_job(self) -> None:

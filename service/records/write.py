@@ -67,7 +67,7 @@ def check(database: Database, selection: Selection) -> None:
     with database.read() as session:
         for job_id in selection.job_ids:
             if session.get(JobRow, job_id) is None:
-                raise ServiceNotFoundError(f"there is no job {job_id}")
+                raise ServiceNotFoundError(f"no job {job_id}")
 
 
 def export(database: Database, selection: Selection) -> Iterator[str]:

@@ -43,8 +43,8 @@ def expected_loss(session: Session, label: str, operator_key: str, distance: flo
             distances = [outcome.distance for outcome in outcomes]
             return Expectation(
                 median(outcome.loss for outcome in outcomes),
-                f"the median of {len(outcomes)} schedules of {whose} that were measured on {label}"
-                f" after they were adapted from {min(distances):.2g} to {max(distances):.2g}"
+                f"the median of {len(outcomes)} schedules of {whose} on {label} after adaptation "
+                f"over {min(distances):.2g} to {max(distances):.2g}"
                 " doublings away",
             )
     return Expectation(

@@ -72,7 +72,7 @@ class KernelBuilder:
 
     def _run(self, request: KernelRequest, output: str) -> bytes:
         if not self._places.acquire(blocking=False):
-            raise ServiceBusyError("too many kernels wait to be built; try again in a moment")
+            raise ServiceBusyError("too many kernels in the build queue; try again in a moment")
         try:
             return self._run_child(request, output)
         finally:
@@ -117,7 +117,7 @@ class KernelBuilder:
             raise UnprocessableError(f"cannot build the kernel: {words}")
         raise BuildFailedError(
             f"cannot build the kernel: the compiler {_death(child.returncode)}: "
-            f"{words.splitlines()[-1] if words else 'no last words'}"
+            f"{words.splitlines()[-1] if words else 'no message'}"
         )
 
 

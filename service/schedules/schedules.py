@@ -53,8 +53,8 @@ def find_best(database: Database, workload_key: str, target: str) -> BestRead:
     best = _best(database, workload_key, target)
     if best is None:
         raise ServiceNotFoundError(
-            f"no schedule is known of workload {workload_key[:12]} on target {target!r}",
-            advice="submit a job to find one, or ask for that of the nearest shape (`nearest`)",
+            f"no schedule of workload {workload_key[:12]} on target {target!r}",
+            advice="submit a job, or request the nearest shape (`nearest`)",
         )
     return best
 
@@ -69,9 +69,9 @@ def find_nearest(database: Database, workload: NewWorkload, target: Target) -> B
     best = best or adapt_nearest(database, workload, target)
     if best is None:
         raise ServiceNotFoundError(
-            f"no schedule is known of workload {workload.key[:12]} on target {target.name!r}, nor "
+            f"no schedule of workload {workload.key[:12]} on target {target.name!r}, nor "
             "one of another shape of its operator that fits",
-            advice="submit a job to find one",
+            advice="submit a job",
         )
     return best
 

@@ -144,7 +144,7 @@ def test_a_request_that_means_nothing_is_refused_with_a_reason(
 
 
 def test_what_was_missed_is_looked_for(client: lw.Client) -> None:
-    with pytest.warns(lw.FallbackWarning, match="was queued to find one"):
+    with pytest.warns(lw.FallbackWarning, match="was queued"):
         assert not client.kernel("relu:4321", target=TARGET, enqueue=True).is_tuned
     with pytest.raises(lw.NotFoundError) as missed:
         client.best("relu:4322", target=TARGET, enqueue=True)

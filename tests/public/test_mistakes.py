@@ -69,7 +69,7 @@ WRONG: list[tuple[type[Exception], str, Act]] = [
         "no state 'runing': did you mean 'running'",
         lambda c: list(c.jobs(state="runing")),
     ),
-    (TypeError, "weights is for several workloads", lambda c: c.tune("relu:8", weights=[1])),
+    (TypeError, "weights requires several workloads", lambda c: c.tune("relu:8", weights=[1])),
     (
         TypeError,
         "expected a list of names, such as ['packed']",
@@ -93,7 +93,7 @@ WRONG: list[tuple[type[Exception], str, Act]] = [
     (AttributeError, "did you mean 'tune'", lambda _: lw.tunne),
     (TypeError, "expected a PrimFunc to lower, not a str", lambda _: lw.lower("relu:8")),
     (TypeError, "such as (0, 8), got 8", lambda _: te.reduce_axis(8)),
-    (TypeError, "None to begin with nothing", lambda _: lw.tune("relu:8", warm_start=False)),
+    (TypeError, "None for no warm start", lambda _: lw.tune("relu:8", warm_start=False)),
     (
         lw.BuildError,
         "X: not a parameter; it reads A",

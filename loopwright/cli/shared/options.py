@@ -88,7 +88,7 @@ RateLimitOption: TypeAlias = Annotated[
         "--rate-limit",
         envvar="LOOPWRIGHT_RATE_LIMIT",
         min=0,
-        help="Requests a second for each token (or address without a token); 0 for no limit.",
+        help="Requests per second for each token (or address without a token); 0 for no limit.",
     ),
 ]
 NumWorkersOption: TypeAlias = Annotated[

@@ -43,7 +43,7 @@ def _flaw(path: str, headers: Headers) -> str | None:
     if path in _TAKE_RECORDS:
         if media_type not in RECORDS:
             return (
-                "the body must be a file of records: send it with "
+                "the body must be a records file: send it with "
                 f"`Content-Type: {RECORDS[0]}`, not {content_type!r}"
             )
     elif not _is_json(media_type):

@@ -183,7 +183,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what the parser does not take."""
-        self._refuse(*(self._flaw or (400, "this is no HTTP/1.1 request")))
+        self._refuse(*(self._flaw or (400, "not an HTTP/1.1 request")))
 
     # What follows from it.
 
@@ -203,8 +203,8 @@ class LimitedProtocol(HttpToolsProtocol):
     def _too_large(self) -> tuple[int, str]:
         limits = self.limits
         return 431, (
-            "the head of the request is too large: address and headers may have "
-            f"{limits.head_bytes} bytes, in {limits.num_headers} headers"
+            f"the head of the request is too large: the limit is {limits.head_bytes} bytes, in "
+            f"{limits.num_headers} headers"
         )
 
     def _start(self, secs: float, act: Any) -> None:
@@ -216,7 +216,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._timer = None
 
     def _head_is_late(self) -> None:
-        self._refuse(408, f"no request came within {self.limits.head_secs:g} s")
+        self._refuse(408, f"no request arrived within {self.limits.head_secs:g} s")
 
     def _start_body_timer(self) -> None:
         num_before = self._num_body_bytes
@@ -230,7 +230,8 @@ class LimitedProtocol(HttpToolsProtocol):
         else:
             self._refuse(
                 408,
-                f"less than {limits.least_bytes} bytes of the body came in {limits.body_secs:g} s",
+                f"less than {limits.least_bytes} bytes of the body arrived in "
+                f"{limits.body_secs:g} s",
             )
 
     def _start_write_timer(self) -> None:

@@ -65,7 +65,7 @@ class BodyLimit:
             if not is_file:
                 self._held_bytes += size
                 if self._held_bytes > self._max_held_bytes:
-                    reason = "the service reads too many requests at the same time"
+                    reason = "too many concurrent requests with a body: try again in a moment"
                     raise HTTPException(503, reason, headers={"Retry-After": "1"})
             return message
 

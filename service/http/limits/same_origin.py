@@ -33,8 +33,8 @@ class SameOrigin:
         """Answer a request, or refuse it."""
         if scope["type"] == "http" and scope["method"] != "GET" and _is_foreign(scope):
             detail = (
-                "a page of another origin asked for this: a browser may change something here from "
-                "the service's own pages only; programs send no `Origin` header"
+                "a web page of another origin sent this request: only pages of this service may "
+                "change anything; programs send no `Origin` header"
             )
             refusal = problem_response(403, detail, kind="cross-origin", instance=scope["path"])
             await refusal(scope, receive, send)

@@ -32,7 +32,7 @@ SIGNATURE_HEADER = "Loopwright-Signature"
             "(`best`), is that of the `nearest` shape, adapted, or is the `default`",
             "content": {MEDIA_TYPE: {"schema": {"type": "string", "format": "binary"}}},
         },
-        304: {"model": None, "description": "You have this kernel already"},
+        304: {"model": None, "description": "The cached kernel is current"},
     },
 )
 def post_artifact(

@@ -38,7 +38,7 @@ def enqueued(parts: Dependencies, caller: Caller, query: ScheduleQuery) -> Itera
     try:
         queued = enqueue(parts.database, query, caller=caller)
     except (ForbiddenError, QuotaError) as error:  # the look-up itself is still answered
-        advice = f"no job was queued to find one: {error}"
+        advice = f"no job was queued: {error}"
     if queued is not None and queued.is_new:
         parts.wake()
     try:

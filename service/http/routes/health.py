@@ -38,10 +38,10 @@ def readyz(parts: PartsOf) -> Response:
             is_current = migrate.is_current(session.connection())
         trouble = parts.database.trouble()
     except SQLAlchemyError:
-        _log.warning("not ready: the database does not answer", exc_info=True)
-        return problem_response(503, "the database does not answer", instance="/readyz")
+        _log.warning("not ready: the database does not respond", exc_info=True)
+        return problem_response(503, "the database does not respond", instance="/readyz")
     if not is_current:
-        detail = "another version of Loopwright changed the database; start this one anew"
+        detail = "another version of Loopwright changed the database: restart the service"
         return problem_response(503, detail, instance="/readyz")
     if trouble is not None:
         return problem_response(503, trouble, instance="/readyz")

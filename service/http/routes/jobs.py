@@ -76,8 +76,8 @@ def get_trials(
 
 
 _AFTER = Header(
-    description="the id of the last event that came, to get those after it; `now` for those that "
-    "come after the answer has begun"
+    description="the id of the last received event; the stream continues after it. `now` returns "
+    "only new events"
 )
 _EventId = Annotated[int, Field(ge=0, le=2**63 - 1)]
 

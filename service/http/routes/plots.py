@@ -85,7 +85,7 @@ def get_decisions(
     parts: PartsOf,
     job_id: UUID,
     sketch: Annotated[
-        str | None, Query(max_length=255, description="by default that with most trials")
+        str | None, Query(max_length=255, description="default: the sketch with most trials")
     ] = None,
     if_none_match: IfNoneMatch = None,
 ) -> Response:

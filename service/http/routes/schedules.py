@@ -65,7 +65,7 @@ def get_best(
     *,
     nearest: bool = False,
     enqueue: Annotated[
-        bool, Query(deprecated=True, description="refused: only a POST may queue a job")
+        bool, Query(deprecated=True, description="refused: only a POST can queue a job")
     ] = False,
     if_none_match: IfNoneMatch = None,
 ) -> Response:

@@ -34,7 +34,7 @@ def get_workload(
     with parts.database.read() as session:
         row = session.get(WorkloadRow, key)
         if row is None:
-            raise ServiceNotFoundError(f"there is no workload {key}")
+            raise ServiceNotFoundError(f"no workload {key}")
         return WorkloadText.model_validate(row, from_attributes=True)
 
 

@@ -61,7 +61,7 @@ class DatabaseFile:
         if verdict == "ok":
             return None
         detail = " ".join(str(verdict).split())
-        return f"the database file {self._path} is damaged ({detail}): restore a backup of it"
+        return f"the database file {self._path} is damaged ({detail}): restore a backup"
 
 
 def connect(path: Path | str, *, check_same_thread: bool = True) -> sqlite3.Connection:

@@ -276,7 +276,7 @@ def get(session: Session, job_id: UUID, *, lock: bool = False) -> JobRow:
     """
     row = session.get(JobRow, job_id, with_for_update=lock)
     if row is None:
-        raise ServiceNotFoundError(f"there is no job {job_id}")
+        raise ServiceNotFoundError(f"no job {job_id}")
     return row
 
 

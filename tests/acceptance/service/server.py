@@ -147,5 +147,5 @@ def coordinating(database: Path, *options: str) -> Iterator[subprocess.Popen[str
     db = f"sqlite:///{database}"
     with running(database.parent, "coordinator", "--db", db, *options) as process:
         assert process.stdout is not None
-        assert "drives jobs" in process.stdout.readline()
+        assert "is running" in process.stdout.readline()
         yield process

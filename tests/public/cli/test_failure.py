@@ -58,7 +58,7 @@ def test_exit_codes_say_what_kind_of_failure_it_was(
 def test_a_job_that_is_not_there_is_exit_code_1(server: Server) -> None:
     ran = run("trials", str(UUID(int=1)), server=server)
     assert ran.exit_code == 1
-    assert "there is no job" in ran.stderr
+    assert "no job" in ran.stderr
 
 
 def test_the_exit_codes_are_documented() -> None:

@@ -70,10 +70,14 @@ def test_a_token_is_revoked_by_its_id_too(url: str) -> None:
 
 
 def test_who_has_no_token_is_told_how_to_give_one() -> None:
-    problem = Problem(status=401, title="unauthorized", detail="this service wants a token")
+    problem = Problem(
+        status=401, title="unauthorized", detail="this service requires an access token"
+    )
     failure = explain(AccessDeniedError(problem))
     assert failure is not None
-    assert failure.message.startswith("this service wants a token\npass one with --token")
+    assert failure.message.startswith(
+        "this service requires an access token\npass one with --token"
+    )
 
 
 def test_a_name_that_is_taken_or_unknown_is_told(url: str) -> None:
@@ -84,7 +88,7 @@ def test_a_name_that_is_taken_or_unknown_is_told(url: str) -> None:
     for name, code in (("nobody", 2), ("00000000-0000-0000-0000-000000000000", 1)):
         unknown = run("revoke", name, "--db", url)
         assert unknown.exit_code == code
-        assert "there is no token" in unknown.stderr
+        assert "no active token" in unknown.stderr
     assert run("create", "not a name", "--db", url).exit_code == 2
 
 

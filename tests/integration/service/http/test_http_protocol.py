@@ -228,7 +228,7 @@ def test_a_second_request_has_its_time_too(service: Service) -> None:
 def test_a_body_that_stands_still_is_given_up(service: Service) -> None:
     with service.connect() as connection:
         connection.sendall(b"POST / HTTP/1.1\r\nContent-Length: 100000\r\n\r\n" + b"x" * 5000)
-        assert "of the body came" in refused(read_all(connection), 408)["detail"]
+        assert "of the body arrived" in refused(read_all(connection), 408)["detail"]
 
 
 def test_a_body_that_makes_progress_may_take_its_time(service: Service) -> None:

@@ -72,12 +72,12 @@ def test_a_miss_queues_one_job_however_often(
     assert (job.state, job.priority, job.owner) == (JobState.QUEUED, PRIORITY, None)
     assert job.workload_key == task_of(ASKED).workload_key
     assert first["job_id"] == str(job.id)
-    assert first["detail"].endswith(f"; job {job.id} was queued to find one")
+    assert first["detail"].endswith(f"; job {job.id} was queued")
     assert "submit a job" not in first["detail"], "it was done"
     for ask in (by_text, kernel):
         again = problem(ask(client), 404)
         assert again["job_id"] == str(job.id)
-        assert again["detail"].endswith(f"job {job.id} is queued to find one")
+        assert again["detail"].endswith(f"job {job.id} is already queued")
     assert len(every_job(database)) == len(wakes) == 1
 
 
@@ -138,8 +138,8 @@ def cancelled(database: Database, job_id: UUID) -> None:
 @pytest.mark.parametrize(
     ("end", "words"),
     [
-        (failed, "has found none: none of 16 trials is correct"),
-        (cancelled, "was to find one, and was cancelled: resume it"),
+        (failed, "found no schedule: none of 16 trials is correct"),
+        (cancelled, "was cancelled: resume it"),
     ],
 )
 def test_a_job_that_ended_in_vain_is_not_repeated(

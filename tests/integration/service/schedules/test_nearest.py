@@ -91,7 +91,7 @@ def test_who_did_not_ask_for_it_gets_none(database: Database, client: TestClient
     tuned(database, NEAR)
     refused = client.post("/schedules/best", json=query(nearest=False))
     assert refused.status_code == 404
-    assert "or ask for that of the nearest shape" in refused.json()["detail"]
+    assert "or request the nearest shape" in refused.json()["detail"]
 
 
 @pytest.mark.parametrize("other", ["dense:40,56,48", "matmul:40,56,48:float64"])

@@ -108,12 +108,12 @@ def test_tuning_several_that_is_interrupted_at_once_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def tune(*_: object, **__: object) -> None:
-        raise NothingMeasuredError("tuning matmul was stopped before anything was measured")
+        raise NothingMeasuredError("tuning matmul was stopped before the first measurement")
 
     monkeypatch.setattr(tuning, "tune", tune)
     ran = CliRunner().invoke(app, ["tune", "matmul:8,8,8", "relu:8"])
     assert ran.exit_code == 130
-    assert "interrupted: tuning matmul was stopped before anything was measured" in ran.stderr
+    assert "interrupted: tuning matmul was stopped before the first measurement" in ran.stderr
 
 
 def test_a_job_that_others_cancelled_before_anything_ran_says_so(

@@ -128,7 +128,9 @@ def test_an_error_that_is_no_problem_document_keeps_its_text(
 
 def test_an_answer_of_another_shape_is_named(fake: FakeServer, connection: Connection) -> None:
     fake.answers = [Answer(body={"hello": "world"})]
-    with pytest.raises(ProtocolError, match="did not answer with a Health: status: Field required"):
+    with pytest.raises(
+        ProtocolError, match="answered without a valid Health: status: Field required"
+    ):
         read(Health, connection.run(send(HttpCall("GET", "/health"))))
 
 

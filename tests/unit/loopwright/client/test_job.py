@@ -138,7 +138,7 @@ def test_events_of_an_end_that_fell_between_two_streams_are_not_missed(
 def test_an_event_that_is_none_is_an_error(fake: FakeServer, handle: JobHandle) -> None:
     headers = {"Content-Type": "text/event-stream"}
     fake.answers = [Answer(body=b"data: [1]\n\n", headers=headers)]
-    with pytest.raises(ProtocolError, match="no event"):
+    with pytest.raises(ProtocolError, match="invalid event"):
         list(handle.events())
 
 

@@ -99,7 +99,7 @@ def test_a_client_that_is_offline_asks_nobody(
     client.kernel(OPERATOR)
     with lw.Client(fake.url, cache=tmp_path / "cache", offline=True) as offline:
         check(offline.kernel(OPERATOR, fallback=False))
-        with pytest.raises(lw.ServerUnreachableError, match="this client is offline"):
+        with pytest.raises(lw.ServerUnreachableError, match="the client is offline"):
             offline.kernel("relu:17:float32", fallback=False)
         with pytest.warns(lw.FallbackWarning, match="offline"):
             assert not offline.kernel("relu:17:float32").is_tuned

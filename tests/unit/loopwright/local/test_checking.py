@@ -86,7 +86,7 @@ def test_a_bug_of_ours_fails_one_script_only(
     monkeypatch.setattr(checking, "build", broken)
     found = check_script(written(tmp_path, main=ADD) / "main.py")
     assert found.failed == "build"
-    assert "a bug of ours: KeyError" in (found.reason or "")
+    assert "internal error: KeyError" in (found.reason or "")
 
 
 def test_a_program_that_is_too_large_to_evaluate_is_not_compared(

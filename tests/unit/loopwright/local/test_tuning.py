@@ -98,7 +98,7 @@ def test_a_result_says_why_the_search_ended(
 ) -> None:
     monkeypatch.setattr(tuning, "ChildRunner", AnsweringRunner)
     if num_trials == 0:
-        with pytest.raises(LookupError, match="stopped before anything was measured"):
+        with pytest.raises(LookupError, match="stopped before the first measurement"):
             lw.tune(OPERATOR, max_trials=99, **options)  # type: ignore[call-overload]
         return
     result = lw.tune(OPERATOR, max_trials=99, **options)  # type: ignore[call-overload]
