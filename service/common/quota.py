@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Quota:
     """Limits of a token; none of them by default.
 
-    `max_jobs` counts jobs that wait or run, `max_trials` what those have yet to measure, and
+    `max_jobs` counts queued and running jobs, `max_trials` what those have yet to measure, and
     `max_priority` is the highest priority of a job.
     """
 

@@ -173,7 +173,7 @@ class Coordinator:
         except LeaseLostError as error:
             _log.warning("jobs lost", jobs=list(map(str, work.open_ids)), reason=str(error))
         except Exception as error:
-            _log.exception("jobs interrupted by an error", jobs=list(map(str, work.open_ids)))
+            _log.exception("an error interrupted jobs", jobs=list(map(str, work.open_ids)))
             self._give_up(work, error)
 
     def _run(self) -> None:
@@ -183,7 +183,7 @@ class Coordinator:
                 pause_secs = 0.0 if self.run_one() else _IDLE_SECS
             except Exception:
                 # Whatever it is, jobs would wait for ever without this thread.
-                _log.exception("cannot claim a job, or put one back")
+                _log.exception("cannot claim or release a job")
                 pause_secs = _NO_CLAIM_SECS
             self._work.wait(pause_secs)
 

@@ -136,7 +136,7 @@ class Heartbeat:
         if now - self._asked_at[job_id] >= self._patience_secs:
             # Asked anew for a cancel that comes after a stop.
             self._asked_at[job_id] = float("inf") if self.wishes[job_id].is_cancelled else now
-            _log.info("measuring is interrupted: the job is to end", job=str(job_id))
+            _log.info("measurement interrupted: the job is ending", job=str(job_id))
             self._interrupt()
 
     def _renew(self) -> None:

@@ -1,4 +1,4 @@
-"""Drive jobs that share a budget, or one alone: search, then time the best side by side."""
+"""Drive the id of a group of jobs, or one alone: search, then time the best side by side."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ class Driver:
         except Exception:
             # The search has its result: it is not lost because it could not be measured again.
             if not gives_up(job.id):
-                _log.warning("the best could not be compared", job=str(job.id), exc_info=True)
+                _log.warning("the final comparison failed", job=str(job.id), exc_info=True)
         return (
             JobOutcome(job.id)
             if gives_up(job.id)

@@ -1,4 +1,4 @@
-"""Submit and read groups: jobs that share a budget of trials. Knows nothing of HTTP."""
+"""Submit and read groups: the id of a group of jobs of trials. Knows nothing of HTTP."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def submit_group(
     *,
     caller: Caller = ANYBODY,
 ) -> tuple[GroupRead, bool]:
-    """Queue jobs that share a budget; with a key that was used for the same request, return those.
+    """Queue the id of a group of jobs; with a key that was used for the same request, return those.
 
     Args:
         caller: Whose jobs they become.

@@ -66,7 +66,7 @@ class Plots:
             return decided.NONE
         if name not in sketch_names:
             names = ", ".join(map(repr, sketch_names)) or "none"
-            detail = f"no trial of this job is of sketch {name!r}; there are {names}"
+            detail = f"no trial of this job has sketch {name!r}; its sketches are {names}"
             raise UnprocessableError(detail, Flaw(detail, "query/sketch"))
         places, _ = decided.chosen(columns, name)
         numbers = trial_index.decisions(session, job.id, columns.number[places].tolist())

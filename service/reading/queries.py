@@ -28,7 +28,7 @@ class ListQuery(BaseModel):
     cursor: str | None = Field(
         default=None,
         max_length=2000,
-        description="`next_cursor` of the page before; the order and the filters stay as they were",
+        description="`next_cursor` of the previous page; use the same order and filters",
     )
 
     def asked(self, name: str, sort: str) -> ListRequest:
@@ -42,7 +42,7 @@ def _text(description: str) -> Any:
 
 
 TargetPart: TypeAlias = Annotated[str, AfterValidator(with_own_kind)]
-_TARGET_PART = "any part of the target's text, such as `znver3`; `llvm` is the same as `cpu`"
+_TARGET_PART = "a part of the target's text, such as `znver3`; `llvm` is a synonym of `cpu`"
 
 
 class JobsQuery(ListQuery):
@@ -53,9 +53,10 @@ class JobsQuery(ListQuery):
     target: TargetPart | None = _text(_TARGET_PART)
     owner: str | None = _text("the name of the token that submitted it")
     text: str | None = _text(
-        "any part of the workload's name, the target, the owner or the id; or `512 x 512`"
+        "a part of the workload's name, the target, the owner or the id, or extents such as `512 "
+        "x 512`"
     )
-    group: UUID | None = Field(default=None, description="jobs that share a budget")
+    group: UUID | None = Field(default=None, description="the id of a group of jobs")
     sort: Literal[
         "-created_at",
         "created_at",
@@ -86,7 +87,7 @@ class SchedulesQuery(ListQuery):
     operator: str | None = _text("the name of the workload, such as `matmul`")
     target: TargetPart | None = _text(_TARGET_PART)
     text: str | None = _text(
-        "any part of the workload's name, its key or the target; or extents, as `512 x 512`"
+        "a part of the workload's name, its key or the target, or extents such as `512 x 512`"
     )
     sort: Literal[
         "-created_at",
@@ -107,9 +108,9 @@ class SchedulesQuery(ListQuery):
 class WorkloadsQuery(ListQuery):
     """Which workloads, in which order."""
 
-    operator: str | None = _text("its name, such as `matmul`")
+    operator: str | None = _text("the name of the workload, such as `matmul`")
     operator_key: str | None = Field(default=None, min_length=1, max_length=64)
-    text: str | None = _text("any part of its name or key; or extents, as `512 x 512`")
+    text: str | None = _text("a part of its name or key, or extents such as `512 x 512`")
     sort: Literal["-created_at", "created_at", "name", "-name", "flops", "-flops"] = "-created_at"
 
 
@@ -117,7 +118,7 @@ class TargetsQuery(ListQuery):
     """Which targets, in which order."""
 
     label: str | None = _text("the kind of target, such as `cpu/znver3`")
-    text: str | None = _text("any part of its name")
+    text: str | None = _text("a part of its name")
     sort: Literal["name", "-name", "created_at", "-created_at"] = "name"
 
 
@@ -125,8 +126,10 @@ class CostModelsQuery(ListQuery):
     """Which cost models, in which order."""
 
     label: str | None = _text("the kind of target, such as `cpu/znver3`")
-    job: UUID | None = Field(default=None, description="the model that this job taught")
-    of_store: bool | None = Field(default=None, description="whether of the whole store")
+    job: UUID | None = Field(default=None, description="the job that trained the model")
+    of_store: bool | None = Field(
+        default=None, description="only global models, or only models of one job"
+    )
     sort: Literal["-created_at", "created_at", "trained_on", "-trained_on"] = "-created_at"
 
 
@@ -142,7 +145,7 @@ class WorkersQuery(ListQuery):
 class TokensQuery(ListQuery):
     """Which tokens, in which order."""
 
-    text: str | None = _text("any part of its name")
+    text: str | None = _text("a part of its name")
     revoked: bool | None = Field(default=None, description="whether it was revoked")
     sort: Literal["-created_at", "created_at", "name", "-name"] = "-created_at"
 
@@ -152,7 +155,9 @@ class CurveQuery(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    points: int = Field(default=1000, ge=2, le=MAX_POINTS, description="the most of the answer")
+    points: int = Field(
+        default=1000, ge=2, le=MAX_POINTS, description="the maximum number of items"
+    )
 
 
 class ColumnsQuery(BaseModel):
@@ -160,7 +165,9 @@ class ColumnsQuery(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    points: int = Field(default=5000, ge=2, le=MAX_POINTS, description="the most of the answer")
+    points: int = Field(
+        default=5000, ge=2, le=MAX_POINTS, description="the maximum number of items"
+    )
     from_number: int = Field(default=0, ge=0, le=MAX_NUMBER)
     to_number: int | None = Field(default=None, ge=0, le=MAX_NUMBER, description="included")
 
@@ -190,14 +197,16 @@ class SelectionQuery(BaseModel):
     to_number: int | None = Field(default=None, ge=0, le=MAX_NUMBER, description="included")
     sketch: str | None = Field(default=None, min_length=1, max_length=255)
     outcome: TrialOutcome | None = None
-    from_secs: float | None = _end("the least time of a run")
-    to_secs: float | None = _end("the greatest time of a run, included")
+    from_secs: float | None = _end("the minimum run time")
+    to_secs: float | None = _end("the maximum run time (inclusive)")
     from_predicted_percentile: float | None = _end(
-        "the least share of its round that it was predicted to beat"
+        "the minimum predicted percentile within its round"
     )
-    to_predicted_percentile: float | None = _end("the greatest such share, included")
-    from_relative_speed: float | None = _end("the least share of the speed of the round's fastest")
-    to_relative_speed: float | None = _end("the greatest such share, included")
+    to_predicted_percentile: float | None = _end("the maximum (inclusive)")
+    from_relative_speed: float | None = _end(
+        "the minimum speed relative to the fastest of its round"
+    )
+    to_relative_speed: float | None = _end("the maximum (inclusive)")
     from_place: float | None = _earlier("from_predicted_percentile")
     to_place: float | None = _earlier("to_predicted_percentile")
     from_speed: float | None = _earlier("from_relative_speed")
@@ -214,8 +223,8 @@ class SelectionQuery(BaseModel):
         "outcome",
         "-outcome",
     ] = "number"
-    offset: int = Field(default=0, ge=0, le=MAX_NUMBER, description="so many are left out before")
-    limit: int = Field(default=200, ge=1, le=MAX_POINTS, description="the most of the answer")
+    offset: int = Field(default=0, ge=0, le=MAX_NUMBER, description="the number of items to skip")
+    limit: int = Field(default=200, ge=1, le=MAX_POINTS, description="the maximum number of items")
 
     @model_validator(mode="before")
     @classmethod

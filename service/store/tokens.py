@@ -76,11 +76,11 @@ def create(
     """
     if name == BOOTSTRAP:
         raise ServiceConflictError(
-            f"{BOOTSTRAP!r} is the name of the token that `serve --token` is given: choose another"
+            f"{BOOTSTRAP!r} is reserved for the token of `serve --token`: choose another name"
         )
     if find(session, name) is not None:
         raise ServiceConflictError(
-            f"there is a token {name!r}: revoke it first, or choose another name"
+            f"token {name!r} exists: revoke it first, or choose another name"
         )
     token = _PREFIX + secrets.token_urlsafe(32)
     row = TokenRow(
@@ -135,7 +135,7 @@ def revoke(session: Session, token_id: UUID) -> None:
     """
     row = session.get(TokenRow, token_id)
     if row is None:
-        raise ServiceNotFoundError(f"there is no token {token_id}")
+        raise ServiceNotFoundError(f"no token {token_id}")
     row.revoked_at = row.revoked_at or utc_now()
 
 

@@ -105,7 +105,7 @@ class Workload(Request):
     @model_validator(mode="after")
     def _has_one_form(self) -> Workload:
         if (self.script is None) == (self.operator is None):
-            raise ValueError("a workload is one of `script` and `operator`, and not both")
+            raise ValueError("a workload has either `script` or `operator`")
         return self
 
 

@@ -133,11 +133,12 @@ class ModelValue(Response):
     """
 
     rank_correlation: float | None = Field(
-        description="Spearman's, between score and speed: 1 is a perfect order, 0 is chance"
+        description="Spearman's rank correlation of score and speed: 1 is a perfect order, 0 is "
+        "random"
     )
     top_quarter: float | None = Field(
-        description="Of the fastest quarter of a round, the share that is in the quarter of the "
-        "best scores; chance is 0.25"
+        description="The share of the fastest quarter of a round that is also in the quarter of "
+        "the best scores; random order gives 0.25"
     )
     num_trials: int
     num_rounds: int

@@ -89,7 +89,7 @@ class TokenCreate(Request):
 
     name: str = Field(min_length=1, max_length=64, pattern=TOKEN_NAME)
     scopes: tuple[Scope, ...] = Field(default=(Scope.READ,), min_length=1, max_length=3)
-    # What its jobs that wait or run may be, all together; none is no limit.
+    # What its queued and running jobs may be, all together; none is no limit.
     max_jobs: int | None = Field(default=None, ge=0, le=MAX_QUOTA)
     max_trials: int | None = Field(default=None, ge=0, le=MAX_QUOTA)  # yet to measure
     max_priority: int | None = Field(default=None, ge=-MAX_PRIORITY, le=MAX_PRIORITY)

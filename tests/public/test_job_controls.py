@@ -22,7 +22,7 @@ def test_a_job_is_stopped_extended_cancelled_and_resumed(client: lw.Client) -> N
     job = handle.wait(timeout_secs=PATIENCE_SECS)
     assert (job.state, job.stop_reason) == (JobState.SUCCEEDED, "stopped")
     assert job.best_interval is not None
-    with pytest.raises(lw.ConflictError, match="give it more"):
+    with pytest.raises(lw.ConflictError, match="raise its limit"):
         handle.extend(max_trials=1)
 
     more = job.num_measured + 8
@@ -32,7 +32,7 @@ def test_a_job_is_stopped_extended_cancelled_and_resumed(client: lw.Client) -> N
     assert (job.num_measured, job.stop_reason, job.priority) == (more, "budget", 5)
     states = [e.payload["state"] for e in handle.events() if e.kind == "state"]
     assert states == ["queued", "running", "succeeded"] * 2
-    with pytest.raises(lw.ConflictError, match="needs no resuming"):
+    with pytest.raises(lw.ConflictError, match="cannot be resumed"):
         handle.resume()
 
 

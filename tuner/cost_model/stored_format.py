@@ -55,7 +55,7 @@ def unpacked(stored: bytes, kind: str) -> tuple[dict[str, Any], bytes]:
             )
     digest = header.pop("sha256", None)
     if digest != _digest(header, trees):
-        raise CostModelError("the stored cost model is damaged: train it anew")
+        raise CostModelError("the stored cost model is damaged: train it again")
     return header, trees
 
 

@@ -106,10 +106,10 @@ def train(
             samples.append(task_samples)
     if not samples:
         raise CostModelError(
-            "there is nothing to train a cost model on: no measurement of a schedule that the "
-            f"design spaces of this version have ({num_skipped} of others); tune something first"
+            "no training data for a cost model: no measured schedule is in the design spaces of "
+            "this version ({num_skipped} of others); tune something first"
         )
-    on_progress(f"judging on held-out tasks, {min(MAX_FOLDS, len(samples))} groups")
+    on_progress(f"evaluating on held-out tasks, {min(MAX_FOLDS, len(samples))} groups")
     folds = [number % MAX_FOLDS for number in range(len(samples))]
     judged = held_out(samples, folds, seed, always_trained=extra_samples)
     on_progress(

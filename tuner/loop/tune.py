@@ -162,6 +162,6 @@ def _check(tasks: Sequence[Task], max_trials: int) -> None:
             " a task"
         )
     if len({task.key for task in tasks}) < len(tasks):
-        raise ValueError("a task occurs twice: give it once, with the sum of its weights")
+        raise ValueError("a task is duplicated: list it once, with the sum of its weights")
     if any(task.weight < 0 for task in tasks):
         raise ValueError(f"weights must not be negative: {[task.weight for task in tasks]}")

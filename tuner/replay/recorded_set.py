@@ -196,11 +196,11 @@ class RecordedSet:
         try:
             content = json.loads(lzma.decompress(path.read_bytes()))
         except (ValueError, lzma.LZMAError) as error:
-            raise RecordedSetError(f"{path.name} is no recorded set: {error}") from error
+            raise RecordedSetError(f"{path.name} is not a recorded set: {error}") from error
         file_version = (content.get("format"), content.get("version"))
         if file_version != (FORMAT, FORMAT_VERSION):
             raise RecordedSetError(
-                f"{path.name} is no recorded set of version {FORMAT_VERSION}, but {file_version}"
+                f"{path.name} is not a recorded set of version {FORMAT_VERSION}, but {file_version}"
             )
         sketches = tuple(read_sketch(obj) for obj in content["sketches"])
         widths = [len(sketch.knobs) for sketch in sketches]

@@ -122,7 +122,7 @@ class DesignSpace:
         """
         if not self.is_small(sketch):
             size = self.sketches[sketch].size
-            raise ValueError(f"sketch {sketch} has {size} decisions, more than {SMALL}: draw some")
+            raise ValueError(f"sketch {sketch} has {size} decisions, more than {SMALL}: sample it")
         if sketch not in self._small:
             sizes = self.sketches[sketch].num_options
             every = np.indices(tuple(sizes.tolist())).reshape(len(sizes), -1).T.astype(np.int64)

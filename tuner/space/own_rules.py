@@ -43,7 +43,7 @@ class OwnRule:
 def _not_drafts(returned: object) -> str:
     if isinstance(returned, SketchBuilder):
         return "returned a draft: expected a list of drafts, so return [draft]"
-    return f"returned {returned!r}: expected a list of drafts, [draft] if it does nothing"
+    return f"returned {returned!r}: expected a list of drafts, [draft] if it changes nothing"
 
 
 _RULES: dict[str, OwnRule] = {}
@@ -61,7 +61,7 @@ def schedule_rule(function: RuleFunction) -> RuleFunction:
     """
     name = getattr(function, "__name__", None)
     if not isinstance(name, str):
-        raise ScheduleRuleError(repr(function), "is no function of a draft")
+        raise ScheduleRuleError(repr(function), "is not a function of a draft")
     if name in built_in_rules():
         raise ScheduleRuleError(name, "has the name of a built-in rule: choose another one")
     _RULES[name] = OwnRule(name, function)
@@ -98,6 +98,6 @@ def finished(name: str, draft: SketchBuilder) -> Sketch:
             sketch.candidate(corner).trace.apply_to(draft.func)
         search_space_of(draft.target).features(sketch, corners, draft.target)
     except Exception as error:
-        reason = f"had a part in the sketch {'/'.join(draft.name)!r}, which cannot be replayed"
+        reason = f"contributed to the sketch {'/'.join(draft.name)!r}, which cannot be replayed"
         raise ScheduleRuleError(name, f"{reason}: {type(error).__name__}: {error}") from error
     return sketch

@@ -88,7 +88,7 @@ class _Goal:
         cls, old: Sketch, choices: tuple[int, ...], sketch: Sketch, *, keep_whole: bool
     ) -> _Goal:
         if not _are_alike(old, sketch):
-            raise RefitError(f"sketch {old.name!r} is built otherwise for this shape")
+            raise RefitError(f"sketch {old.name!r} has another structure for this shape")
         numbers = old.values(np.array([choices], np.int64))
         tiles = []
         for nest, new in zip(old.nests, sketch.nests, strict=True):

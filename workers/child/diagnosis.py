@@ -65,7 +65,7 @@ def explain_kill(
         reason = f"was killed: the host ran out of memory{_words(death)}"
         return clock.failed(ErrorKind.OUT_OF_MEMORY, reason)
     if is_last:
-        return clock.failed(ErrorKind.CRASH, "was killed from outside, twice")
+        return clock.failed(ErrorKind.CRASH, "was killed by another process, twice")
     return None
 
 

@@ -36,7 +36,7 @@ def confine() -> list[str]:
     lacks = []
     has_own_users, reason = _leave_network(libc)
     if reason:
-        lacks.append(f"no network of its own: {reason}")
+        lacks.append(f"no network isolation: {reason}")
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_NOFILE, _MAX_FILES)
     _limit(resource.RLIMIT_FSIZE, _MAX_FILE_BYTES)
@@ -54,7 +54,7 @@ def refuse() -> list[str]:
     try:
         refuse_system_calls()
     except SeccompError as error:
-        return [f"no filter of system calls: {error.strerror}"]
+        return [f"no system call filter: {error.strerror}"]
     return []
 
 

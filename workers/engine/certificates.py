@@ -38,11 +38,11 @@ def read(folder: Path) -> Security:
     for path in (certificate, key):
         if not path.is_file():
             raise CertificateError(
-                f"there is no {path}: `loopwright scheduler --certificates {folder}` makes it;"
-                " copy the folder to every host of the cluster"
+                f"no file {path}: `loopwright scheduler --certificates {folder}` creates it; copy "
+                "the folder to every host of the cluster"
             )
     if key.stat().st_mode & 0o077:
-        raise CertificateError(f"others may read {key}: chmod 600 it")
+        raise CertificateError(f"other users can read {key}: run chmod 600 on it")
     role = {"tls_{}_cert": str(certificate), "tls_{}_key": str(key)}
     files = {
         name.format(party): path

@@ -114,7 +114,7 @@ class DaskEngine:
         )
         if refusals := {w.facts["refuses"] for w in engine.workers() if "refuses" in w.facts}:
             engine.close()
-            raise EngineStartError(f"no worker takes work: {'; '.join(sorted(refusals))}")
+            raise EngineStartError(f"no worker accepts work: {'; '.join(sorted(refusals))}")
         return engine
 
     @classmethod
@@ -135,8 +135,8 @@ class DaskEngine:
                 )
             except OSError as error:
                 raise EngineStartError(
-                    f"the scheduler at {cluster.url} does not answer: {error}; start one with"
-                    " `loopwright scheduler`, with the certificates that are used here"
+                    f"the scheduler at {cluster.url} does not respond: {error}; start one with "
+                    "`loopwright scheduler`, with the same certificates"
                 ) from error
         return cls(client, lambda: None, {})
 
@@ -204,8 +204,8 @@ class DaskEngine:
             served_labels = ", ".join(sorted({*num_served, *self._slots})) or "none at all"
             raise NoWorkerError(
                 f"no worker serves {label}, which the target {target!r} needs (there is:"
-                f" {served_labels}); start `loopwright worker` on such a machine and resume"
-                " the job, or submit it for another target"
+                f" {served_labels}); start `loopwright worker` on such a host and resume the job, "
+                "or submit it for another target"
             )
         self._slots[label] = self._new_slots(label, num_served[label])
         return self._slots[label]
@@ -279,7 +279,7 @@ class _Slots:
                 if self.is_served():
                     seen_at = monotonic()
                 elif monotonic() - seen_at > _NO_WORKER_SECS:
-                    raise WorkersGoneError("all workers are gone, and none came back") from None
+                    raise WorkersGoneError("all workers were lost, and none returned") from None
 
     def is_served(self) -> bool:
         """Tell whether there is a worker."""
@@ -365,7 +365,7 @@ def _workers(client: Client, is_closed: Event) -> list[WorkerFacts]:
         try:
             workers.append(_facts(worker))
         except (AttributeError, LookupError, TypeError, ValueError):
-            _log.warning("a worker says nothing that makes sense of itself", exc_info=True)
+            _log.warning("a worker reported invalid facts", exc_info=True)
     return sorted(workers, key=lambda worker: worker.name)
 
 

@@ -70,7 +70,7 @@ class DaskWorker:
             self.facts["self_test"] = asdict(tested)
             if lacks := runner.host().lacks:
                 self.facts["lacks"] = list(lacks)
-                _log.warning("candidates are confined less than they could be", lacks=lacks)
+                _log.warning("the isolation of candidates is incomplete", lacks=lacks)
             self.runner, self.health = runner, WorkerHealth(runner.measure, tested)
             self._rest_later()
         except (SelfTestError, ChildStartError) as error:

@@ -43,7 +43,7 @@ class Refused(Exception):  # noqa: N818 - it stands for errors and for anything 
     """What stands for a name that may not be unpickled."""
 
     def __init__(self, *_: object, **__: object) -> None:
-        super().__init__("a pickle with a name that is not allowed here")
+        super().__init__("unpickled a forbidden name")
 
     def __call__(self, *_: object, **__: object) -> Refused:
         """Stand for what a function would have returned."""

@@ -1869,12 +1869,12 @@ export interface components {
         ModelValue: {
             /**
              * Rank Correlation
-             * @description Spearman's, between score and speed: 1 is a perfect order, 0 is chance
+             * @description Spearman's rank correlation of score and speed: 1 is a perfect order, 0 is random
              */
             rank_correlation: number | null;
             /**
              * Top Quarter
-             * @description Of the fastest quarter of a round, the share that is in the quarter of the best scores; chance is 0.25
+             * @description The share of the fastest quarter of a round that is also in the quarter of the best scores; random order gives 0.25
              */
             top_quarter: number | null;
             /** Num Trials */
@@ -2288,7 +2288,7 @@ export interface components {
          *           "kind": "timeout",
          *           "count": 3,
          *           "first_number": 17,
-         *           "first_message": "the kernel did not end within 0.5 s"
+         *           "first_message": "the kernel did not finish within 0.5 s"
          *         }
          *       ],
          *       "sketches": [
@@ -2866,9 +2866,9 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
-                /** @description `next_cursor` of the page before; the order and the filters stay as they were */
+                /** @description `next_cursor` of the previous page; use the same order and filters */
                 cursor?: string | null;
-                /** @description any part of its name */
+                /** @description a part of its name */
                 text?: string | null;
                 /** @description whether it was revoked */
                 revoked?: boolean | null;
@@ -3211,18 +3211,18 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
-                /** @description `next_cursor` of the page before; the order and the filters stay as they were */
+                /** @description `next_cursor` of the previous page; use the same order and filters */
                 cursor?: string | null;
                 state?: components["schemas"]["JobState"][];
                 /** @description the name of the workload, such as `matmul` */
                 operator?: string | null;
-                /** @description any part of the target's text, such as `znver3`; `llvm` is the same as `cpu` */
+                /** @description a part of the target's text, such as `znver3`; `llvm` is a synonym of `cpu` */
                 target?: string | null;
                 /** @description the name of the token that submitted it */
                 owner?: string | null;
-                /** @description any part of the workload's name, the target, the owner or the id; or `512 x 512` */
+                /** @description a part of the workload's name, the target, the owner or the id, or extents such as `512 x 512` */
                 text?: string | null;
-                /** @description jobs that share a budget */
+                /** @description the id of a group of jobs */
                 group?: string | null;
                 sort?: "-created_at" | "created_at" | "best_secs" | "-best_secs" | "num_measured" | "-num_measured" | "priority" | "-priority" | "workload_name" | "-workload_name";
             };
@@ -3618,7 +3618,7 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
-                /** @description `next_cursor` of the page before; the order and the filters stay as they were */
+                /** @description `next_cursor` of the previous page; use the same order and filters */
                 cursor?: string | null;
                 outcome?: components["schemas"]["TrialOutcome"][];
                 sketch?: string | null;
@@ -3713,7 +3713,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description the id of the last event that came, to get those after it; `now` for those that come after the answer has begun */
+                /** @description the id of the last received event; the stream continues after it. `now` returns only new events */
                 "last-event-id"?: number | "now";
             };
             path: {
@@ -4572,13 +4572,13 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
-                /** @description `next_cursor` of the page before; the order and the filters stay as they were */
+                /** @description `next_cursor` of the previous page; use the same order and filters */
                 cursor?: string | null;
                 /** @description the name of the workload, such as `matmul` */
                 operator?: string | null;
-                /** @description any part of the target's text, such as `znver3`; `llvm` is the same as `cpu` */
+                /** @description a part of the target's text, such as `znver3`; `llvm` is a synonym of `cpu` */
                 target?: string | null;
-                /** @description any part of the workload's name, its key or the target; or extents, as `512 x 512` */
+                /** @description a part of the workload's name, its key or the target, or extents such as `512 x 512` */
                 text?: string | null;
                 sort?: "-created_at" | "created_at" | "run_secs" | "-run_secs" | "workload_name" | "-workload_name" | "speedup" | "-speedup" | "flops_per_sec" | "-flops_per_sec" | "baseline" | "-baseline";
             };
@@ -4661,7 +4661,7 @@ export interface operations {
                 nearest?: boolean;
                 /**
                  * @deprecated
-                 * @description refused: only a POST may queue a job
+                 * @description refused: only a POST can queue a job
                  */
                 enqueue?: boolean;
             };
@@ -4903,7 +4903,7 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description You have this kernel already */
+            /** @description The cached kernel is current */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -5015,13 +5015,13 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
-                /** @description `next_cursor` of the page before; the order and the filters stay as they were */
+                /** @description `next_cursor` of the previous page; use the same order and filters */
                 cursor?: string | null;
                 /** @description the kind of target, such as `cpu/znver3` */
                 label?: string | null;
-                /** @description the model that this job taught */
+                /** @description the job that trained the model */
                 job?: string | null;
-                /** @description whether of the whole store */
+                /** @description only global models, or only models of one job */
                 of_store?: boolean | null;
                 sort?: "-created_at" | "created_at" | "trained_on" | "-trained_on";
             };
@@ -5100,7 +5100,7 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
-                /** @description `next_cursor` of the page before; the order and the filters stay as they were */
+                /** @description `next_cursor` of the previous page; use the same order and filters */
                 cursor?: string | null;
                 /** @description the kind of target that it serves, such as `cpu/znver3` */
                 label?: string | null;
@@ -5183,7 +5183,7 @@ export interface operations {
     get_curve_api_v1_jobs__job_id__curve_get: {
         parameters: {
             query?: {
-                /** @description the most of the answer */
+                /** @description the maximum number of items */
                 points?: number;
             };
             header?: {
@@ -5280,7 +5280,7 @@ export interface operations {
     get_columns_api_v1_jobs__job_id__columns_get: {
         parameters: {
             query?: {
-                /** @description the most of the answer */
+                /** @description the maximum number of items */
                 points?: number;
                 from_number?: number;
                 /** @description included */
@@ -5385,17 +5385,17 @@ export interface operations {
                 to_number?: number | null;
                 sketch?: string | null;
                 outcome?: components["schemas"]["TrialOutcome"] | null;
-                /** @description the least time of a run */
+                /** @description the minimum run time */
                 from_secs?: number | null;
-                /** @description the greatest time of a run, included */
+                /** @description the maximum run time (inclusive) */
                 to_secs?: number | null;
-                /** @description the least share of its round that it was predicted to beat */
+                /** @description the minimum predicted percentile within its round */
                 from_predicted_percentile?: number | null;
-                /** @description the greatest such share, included */
+                /** @description the maximum (inclusive) */
                 to_predicted_percentile?: number | null;
-                /** @description the least share of the speed of the round's fastest */
+                /** @description the minimum speed relative to the fastest of its round */
                 from_relative_speed?: number | null;
-                /** @description the greatest such share, included */
+                /** @description the maximum (inclusive) */
                 to_relative_speed?: number | null;
                 /**
                  * @deprecated
@@ -5418,9 +5418,9 @@ export interface operations {
                  */
                 to_speed?: number | null;
                 sort?: "number" | "-number" | "best_secs" | "-best_secs" | "predicted" | "-predicted" | "sketch" | "-sketch" | "outcome" | "-outcome";
-                /** @description so many are left out before */
+                /** @description the number of items to skip */
                 offset?: number;
-                /** @description the most of the answer */
+                /** @description the maximum number of items */
                 limit?: number;
             };
             header?: {
@@ -5611,7 +5611,7 @@ export interface operations {
     get_decisions_api_v1_jobs__job_id__decisions_get: {
         parameters: {
             query?: {
-                /** @description by default that with most trials */
+                /** @description default: the sketch with most trials */
                 sketch?: string | null;
             };
             header?: {
@@ -5709,12 +5709,12 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
-                /** @description `next_cursor` of the page before; the order and the filters stay as they were */
+                /** @description `next_cursor` of the previous page; use the same order and filters */
                 cursor?: string | null;
-                /** @description its name, such as `matmul` */
+                /** @description the name of the workload, such as `matmul` */
                 operator?: string | null;
                 operator_key?: string | null;
-                /** @description any part of its name or key; or extents, as `512 x 512` */
+                /** @description a part of its name or key, or extents such as `512 x 512` */
                 text?: string | null;
                 sort?: "-created_at" | "created_at" | "name" | "-name" | "flops" | "-flops";
             };
@@ -5983,11 +5983,11 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
-                /** @description `next_cursor` of the page before; the order and the filters stay as they were */
+                /** @description `next_cursor` of the previous page; use the same order and filters */
                 cursor?: string | null;
                 /** @description the kind of target, such as `cpu/znver3` */
                 label?: string | null;
-                /** @description any part of its name */
+                /** @description a part of its name */
                 text?: string | null;
                 sort?: "name" | "-name" | "created_at" | "-created_at";
             };

@@ -1,4 +1,4 @@
-"""`/groups`: jobs that share a budget of trials by expected gain."""
+"""`/groups`: the id of a group of jobs of trials by expected gain."""
 
 from __future__ import annotations
 

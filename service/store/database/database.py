@@ -92,7 +92,7 @@ class Database:
     def note_damage(self, damage: str) -> None:
         """Write nothing any more: a write would make the damage worse."""
         if self._damage is None:
-            _log.error("the database is damaged: nothing is written any more", reason=damage)
+            _log.error("the database is damaged: writes are disabled", reason=damage)
         self._damage = damage
 
     def close(self) -> None:
@@ -119,7 +119,7 @@ def open_database(
     if parsed.get_backend_name() == "postgresql":
         return Database(postgresql.open_engine(parsed, busy_timeout_secs))
     if must_exist and not (path := sqlite.path_of(parsed)).exists():
-        raise ServeError(f"there is no database {path}")
+        raise ServeError(f"no database {path}")
     engine = sqlite.open_engine(parsed, busy_timeout_secs)
     return Database(engine, DatabaseFile(sqlite.path_of(parsed)))
 

@@ -29,22 +29,24 @@ class DatabaseFile:
             identity = _identity(self._path)
         except OSError as error:
             return (
-                f"the database file {self._path} was deleted or cannot be reached "
-                f"({error.strerror}): put it back, and start the service anew"
+                f"the database file {self._path} was deleted or is not accessible "
+                f"({error.strerror}): restore it, and restart the service"
             )
         if identity != self._identity:
-            return f"the database file {self._path} was replaced by another: start the service anew"
+            return (
+                f"the database file {self._path} was replaced by another file: restart the service"
+            )
         return None
 
     def shortage(self) -> str | None:
         """Return why a write is about to fail: no space is left, or no permission."""
         if not os.access(self._path, os.W_OK):
-            return f"the database file {self._path} cannot be written"
+            return f"the database file {self._path} is not writable"
         free_bytes = shutil.disk_usage(self._path.parent).free
         if free_bytes < LEAST_FREE_BYTES:
             return (
-                f"{free_bytes >> 20} MiB are free on the disk of {self._path}: make room, "
-                f"{LEAST_FREE_BYTES >> 20} MiB are needed"
+                f"{free_bytes >> 20} MiB are free on the disk of {self._path}: free some space, "
+                f"{LEAST_FREE_BYTES >> 20} MiB are required"
             )
         return None
 

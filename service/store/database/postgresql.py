@@ -48,8 +48,8 @@ def refusal_to_write(engine: Engine) -> str | None:
         query = "SELECT pg_is_in_recovery(), current_setting('default_transaction_read_only')"
         is_standby, read_only = connection.execute(text(query)).one()
     if is_standby:
-        return "the PostgreSQL server is a standby: nothing can be written"
-    return "the PostgreSQL database is set to read only" if read_only == "on" else None
+        return "the PostgreSQL server is a standby: it is read-only"
+    return "the PostgreSQL database is read-only" if read_only == "on" else None
 
 
 def _engine(url: URL, busy_timeout_secs: float) -> Engine:
@@ -67,7 +67,7 @@ def _engine(url: URL, busy_timeout_secs: float) -> Engine:
         )
     except ImportError as error:
         raise ServeError(
-            "a PostgreSQL database needs a driver: install loopwright[postgresql]"
+            "a PostgreSQL database requires a driver: install loopwright[postgresql]"
         ) from error
     event.listen(engine, "begin", _begin)
     return engine
@@ -89,4 +89,4 @@ def _refuse_foreign_tables(connection: Connection, shown: str) -> None:
         ).scalars()
         migrate.refuse_newer(revisions.all(), shown)
     elif tables:
-        raise ServeError(f"{shown} is a database of something else: it holds no Loopwright tables")
+        raise ServeError(f"{shown} is the database of another program: it has no Loopwright tables")

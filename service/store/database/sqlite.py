@@ -58,7 +58,7 @@ def path_of(url: URL) -> Path:
         ServeError: If it names none.
     """
     if not url.database or url.database == ":memory:" or url.query:
-        raise ServeError(f"the database URL {str(url)!r} names no file: expected sqlite:///PATH")
+        raise ServeError(f"the database URL {str(url)!r} has no file: expected sqlite:///PATH")
     return Path(url.database).absolute()
 
 
@@ -80,7 +80,7 @@ def _refuse_foreign_file(path: Path) -> None:
     if not head:
         return
     if head != _MAGIC:
-        raise ServeError(f"{path} is not a database: it does not begin as an SQLite file does")
+        raise ServeError(f"{path} is not an SQLite database")
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
             tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
@@ -93,7 +93,7 @@ def _refuse_foreign_file(path: Path) -> None:
     except sqlite3.DatabaseError as error:
         raise ServeError(f"cannot read the database {path}: {error}") from error
     if tables and not ours:
-        raise ServeError(f"{path} is a database of something else: it holds no Loopwright tables")
+        raise ServeError(f"{path} is the database of another program: it has no Loopwright tables")
     migrate.refuse_newer(revisions, str(path))
 
 

@@ -92,8 +92,8 @@ def why_given_up(session: Session, row: JobRow) -> str | None:
     if row.crashes < _MAX_CRASHES_OF_MANY and _is_service_suspected(session, row):
         return None
     return (
-        f"given up: the service crashed {row.crashes} times in a row while working on this job, "
-        "before any trial was measured, and each time after a known kernel was measured well"
+        f"given up: the service crashed {row.crashes} times in a row on this job before any trial "
+        "was measured, each time after a successful measurement of the reference kernel"
     )
 
 

@@ -120,8 +120,8 @@ def resume(session: Session, job_id: UUID) -> JobRow:
         return row
     if row.state is JobState.SUCCEEDED and row.stop_reason is not StopReason.STOPPED:
         raise ServiceConflictError(
-            f"job {job_id} has succeeded (ended: {row.stop_reason}) and needs no resuming: "
-            "to have it go on, give it a larger budget"
+            f"job {job_id} has succeeded (ended: {row.stop_reason}) and cannot be resumed: to "
+            "continue it, raise its limits"
         )
     _go_on(session, row)
     return row
@@ -167,21 +167,21 @@ def change_group(session: Session, group_id: UUID, max_trials: int) -> None:
             _go_on(session, row)
     if rows and all(row.state.is_final for row in rows):
         raise ServiceConflictError(
-            f"all jobs of group {group_id} have ended, and {max_trials} trials let none of them go"
-            f" on: {groups.trials_left(session, group_id)} are left"
+            f"all jobs of group {group_id} have ended, and {max_trials} trials are not enough to "
+            f"continue: {groups.trials_left(session, group_id)} are left"
         )
 
 
 def why_over(session: Session, row: JobRow) -> str | None:
     """Say why a job has nothing left to do; None if it has."""
     if row.num_measured >= row.max_trials:
-        return f"has measured {row.num_measured} of {row.max_trials} trials: give it more"
+        return f"has measured {row.num_measured} of {row.max_trials} trials: raise its limit"
     if row.group_id is not None and groups.trials_left(session, row.group_id) <= 0:
-        return f"belongs to group {row.group_id}, whose trials are spent: give the group more"
+        return f"belongs to group {row.group_id}, whose trial limit is reached: raise that limit"
     if row.max_secs is not None and row.active_secs >= row.max_secs:
-        return f"has spent its {row.max_secs:g} seconds: give it more"
+        return f"has used its {row.max_secs:g} seconds: raise its limit"
     if row.stop_reason is StopReason.EXHAUSTED:
-        return "has measured its whole design space: there are no more candidates"
+        return "has measured its whole design space: no candidates are left"
     return None
 
 
@@ -218,11 +218,9 @@ def _end(session: Session, row: JobRow, reason: StopReason) -> None:
 
 def _refuse_cancelled(row: JobRow) -> None:
     if row.cancel_requested and not row.state.is_final:
-        raise ServiceConflictError(f"job {row.id} is being cancelled: resume it when that is done")
+        raise ServiceConflictError(f"job {row.id} is being cancelled: resume it afterwards")
 
 
 def _refuse_stopped(row: JobRow) -> None:
     if row.stop_requested and not row.state.is_final:
-        raise ServiceConflictError(
-            f"job {row.id} is being stopped: have it go on when that is done"
-        )
+        raise ServiceConflictError(f"job {row.id} is being stopped: resume it afterwards")

@@ -1,4 +1,4 @@
-"""Groups: jobs that share a budget of trials."""
+"""Groups: the id of a group of jobs of trials."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def get(session: Session, group_id: UUID, *, lock: bool = False) -> GroupRow:
     """
     row = session.get(GroupRow, group_id, with_for_update=lock)
     if row is None:
-        raise ServiceNotFoundError(f"there is no group {group_id}")
+        raise ServiceNotFoundError(f"no group {group_id}")
     return row
 
 

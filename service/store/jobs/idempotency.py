@@ -43,7 +43,7 @@ def recall(session: Session, owner: str | None, key: str, request_sha256: str) -
         return None
     if row.request_sha256 != request_sha256:
         raise UnprocessableError(
-            f"idempotency key {key!r} was used before with another request (job {row.job_id}); "
+            f"idempotency key {key!r} belongs to another request (job {row.job_id}); "
             "choose a new key for a new request"
         )
     return row.job_id

@@ -44,8 +44,8 @@ def held(session: Session, caller: Caller) -> Iterator[None]:
     yield
     session.flush()
     after = _share(session, name)
-    _compare(name, "jobs that wait or run", before.num_jobs, after.num_jobs, quota.max_jobs)
-    _compare(name, "trials yet to measure", before.num_trials, after.num_trials, quota.max_trials)
+    _compare(name, "queued and running jobs", before.num_jobs, after.num_jobs, quota.max_jobs)
+    _compare(name, "remaining trials", before.num_trials, after.num_trials, quota.max_trials)
 
 
 def refuse_priority(caller: Caller, priority: int) -> None:
@@ -57,7 +57,7 @@ def refuse_priority(caller: Caller, priority: int) -> None:
     most = caller.quota.max_priority
     if most is not None and priority > most:
         raise ForbiddenError(
-            f"priority {priority} is above the ceiling of token {caller.name!r}, which is {most}"
+            f"priority {priority} exceeds the maximum of token {caller.name!r}, which is {most}"
         )
 
 

@@ -31,7 +31,7 @@ def test_a_job_is_stopped_and_extended(server: Server, client: lw.Client) -> Non
     assert job.stop_reason == "stopped"
     refused = run("jobs", "extend", *at, "--max-trials", "1")
     assert refused.exit_code == 1
-    assert "give it more" in refused.stderr
+    assert "raise its limit" in refused.stderr
     assert run("jobs", "extend", *at).exit_code == 2
     extended = run("jobs", "extend", *at, "--max-trials", "4000", "--priority", "-3", "--json")
     assert json.loads(extended.stdout)["priority"] == -3

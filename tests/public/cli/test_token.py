@@ -98,5 +98,5 @@ def test_who_looks_for_tokens_makes_no_database(
 ) -> None:
     result = run(*arguments, "--db", url)
     assert result.exit_code == 1
-    assert "there is no database" in " ".join(result.stderr.split())
+    assert "no database" in " ".join(result.stderr.split())
     assert list(tmp_path.iterdir()) == []

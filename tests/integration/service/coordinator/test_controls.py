@@ -77,7 +77,7 @@ TRANSITIONS: list[tuple[str, JobState, dict[str, Any], JobState | str]] = [
     ("resume", CANCELLED, ended(StopReason.CANCELLED), QUEUED),
     ("resume", FAILED, {}, QUEUED),
     ("resume", SUCCEEDED, ended(StopReason.STOPPED), QUEUED),
-    ("resume", SUCCEEDED, ended(StopReason.PLATEAU), "needs no resuming"),
+    ("resume", SUCCEEDED, ended(StopReason.PLATEAU), "cannot be resumed"),
     ("resume", CANCELLED, {"num_measured": TRIALS}, f"has measured {TRIALS} of {TRIALS} trials"),
     ("resume", CANCELLED, {"max_secs": 2.0, "active_secs": 2.5}, "has spent its 2 seconds"),
     ("change", QUEUED, {}, QUEUED),

@@ -48,7 +48,7 @@ def client(database: Database) -> Iterator[TestClient]:
         ({"seed": -1}, "/seed", "greater than or equal to 0"),
         ({"strategy": "prayer"}, "/strategy", "'exhaustive' or 'random'"),
         ({"extra": 1}, "/extra", "Extra inputs"),
-        ({"workload": {}}, "/workload", "one of `script` and `operator`"),
+        ({"workload": {}}, "/workload", "either `script` or `operator`"),
         ({"workload": {"script": SCRIPT, "operator": "x"}}, "/workload", "not both"),
         ({"workload": {"operator": "matmull:8,8,8"}}, "/workload/operator", "matmul"),
         ({"workload": {"operator": "matmul:0,8,8"}}, "/workload/operator", "0"),

@@ -172,4 +172,4 @@ def test_the_command_trains_and_shows_the_quality(store: Database) -> None:
 def test_the_command_says_that_there_is_nothing_to_train_on(database: Database) -> None:
     ran = CliRunner().invoke(app, ["train", "--db", database.url])
     assert ran.exit_code == 1
-    assert "nothing to train a cost model on" in ran.output
+    assert "no training data for a cost model" in ran.output

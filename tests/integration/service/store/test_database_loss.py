@@ -48,7 +48,7 @@ def test_a_file_that_is_lost_stops_intake(
     ):
         found = problem(refused, 503)
         assert f"{database_file} was {words}" in found["detail"]
-        assert "start the service anew" in found["detail"]
+        assert "restart the service" in found["detail"]
     assert client.post("/api/v1/jobs", json=JOB).json()["type"].endswith(":database-lost")
     assert words in client.get("/api/v1/health").json()["checks"]["database"]
     with pytest.raises(DatabaseLostError), database.write():

@@ -38,7 +38,7 @@ def measure_between_good_ones(
         ("closes its pipe", ErrorKind.CRASH, "the build closed the pipe"),
         ("answers garbage", ErrorKind.CRASH, "the build broke the pipe"),
         ("answers nonsense", ErrorKind.CRASH, "'lunch' is not a valid Phase"),
-        ("is killed", ErrorKind.CRASH, "was killed from outside, twice"),
+        ("is killed", ErrorKind.CRASH, "was killed by another process, twice"),
         ("writes nothing", ErrorKind.WRONG_RESULT, "16 element(s) are off"),
         ("one element wrong", ErrorKind.WRONG_RESULT, "B[0] is 7.0"),
         ("wrong later", ErrorKind.WRONG_RESULT, "a later run differs from the first: B[0] is 7.0"),

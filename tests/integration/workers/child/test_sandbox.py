@@ -89,7 +89,7 @@ def test_a_candidate_sees_no_secret_and_no_network(
     assert seen["files"][1] <= 1024
     assert seen["cpu"][1] > 0
     is_apart = seen["network"] != os.readlink("/proc/self/ns/net")
-    assert is_apart != any("no network of its own" in lack for lack in lacks)
+    assert is_apart != any("no network isolation" in lack for lack in lacks)
 
 
 def test_what_a_child_needs_is_in_its_environment() -> None:
@@ -115,4 +115,4 @@ def test_what_the_kernel_does_not_allow_is_said() -> None:
     done = subprocess.run(
         [sys.executable, "-c", lines], env=environment, text=True, capture_output=True, check=True
     )
-    assert done.stdout.strip() == "no network of its own: Operation not permitted"
+    assert done.stdout.strip() == "no network isolation: Operation not permitted"

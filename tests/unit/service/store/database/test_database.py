@@ -82,7 +82,7 @@ def write_a_stranger(path: Path) -> None:
     [
         (write_text, "is not a database"),
         (write_half_a_database, "malformed"),
-        (write_a_stranger, "a database of something else"),
+        (write_a_stranger, "the database of another program"),
         (
             write_a_newer_one,
             f"written by a newer version of Loopwright.*'9999'.*'{migrate.head()}'",
