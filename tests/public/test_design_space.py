@@ -135,7 +135,7 @@ def _notes_wrongly(draft: lw.SketchBuilder) -> list[lw.SketchBuilder]:
         (_returns_nothing, "returned None: expected a list of drafts"),
         (_decides_alone, "made 3 decisions and 2 knobs"),
         (_is_refused, "raised ScheduleError"),
-        (_notes_wrongly, "had a part in the sketch 'spatial', which cannot be replayed"),
+        (_notes_wrongly, "contributed to the sketch 'spatial', which cannot be replayed"),
     ],
 )
 def test_a_rule_that_is_wrong_is_named(function: Any, reason: str) -> None:

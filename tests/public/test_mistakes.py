@@ -66,7 +66,7 @@ WRONG: list[tuple[type[Exception], str, Act]] = [
     (ValueError, "'abc' is not the id of a job", lambda c: c.trials(["abc"])),
     (
         ValueError,
-        "no state 'runing': did you mean 'running'",
+        "unknown state 'runing': did you mean 'running'",
         lambda c: list(c.jobs(state="runing")),
     ),
     (TypeError, "weights requires several workloads", lambda c: c.tune("relu:8", weights=[1])),
@@ -162,7 +162,7 @@ def test_each_function_that_is_named_instead_of_numpys_exists() -> None:
 def test_a_closed_client_says_that_it_was_closed(act: Act) -> None:
     with lw.Client("http://127.0.0.1:9", attempts=1) as client:
         pass
-    with pytest.raises(lw.ClientClosedError, match=r"http://127\.0\.0\.1:9 was closed: make anot"):
+    with pytest.raises(lw.ClientClosedError, match=r"http://127\.0\.0\.1:9 is closed: create anot"):
         act(client)
 
 

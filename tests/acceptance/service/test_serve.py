@@ -166,7 +166,7 @@ def test_a_listener_does_not_keep_the_server_from_stopping(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     ("write", "message"),
-    [(write_text, "is not a database"), (write_a_newer_one, "newer version of Loopwright")],
+    [(write_text, "is not an SQLite database"), (write_a_newer_one, "newer version of Loopwright")],
 )
 def test_a_file_that_cannot_be_used_is_said_to_be(
     tmp_path: Path, write: Callable[[Path], None], message: str
@@ -194,7 +194,7 @@ def test_a_second_server_on_the_port_says_so_and_ends(server: Server, tmp_path: 
         timeout=60,
     )
     assert second.returncode != 0
-    assert f"port {port} of 127.0.0.1 is taken" in second.stderr.replace("\n", " ")
+    assert f"port {port} of 127.0.0.1 is in use" in second.stderr.replace("\n", " ")
     assert "Traceback" not in second.stderr
     assert not database.exists()
     assert server.http.get("/health").status_code == 200

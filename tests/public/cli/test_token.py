@@ -84,7 +84,7 @@ def test_a_name_that_is_taken_or_unknown_is_told(url: str) -> None:
     run("create", "ops", "--db", url)
     taken = run("create", "ops", "--db", url)
     assert taken.exit_code == 1
-    assert "there is a token 'ops'" in taken.stderr
+    assert "token 'ops' exists" in taken.stderr
     for name, code in (("nobody", 2), ("00000000-0000-0000-0000-000000000000", 1)):
         unknown = run("revoke", name, "--db", url)
         assert unknown.exit_code == code

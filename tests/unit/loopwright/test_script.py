@@ -220,7 +220,7 @@ def test_a_function_without_a_text_is_refused() -> None:
     exec("def typed_at_a_prompt(A): pass", space)
     function = space["typed_at_a_prompt"]
     assert callable(function)
-    with pytest.raises(ValueError, match="text of typed_at_a_prompt cannot be read"):
+    with pytest.raises(ValueError, match="source of typed_at_a_prompt is not available"):
         T.prim_func(function)
 
 

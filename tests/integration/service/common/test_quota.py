@@ -138,7 +138,7 @@ def test_jobs_at_once_are_limited(api: Asking, database: Database) -> None:
     response = api.ask("ci", "POST", "/jobs", JOB)
     refused = problem(response, 429)
     assert refused["type"].endswith(":quota")
-    assert "may have 2 jobs that wait or run at once; it has 2" in refused["detail"]
+    assert "may have 2 queued and running jobs at once; it has 2" in refused["detail"]
     assert int(response.headers["retry-after"]) > 60  # so that clients do not wait for it
     assert api.made("bob")["owner"] == "bob"
     end(database, first["id"])
@@ -172,7 +172,7 @@ def test_trials_at_once_are_limited(api: Asking, database: Database) -> None:
 def test_the_priority_has_a_ceiling(api: Asking) -> None:
     api.make("ci", quota=Quota(max_priority=0))
     refused = problem(api.ask("ci", "POST", "/jobs", {**JOB, "priority": 1}), 403)
-    assert "priority 1 is above the ceiling of token 'ci', which is 0" in refused["detail"]
+    assert "priority 1 exceeds the maximum of token 'ci', which is 0" in refused["detail"]
     problem(api.ask("ci", "POST", "/groups", {**GROUP, "priority": 1}), 403)
     address = f"/jobs/{api.made('ci')['id']}"
     problem(api.ask("ci", "PATCH", address, {"priority": 1}), 403)
@@ -183,7 +183,7 @@ def test_a_schedule_that_is_asked_for_is_queued_within_the_quota(api: Asking) ->
     api.make("ci", quota=Quota(max_jobs=0))
     body = {"workload": {"operator": "matmul:16,16,16"}, "enqueue": True}
     detail = problem(api.ask("ci", "POST", "/schedules/best", body), 404)["detail"]
-    assert "no job was queued: token 'ci' may have 0 jobs" in detail
+    assert "no job was queued: token 'ci' may have 0 queued and running jobs" in detail
     assert api.ask("ci", "GET", "/jobs").json()["items"] == []
 
 

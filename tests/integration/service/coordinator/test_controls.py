@@ -79,7 +79,7 @@ TRANSITIONS: list[tuple[str, JobState, dict[str, Any], JobState | str]] = [
     ("resume", SUCCEEDED, ended(StopReason.STOPPED), QUEUED),
     ("resume", SUCCEEDED, ended(StopReason.PLATEAU), "cannot be resumed"),
     ("resume", CANCELLED, {"num_measured": TRIALS}, f"has measured {TRIALS} of {TRIALS} trials"),
-    ("resume", CANCELLED, {"max_secs": 2.0, "active_secs": 2.5}, "has spent its 2 seconds"),
+    ("resume", CANCELLED, {"max_secs": 2.0, "active_secs": 2.5}, "has used its 2 seconds"),
     ("change", QUEUED, {}, QUEUED),
     ("change", RUNNING, {}, RUNNING),
     ("change", RUNNING, CANCELLING, "is being cancelled"),
@@ -89,7 +89,7 @@ TRANSITIONS: list[tuple[str, JobState, dict[str, Any], JobState | str]] = [
     ("change", CANCELLED, ended(StopReason.CANCELLED), QUEUED),
     ("change", FAILED, ended(StopReason.BUDGET), QUEUED),
     ("change", SUCCEEDED, ended(StopReason.BUDGET, num_measured=99), "has measured 99 of 40"),
-    ("change", SUCCEEDED, ended(StopReason.EXHAUSTED), "no more candidates"),
+    ("change", SUCCEEDED, ended(StopReason.EXHAUSTED), "no candidates are left"),
 ]
 
 

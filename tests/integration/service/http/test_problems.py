@@ -49,7 +49,7 @@ def client(database: Database) -> Iterator[TestClient]:
         ({"strategy": "prayer"}, "/strategy", "'exhaustive' or 'random'"),
         ({"extra": 1}, "/extra", "Extra inputs"),
         ({"workload": {}}, "/workload", "either `script` or `operator`"),
-        ({"workload": {"script": SCRIPT, "operator": "x"}}, "/workload", "not both"),
+        ({"workload": {"script": SCRIPT, "operator": "x"}}, "/workload", "either `script`"),
         ({"workload": {"operator": "matmull:8,8,8"}}, "/workload/operator", "matmul"),
         ({"workload": {"operator": "matmul:0,8,8"}}, "/workload/operator", "0"),
         ({"workload": {"operator": "matmul:99999999,99999999,8"}}, "/workload/operator", "9999"),

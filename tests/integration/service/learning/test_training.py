@@ -85,7 +85,7 @@ def test_what_cannot_be_read_is_skipped_and_counted(store: Database) -> None:
 
 
 def test_an_empty_store_has_nothing_to_train_on(database: Database) -> None:
-    with database.read() as session, pytest.raises(CostModelError, match="nothing to train"):
+    with database.read() as session, pytest.raises(CostModelError, match="no training data"):
         training.train_on_store(session, LABEL)
 
 

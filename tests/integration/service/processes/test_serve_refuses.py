@@ -22,7 +22,7 @@ def taken_port() -> Iterator[int]:
 
 def test_a_port_that_is_taken(tmp_path: Path, taken_port: int) -> None:
     database = tmp_path / "new.db"
-    with pytest.raises(ServeError, match=rf"port {taken_port} of 127.0.0.1 is taken"):
+    with pytest.raises(ServeError, match=rf"port {taken_port} of 127.0.0.1 is in use"):
         serve("127.0.0.1", taken_port, f"sqlite:///{database}")
     assert not database.exists()
 
@@ -52,6 +52,6 @@ def test_an_address_that_is_not_ours(tmp_path: Path) -> None:
 def test_a_database_that_is_none(tmp_path: Path) -> None:
     notes = tmp_path / "notes.txt"
     notes.write_text("these are my notes, and no database")
-    with pytest.raises(ServeError, match="is not a database"):
+    with pytest.raises(ServeError, match="is not an SQLite database"):
         serve("127.0.0.1", 0, f"sqlite:///{notes}")
     assert notes.read_text() == "these are my notes, and no database"

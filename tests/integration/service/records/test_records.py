@@ -159,7 +159,7 @@ def test_a_job_that_grew_elsewhere_is_brought_up_to_date(store: Callable[[], Dat
     with database.read() as session:
         row = session.get_one(JobRow, history.job_id)
         assert (row.state, row.num_measured) == (JobState.CANCELLED, 2)
-        assert "running where these records are from" in str(row.error)
+        assert "running when these records were exported" in str(row.error)
     added = put(database, file_of([(history, NUM_TRIALS, True)]))
     assert (added.jobs, added.updated_jobs, added.trials) == (0, 1, NUM_TRIALS - 2)
     assert content_of(get(database)) == content_of(file_of([(history, NUM_TRIALS, True)]))
@@ -331,7 +331,7 @@ def test_a_job_is_of_one_group(store: Callable[[], Database]) -> None:
         WHOLE.replace(str(GROUP).encode(), str(UUID(int=8)).encode()),
         WHOLE.replace(b'"weight":1.5', b'"weight":2.5'),
     ):
-        with pytest.raises(UnprocessableError, match="has another group or weight"):
+        with pytest.raises(UnprocessableError, match="exists with another group or weight"):
             put(database, other)
 
 

@@ -193,4 +193,4 @@ def test_more_builds_than_can_wait_are_sent_away(database: Database) -> None:
         go_on.set()
         assert first.result(10).content == b"a kernel"
     assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
-    assert "too many kernels wait" in refused.json()["detail"]
+    assert "too many kernels in the build queue" in refused.json()["detail"]

@@ -91,7 +91,7 @@ def test_one_task_is_trained_on_but_not_judged() -> None:
 def test_nothing_to_train_on_is_said() -> None:
     told = measured(48, num=1)
     gone = Measured(Candidate("of_an_old_version", told.measured[0].candidate.trace), 1e-3)
-    with pytest.raises(CostModelError, match=r"nothing to train .* \(1 of others\)"):
+    with pytest.raises(CostModelError, match=r"no training data .* \(1 of others\)"):
         train([MeasuredTask(told.task, (gone,))])
 
 

@@ -80,7 +80,7 @@ def write_a_stranger(path: Path) -> None:
 @pytest.mark.parametrize(
     ("write", "message"),
     [
-        (write_text, "is not a database"),
+        (write_text, "is not an SQLite database"),
         (write_half_a_database, "malformed"),
         (write_a_stranger, "the database of another program"),
         (
