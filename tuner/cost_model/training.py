@@ -107,7 +107,7 @@ def train(
     if not samples:
         raise CostModelError(
             "no training data for a cost model: no measured schedule is in the design spaces of "
-            "this version ({num_skipped} of others); tune something first"
+            f"this version ({num_skipped} of others); tune something first"
         )
     on_progress(f"evaluating on held-out tasks, {min(MAX_FOLDS, len(samples))} groups")
     folds = [number % MAX_FOLDS for number in range(len(samples))]
