@@ -7,7 +7,9 @@ from typing import TypeAlias
 
 from compiler.ir.core.dtypes import DTYPES, DType, is_float, is_integer
 
+# The largest 32-bit index.
 MAX_EXTENT = 2**31 - 1
+# A chosen bound: no model operator has more dimensions, and each costs a loop.
 MAX_RANK = 8
 
 Numbers: TypeAlias = int | Sequence[int]

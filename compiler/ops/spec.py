@@ -20,6 +20,7 @@ from compiler.ir.core.program import PrimFunc
 from compiler.ops.error import OperatorError
 from compiler.ops.operator import OPERATORS
 
+# A chosen bound: no operator needs more, and an error quotes the text.
 _MAX_CHARS = 1000
 
 

@@ -167,6 +167,7 @@ a trial over HTTP, and a field of its record. A library's facts are stored with 
 
 _DURATIONS = ("build_secs", "check_secs", "time_secs")
 _TEXTS = ("message", "worker", "toolchain")
+# A chosen bound: an error text of a worker may hold the output of a compiler.
 _MAX_CHARS = 1 << 16
 
 

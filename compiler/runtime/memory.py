@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+# A cache line, and the width of the widest vectors (AVX-512).
 _ALIGNMENT = 64
 _bytes_of = ctypes.c_char.from_buffer
 

@@ -47,6 +47,7 @@ _SCOPED = {"alloc_local": "local", "alloc_shared": "shared"}
 FLAT_ALLOCATIONS = frozenset({*_SCOPED, "alloc_buffer", "allocate", "decl_buffer"})
 _PARAMETER_DETAILS = ("dtype", "data", "strides", "elem_offset", "byte_offset", *DETAILS[4:])
 
+# A chosen bound: the verifier compares each access with each region of its block.
 _MAX_REGIONS = 1024
 _ONE = IntImm(1)
 

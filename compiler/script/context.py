@@ -24,6 +24,7 @@ Node = TypeVar("Node")
 # The module names that a script may use for the dialect.
 PREFIXES = frozenset({"T", "tir", "tirx"})
 
+# A chosen bound: values of names that are made of names may grow exponentially.
 _MAX_SUBSTITUTED = 5_000
 
 

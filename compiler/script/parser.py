@@ -37,6 +37,7 @@ from compiler.script.symbols import (
     type_variable,
 )
 
+# A chosen bound: a call of a kernel passes one pointer for each parameter.
 _MAX_PARAMS = 256
 _MODULE_DECORATORS = frozenset({"ir_module"})
 _OF_MODULES = frozenset({"module_attrs", "module_global_infos", "module_set_attr"})

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from compiler.error_codes import ScriptErrorCode
 from compiler.script.error import ScriptError
 
+# A chosen bound, far above the scripts of models: it limits the memory of Python's parser.
 MAX_BYTES = 1_000_000
 # Python's parser takes seconds for a text of only marks. In scripts, one of six characters is one.
 MAX_MARKS = 100_000

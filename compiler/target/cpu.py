@@ -16,6 +16,7 @@ from compiler.target.error import TargetError
 from compiler.target.host import host_cpu, host_features, reported_cpu
 from compiler.target.target import Target, with_own_kind
 
+# A chosen bound: the thread pool reserves memory for as many (`thread_pool.MAX_WORKERS`).
 MAX_CORES = 1024
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from compiler.ir.core.nodes import Allocate, Block, BlockRealize, Expr, For, If, Let, Seq, Stmt
 from compiler.ir.core.visit import children
 
+# Chosen bounds. Programs that anyone can send stay within them, so that no pass runs for minutes
+# and no buffer exceeds the memory of a worker. A 32-bit index reaches all of `MAX_EXTENT`.
 MAX_RANK = 16
 MAX_EXTENT = 2**31 - 1
 MAX_BUFFER_BYTES = 4 << 30

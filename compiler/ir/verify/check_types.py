@@ -30,6 +30,7 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.opaque import OPAQUE, Opaque
 from compiler.ir.text.print_expr import show_expr
 
+# A chosen bound: four times the 64 bytes of an AVX-512 register, which hold the most lanes.
 MAX_LANES = 256
 _ON_FLOATS = frozenset({"+", "-", "*", "/", "min", "max"})
 

@@ -33,6 +33,7 @@ from compiler.ir.core.visit import walk
 
 Values: TypeAlias = NDArray[Any]
 
+# A chosen bound: an array of so many 64-bit values takes 512 KiB and stays in the cache.
 MAX_POINTS = 1 << 16
 
 

@@ -8,6 +8,7 @@ from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import BinOp, BufferRegion, Expr, IntImm, IterVar
 from compiler.ir.verify.exhaustive_proof import MAX_POINTS, is_never_negative, points_of
 
+# A chosen bound on the points of all proofs of one program.
 _ALL_POINTS = 1 << 21
 
 

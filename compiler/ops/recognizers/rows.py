@@ -11,6 +11,7 @@ from compiler.ops.spec import Spec
 
 _UNARY_BY_CALL = {"sigmoid": ("sigmoid", "silu"), "erf": ("erf", "gelu")}
 _BINARY = ("add", "multiply", "subtract", "divide", "maximum", "minimum")
+# A chosen bound: each order is one program to build and compare; equal extents make many orders.
 _MAX_ORDERS = 8
 
 

@@ -14,6 +14,7 @@ from compiler.ops.recognizers.linear import activations
 from compiler.ops.spec import Spec
 from compiler.ops.tensors.windows import LAYOUTS
 
+# A chosen bound: each way is one program to build and compare.
 _MAX_WAYS = 8
 
 

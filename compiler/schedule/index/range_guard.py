@@ -1,4 +1,14 @@
-"""The conditions that keep a new value of an iterator in its range, as simple as they get."""
+"""Conditions that keep a new value of an iterator in its range, as simple as possible.
+
+Example: a block with an iterator from 0 to n - 1 is computed under a loop `i_0` of 4 iterations, 32
+values in each: the loop `ax0` below it runs over them, and the value is `i_0 * 32 + ax0`.
+
+    n = 128   no condition: the values run from 0 to 127
+    n = 100   i_0 * 32 + ax0 < 100
+    n = 96    i_0 < 3: all of the 32 values are below 96, or none is
+
+If the value is `i_0 * 32 + ax0 - 1`, it may be -1 too, which `1 <= i_0 * 32 + ax0` excludes.
+"""
 
 from __future__ import annotations
 

@@ -27,6 +27,7 @@ from compiler.schedule.index.region import Span, separated, span_of
 from compiler.schedule.legality.placed_block import PlacedBlock, conditions
 
 _NOTHING: Extents = {}
+# A chosen bound: derived conditions combine again, and their number may grow exponentially.
 _MAX_DERIVED = 64
 
 

@@ -49,6 +49,7 @@ class _Forms:
         self.indices: IdentityCache[BlockAccess, tuple[Affine, ...]] = IdentityCache()
 
 
+# A chosen bound: the programs of a search share most blocks, so the cache serves many programs.
 _MAX_BLOCKS = 1024
 _forms: IdentityCache[BlockRealize, _Forms] = IdentityCache(_MAX_BLOCKS)
 

@@ -19,6 +19,7 @@ from compiler.schedule.primitives.sampling.sample_location import compute_locati
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from compiler.schedule.tree.tree import loop_at, loop_path
 
+# A chosen bound: each factor becomes a loop, and a program has at most `limits.MAX_NEST`.
 MAX_FACTORS = 256
 MAX_WEIGHT = 1e300
 """The limit on a weight, so that a sum of many does not overflow."""

@@ -10,6 +10,7 @@ from compiler.ir.core.nodes import AnnotationDict, AnnotationValue, FloatImm, In
 from compiler.schedule.trace.handle import ExprRV, TermRV
 from compiler.te.value import Value
 
+# A chosen bound: notes are read recursively; those of known passes have two levels.
 MAX_DEPTH = 16
 
 Note: TypeAlias = "str | int | float | bool | ExprRV | TermRV | Sequence[Note] | Mapping[str, Note]"

@@ -55,6 +55,7 @@ from compiler.schedule.trace.trace_values import (
 
 FORMAT = 2
 OLD_FORMATS = (1,)
+# Chosen bounds on traces from outside, far above the traces of sketches.
 MAX_INSTRUCTIONS = 10_000
 MAX_DEPTH = 16
 

@@ -13,6 +13,7 @@ from typing import TypeGuard
 from compiler.schedule.error import TraceError
 from compiler.schedule.index.lambda_text import LambdaError, read_lambda
 
+# Chosen bounds on values from outside: lists are of factors or loops, texts are names and maps.
 MAX_ITEMS = 256
 MAX_TEXT = 1_000
 MAX_INT = 2**53

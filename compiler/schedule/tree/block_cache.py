@@ -10,6 +10,7 @@ from compiler.identity_cache import IdentityCache
 from compiler.ir.core.nodes import Block
 
 T = TypeVar("T")
+# A chosen bound: the programs of a search share most blocks, so the cache serves many programs.
 _MAX_BLOCKS = 4096
 
 

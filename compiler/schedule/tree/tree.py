@@ -141,6 +141,7 @@ def _is_load(node: object) -> bool:
     return isinstance(node, Load)
 
 
+# A chosen bound: a primitive looks at few programs, those before and after each of its steps.
 _MAX_PROGRAMS = 16
 _statement_paths: IdentityCache[PrimFunc, StatementPaths] = IdentityCache(_MAX_PROGRAMS)
 

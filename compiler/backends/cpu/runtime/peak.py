@@ -14,8 +14,10 @@ from compiler.target.target import Target
 # Independent chains hide the latency of an FMA: 4 or 5 cycles, with two FMAs a cycle on CPUs since
 # Haswell need 8 or 10 chains. 12 leave 4 of 16 registers for the constants.
 _CHAINS = 12
+# A chosen bound: 20,000 turns take tens of microseconds, far more than the clock's resolution.
 _ROUNDS = 20_000
 _ENTRY = "lw_peak"
+# A chosen bound: each core gets several hundred calls, and all cores measure at the same time.
 _SHORT_SECS = 0.05
 
 

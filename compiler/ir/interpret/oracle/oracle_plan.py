@@ -24,12 +24,13 @@ from compiler.ir.interpret.oracle.lanes import Touched
 from compiler.ir.interpret.oracle.nest import OracleNest, nest_at
 from compiler.ir.interpret.oracle.scalar_eval import can_run
 
-# Costs in seconds: of a node for each array, of a node for each element, of starting a nest.
+# Chosen estimates in seconds: of a node for each array, of a node for each element, of a term of an
+# `einsum`, of starting a nest. The oracle takes the way that costs least by them.
 _SECS_PER_NODE = 2e-6
 _SECS_PER_ELEMENT = 2e-9
 _SECS_PER_PRODUCT = 1e-9
 _SECS_PER_NEST = 2e-4
-# The cost of one node at one point, if scalars run one after another.
+# The estimated cost of one node at one point, if scalars run one after another.
 _SECS_PER_SCALAR = 2.5e-7
 # The assumed number of iterations of a loop whose extent is known only at run time.
 _UNKNOWN_EXTENT = 64

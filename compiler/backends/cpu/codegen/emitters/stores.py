@@ -7,6 +7,7 @@ from compiler.backends.cpu.codegen.emitters.expressions import Expressions
 from compiler.backends.cpu.codegen.emitters.scope import LaneRange, Scope
 from compiler.backends.cpu.codegen.error import CodegenError
 from compiler.backends.cpu.codegen.operations.transposes import transpose
+from compiler.backends.cpu.codegen.text.frame import CACHE_LINE_BYTES
 from compiler.backends.cpu.codegen.text.instructions import Instructions, Value
 from compiler.backends.cpu.codegen.text.types import (
     element_alignment,
@@ -25,7 +26,6 @@ from compiler.ir.core.visit import walk
 MAX_EXPANDED_STORES = 8192
 STREAMS = "non_temporal"
 """The annotation of a loop that requests non-temporal stores: its results are not read soon."""
-_CACHE_LINE_BYTES = 64
 # The shortest vector for which x86 has a non-temporal store (movntps).
 _MIN_STREAM_BYTES = 16
 
@@ -170,7 +170,7 @@ class Stores:
         """Emit a test whether a pointer is at the beginning of a cache line."""
         text = f"ptrtoint ptr {pointer.name} to i64"
         address = Value(self._builder.emit_once(text, pointer.level), 0)
-        last_byte = Value(str(_CACHE_LINE_BYTES - 1), 0)
+        last_byte = Value(str(CACHE_LINE_BYTES - 1), 0)
         remainder = self._instructions.binary("and", "i64", address, last_byte)
         return self._instructions.icmp("eq", "i64", remainder, Value("0", 0))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from compiler.backends.cpu.codegen.text.builder import CodeBuilder
 
+# The line of x86-64 CPUs and of most Arm ones (Cortex-A, Neoverse).
 CACHE_LINE_BYTES = 64
 
 

@@ -12,7 +12,10 @@ from math import pi
 from compiler.backends.cpu.codegen.operations.vector_math.lanes import Lanes
 from compiler.backends.cpu.codegen.text.instructions import Value
 
+# Adding it rounds a float to a whole number: floats of this size are 1 apart (see exponentials).
 _ROUNDING = 1.5 * 2**23
+# Beyond it the C library computes: `n` times a part of `_HALF_PI` would need more than a float's
+# 24 bits, and the reduced angle would lose digits.
 _FARTHEST = 2.0**17
 # All positive, so that an angle of -0.0 keeps its sign.
 _HALF_PI = (1.570796251296997, 7.549789415861596e-08, 5.390302529957765e-15)

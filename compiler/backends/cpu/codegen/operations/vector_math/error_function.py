@@ -9,7 +9,9 @@ from __future__ import annotations
 from compiler.backends.cpu.codegen.operations.vector_math.lanes import Lanes
 from compiler.backends.cpu.codegen.text.instructions import Value
 
+# Adding it rounds a float to a whole number: floats of this size are 1 apart (see exponentials).
 _ROUNDING = 1.5 * 2**23
+# A chosen border between the two polynomials, each fitted to its own side.
 _BORDER = 0.92
 # erf(x) / x - 1 in even powers of x up to the border; its relative error is 2**-26.
 _NEAR = (

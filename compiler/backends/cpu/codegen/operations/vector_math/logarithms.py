@@ -7,6 +7,7 @@ from math import inf, log, nan
 from compiler.backends.cpu.codegen.operations.vector_math.lanes import Lanes
 from compiler.backends.cpu.codegen.text.instructions import Value
 
+# The layout of a float (IEEE 754 binary32): 8 bits of exponent above 23 bits of fraction.
 _LEAST_NORMAL = 2.0**-126
 _TWO_THIRDS = 0x3F2AAAAB  # the bits of a float
 _ONE = 0x3F800000

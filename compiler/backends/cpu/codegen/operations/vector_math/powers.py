@@ -7,6 +7,7 @@ from math import inf, nan
 from compiler.backends.cpu.codegen.operations.vector_math.lanes import Lanes
 from compiler.backends.cpu.codegen.text.instructions import Value
 
+# Adding it rounds a double to a whole number: doubles of this size are 1 apart (see exponentials).
 _ROUNDING = 1.5 * 2**52
 _TWO_THIRDS = 0x3FE5555555555555  # the bits of a double
 _EXPONENT = -1 << 52
