@@ -192,7 +192,7 @@ class SketchBuilder:
         Returns:
             How many loops are left of them.
         """
-        if self.target.num_cores == 1:
+        if self.target.num_cores == 1 or not loops:
             return len(loops)
         self.schedule.parallel(self.schedule.fuse(*loops) if len(loops) > 1 else loops[0])
         return 1
