@@ -1,4 +1,4 @@
-"""The one bounded cache: it drops what was used least recently."""
+"""The bounded cache of the project: it drops the least recently used values."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ V = TypeVar("V")
 
 
 class BoundedCache(Generic[K, V]):
-    """Keeps the values that were used last; safe to use from several threads.
+    """Keeps the most recently used values; safe to use from several threads.
 
     Args:
-        max_size: The most that all values count together. The newest value stays even if it alone
-            counts more.
-        size_of: How much a value counts; by default 1, so that `max_size` is a number of values.
+        max_size: The limit on the total size of all values. The newest value stays even if it alone
+            exceeds it.
+        size_of: Returns the size of a value; by default 1, so that `max_size` is a number of
+            values.
     """
 
     def __init__(self, max_size: int, size_of: Callable[[V], int] = lambda _: 1) -> None:
@@ -39,7 +40,7 @@ class BoundedCache(Generic[K, V]):
             return value
 
     def put(self, key: K, value: V) -> None:
-        """Keep a value, in place of an earlier one of the key."""
+        """Store a value, replacing an earlier one of the key."""
         with self._lock:
             if key in self._values:
                 self._size -= self._size_of(self._values.pop(key))

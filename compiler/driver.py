@@ -1,4 +1,4 @@
-"""From a program to a kernel: verify it, and let the backend of its target do the rest."""
+"""Build kernels from programs: verify a program, then call the backend of its target."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from compiler.keywords import suggests_keywords
 from compiler.runtime.artifact import Artifact, params_of
 from compiler.target.target import Target
 
-# Programs that were verified, by their structural hash; the oldest goes first.
+# Verified programs, by their structural hash; the oldest is dropped first.
 _MOST_VERIFIED = 1024
 _verified: BoundedCache[str, bool] = BoundedCache(_MOST_VERIFIED)
 
 
 class Scheduled(Protocol):
-    """What holds a scheduled program: a `Schedule`."""
+    """An object that holds a scheduled program, such as a `Schedule`."""
 
     @property
     def func(self) -> PrimFunc:
-        """The program as it stands."""
+        """Return the current program."""
         ...
 
 
@@ -40,9 +40,9 @@ def lower(func: PrimFunc, target: str | Target = "cpu") -> Stmt:
     For a CPU that is loops over small buffers.
 
     Raises:
-        LoweringError: If there is no such program: variables are open, or threads can't run so.
+        LoweringError: If extents are symbolic, or threads can't run one after another.
         TargetError: If the target is unknown.
-        TypeError: If `func` is no program.
+        TypeError: If `func` is not a program.
     """
     argument: object = func
     if not isinstance(argument, PrimFunc):
@@ -68,7 +68,7 @@ def compile_artifact(
     Raises:
         BuildError: If it is not legal, or can't be compiled.
         TargetError: If the target is unknown.
-        TypeError: If `program` is none.
+        TypeError: If `program` is not a program.
     """
     func = _legal(_only_function(program), is_schedule=_is_schedule(program))
     return _compiled(func, _target(target))[0]
@@ -87,10 +87,10 @@ def _target(target: str | Target) -> Target:
 
 
 def _legal(func: PrimFunc, *, is_schedule: bool) -> PrimFunc:
-    """Return what is to be compiled; it is verified first, once a program.
+    """Return the function to compile, verified once a program.
 
-    A kernel must keep to its arrays, whatever its program's source. The order of accesses of a
-    schedule is not checked again: its primitives preserve it.
+    A kernel must access only its arrays, whatever the source of its program. The order of accesses
+    of a schedule is not checked again, because its primitives preserve it.
 
     Raises:
         BuildError: If it is not legal.
@@ -127,23 +127,23 @@ def build(
 ) -> Module | KernelSet:
     """Compile a program and load it.
 
-    Of a module each function that no other calls becomes a kernel, with its calls inlined: one
-    `Module`, or a `KernelSet` if there are several.
+    Each function of a module that no other function calls becomes a kernel, with its calls inlined:
+    one `Module`, or a `KernelSet` if there are several.
 
     Args:
         program: A program, a module, or a schedule.
-        target: What to compile for.
-        const_params: Arrays for some of the parameters, by name, which never change, such as
-            weights: the module takes the others alone. What the schedule copies of constants only,
-            into packed panels say, is copied now and not in each call.
+        target: The target to compile for.
+        const_params: Arrays for constant parameters, by name, such as weights: callers of the
+            module omit them. Copies that the schedule makes of constants, for example into packed
+            panels, are made now and not in each call.
 
     Raises:
-        BuildError: If it is not legal, can't be compiled, or a constant is no parameter, or is
+        BuildError: If it is not legal, can't be compiled, or a constant is not a parameter, or is
             written.
         TargetError: If the target is unknown.
-        TypeError: If `program` is none.
+        TypeError: If `program` is not a program.
         ArtifactError: If this host can't run code for the target.
-        ArgumentError: If a constant is no array of the parameter's shape and type.
+        ArgumentError: If a constant is not an array of the parameter's shape and type.
     """
     goal = _target(target)
     functions = (_only_function(program),) if const_params else _functions(program)
@@ -164,11 +164,11 @@ def _is_schedule(program: PrimFunc | IRModule | Scheduled) -> bool:
 
 
 def _only_function(program: PrimFunc | IRModule | Scheduled) -> PrimFunc:
-    """Return what becomes one kernel: of a module, its only entry.
+    """Return the function that becomes the kernel: of a module, its only entry.
 
     Raises:
         BuildError: If the module has several, or none.
-        TypeError: If it is no program.
+        TypeError: If it is not a program.
     """
     if isinstance(program, IRModule):
         try:
@@ -181,11 +181,11 @@ def _only_function(program: PrimFunc | IRModule | Scheduled) -> PrimFunc:
 
 
 def _functions(program: PrimFunc | IRModule | Scheduled) -> tuple[PrimFunc, ...]:
-    """Return what is to be compiled, at least one function: of a module, its entries.
+    """Return the functions to compile, at least one: of a module, its entries.
 
     Raises:
         BuildError: If the module has no function, or a call is not legal.
-        TypeError: If it is no program.
+        TypeError: If it is not a program.
     """
     if isinstance(program, IRModule):
         if not program.functions:
@@ -204,7 +204,7 @@ def _functions(program: PrimFunc | IRModule | Scheduled) -> tuple[PrimFunc, ...]
 
 
 def toolchain(kind: str = "cpu") -> str:
-    """Name what makes code for a kind of target: a measurement is valid for it only."""
+    """Return the toolchain of a kind of target: a measurement is valid for one only."""
     return BACKENDS.find(kind).toolchain()
 
 

@@ -1,4 +1,4 @@
-"""The one cache by identity, for values that never change and take long to compare."""
+"""The cache by identity, for values that never change and take long to compare."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class IdentityCache(Generic[K, V]):
     An entry keeps its object alive, because Python reuses the identity of a dead object.
 
     Args:
-        max_entries: Once it has so many, it drops them all: which ones are used again is not worth
-            recording on every look-up. None for a cache that lives as long as one task.
+        max_entries: At this number of entries all are dropped: recording the use of each would cost
+            more than computing some again. None for a cache that lives as long as one task.
     """
 
     __slots__ = ("_entries", "_max_entries")

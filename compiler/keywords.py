@@ -1,4 +1,4 @@
-"""Keyword arguments: a name that a function does not take is answered with the nearest one."""
+"""Keyword arguments: suggest the nearest name for one that a function does not take."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def suggests_keywords(function: Callable[P, T]) -> Callable[P, T]:
-    """Have a function refuse keyword arguments that it does not take with a suggestion."""
+    """Make a function refuse unknown keyword arguments with a suggestion."""
 
     @wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -35,10 +35,10 @@ def keywords_of(function: Callable[..., object]) -> frozenset[str]:
 
 
 def check_keywords(function: str, names: Iterable[str], accepted: Collection[str]) -> None:
-    """Refuse names that are not known.
+    """Refuse unknown names.
 
     Raises:
-        TypeError: Naming the first of them, and what may have been meant.
+        TypeError: Naming the first of them, and the nearest known name.
     """
     for name in names:
         if name not in accepted:
@@ -47,6 +47,6 @@ def check_keywords(function: str, names: Iterable[str], accepted: Collection[str
 
 
 def suggestion(name: str, accepted: Collection[str]) -> str:
-    """Return a suggestion for a name that is not known: the nearest one, or else all."""
+    """Return a suggestion for an unknown name: the nearest known name, or else all."""
     near = difflib.get_close_matches(name, accepted, n=1)
     return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(accepted))}"

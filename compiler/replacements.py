@@ -1,4 +1,4 @@
-"""What replaces the schedules of old tensor expressions: programs are scheduled, not tensors."""
+"""Replacements for the schedules of old tensor expressions: programs are scheduled, not tensors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OLD_SCHEDULES: dict[str, str] = {
 
 
 def missing(module: str, name: str, replacements: dict[str, str]) -> AttributeError:
-    """Return the error of a module that lacks a name; it says what replaces the name."""
+    """Return the error for a missing name of a module, with its replacement."""
     instead = replacements.get(name)
     hint = "" if instead is None else f"; instead: {instead}"
     return AttributeError(f"module {module!r} has no attribute {name!r}{hint}")

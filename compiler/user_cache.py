@@ -1,4 +1,4 @@
-"""Where files are kept between runs that can be made or fetched again."""
+"""The directory of files that are kept between runs, and that can be made or fetched again."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The methods of programs that need the printer, the verifier, or a terminal.
 
-Programs stand in the lowest room, `core`, which imports nothing of what works on them.
+Programs are in the lowest room, `core`, which imports none of these.
 """
 
 from __future__ import annotations

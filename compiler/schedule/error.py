@@ -1,7 +1,7 @@
-"""Errors of schedules: a primitive that is refused, and a trace that does not make sense.
+"""Errors of schedules: a refused primitive, and a malformed trace.
 
 ScheduleError   a precondition does not hold; the program is unchanged; search may catch it
-TraceError      a trace read from outside is malformed
+TraceError      a trace from outside is malformed
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from compiler.ir.core.program import PrimFunc
 from compiler.ir.text.printer import mark
 
 Detail: TypeAlias = Literal["detail", "fast", "none"]
-"""How much an error says: the program with the place marked, the reason alone, or nothing."""
+"""The detail of an error: the program with the node marked, the reason alone, or nothing."""
 
 
 class ScheduleError(Exception):
     """A schedule primitive was refused; the program is unchanged.
 
-    Search catches this to drop a candidate, so it is never raised for a bug of our own: those
-    are assertions.
+    Search catches this to drop a candidate, so a bug in this project never raises it, but fails an
+    assertion.
 
     Attributes:
         primitive: The primitive that was refused.
         reason: Why, in words.
         code: Why, as one of `compiler.error_codes.SCHEDULE_ERROR_CODES`.
         program: The program.
-        at: The part of the program that the reason is about.
-        detail: How much of this `str` shows.
+        at: The node of the program that the reason is about.
+        detail: The amount of this that `str` shows.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class ScheduleError(Exception):
         self.detail = detail
 
     def __str__(self) -> str:
-        """Render the reason over the program, its place marked with `>`."""
+        """Render the reason and the program, with the node marked by `>`."""
         if self.detail == "none":
             return f"{self.primitive}: refused"
         if self.detail == "fast":

@@ -1,8 +1,8 @@
-"""`Schedule`: a program, the primitives that transform it, and the trace of what was done.
+"""`Schedule`: a program, the primitives that transform it, and the trace that records them.
 
 Names, arguments and results are those of TensorIR's `Schedule`. Each primitive is a pure function
-on programs in a file of its own, which says what it requires and what it rewrites. The methods
-turn handles into loops and blocks, and record; `@primitive` declares each of them once.
+on programs in a separate file, which documents its requirements and its rewriting. The methods
+convert handles to loops and blocks, and record; `@primitive` declares each of them once.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ _MAX_SEED = 2**31
 class Schedule(LoopMethods, BlockMethods, StorageMethods, SamplingMethods, TensorMethods):
     """A program under transformation.
 
-    A primitive that is refused raises `ScheduleError` and leaves the program as it was. One that
-    is accepted does not change what the program computes.
+    A refused primitive raises `ScheduleError` and leaves the program unchanged. An accepted one
+    does not change the results of the program.
 
     Args:
-        mod: The program; it is not changed. Of a module, the function `main` is worked on, the
-            first one if none is called so. Blocks that share a name get names of their own, and
-            a program of plain loops gets blocks: see `compiler.schedule.rewrite.derive_blocks`.
-        seed: Where drawn decisions come from; the same seed draws the same.
-        debug_mask: Taken for the sake of TVM's users: every primitive is checked anyway.
-        error_render_level: What an error shows: the program with the place marked ("detail"), the
-            reason ("fast"), or that there is one ("none").
+        mod: The program; it is not changed. Of a module, the function `main` is the current one, or
+            the first one without a `main`. Blocks that share a name get unique names, and a program
+            of plain loops gets blocks: see `compiler.schedule.rewrite.derive_blocks`.
+        seed: The seed of random decisions; equal seeds draw equal decisions.
+        debug_mask: Ignored; it exists for compatibility with TVM. Every primitive is checked.
+        error_render_level: The detail of errors: the program with the node marked ("detail"), the
+            reason ("fast"), or only that there is one ("none").
 
     Raises:
-        TypeError: If `mod` is no program.
+        TypeError: If `mod` is not a program.
         ValueError: If the level is none of those, or the module is empty.
-        ScheduleError: If the program has what schedules can't handle.
+        ScheduleError: If schedules do not support the program.
     """
 
     def __init__(
@@ -66,27 +66,27 @@ class Schedule(LoopMethods, BlockMethods, StorageMethods, SamplingMethods, Tenso
 
     @property
     def trace(self) -> Trace:
-        """What was done so far."""
+        """Return the trace of the instructions so far."""
         return Trace(tuple(self._instructions), self._default_function)
 
     @property
     def func_working_on(self) -> str:
-        """The name of the function being worked on."""
+        """Return the name of the current function."""
         return self._working
 
     def work_on(self, func_name: str) -> None:
-        """Let blocks that are given by name be looked for in another function.
+        """Change the current function, in which blocks are found by name.
 
         Raises:
-            ScheduleError: If there is no such function.
+            ScheduleError: If the function does not exist.
         """
         self._working = self._function("work_on", func_name).name
 
     def seed(self, seed: int) -> None:
-        """Draw decisions from another seed from now on.
+        """Set the seed of later decisions.
 
         Raises:
-            ScheduleError: If it is no integer.
+            ScheduleError: If it is not an integer.
         """
         if not isinstance(seed, int):
             raise self._fail("seed", f"expected an integer, got {seed!r}")
@@ -98,11 +98,11 @@ class Schedule(LoopMethods, BlockMethods, StorageMethods, SamplingMethods, Tenso
 
     @primitive()
     def enter_postproc(self) -> None:
-        """Mark where postprocessing begins: traces can be cut there."""
+        """Mark the beginning of postprocessing, at which traces can be cut."""
         self._record("enter_postproc", {})
 
     def copy(self) -> Schedule:
-        """Return a schedule in the same state; handles of the one are handles of the other."""
+        """Return a schedule in the same state; handles of one are valid in the other."""
         new = Schedule.__new__(Schedule)
         for name, value in vars(self).items():
             setattr(new, name, value.copy() if isinstance(value, dict | list) else value)
@@ -111,5 +111,5 @@ class Schedule(LoopMethods, BlockMethods, StorageMethods, SamplingMethods, Tenso
         return new
 
     def show(self, dialect: Dialect = "new") -> None:
-        """Print the program as it is now, in a spelling of `PrimFunc.script`."""
+        """Print the current program, in a spelling of `PrimFunc.script`."""
         (self.mod if len(self._functions) > 1 else self.func).show(dialect)

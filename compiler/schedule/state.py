@@ -1,4 +1,4 @@
-"""What a schedule holds: programs, what handles stand for, and the instructions so far."""
+"""The state of a schedule: programs, the referents of handles, and the instructions so far."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from compiler.schedule.tree.tree import block_path, loops_on, realize_at, statem
 
 
 class State:
-    """The state of a schedule, and how primitives read and change it."""
+    """The state of a schedule, with the methods by which primitives read and change it."""
 
     def __init__(self, mod: PrimFunc | IRModule, *, seed: int | None = None) -> None:
         if not isinstance(mod, PrimFunc | IRModule):
@@ -47,7 +47,7 @@ class State:
         self._special_locations: dict[LoopRV, SpecialLocation] = {}
         self._detail: Detail = "detail"
         self._dead: dict[Handle, str] = {}
-        # The maps by which parameters got other layouts, by function and parameter.
+        # The maps that changed the layouts of parameters, by function and parameter.
         self._layouts: dict[tuple[str, str], tuple[str, ...]] = {}
         self._instructions: list[Instruction] = []
         self._num_handles = 0
@@ -55,16 +55,16 @@ class State:
 
     @property
     def func(self) -> PrimFunc:
-        """The function being worked on, as it is now."""
+        """Return the current function, in its current form."""
         return self._functions[self._working]
 
     @property
     def mod(self) -> IRModule:
-        """All functions, as they are now."""
+        """Return all functions, in their current form."""
         return IRModule(tuple(self._functions.values()))
 
     def _function(self, primitive: str, name: object) -> PrimFunc:
-        """Return a function by its name; None is the one being worked on."""
+        """Return a function by its name; None for the current one."""
         if name is None:
             return self.func
         if not isinstance(name, str) or name not in self._functions:
@@ -74,7 +74,7 @@ class State:
         return self._functions[name]
 
     def _commit(self, primitive: str, func: PrimFunc) -> None:
-        """Take a changed function, unless it would be no legal program."""
+        """Accept a changed function, unless it is not a legal program."""
         self._functions[func.name] = legal_result(primitive, self._functions[func.name], func)
 
     def _fail(
@@ -162,7 +162,7 @@ class State:
         return self._functions[function], name
 
     def _value(self, primitive: str, value: object) -> int:
-        """Return the integer that a value handle, or what is computed of some, stands for."""
+        """Return the integer that a value handle, or an expression of handles, stands for."""
         if isinstance(value, ExprRV):
             self._require_alive(primitive, value)
             if value in self._values:
@@ -191,7 +191,7 @@ class State:
                 return lhs // rhs if term.op == "//" else lhs % rhs
 
     def _kill(self, primitive: str, handles: Iterable[Handle]) -> None:
-        """Mark handles as consumed, and all others that stand for the same things."""
+        """Mark handles as consumed, and all others of the same blocks or loops."""
         for handle in handles:
             self._dead[handle] = primitive
             if isinstance(handle, LoopRV) and handle in self._loops:
@@ -202,7 +202,7 @@ class State:
                 self._dead.update((h, primitive) for h, at in self._blocks.items() if at == where)
 
     def _rename_block(self, func: PrimFunc, old: str, new: str) -> None:
-        """Let the handles of a block stand for the block of another name."""
+        """Make the handles of a block refer to the block with another name."""
         for handle, at in self._blocks.items():
             if at == (func.name, old):
                 self._blocks[handle] = (func.name, new)
@@ -214,7 +214,7 @@ class State:
         outputs: Sequence[Handle | None] = (),
         decision: Decision | None = None,
     ) -> None:
-        """Note an instruction that was done."""
+        """Record an applied instruction."""
         self._instructions.append(
             Instruction(
                 name,
@@ -225,7 +225,7 @@ class State:
         )
 
     def remove_rv(self, rand_var: Handle) -> None:
-        """Forget a handle: it can't be used any more.
+        """Remove a handle: it can't be used any more.
 
         Raises:
             ScheduleError: If the handle is dead, or of another schedule.
@@ -241,7 +241,7 @@ class State:
         self._dead[rand_var] = "remove_rv"
 
     def get(self, handle: Handle | TermRV) -> BlockRealize | For | int:
-        """Return what a handle stands for now.
+        """Return the current block, loop or integer of a handle.
 
         Raises:
             ScheduleError: If the handle is dead, or of another schedule.
@@ -260,7 +260,7 @@ class State:
 
 
 def _argument(value: object) -> Argument:
-    """Return what an instruction keeps of an argument."""
+    """Return an argument in the form that an instruction stores."""
     match value:
         case BlockRV(name) | LoopRV(name) | ExprRV(name):
             return Ref(name)
@@ -288,7 +288,7 @@ def _shown(handle: object) -> str:
 
 
 def _schedulable(func: PrimFunc) -> PrimFunc:
-    """Return a program in which each block has a name of its own.
+    """Return a program in which each block has a unique name.
 
     Raises:
         ScheduleError: If two loops share a variable, or the program was lowered.

@@ -1,7 +1,7 @@
-"""Replay many traces on one program, and do but once what they begin with alike.
+"""Replay many traces on one program, replaying their common prefixes once.
 
-The candidates of a sketch differ in their decisions only. What comes before the first of them, such
-as layouts and copies for packing, is half of a convolution's trace.
+The candidates of a sketch differ in their decisions only. The instructions before the first
+decision, such as layouts and copies for packing, are half of a convolution's trace.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from compiler.schedule.trace.replay import replay
 from compiler.schedule.trace.trace import Trace
 
 MAX_BEGINNINGS = 16
-"""As many as one program has sketches, and then some."""
+"""The limit on cached prefixes: more than a program has sketches."""
 
 _Prefix: TypeAlias = tuple[Schedule, dict[str, Handle | None]]
 
 
 class TracePrefixCache:
-    """Schedules of one program, each with the instructions done that some traces begin with."""
+    """Schedules of one program, each with the common prefix of some traces applied."""
 
     def __init__(self) -> None:
         self._func: PrimFunc | None = None

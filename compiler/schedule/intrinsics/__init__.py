@@ -1,1 +1,1 @@
-"""Tensor intrinsics: descriptions, implementations, and where they match."""
+"""Tensor intrinsics: descriptions, implementations, and their matching in programs."""

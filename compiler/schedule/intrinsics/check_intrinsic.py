@@ -1,4 +1,4 @@
-"""Whether the implementation of a tensor intrinsic does what its description says."""
+"""Check that the implementation of a tensor intrinsic computes what its description says."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _SOME = 1 << 13
 
 
 def intrinsic_problem(desc: PrimFunc, impl: PrimFunc) -> str | None:
-    """Return why two programs are no intrinsic; None if they do the same to their buffers."""
+    """Return why two programs are not an intrinsic; None if they have the same effect."""
     problem = _parameter_problem(desc, impl) or _region_problem(desc)
     if problem is not None:
         return problem
@@ -79,7 +79,7 @@ def _result_problem(
     trial: tuple[int, Kind],
     allowed: float,
 ) -> str | None:
-    """Run two programs on the same values and compare what they make of them."""
+    """Run two programs on the same values and compare their results."""
     inputs = _values(pair[0], *trial)
     results: list[list[Array]] = []
     for func in pair:
@@ -87,7 +87,7 @@ def _result_problem(
         outputs = run(func, named)
         results.append([outputs.get(name, array) for name, array in named.items()])
     for buffer, expected, actual in zip(impl.buffers, *results, strict=True):
-        # Whole numbers add up without rounding: then the order of a sum does not count.
+        # Sums of whole numbers are exact, so their order does not matter.
         problem = _difference(buffer, expected, actual, allowed if trial[1] == "any" else 0.0)
         if problem is not None:
             return problem
@@ -95,7 +95,7 @@ def _result_problem(
 
 
 def _num_stores(stmt: Stmt) -> int:
-    """Return how many elements a statement stores, at most."""
+    """Return the maximum number of elements that a statement stores."""
     match stmt:
         case For(extent=extent, body=body):
             return (extent.value if isinstance(extent, IntImm) else _SOME) * _num_stores(body)
@@ -124,7 +124,7 @@ def _parameter_problem(desc: PrimFunc, impl: PrimFunc) -> str | None:
 
 
 def _region_problem(desc: PrimFunc) -> str | None:
-    """Check that a description touches all of its buffers: each stands for a whole box."""
+    """Check that a description accesses all of its buffers: each stands for a whole box."""
     if desc.root.alloc_buffers or desc.root.match_buffers:
         return "its description has buffers besides its parameters"
     reads, writes = access_regions(desc.root.body)
@@ -148,7 +148,7 @@ def _is_whole(region: BufferRegion, shape: tuple[int, ...]) -> bool:
 def _hosted(func: PrimFunc, impl: PrimFunc) -> PrimFunc:
     """Return a program that runs another one on boxes in the middle of larger buffers.
 
-    The boxes are such as the implementation wants them.
+    The boxes have the offsets and strides that the implementation requires.
     """
     large: list[Buffer] = []
     boxes: list[BufferRegion] = []
@@ -175,9 +175,9 @@ def _hosted(func: PrimFunc, impl: PrimFunc) -> PrimFunc:
 
 
 def _surroundings(buffer: Buffer) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the shape of a larger buffer, and where a view of it begins.
+    """Return the shape of a larger buffer, and the offset of a view in it.
 
-    It begins at a multiple of what the view promises; fixed strides leave it less room, or none.
+    The offset is a multiple of the promised one; fixed strides leave less room, or none.
     """
     sizes: list[int] = []
     corner: list[int] = []
@@ -214,7 +214,7 @@ def _values(func: PrimFunc, seed: int, kind: Kind) -> list[Array]:
 
 
 def _limits(dtype: DType) -> tuple[int, int]:
-    """Return numbers that programs of a type may be given without losing digits of a sum."""
+    """Return the range of inputs of a type for which sums lose no digits."""
     if is_float(dtype) or dtype == "bool":
         return (0, 1) if dtype == "bool" else (-2, 2)
     kind = np.iinfo(dtype)
@@ -222,7 +222,7 @@ def _limits(dtype: DType) -> tuple[int, int]:
 
 
 def _difference(buffer: Buffer, expected: Array, actual: Array, error: float) -> str | None:
-    """Return where two results differ by more than a share of the largest magnitude."""
+    """Return where two results differ by more than a share of their largest magnitude."""
     if is_float(buffer.dtype):
         a, b = expected.astype("float64"), actual.astype("float64")
         scale = float(np.max(np.abs(a), initial=0.0, where=np.isfinite(a)))

@@ -27,7 +27,7 @@ from compiler.schedule.tree.tree import (
 
 
 def describe(tensors: Sequence[te.Tensor]) -> dict[str, PrimFunc]:
-    """Return the descriptions of a tensor expression: `compute`, and of a reduction its parts."""
+    """Return the descriptions of a tensor expression: `compute`, and the parts of a reduction."""
     compute = te.create_prim_func(tensors, "compute")
     descriptions = {"compute": compute}
     (realize,) = child_blocks(compute.body)

@@ -1,8 +1,8 @@
-"""Find in a program what the description of a tensor intrinsic says, and where its buffers are.
+"""Match the description of a tensor intrinsic in a program, and find its buffers.
 
-The two are compared statement by statement: loops, blocks and values must be the same but for the
-names of variables and buffers. A buffer of the description stands for a box of one of the
-program's: the trailing dimensions from a base on, leading ones at fixed places.
+The two are compared statement by statement: loops, blocks and values must be the same except for
+the names of variables and buffers. A buffer of the description stands for a box of one of the
+program's buffers: the trailing dimensions from a base on, the leading ones at fixed indices.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _Part = TypeVar("_Part")
 
 
 class MismatchError(Exception):
-    """The program is not what the description says; the message says where."""
+    """The program does not match the description; the message says where."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatchedBuffer:
-    """Where a buffer of the description is in the program."""
+    """The location of a buffer of the description in the program."""
 
     buffer: Buffer
     base: tuple[Expr, ...]
@@ -75,7 +75,7 @@ class Matcher:
         self._params = set(params)
         self._extents: dict[Var, int] = dict(extents)
         self._vars: dict[Var, Expr] = {}
-        self._bound: set[Var] = set()  # the program's, bound inside what is compared
+        self._bound: set[Var] = set()  # variables of the program that are bound inside
         self._locals: dict[Buffer, Buffer] = {}
 
     # Statements
@@ -139,7 +139,7 @@ class Matcher:
         self.block_body(a, b)
 
     def block_body(self, ours: Block, theirs: Block) -> None:
-        """Compare what two blocks do, init included."""
+        """Compare the bodies of two blocks, including their inits."""
         self._optional(ours.init, theirs.init, "an init")
         self.stmt(ours.body, theirs.body)
 
@@ -178,7 +178,7 @@ class Matcher:
         raise MismatchError(reason)
 
     def index(self, ours: Expr, theirs: Expr) -> None:
-        """Compare two values that count; their integer types may differ.
+        """Compare two indices; their integer types may differ.
 
         Raises:
             MismatchError: If they differ.
@@ -223,7 +223,7 @@ class Matcher:
             raise MismatchError(f"accesses to {ours.name} are not at the same places as in it")
 
     def _base(self, buffer: Buffer, index: Expr, described_index: Expr | None) -> Expr:
-        """Return where along a dimension the description's buffer begins."""
+        """Return the start of the description's buffer along a dimension."""
         form = normal(index, self._extents)
         if described_index is not None:
             form -= self._theirs(described_index)
@@ -262,7 +262,7 @@ class Matcher:
 
 
 def _is_number(expr: Expr) -> bool:
-    """Tell whether an expression is a whole number made of loops alone."""
+    """Return whether an expression is an integer that depends on loops alone."""
     return all(
         isinstance(node, BinOp)
         or (isinstance(node, Var | IntImm) and node.dtype != "handle" and is_integer(node.dtype))

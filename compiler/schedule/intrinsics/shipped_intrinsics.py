@@ -7,7 +7,7 @@ row_update_8_f32        C[0:8] = C[0:8] + A[0] * B[0:8], one fused multiply-add 
 dot_8_f32               C[0] = C[0] + the sum of A[0:8] * B[0:8]
 dot_16_u8s8s32_avx2     the same of 16 bytes, unsigned times signed, by AVX2's pmaddwd
 
-They are made when they are first asked for; the tests hold each against its description.
+They are made at first use. Tests compare each implementation with its description.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ from compiler.schedule.intrinsics.shipped_intrinsics import SHIPPED
 
 
 class TensorIntrinError(ValueError):
-    """An intrinsic is not known, or its implementation is not what its description says."""
+    """An unknown intrinsic, or one whose implementation does not match its description."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ class TensorIntrin:
     """A description and an implementation, both over the same buffers.
 
     Attributes:
-        desc: What is computed, in loops and blocks.
-        impl: The statements that compute it.
+        desc: The computation, as loops and blocks.
+        impl: The statements that implement it.
     """
 
     desc: PrimFunc
@@ -64,22 +64,22 @@ class TensorIntrin:
     def register(
         cls, name: str, desc: PrimFunc, impl: PrimFunc, override: bool = False
     ) -> TensorIntrin:
-        """Make an intrinsic known under a name.
+        """Register an intrinsic under a name.
 
         Args:
-            name: What `tensorize` is given.
-            desc: What is computed.
-            impl: How; its parameters are those of `desc`, in the same order.
+            name: The name for `tensorize`.
+            desc: The description of the computation.
+            impl: The implementation; its parameters are those of `desc`, in the same order.
             override: Whether another intrinsic of that name may be replaced.
 
         Raises:
-            TensorIntrinError: If the name is taken, or the two programs do not do the same.
+            TensorIntrinError: If the name is taken, or the two programs have different effects.
         """
         if not name:
             raise TensorIntrinError("an intrinsic needs a name")
         if (name in cls._registered or name in SHIPPED) and not override:
             raise TensorIntrinError(
-                f'there is an intrinsic "{name}" already: override=True replaces it'
+                f'intrinsic "{name}" is registered already: override=True replaces it'
             )
         problem = intrinsic_problem(desc, impl)
         if problem is not None:
@@ -96,14 +96,14 @@ class TensorIntrin:
     def get(cls, name: str, allow_missing: bool) -> TensorIntrin | None: ...
     @classmethod
     def get(cls, name: str, allow_missing: bool = False) -> TensorIntrin | None:
-        """Return the intrinsic of a name.
+        """Return the intrinsic with a name.
 
         Args:
-            name: As it was registered.
-            allow_missing: Whether None is returned where there is none.
+            name: The registered name.
+            allow_missing: Whether to return None if it does not exist.
 
         Raises:
-            TensorIntrinError: If there is none.
+            TensorIntrinError: If it does not exist.
         """
         if name in SHIPPED and name not in cls._registered:
             cls._registered[name] = cls(*SHIPPED[name]())
@@ -129,13 +129,14 @@ class TensorIntrin:
 
         Args:
             tensors: The inputs and the output of the expression, in the order of the parameters.
-            compute: Does all of it.
+            compute: Implements all of it.
             reset: Initialises the output, its only parameter.
-            update: Adds to the output what the inputs give; its parameters are those of `compute`.
+            update: Adds the terms of the inputs to the output; its parameters are those of
+                `compute`.
             override: Whether other intrinsics of these names may be replaced.
 
         Raises:
-            TensorIntrinError: If the expression is no reduction but has a reset or an update, or
+            TensorIntrinError: If the expression is not a reduction but has a reset or an update, or
                 if an implementation is refused.
         """
         parts = describe(tensors)
@@ -146,6 +147,6 @@ class TensorIntrin:
                 continue
             desc = parts.get(part)
             if desc is None:
-                raise TensorIntrinError(f"{tensors[-1].name} is no reduction: it has no {part}")
+                raise TensorIntrinError(f"{tensors[-1].name} is not a reduction: it has no {part}")
             registered[impl.name] = cls.register(impl.name, desc, impl, override)
         return registered

@@ -55,7 +55,7 @@ def test_a_missing_intrinsic_is_an_error_or_none() -> None:
 def test_a_name_is_taken_once() -> None:
     TensorIntrin.register("row", parse(DESC), parse(IMPL))
     for name in ("row", "gemm8x8"):
-        with pytest.raises(TensorIntrinError, match=f'there is an intrinsic "{name}" already'):
+        with pytest.raises(TensorIntrinError, match=f'intrinsic "{name}" is registered already'):
             TensorIntrin.register(name, parse(DESC), parse(IMPL))
     again = TensorIntrin.register("row", parse(DESC), parse(IMPL), override=True)
     assert TensorIntrin.get("row") is again
@@ -180,5 +180,5 @@ def clear(y: T.Buffer((4, 4), "float32")):
         TensorIntrin.declare([w, x, y], compute=update, override=True)
 
     z = te.compute((4, 8), lambda i, j: w[i, j] + x[i, j], "z")
-    with pytest.raises(TensorIntrinError, match="z is no reduction: it has no reset"):
+    with pytest.raises(TensorIntrinError, match="z is not a reduction: it has no reset"):
         TensorIntrin.declare([w, x, z], reset=reset, override=True)
