@@ -1,0 +1,31 @@
+"""Events of jobs, in an order to resume from."""
+
+from __future__ import annotations
+
+import pytest
+
+from service.store.database.database import Database
+from service.store.jobs import events
+from service.wire.models import EventKind
+from tests.service_fixtures import add_job
+
+pytestmark = pytest.mark.on_both_databases
+
+
+def test_events_come_in_order_after_the_last_one_seen(database: Database) -> None:
+    first, second = add_job(database), add_job(database)
+    with database.write() as session:
+        before = events.newest_id(session)
+        for number in range(5):
+            events.append(session, first, EventKind.TRIALS, {"number": number})
+            events.append(session, second, EventKind.TRIALS, {"number": -number})
+    with database.read() as session:
+        seen = events.after(session, first, before)
+        assert [event.payload["number"] for event in seen] == [0, 1, 2, 3, 4]
+        assert [event.id for event in seen] == sorted({event.id for event in seen})
+        later = events.after(session, first, seen[2].id)
+        assert [event.payload["number"] for event in later] == [3, 4]
+        assert len(events.after(session, first, before, limit=2)) == 2
+        together = events.of_all_after(session, before)
+        assert [job for job, _ in together] == [first, second] * 5
+        assert together[-1][1].id == events.newest_id(session)
