@@ -16,13 +16,13 @@ _CURRENT = {"trials": "max_trials", "seconds": "max_secs"}
 
 
 def with_current_names(
-    function: str, given: dict[str, Any], known: Collection[str]
+    function: str, given: dict[str, Any], accepted: Collection[str]
 ) -> dict[str, Any]:
     """Return keyword arguments under their current names; warn about each earlier one.
 
     Args:
         function: The name of the function, for messages.
-        known: The arguments that it takes. Other functions may still have one of the earlier names.
+        accepted: The arguments that it takes. Other functions may still have an earlier name.
 
     Raises:
         TypeError: If an argument is given under both names.
@@ -30,7 +30,7 @@ def with_current_names(
     renamed = dict(given)
     for earlier in given:
         current = _CURRENT.get(earlier)
-        if current is None or current not in known:
+        if current is None or current not in accepted:
             continue
         if current in given:
             raise TypeError(f"{function}() got {current!r} twice: {earlier!r} is its earlier name")
