@@ -61,7 +61,7 @@ class HostArrays(TrialArrays):
             WrongResultError: If they differ by more than rounding explains.
         """
         for name in self._inputs.keys() - self._expected.keys():
-            if not _same(self._arrays[name], self._inputs[name]):
+            if not _have_same_bytes(self._arrays[name], self._inputs[name]):
                 raise WrongResultError(f"the kernel wrote to its input {name}")
         outputs = {name: self._arrays[name] for name in self._expected}
         self._first = {name: array.copy() for name, array in outputs.items()}
@@ -91,7 +91,7 @@ class HostArrays(TrialArrays):
         """
         if self._inputs.keys() & self._expected.keys():
             return  # each run starts from the result of the run before
-        if all(_same(self._arrays[name], first) for name, first in self._first.items()):
+        if all(_have_same_bytes(self._arrays[name], first) for name, first in self._first.items()):
             return
         try:
             self.check()
@@ -107,7 +107,7 @@ def _poison(array: Array, expected: Array) -> None:
         array.fill(np.nan)
 
 
-def _same(first: Array, second: Array) -> bool:
+def _have_same_bytes(first: Array, second: Array) -> bool:
     """Return whether two arrays have the same bytes, NaN or not."""
     bits = f"u{first.itemsize}"
     return np.array_equal(first.view(bits), second.view(bits))

@@ -217,7 +217,7 @@ class _Head:
             case ast.Expr(value=ast.Call() as call) if call_name(call) in HEAD_CALLS:
                 self._call(call)
             case ast.With(items=[ast.withitem(context_expr=init)]) if call_name(init) == "init":
-                self._once(self.init, statement)
+                self._require_first(self.init, statement)
                 bind(self._context, init, ())  # type: ignore[arg-type]
                 self.init = statement
             case _:
@@ -227,21 +227,21 @@ class _Head:
     def _call(self, call: ast.Call) -> None:
         match call_name(call):
             case "where":
-                self._once(self.predicate, call)
+                self._require_first(self.predicate, call)
                 argument = bind(self._context, call, ("predicate",))["predicate"]
                 self.predicate = condition(self._context, argument)
             case "reads":
-                self._once(self._reads, call)
+                self._require_first(self._reads, call)
                 self._reads = regions(self._context, call)
             case "writes":
-                self._once(self._writes, call)
+                self._require_first(self._writes, call)
                 self._writes = regions(self._context, call)
             case _:
-                self._once(self._annotations or None, call)
+                self._require_first(self._annotations or None, call)
                 argument = bind(self._context, call, ("attrs",))["attrs"]
                 self._annotations = literal_dict(self._context, argument)
 
-    def _once(self, already: object, source_node: ast.AST) -> None:
+    def _require_first(self, already: object, source_node: ast.AST) -> None:
         if already is not None:
             raise self._context.error(
                 "this appears twice in the block", source_node, code="duplicate"

@@ -48,7 +48,7 @@ def create_prim_func(ops: Sequence[Tensor | Variable] | Tensor, name: str = "mai
     if not definitions:
         raise ValueError("nothing to compute: no parameter is made by te.compute")
 
-    computed = [tensor for definition in definitions for tensor in _made(definition)]
+    computed = [tensor for definition in definitions for tensor in _tensors_of(definition)]
     inner = [tensor for tensor in computed if tensor not in tensors]
     renamed = _rename([*tensors, *inner])
     used_names: set[str] = {"root"}
@@ -104,7 +104,7 @@ def _needed(tensors: Sequence[Tensor]) -> tuple[list[Definition], list[Tensor]]:
     return list(order.values()), list(read)
 
 
-def _made(definition: Definition) -> tuple[Tensor, ...]:
+def _tensors_of(definition: Definition) -> tuple[Tensor, ...]:
     """Return the tensors that a definition writes, first those inside the steps of a scan."""
     if not isinstance(definition, Scan):
         return definition.outputs

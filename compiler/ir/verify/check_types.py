@@ -50,19 +50,19 @@ def check_types(node: Expr | Stmt) -> None:  # noqa: C901 - one case a node
             if value != (bool(value) if dtype == "bool" else wrapped(value, dtype)):
                 raise TypeProblem(f"{value} does not fit into {dtype}")
         case BinOp():
-            _same(node, node.lhs, node.rhs)
+            _require_same_types(node, node.lhs, node.rhs)
             _check_operator(node)
         case Compare(_, lhs, rhs):
-            _same(node, lhs, rhs)
+            _require_same_types(node, lhs, rhs)
         case Logic(_, lhs, rhs):
             _condition(node, lhs)
             _condition(node, rhs)
-            _same(node, lhs, rhs)
+            _require_same_types(node, lhs, rhs)
         case Not(value):
             _condition(node, value)
         case Select(condition, then, otherwise) | Conditional(condition, then, otherwise):
             _condition(node, condition)
-            _same(node, then, otherwise)
+            _require_same_types(node, then, otherwise)
             if lanes_of(condition) not in (1, lanes_of(then)):
                 raise TypeProblem(
                     f"a condition of {lanes_of(condition)} lanes chooses between values of "
@@ -161,7 +161,7 @@ def _check_opaque(opaque: Opaque, args: tuple[Expr, ...], dtype: str) -> None:
         raise TypeProblem(f"T.{opaque.name} returns {opaque.dtype}, not {dtype}")
 
 
-def _same(node: Expr, lhs: Expr, rhs: Expr) -> None:
+def _require_same_types(node: Expr, lhs: Expr, rhs: Expr) -> None:
     if dtype_of(lhs) != dtype_of(rhs):
         raise TypeProblem(
             f"operands of types {dtype_of(lhs)} and {dtype_of(rhs)}: {show_expr(node)}"

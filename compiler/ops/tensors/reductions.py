@@ -65,7 +65,7 @@ def mean(x: te.Tensor, *, axis: Numbers | None = None, keepdims: bool = False) -
     total = _reduced(x, axes, keepdims, te.sum, "total")
     dims = dims_of("mean", x)
     count = math.prod(dims[k] for k in axes)
-    return te.compute(_kept(dims, axes, keepdims), lambda *i: total[i] / count, name="B")
+    return te.compute(_result_dims(dims, axes, keepdims), lambda *i: total[i] / count, name="B")
 
 
 def row_sum(x: te.Tensor) -> te.Tensor:
@@ -126,7 +126,7 @@ def _arg_extreme(name: str, x: te.Tensor, axis: Numbers | None, keepdims: bool) 
         reduction: te.Reduction = reducer((position, value), axis=list(k.values()))
         return reduction
 
-    shape = _kept(dims, axes, keepdims)
+    shape = _result_dims(dims, axes, keepdims)
     pair: Any = te.compute(shape, element, name="B_temp")
     positions: te.Tensor = pair[0]
     return te.compute(shape, lambda *i: positions[i], name="B")
@@ -149,13 +149,13 @@ def _reduced(
     names = {axes[0]: "k"} if len(axes) == 1 else {axis: f"k{axis}" for axis in axes}
     k = {axis: te.reduce_axis((0, dims[axis]), name=names[axis]) for axis in axes}
     return te.compute(
-        _kept(dims, axes, keepdims),
+        _result_dims(dims, axes, keepdims),
         lambda *i: reduce(x[_whole_index(i, dims, axes, keepdims, k)], axis=list(k.values())),
         name=name,
     )
 
 
-def _kept(dims: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
+def _result_dims(dims: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
     if keepdims:
         return tuple(1 if axis in axes else n for axis, n in enumerate(dims))
     return tuple(n for axis, n in enumerate(dims) if axis not in axes)

@@ -64,7 +64,9 @@ def compact_buffers(
     private = private_buffers(stmt)
     accesses = collect_accesses(stmt, set(allocated), set(allocated) - private.keys())
     placements = {
-        buffer: _place(buffer, accesses[buffer], carried.get(buffer, set()), private.get(buffer))
+        buffer: _placement_of(
+            buffer, accesses[buffer], carried.get(buffer, set()), private.get(buffer)
+        )
         for buffer in allocated
         if accesses[buffer]
     }
@@ -116,7 +118,7 @@ def _with_distinct_loops(stmt: Stmt) -> Stmt:
     return visit(stmt)
 
 
-def _place(
+def _placement_of(
     buffer: Buffer, accesses: list[LoweredAccess], carried: set[Var], thread: Stmt | None
 ) -> _Placement:
     common = common_path(accesses)

@@ -64,7 +64,7 @@ def pipeline_loops(stmt: Stmt) -> Stmt:
         if not is_pipelined(new):
             return new
         assert isinstance(new, For)
-        parts = _take_apart(new.body)
+        parts = _split_body(new.body)
         plan = plan_of(new, len(parts.stmts))
         try:
             _check(new, parts, plan)
@@ -77,7 +77,7 @@ def pipeline_loops(stmt: Stmt) -> Stmt:
     return visit(stmt)
 
 
-def _take_apart(body: Stmt) -> _Parts:
+def _split_body(body: Stmt) -> _Parts:
     parts = _Parts()
     while not (is_part(body) or isinstance(body, Seq)):
         match body:

@@ -52,14 +52,16 @@ def _visit(stmt: Stmt, wide: dict[Buffer, Buffer]) -> Stmt:
         case Store(buffer, indices, value) if buffer in wide:
             return Store(wide[buffer], indices, _widened(value, wide))
         case _:
-            return map_stmt(stmt, lambda child: _visit(child, wide), lambda e: _same(e, wide))
+            return map_stmt(
+                stmt, lambda child: _visit(child, wide), lambda e: _over_wide_buffers(e, wide)
+            )
 
 
-def _same(expr: Expr, wide: dict[Buffer, Buffer]) -> Expr:
+def _over_wide_buffers(expr: Expr, wide: dict[Buffer, Buffer]) -> Expr:
     """Return an expression of the same type over the wide buffers."""
     if isinstance(expr, Load) and expr.buffer in wide:
         return Cast(expr.buffer.dtype, Load(wide[expr.buffer], expr.indices))
-    return map_expr(expr, lambda child: _same(child, wide))
+    return map_expr(expr, lambda child: _over_wide_buffers(child, wide))
 
 
 def _widened(expr: Expr, wide: dict[Buffer, Buffer]) -> Expr:
@@ -71,10 +73,10 @@ def _widened(expr: Expr, wide: dict[Buffer, Buffer]) -> Expr:
             return BinOp(op, _widened(lhs, wide), _widened(rhs, wide))
         case Select(condition, then, otherwise):
             sides = _widened(then, wide), _widened(otherwise, wide)
-            return Select(_same(condition, wide), *sides)
+            return Select(_over_wide_buffers(condition, wide), *sides)
         case Conditional(condition, then, otherwise):
             sides = _widened(then, wide), _widened(otherwise, wide)
-            return Conditional(_same(condition, wide), *sides)
+            return Conditional(_over_wide_buffers(condition, wide), *sides)
         case _:
             assert dtype_of(expr) in _NARROW
-            return Cast("float32", _same(expr, wide))
+            return Cast("float32", _over_wide_buffers(expr, wide))

@@ -43,7 +43,7 @@ def foreign_reads(scope: BlockScope) -> Iterator[tuple[PlacedBlock, Buffer]]:
                     yield site, buffer
             continue
         for position, site in enumerate(touching):
-            if site.reads(buffer) and not _is_own(site, touching, position, buffer):
+            if site.reads(buffer) and not _is_thread_private(site, touching, position, buffer):
                 yield site, buffer
 
 
@@ -70,7 +70,7 @@ def _reducing_threads(site: PlacedBlock) -> set[Var]:
     return {var for variables in named for var in variables & threads}
 
 
-def _is_own(
+def _is_thread_private(
     site: PlacedBlock, touching: Sequence[PlacedBlock], position: int, buffer: Buffer
 ) -> bool:
     """Check that a thread reads in a block only what it, or every thread, wrote."""

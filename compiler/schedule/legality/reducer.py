@@ -82,7 +82,7 @@ def reduction_of(block: Block) -> ReductionForm | str:
     if set(starts) != set(targets):
         return "does not initialise exactly the elements that it updates"
     identity = tuple(starts[target] for target in targets)
-    form = _known_form(targets, tuple(store.value for store in stores), identity)
+    form = _form_of_known_reducer(targets, tuple(store.value for store in stores), identity)
     return "does not combine its values by a known commutative reducer" if form is None else form
 
 
@@ -109,7 +109,7 @@ def _reads(expr: Expr, buffers: set[Buffer]) -> bool:
     return any(isinstance(node, Load) and node.buffer in buffers for node in walk(expr))
 
 
-def _known_form(
+def _form_of_known_reducer(
     targets: tuple[Load, ...], results: tuple[Expr, ...], identity: tuple[Expr, ...]
 ) -> ReductionForm | None:
     parts = [_one(*arguments) for arguments in zip(targets, results, identity, strict=True)]

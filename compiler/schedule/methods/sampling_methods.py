@@ -61,7 +61,7 @@ class SamplingMethods(Queries):
         max_innermost = self._value(name, max_innermost_factor)
         # Without a choice, a decision from another program is irrelevant.
         has_literal_extent = isinstance(loop_stmt.extent, IntImm)
-        decided = _given(decision, loop_stmt, refuse) if has_literal_extent else None
+        decided = _factors_of(decision, loop_stmt, refuse) if has_literal_extent else None
         count = self._value(name, n) if decided is None else len(decided)
         _require_factors(count, 1 if max_innermost == -1 else 2, loop_stmt, refuse)
         if max_innermost != -1 and max_innermost < 1:
@@ -71,7 +71,7 @@ class SamplingMethods(Queries):
                 "invalid_argument",
             )
         if not isinstance(loop_stmt.extent, IntImm):
-            factors = _unknown(count)
+            factors = _undetermined_factors(count)
         elif decided is not None:
             factors = fitted(loop_stmt.extent.value, decided)
         else:
@@ -124,7 +124,7 @@ class SamplingMethods(Queries):
         is_cut = (
             isinstance(loop_stmt.extent, IntImm) and loop_stmt.extent.value % inner_multiple == 0
         )
-        decided = _given(decision, loop_stmt, refuse) if is_cut else None
+        decided = _factors_of(decision, loop_stmt, refuse) if is_cut else None
         count = self._value(name, n) if decided is None else len(decided)
         _require_factors(
             count, 1 if (inner_start, inner_multiple) == (0, 1) else 2, loop_stmt, refuse
@@ -136,7 +136,7 @@ class SamplingMethods(Queries):
                 "invalid_argument",
             )
         if not isinstance(loop_stmt.extent, IntImm) or loop_stmt.extent.value % inner_multiple:
-            factors = _unknown(count)
+            factors = _undetermined_factors(count)
         elif decided is not None:
             factors = fitted_partitioned(
                 loop_stmt.extent.value, decided, inner_start, inner_multiple
@@ -221,7 +221,7 @@ class SamplingMethods(Queries):
         return loop_at(loop_path(func, var, refuse)), refuse
 
 
-def _given(decision: object, loop: For, refuse: Refuse) -> tuple[int, ...] | None:
+def _factors_of(decision: object, loop: For, refuse: Refuse) -> tuple[int, ...] | None:
     """Return the factors of a decision, or refuse: all but the first must be positive."""
     if decision is None:
         return None
@@ -246,6 +246,6 @@ def _require_factors(count: int, min_count: int, loop: For, refuse: Refuse) -> N
         )
 
 
-def _unknown(count: int) -> tuple[int, ...]:
+def _undetermined_factors(count: int) -> tuple[int, ...]:
     """Return the factors for an unknown extent: all of it in the first."""
     return (NO_FACTOR, *(1 for _ in range(count - 1)))

@@ -34,7 +34,7 @@ from compiler.schedule.index.region import Box
 from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.scope import BlockScope, scope_of_block
 from compiler.schedule.rewrite.cache import CopyLocation, region_buffer, require_no_pointer
-from compiler.schedule.rewrite.copy_block import CopiedPart, read_to_find, whole_of
+from compiler.schedule.rewrite.copy_block import CopiedPart, full_parts, read_to_find
 from compiler.schedule.rewrite.placement import require_no_vector_around
 from compiler.schedule.rewrite.rewrite_access import Mode
 from compiler.schedule.tree.tree import loop_at, loop_path
@@ -104,7 +104,9 @@ def parts_inside(body: Body, box: Box, refuse: Refuse) -> tuple[CopiedPart, ...]
     """Return the parts of a buffer in a box, or refuse if it may reach outside."""
     parts = tuple(
         full_part if span is None else CopiedPart(span.low, IntImm(span.extent, dtype_of(size)))
-        for full_part, span, size in zip(whole_of(body.buffer), box, body.buffer.shape, strict=True)
+        for full_part, span, size in zip(
+            full_parts(body.buffer), box, body.buffer.shape, strict=True
+        )
     )
     extents = body.sites[0].extents
     for part, size in zip(parts, body.buffer.shape, strict=True):

@@ -73,7 +73,7 @@ def _is_loaded(low: Affine) -> bool:
     return any(isinstance(node, Load) for atom, _ in low.terms for node in walk(atom))
 
 
-def whole_of(buffer: Buffer) -> tuple[CopiedPart, ...]:
+def full_parts(buffer: Buffer) -> tuple[CopiedPart, ...]:
     """Return the parts that cover all of a buffer."""
     return parts_of(buffer, (None,) * len(buffer.shape))
 

@@ -107,11 +107,11 @@ def require_no_vector_around(path: Path, refuse: Refuse) -> None:
             raise refuse(f"loop {stmt.var.name} is vectorized", stmt, "loop_kind")
 
 
-Wanted = dict[Var, Span | None]
+IteratorSpans = dict[Var, Span | None]
 """The required part of the range of iterators, by their variables; None for the whole range."""
 
 
-def want(spans: Wanted, var: Var, span: Span | None) -> None:
+def widen_span(spans: IteratorSpans, var: Var, span: Span | None) -> None:
     """Extend the required part of an iterator."""
     spans[var] = hull(spans[var], span) if var in spans else span
 

@@ -286,7 +286,7 @@ class _Collector:
         views = dict(context.views)
         for match in block.match_buffers:
             source, corner = match.source.buffer, tuple(r.minimum for r in match.source.region)
-            views[match.buffer] = self._seen(source, corner, replace(inside, views=views))
+            views[match.buffer] = self._without_views(source, corner, replace(inside, views=views))
         allocated = dict.fromkeys(block.alloc_buffers, len(context.loops))
         written = frozenset(views.get(r.buffer, (r.buffer, ()))[0] for r in block.writes)
         inside = replace(
@@ -330,7 +330,7 @@ class _Collector:
 
         return visit(expr)
 
-    def _seen(
+    def _without_views(
         self, buffer: Buffer, indices: tuple[Expr, ...], context: _Context
     ) -> tuple[Buffer, tuple[Expr, ...]]:
         """Return an access with views replaced by the buffers they view, in terms of loops."""
@@ -362,7 +362,7 @@ class _Collector:
         context: _Context,
         value: Expr | None = None,
     ) -> None:
-        source, source_indices = self._seen(buffer, indices, context)
+        source, source_indices = self._without_views(buffer, indices, context)
         if source not in self._stored:
             return
         lanes = lanes_of(Load(buffer, indices))

@@ -213,14 +213,14 @@ def blockize_blocks(
     scope, sites = _neighbours(func, names, refuse)
     path = common_path(sites)
     top = path[-1]
-    first = _place(top, sites[0])
+    first = _child_number(top, sites[0])
     stmts: list[Stmt] = []
     parts: list[Blockized] = []
     reads: list[BufferRegion] = []
     writes: list[BufferRegion] = []
     for number, site in enumerate(sites):
-        child = _children(top)[_place(top, site)]
-        if _place(top, site) != first + number or len(list(_blocks(child))) != 1:
+        child = _children(top)[_child_number(top, site)]
+        if _child_number(top, site) != first + number or len(list(_blocks(child))) != 1:
             reason = (
                 f"block {site.name} does not directly follow the previous one, alone in its loops"
             )
@@ -302,7 +302,7 @@ def _children(stmt: Stmt) -> tuple[Stmt, ...]:
     return body.stmts if isinstance(body, Seq) else (body,)
 
 
-def _place(top: Stmt, site: PlacedBlock) -> int:
+def _child_number(top: Stmt, site: PlacedBlock) -> int:
     return next(n for n, child in enumerate(_children(top)) if site.is_under(child))
 
 

@@ -22,14 +22,14 @@ from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.scope import BlockScope, scope_of_block
 from compiler.schedule.rewrite.placement import (
     ComputeLocation,
-    Wanted,
+    IteratorSpans,
     clip,
     find_target,
     insert_position,
     make_nest,
     move,
     require_movable,
-    want,
+    widen_span,
 )
 from compiler.schedule.tree.tree import extents_of, loops_on
 
@@ -74,7 +74,7 @@ def compute_at(
     scope.require_inputs_settled(site)
     consumers = _require_consumers_under(scope, site, target)
 
-    spans_by_var = _wanted(site, consumers, target)
+    spans_by_var = _needed_spans(site, consumers, target)
     loops = loops_on(target.path)
     around = {**consumers[0].extents, **extents_of(loops)}
     spans = [clip(i, spans_by_var.get(i.var)) for i in site.block.iter_vars]
@@ -100,11 +100,13 @@ def _require_consumers_under(
     return consumers
 
 
-def _wanted(site: PlacedBlock, consumers: list[PlacedBlock], target: ComputeLocation) -> Wanted:
+def _needed_spans(
+    site: PlacedBlock, consumers: list[PlacedBlock], target: ComputeLocation
+) -> IteratorSpans:
     """Return the part of the block's iterators that computes the elements that consumers read."""
     sizes = {i.var: extent_or_unknown(i.extent) for i in site.block.iter_vars}
     sizes = {var: size for var, size in sizes.items() if size > 1}
-    spans: Wanted = {}
+    spans: IteratorSpans = {}
     for write in site.facts.writes:
         together = _together(target, write.buffer)
         for consumer in consumers:
@@ -117,7 +119,7 @@ def _wanted(site: PlacedBlock, consumers: list[PlacedBlock], target: ComputeLoca
                 for index, span in zip(write.indices, box, strict=True):
                     parts = _solved(index, write, span, sizes, extents)
                     for var, part in parts.items():
-                        want(spans, var, part)
+                        widen_span(spans, var, part)
     return spans
 
 

@@ -34,11 +34,11 @@ from compiler.schedule.rewrite.cache import (
 from compiler.schedule.rewrite.copy_block import (
     CopiedPart,
     copy_nest,
+    full_parts,
     is_passed_on,
     is_whole,
     parts_of,
     redirect,
-    whole_of,
 )
 from compiler.schedule.tree.tree import extents_of, fresh_block_name, loops_on
 
@@ -98,7 +98,7 @@ def cache_read(
 
     is_compact = location.is_scope and _fits(scope, readers, buffer, parts)
     if location.is_scope and not is_compact:
-        parts = whole_of(buffer)
+        parts = full_parts(buffer)
     shape = tuple(part.extent for part in parts) if is_compact else buffer.shape
     cache = cache_of(func, buffer, memory_scope, shape)
     name = fresh_block_name(func, f"{buffer.name}_{memory_scope}")

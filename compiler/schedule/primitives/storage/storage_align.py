@@ -61,16 +61,18 @@ def storage_align(
     allocation_site(path, buffer, refuse)
     axis %= rank
     notes = realize.block.annotations
-    alignments = _known(notes, realize, refuse)
+    alignments = _noted_alignments(notes, realize, refuse)
     alignments[write_index, axis] = (factor, offset)
     return replace_at(
         func,
         path,
-        with_block(realize, replace(realize.block, annotations=_with(notes, alignments))),
+        with_block(
+            realize, replace(realize.block, annotations=_with_alignments(notes, alignments))
+        ),
     )
 
 
-def _known(notes: Annotations, at: object, refuse: Refuse) -> _Alignments:
+def _noted_alignments(notes: Annotations, at: object, refuse: Refuse) -> _Alignments:
     """Return the alignments in a block's annotation."""
     value = dict(notes).get(KEY, ())
     alignments: _Alignments = {}
@@ -84,6 +86,6 @@ def _known(notes: Annotations, at: object, refuse: Refuse) -> _Alignments:
     return alignments
 
 
-def _with(notes: Annotations, alignments: _Alignments) -> Annotations:
+def _with_alignments(notes: Annotations, alignments: _Alignments) -> Annotations:
     value = tuple((*target, *alignment) for target, alignment in alignments.items())
     return tuple({**dict(notes), KEY: value}.items())

@@ -80,7 +80,7 @@ def transform_block_layout(func: PrimFunc, block: str, index_map: IndexMapLike) 
     mapping = dict(
         zip(
             (i.var for i in site.block.iter_vars),
-            inverse.index_map.map_indices([_place(i) for i in new]),
+            inverse.index_map.map_indices([_iterator_value(i) for i in new]),
             strict=True,
         )
     )
@@ -94,7 +94,7 @@ def transform_block_layout(func: PrimFunc, block: str, index_map: IndexMapLike) 
     return replace_at(func, (*scope.path[:-1], *site.path[: depth + 1]), nest)
 
 
-def _place(iter_var: IterVar) -> Expr:
+def _iterator_value(iter_var: IterVar) -> Expr:
     """Return the value of an iterator: one that takes a single value need not be named."""
     is_unit = isinstance(iter_var.extent, IntImm) and iter_var.extent.value == 1
     return IntImm(0, dtype_of(iter_var.var)) if is_unit else iter_var.var
