@@ -1,1 +1,1 @@
-"""The tuner: design space, features, cost model, search, and the loop that joins them."""
+"""The tuner: design space, features, cost model, search, and the tuning loop over them."""

@@ -1,4 +1,4 @@
-"""The candidate: a sketch with every decision taken."""
+"""The candidate: a sketch with all decisions made."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Candidate:
 
     @cached_property
     def key(self) -> str:
-        """The SHA-256 of the trace: equal keys are the same schedule."""
+        """Return the SHA-256 of the trace: schedules with equal keys are the same."""
         return self.trace.key()
 
 
 def default_candidate() -> Candidate:
-    """Return the default schedule: the program as it was given."""
+    """Return the default schedule: the program without changes."""
     return Candidate(DEFAULT_SKETCH, Trace())

@@ -1,1 +1,1 @@
-"""Cost models: which candidate will be faster, learned from measurements."""
+"""Cost models: they rank candidates by expected speed, learned from measurements."""

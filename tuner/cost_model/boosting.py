@@ -1,8 +1,8 @@
-"""Boost trees on samples: the labels, the settings, the members of a model.
+"""Boosted trees on samples: the labels, the settings, the members of a model.
 
-A sample's label is its task's best time over its own, so 1 for the best and 0 for a failure: tasks
-of all sizes have one scale, and squared error cares most for the fast end. `docs/cost-model.md` has
-what else was measured.
+A sample's label is its task's best time over its own time: 1 for the best and 0 for a failure. So
+tasks of all sizes have one scale, and squared error weighs the fast end most. `docs/cost-model.md`
+has the measured alternatives.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tuner.space.search_space import FeatureMatrix
 
 NUM_MEMBERS = 3
 """Members of a model, boosted from different seeds; the spread of their scores is its uncertainty.
-Three is the fewest that give a spread; prediction time grows with each. Chosen.
+Three is the fewest that give a useful spread; prediction time grows with each. Chosen.
 """
 JOB_TREES = 40
 """Trees of a member within a job. Training takes about a millisecond a tree, and a job trains after
@@ -48,12 +48,12 @@ _SHRINKAGE = 8.0
 
 
 SETTINGS = f"{_PARAMETERS} {NUM_MEMBERS} {STORE_TREES} {FAILURE_WEIGHT} {_SHRINKAGE}"
-"""All that decides what a model of given samples is."""
+"""All settings that determine a model of given samples."""
 
 
 @dataclass(frozen=True)
 class Member:
-    """Boosted trees with a say in what a model thinks: its share of all members' is what counts."""
+    """Boosted trees, and their share in the model; only the ratio of shares matters."""
 
     trees: xgboost.Booster
     share: float = 1.0
@@ -62,7 +62,7 @@ class Member:
 def boost(samples: Sequence[Samples], seed: int, num_trees: int) -> list[Member]:
     """Return the members of a model of these samples, with equal shares."""
     labels = np.concatenate(labels_of(samples))
-    # Weights only compare: their mean does not set how bold a leaf is.
+    # With a mean of 1, weights do not change the regularization of leaves, only their ratios count.
     weights = np.concatenate([_weights(group) for group in samples])
     matrix = xgboost.QuantileDMatrix(
         np.vstack([s.features for s in samples]),
@@ -81,7 +81,7 @@ def boost(samples: Sequence[Samples], seed: int, num_trees: int) -> list[Member]
 
 
 def blend(base: Sequence[Member], new: Sequence[Member], new_share: float) -> list[Member]:
-    """Return the members of both, where `new` have a share of the whole say."""
+    """Return the members of both, where `new` get the given share of the total."""
     return [
         *_with_say(base, 1.0 - new_share),
         *_with_say(new, new_share),
@@ -89,14 +89,14 @@ def blend(base: Sequence[Member], new: Sequence[Member], new_share: float) -> li
 
 
 def score(members: Sequence[Member], features: FeatureMatrix) -> Scores:
-    """Return the mean of what members think of each row, by their shares."""
+    """Return the mean score of the members for each row, weighted by their shares."""
     thoughts, shares = _thoughts(members, features)
     scores: Scores = shares @ thoughts
     return scores
 
 
 def spread(members: Sequence[Member], features: FeatureMatrix) -> Scores:
-    """Return the standard deviation of what members think of each row, by their shares."""
+    """Return the standard deviation of the members' scores for each row, by their shares."""
     predictions, shares = _thoughts(members, features)
     deviations: Scores = np.sqrt(shares @ (predictions - shares @ predictions) ** 2)
     return deviations

@@ -14,15 +14,15 @@ Scores = npt.NDArray[np.float64]
 
 
 class CostModelError(ValueError):
-    """A stored cost model can't be used: it is damaged, or its versions are others."""
+    """A stored cost model can't be used: it is damaged, or has other versions."""
 
 
 @dataclass(frozen=True)
 class Samples:
     """Measured candidates of one task: a row of features and a time in seconds for each.
 
-    The time of a failure is infinite. `weights` says how much each row counts in training, 1 if
-    it is not given.
+    The time of a failure is infinite. `weights` are the weights of the rows in training, by default
+    1.
     """
 
     task_key: str
@@ -31,7 +31,7 @@ class Samples:
     weights: Scores | None = None
 
     def __post_init__(self) -> None:
-        """Hold the rows together."""
+        """Check that all fields have the same number of rows."""
         if len(self.features) != len(self.run_secs):
             raise ValueError(
                 f"{len(self.features)} rows of features for {len(self.run_secs)} run times"
@@ -43,31 +43,31 @@ class Samples:
 class CostModel(Protocol):
     """Predicts which candidates of a task are faster than others.
 
-    Two models with one seed and one base trained on the same samples in the same order, in
-    however many calls, predict the same.
+    Two models with one seed and one base predict the same after training on the same samples in the
+    same order, in any number of calls.
     """
 
     @property
     def is_trained(self) -> bool:
-        """Whether predictions mean anything yet."""
+        """Return whether predictions are meaningful."""
         ...
 
     def update(self, samples: Samples) -> None:
-        """Take in samples; training may wait until a prediction is wanted."""
+        """Add samples; training may be delayed until the next prediction."""
         ...
 
     def predict(self, features: FeatureMatrix) -> Scores:
         """Return a score for each row: higher is faster, comparable within one task only.
 
-        All scores are 0 as long as the model is not trained.
+        All scores are 0 until the model is trained.
         """
         ...
 
     def uncertainty(self, features: FeatureMatrix) -> Scores:
-        """Return how far each row's score may be off, in the unit of `predict`; never negative.
+        """Return the uncertainty of each row's score, in the unit of `predict`; never negative.
 
-        All are 0 as long as the model is not trained. It is a guess, good for ranking candidates
-        by how much there is to learn from them.
+        All are 0 until the model is trained. It is an estimate, for ranking candidates by how much
+        can be learned from them.
         """
         ...
 

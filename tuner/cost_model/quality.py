@@ -1,4 +1,4 @@
-"""How well a cost model orders candidates that it had not seen."""
+"""The quality of a cost model: how well it orders unseen candidates."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tuner.cost_model.cost_model import Samples, Scores
 from tuner.trial import MeasuredTrial
 
 FIRST_ROUND = 16
-"""The candidates that a search measures first, over which the saved trials are counted: one round
-of `tuner.loop.search_loop`.
+"""The number of candidates that a search measures first, for the saved trials: one round of
+`tuner.loop.search_loop`.
 """
 MIN_RIGHT = 8
 """A task with fewer correct measurements is not judged: the order of so few pairs is chance.
@@ -24,16 +24,16 @@ Chosen.
 
 @dataclass(frozen=True)
 class Quality:
-    """How well scores ordered measured candidates of one task, or of several on the mean.
+    """How well scores order measured candidates of one task, or of several on the mean.
 
     Attributes:
-        pairwise: The share of pairs of right candidates that the scores put in the right order;
+        pairwise: The share of pairs of correct candidates that the scores order correctly;
             equal scores count half (Ansor, OSDI 2020, section 7.5).
-        top1: The best time of all over the time of the candidate of the best score.
-        top5: The best time of all over the best among the five of the best scores (the top-k score
+        top1: The best time of all over the time of the candidate with the best score.
+        top5: The best time of all over the best among the five best scores (the top-k score
             of TenSet, NeurIPS 2021, of one task).
-        trials_saved: Of candidates in random order, how many more than `FIRST_ROUND` have to be
-            measured to find as fast a one as the first `FIRST_ROUND` by score, expected.
+        trials_saved: The expected number of trials beyond `FIRST_ROUND` that random order needs to
+            find a candidate as fast as the best of the first `FIRST_ROUND` by score.
     """
 
     pairwise: float
@@ -73,7 +73,7 @@ def top_score(scores: Scores, run_secs: Scores, num: int) -> float:
 
 
 def mean_quality(qualities: Iterable[Quality]) -> Quality | None:
-    """Return the mean over tasks, each counted once; None of none."""
+    """Return the mean over tasks, each counted once; None without tasks."""
     rows = [(q.pairwise, q.top1, q.top5, q.trials_saved) for q in qualities]
     return Quality(*np.mean(rows, axis=0).tolist()) if rows else None
 
@@ -90,12 +90,12 @@ def held_out(
     Each group of samples is scored by a model of all the others.
 
     Args:
-        samples: All of a task each, in one piece.
+        samples: All samples of a task together.
         groups: The group of each: its operator, say, or the task itself.
         always_trained: Samples that every model is also trained on, except those of held-out tasks.
 
     Returns:
-        For each of `samples` the quality; None if too little is there to train on or to judge.
+        The quality for each of `samples`; None if there are too few samples to train or to judge.
     """
     qualities: list[Quality | None] = [None] * len(samples)
     for group in dict.fromkeys(groups):
@@ -116,9 +116,9 @@ def held_out(
 def pairwise_accuracy(trials: Sequence[MeasuredTrial]) -> float | None:
     """Return the share of pairs whose predicted order is the measured one; None without pairs.
 
-    A trial's score was predicted before it was measured, by a model that had seen earlier rounds
-    only, so this is quality on unseen candidates. Pairs are of one round, since scores compare
-    within one, and of right trials of different times; equal scores count half.
+    A trial's score was predicted before it was measured, by a model of earlier rounds only, so this
+    is quality on unseen candidates. Pairs are of one round, since scores compare within one, and of
+    correct trials with different times; equal scores count half.
     """
     rounds: dict[int, list[tuple[float, float]]] = {}
     for trial in trials:
@@ -152,5 +152,5 @@ def _best_of(scores: Scores, run_secs: Scores, num: int) -> float:
 
 def _trials_saved(scores: Scores, run_secs: Scores) -> float:
     as_fast = int((run_secs <= _best_of(scores, run_secs, FIRST_ROUND)).sum())
-    # Of N in random order, the first of r is expected at place (N + 1) / (r + 1).
+    # In random order of N, the first of r is expected at position (N + 1) / (r + 1).
     return (len(run_secs) + 1) / (as_fast + 1) - min(FIRST_ROUND, len(run_secs))

@@ -1,7 +1,8 @@
-"""What a stored cost model is: one line of JSON that describes it, then the trees of each member.
+"""The format of a stored cost model: one line of JSON that describes it, then the members' trees.
 
-XGBoost trusts what it loads, so damage has to be found before: a model is loaded only if its
-header, its lengths and its digest are correct. Imports no XGBoost: the store checks models, too.
+XGBoost does not check what it loads, so damage must be found before: a model is loaded only if its
+header, its lengths and its digest are correct. The module imports no XGBoost, because the store
+checks models, too.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ def packed(sizes_bytes: Sequence[int], shares: Sequence[float], trees: bytes, ki
 
 
 def check(stored: bytes, kind: str = "cpu") -> None:
-    """See that a stored model can be used here.
+    """Check that a stored model can be used here.
 
     Raises:
-        CostModelError: If not; says why.
+        CostModelError: If not, with the reason.
     """
     unpacked(stored, kind)
 
@@ -38,7 +39,7 @@ def unpacked(stored: bytes, kind: str) -> tuple[dict[str, Any], bytes]:
     """Return the header, and the trees of all members one after another.
 
     Raises:
-        CostModelError: If it is no such model, damaged, or of other versions than this program's.
+        CostModelError: If it is not a stored model, is damaged, or has other versions.
     """
     line, newline, trees = stored.partition(b"\n")
     try:
@@ -70,6 +71,6 @@ def _versions(kind: str) -> dict[str, Any]:
         "format_version": FORMAT_VERSION,
         "feature_schema": space.feature_version,
         "num_features": space.num_features,
-        # Models for CPUs do not name their kind: those that are stored began so.
+        # Models for CPUs do not name their kind, for compatibility with the first stored models.
         **({} if kind == "cpu" else {"kind": kind}),
     }

@@ -21,7 +21,7 @@ def decode(stored: bytes, kind: str = "cpu") -> list[Member]:
     """Load the members of a stored model.
 
     Raises:
-        CostModelError: If it is no such model, damaged, or of other versions than this program's.
+        CostModelError: If it is not a stored model, is damaged, or has other versions.
     """
     header, content = unpacked(stored, kind)
     members = []

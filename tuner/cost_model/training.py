@@ -1,7 +1,7 @@
-"""Train a cost model on what many jobs measured.
+"""Train a cost model on the measurements of many jobs.
 
-Measurements are kept as traces; what they are worth to a model is worked out by the design space of
-the day. A measurement whose sketch no longer exists is skipped, and counted.
+Measurements are stored as traces; the current design space computes their features. A measurement
+whose sketch no longer exists is skipped, and counted.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class MeasuredTask:
-    """A task with what was measured of it, over all jobs."""
+    """A task with its measurements from all jobs."""
 
     task: Task
     measured: Sequence[Measured]
@@ -45,15 +45,15 @@ class MeasuredTask:
 
 @dataclass(frozen=True)
 class Trained:
-    """A model, and what is to be known of it.
+    """A model with its provenance and quality.
 
     Attributes:
         model: As `XGBoostModel(base=...)` reads it.
-        num_tasks, num_samples: What it was trained on.
+        num_tasks, num_samples: The size of its training data.
         num_skipped: Measurements of sketches that no longer exist.
-        fingerprint: SHA-256 of tasks, features and times in hexadecimal: what it was trained on.
-        by_task: The quality on each task, by its key, of models that were not told that task;
-            none where too little is there to judge.
+        fingerprint: SHA-256 of tasks, features and times in hexadecimal: the training data.
+        by_task: The quality on each task, by its key, of models trained without that task;
+            None if there are too few samples to judge.
     """
 
     model: bytes
@@ -65,7 +65,7 @@ class Trained:
 
     @property
     def quality(self) -> Quality | None:
-        """The mean over the tasks that could be judged."""
+        """Return the mean over the tasks that could be judged."""
         return mean_quality(q for q in self.by_task.values() if q is not None)
 
 
@@ -126,9 +126,9 @@ def train(
 
 
 def samples_of(measured: MeasuredTask) -> tuple[Samples, int]:
-    """Return the samples of a task, and how many measurements its design space does not know.
+    """Return the samples of a task, and the number of measurements outside its design space.
 
-    The default schedule has no decisions, so it is no sample, and is not counted either.
+    The default schedule has no decisions, so it is not a sample, and is not counted either.
     """
     space = design_space(measured.task)
     by_sketch: dict[int, list[tuple[tuple[int, ...], Measured]]] = {}

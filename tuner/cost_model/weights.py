@@ -1,10 +1,10 @@
-"""How much a measurement counts when a model is trained for a kind of target.
+"""The weight of a measurement in training a model for a kind of target.
 
     weight = 2^(-age / 180 days) * (1 if of the same kind of target, else 1/4)
                                  * (1 if made by the same toolchain, else 1/2)
 
-The toolchain is the version of code generation and of LLVM. Older and foreign measurements still
-tell much of what is fast; where they contradict those of here and now, these win.
+The toolchain is the version of code generation and of LLVM. Older and foreign measurements are
+still informative. If they contradict recent measurements of this target, the latter prevail.
 """
 
 from __future__ import annotations

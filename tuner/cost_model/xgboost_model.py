@@ -17,8 +17,8 @@ from tuner.space.registry import SEARCH_SPACES
 from tuner.space.search_space import FeatureMatrix
 
 MIN_SAMPLES = 8
-"""With fewer samples of the job a model of its own is not trained: they fit hundreds of columns by
-chance. Half a round; chosen.
+"""With fewer samples of the job, no model of the job is trained: it would fit hundreds of
+columns by chance. Half a round; chosen.
 """
 BASE_SAMPLES = 64
 """The base model weighs as much as so many samples of the job (`docs/cost-model.md`). Four rounds;
@@ -30,12 +30,12 @@ class XGBoostModel:
     """Scores candidates by boosted trees; see `CostModel`.
 
     Args:
-        base: A stored model (`to_bytes`) to start from: it predicts as that does until samples
-            come, then is blended with what these teach, which has the more say the more they are.
-        kind: The kind of the targets that the candidates are for, whose features it gets.
+        base: A stored model (`to_bytes`) to start from. Without samples the model predicts as the
+            base does. Samples add a second model, whose share grows with their number.
+        kind: The kind of the targets of the candidates, which determines the features.
 
     Raises:
-        CostModelError: If the base is no such model, damaged, or of other versions.
+        CostModelError: If the base is not a stored model, is damaged, or has other versions.
     """
 
     def __init__(self, seed: int = 0, base: bytes | None = None, kind: str = "cpu") -> None:
@@ -48,11 +48,11 @@ class XGBoostModel:
 
     @property
     def is_trained(self) -> bool:
-        """Whether predictions mean anything: enough samples, or a base."""
+        """Return whether predictions are meaningful: enough samples, or a base."""
         return bool(self._base) or self._num_samples() >= MIN_SAMPLES
 
     def update(self, samples: Samples) -> None:
-        """Take in samples; the next prediction trains on all of them."""
+        """Add samples; the next prediction trains on all of them."""
         self._check_columns(samples.features)
         if len(samples.run_secs):
             self._samples.append(samples)
@@ -64,7 +64,7 @@ class XGBoostModel:
         return score(members, features) if members else np.zeros(len(features))
 
     def uncertainty(self, features: FeatureMatrix) -> Scores:
-        """Return the standard deviation of what the members say of each row."""
+        """Return the standard deviation of the members' scores for each row."""
         members = self._asked(features)
         return spread(members, features) if members else np.zeros(len(features))
 
@@ -76,7 +76,7 @@ class XGBoostModel:
         """
         members = self._trained()
         if not members:
-            raise CostModelError("a cost model without training has nothing to store")
+            raise CostModelError("the cost model is not trained: there is nothing to store")
         return stored_model.encode(members, self._kind)
 
     def _num_samples(self) -> int:

@@ -1,1 +1,1 @@
-"""The finish of a search: its best candidates are measured again, side by side."""
+"""The final comparison of a search: it measures the best candidates again, side by side."""

@@ -1,9 +1,9 @@
-"""The baseline: libraries that compute the same, timed beside the candidate that a finish kept.
+"""The baselines: libraries that compute the same, timed beside the winner of the final comparison.
 
-They take turns with the kernel in rounds, as finalists do, so that both had the same moments of the
-machine. In each round the logarithm of the ratio of their times is one number; its centre and the
-interval around it are those that belong to the signed-rank test. A rate above what the cores can do
-is an error of the clock, and no baseline is made of it.
+They take turns with the kernel in rounds, as finalists do, so that both run under the same
+conditions of the machine. In each round the logarithm of the ratio of their times is one number.
+The centre and the interval of these numbers are those of the signed-rank test. A rate above the
+peak of the cores is an error of the clock, and is not recorded as a baseline.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NUM_ROUNDS = 10
 (`tuner.finish.signed_rank`); ten is the first analysis of a finish. Chosen.
 """
 _ERROR_RATE = 0.05
-"""Of the interval of a speed-up: the usual 5%."""
+"""The error rate of the interval of a speed-up: the usual 5%."""
 _MOST_OF_PEAK = 1.05
 """A rate above this multiple of the measured peak is rejected. The peak is measured too, possibly
 on a busy host, so a rate may exceed it a little. Chosen.
@@ -45,9 +45,9 @@ class BaselineMeasurer(Protocol):
         """Yield rounds: a measurement of the trial's candidate, and one of each library by name.
 
         The toolchain of a library's measurement is its name and version. A library that is not
-        there, is wrong, crashes or takes far too long is an error, in each round from then on.
-        There may be fewer rounds, and none if no library computes what the task does. The iterator
-        may be closed before its end.
+        installed, computes wrong results, crashes or takes far too long is an error, in each round
+        from then on. There may be fewer rounds, and none if no library computes the task. The
+        iterator may be closed before its end.
         """
         ...
 
@@ -58,19 +58,19 @@ class Baseline:
 
     Attributes:
         library: Its name, such as "numpy".
-        version: Its name and version as people say them.
+        version: Its name and version for display.
         run_secs: The median over rounds, of the shortest sample of each.
         kernel_secs: The same of the kernel.
-        speedup: How many times longer the library takes than the kernel.
-        interval: Where that is with a confidence of 95%; none after too few rounds.
-        worker: Where they ran.
-        toolchain: What compiled the kernel.
-        kernel_set: The code that the library chose for this CPU, such as "Haswell"; empty if it
-            does not say.
+        speedup: The time of the library over that of the kernel.
+        interval: The 95% confidence interval of the speed-up; None after too few rounds.
+        worker: The worker that measured.
+        toolchain: The toolchain of the kernel.
+        kernel_set: The code that the library chose for this CPU, such as "Haswell"; empty if
+            unknown.
         setting: The fastest of its settings, in words: the one that was timed.
         tried: All of its settings.
         is_below_cpu: Whether no setting used all of the CPU's instruction set.
-        share_of_peak: What the library reaches of the measured peak of the cores; None if either is
+        share_of_peak: The library's share of the measured peak of the cores; None if either is
             unknown.
     """
 
@@ -103,8 +103,8 @@ def measure_baselines(
 ) -> list[Baseline]:
     """Time libraries beside a trial's candidate; return the correct ones, fastest first.
 
-    None come back where the candidate failed, or `should_stop` said so meanwhile, or if the
-    candidate's time is below what the measured peak allows.
+    The result is empty if the candidate failed, if `should_stop` returned true meanwhile, or if the
+    candidate's time is below the limit of the measured peak.
     """
     kernel: list[Measurement] = []
     libraries: dict[str, list[Measurement]] = {}
@@ -151,7 +151,7 @@ def _baseline(
 
 
 def _peak(task: Task, facts: LibraryFacts) -> float | None:
-    """Return what the cores reach with numbers of the program's type; none if that is unknown."""
+    """Return the peak rate of the cores for the program's type; None if it is unknown."""
     (dtype, *others) = {buffer.dtype for buffer in task.func.buffers}
     if facts.peak_flops is None or others or dtype not in _PEAK_SHARES:
         return None
@@ -159,7 +159,7 @@ def _peak(task: Task, facts: LibraryFacts) -> float | None:
 
 
 def _is_possible(task: Task, baseline: Baseline) -> bool:
-    """Tell whether both rates are within the peak, as far as that is known."""
+    """Return whether both rates are within the peak, as far as it is known."""
     share = baseline.share_of_peak
     if share is None:
         return True

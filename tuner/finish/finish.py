@@ -87,12 +87,12 @@ _RUNS_A_ROUND = 2
 
 
 class Outcome(StrEnum):
-    """What became of a finalist."""
+    """The result of a finalist."""
 
-    KEPT = "kept"  # the winner; of those that are tied, the one to use
-    TIED = "tied"  # not separated from the one that is kept
+    KEPT = "kept"  # the winner; among tied finalists, the one to use
+    TIED = "tied"  # not separated from the kept finalist
     SLOWER = "slower"  # than another finalist
-    FAILED = "failed"  # it went wrong when it was measured again
+    FAILED = "failed"  # it failed when it was measured again
 
 
 @dataclass(frozen=True)
@@ -100,9 +100,9 @@ class Finalist:
     """A trial that was measured again.
 
     Attributes:
-        rounds: What was measured, round by round; a failure is the last of them.
+        rounds: The measurements, round by round; a failure is the last of them.
         run_secs: The median over rounds, of the shortest sample of each; infinity for a failure.
-        interval: Where that median is with a confidence of 95%.
+        interval: The 95% confidence interval of that median.
     """
 
     trial: MeasuredTrial
@@ -120,12 +120,12 @@ class Finish:
 
     @property
     def kept(self) -> Finalist | None:
-        """The finalist to use; None if all of them failed."""
+        """Return the finalist to use; None if all of them failed."""
         return next((f for f in self.finalists if f.outcome is Outcome.KEPT), None)
 
     @property
     def is_tied(self) -> bool:
-        """Whether others may be as fast as the one that is kept."""
+        """Return whether others may be as fast as the kept finalist."""
         return any(f.outcome is Outcome.TIED for f in self.finalists)
 
 
@@ -146,10 +146,10 @@ def finish(
     """Measure the best of `trials` again until one wins, or they are tied.
 
     Args:
-        also: The numbers of trials that are measured again in any case.
+        also: The numbers of trials to measure again in any case.
 
     Returns:
-        What was found; None if there is nothing to measure, or `should_stop` said so meanwhile.
+        The result; None if there is nothing to measure, or `should_stop` returned true meanwhile.
     """
     start_secs = clock()
     enough_secs = max(LEAST_SECS, MAX_TIME_SHARE * sum(_secs(t.measurement) for t in trials))
@@ -173,7 +173,7 @@ def finish(
             return _with_default(
                 comparison, task, trials, comparer, seed=seed, should_stop=should_stop
             )
-        # Each of them went wrong, which their trials did not: the next best take their places.
+        # All of them failed, although their trials did not: the next best replace them.
         failed += final.result().finalists
     return Finish(tuple(failed)) if failed else None
 
@@ -187,7 +187,7 @@ def _with_default(
     seed: int,
     should_stop: Callable[[], bool],
 ) -> Finish | None:
-    """Add the default schedule to a finish that it was too slow for, if that takes little."""
+    """Add the default schedule to a final comparison that it was too slow for, if that is cheap."""
     default = next((t for t in trials if t.number == 0 and t.measurement.ok), None)
     if default is None or any(f.trial is default for f in comparison.finalists):
         return comparison
@@ -203,7 +203,7 @@ def _with_default(
             return None
         rounds.append(measured)
         if not measured.ok:
-            return comparison  # it ran before; its provisional time has to do
+            return comparison  # its provisional time, from the trial, must suffice
     if not rounds:
         return comparison
     default_finalist = _finalist_of(default, rounds, Outcome.SLOWER)
@@ -211,7 +211,7 @@ def _with_default(
 
 
 def _finalist_of(trial: MeasuredTrial, rounds: Sequence[Measurement], outcome: Outcome) -> Finalist:
-    """Return a finalist with what its rounds say of its time."""
+    """Return a finalist with the statistics of its rounds."""
     if outcome is Outcome.FAILED:
         return Finalist(trial, tuple(rounds), outcome, math.inf, (math.inf, math.inf))
     times = [m.best_secs for m in rounds]
@@ -223,8 +223,8 @@ def choose_finalists(
 ) -> list[MeasuredTrial]:
     """Return the best trials that are close to each other, by number; the default if it is close.
 
-    Nothing is to be gained by timing what is a quarter slower again, unless an earlier finish kept
-    it (`also`).
+    Trials that are a quarter slower are not worth timing again, unless an earlier final comparison
+    kept them (`also`).
     """
     correct = sorted((t for t in trials if t.measurement.ok), key=lambda t: (t.best_secs, t.number))
     close = [t for t in correct if t.best_secs < FINALIST_RATIO * correct[0].best_secs]
@@ -234,7 +234,7 @@ def choose_finalists(
 
 
 class _Final:
-    """The rounds so far, and who is still in them; finalists are known by their place."""
+    """The rounds so far, and the remaining finalists, by their index."""
 
     def __init__(
         self, task: Task, trials: Sequence[MeasuredTrial], comparer: Comparer, seed: int
@@ -248,7 +248,7 @@ class _Final:
         self.alive = list(range(len(trials)))
 
     def play(self, is_enough: Callable[[], bool]) -> Iterator[None]:
-        """Measure until all is decided or it is enough, a round a step."""
+        """Measure round by round, until the winner is decided or the budget is spent."""
         for num_rounds in ANALYSIS_ROUNDS:
             yield from self.measure(num_rounds)
             self.look()
@@ -256,7 +256,7 @@ class _Final:
                 return
 
     def measure(self, num_rounds: int) -> Iterator[None]:
-        """Measure those who are alive until there are `num_rounds` rounds, one a step."""
+        """Measure the remaining finalists until there are `num_rounds` rounds, one a step."""
         done = max(map(len, self._rounds))
         indices = list(self.alive)
         candidates = [self._trials[index].candidate for index in indices]
@@ -272,8 +272,8 @@ class _Final:
             yield
 
     def look(self) -> None:
-        """Drop who is slower than another."""
-        # One-sided, and one look of several: see the head of this file.
+        """Drop each finalist that is slower than another."""
+        # One-sided, and one analysis of several: see the head of this file.
         limit = ERROR_RATE / len(self._trials) / len(ANALYSIS_ROUNDS)
         slower = {
             index
@@ -284,7 +284,7 @@ class _Final:
             self._drop(loser, Outcome.SLOWER)
 
     def is_decided(self) -> bool:
-        """Tell whether little is left to find out: the fastest is alone, or near the best."""
+        """Return whether little can be gained: one finalist is left, or all are almost equal."""
         if len(self.alive) < 2:
             return True
         leader = min(self.alive, key=self._secs)
@@ -297,17 +297,17 @@ class _Final:
         return True
 
     def result(self, others: Sequence[Finalist] = ()) -> Finish:
-        """Return what became of each, and of `others` before them."""
+        """Return the outcome of each finalist, and of `others` before them."""
         if self.alive:
             leader = min(map(self._secs, self.alive))
             same = [p for p in self.alive if self._secs(p) <= (1 + EQUIVALENCE_MARGIN) * leader]
-            # Of those that are tied the earliest will do, which may be the default schedule.
+            # Among tied finalists take the earliest, which may be the default schedule.
             self._outcomes |= dict.fromkeys(self.alive, Outcome.TIED) | {same[0]: Outcome.KEPT}
         finalists = [*others, *map(self._finalist, range(len(self._trials)))]
         return Finish(tuple(sorted(finalists, key=lambda f: f.trial.number)))
 
     def _differences(self, index: int, rival: int) -> list[float]:
-        """Return how much longer `index` took than `rival`, round by round, as logarithms."""
+        """Return the logarithms of the ratio of the times of `index` and `rival`, by round."""
         pairs = zip(self._rounds[index], self._rounds[rival], strict=True)
         return [math.log(a.best_secs / b.best_secs) for a, b in pairs]
 

@@ -1,10 +1,10 @@
-"""Wilcoxon's signed-rank test, exact for the few pairs that a finish has.
+"""Wilcoxon's signed-rank test, exact for the few pairs of a final comparison.
 
-The test asks what the signs of the differences could have been: under the null hypothesis each is
-plus or minus with equal chance, whatever the size of the difference. Where a fair coin decides
-which of two equal things takes which role in a pair, that holds by construction, however noise is
-distributed and however much one pair resembles the next (R. A. Fisher, The Design of Experiments,
-1935, section 21; F. Wilcoxon, Biometrics Bulletin 1, 1945).
+The test considers all possible signs of the differences: under the null hypothesis each is plus or
+minus with equal chance, whatever the size of the difference. If a fair coin decides which of two
+equal kernels takes which role in a pair, that holds by construction, for any distribution of noise
+and any dependence between pairs (R. A. Fisher, The Design of Experiments, 1935, section 21; F.
+Wilcoxon, Biometrics Bulletin 1, 1945).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ Floats = NDArray[np.float64]
 
 
 def p_slower(differences: Sequence[float]) -> float:
-    """Return how likely a signed-rank sum as large as this is if signs are fair coins.
+    """Return the probability of a signed-rank sum at least this large if signs are fair coins.
 
-    One-sided: small if `differences` are rather positive. 1 without any.
+    One-sided: small if `differences` are mostly positive. 1 without any.
     """
     values = np.asarray(differences, np.float64)
     doubled = _doubled_ranks(np.abs(values))
@@ -32,10 +32,10 @@ def p_slower(differences: Sequence[float]) -> float:
 
 
 def shift_interval(differences: Sequence[float], error_rate: float) -> tuple[float, float]:
-    """Return where the centre of the differences is, but for a chance of `error_rate`.
+    """Return the interval of the centre of the differences, with the given error rate.
 
-    The interval that belongs to the test: bounded by ordered means of pairs (J. L. Hodges and
-    E. L. Lehmann, 1963). Without enough differences it has no end.
+    It is the interval of the test: bounded by ordered means of pairs (J. L. Hodges and
+    E. L. Lehmann, 1963). Without enough differences it is unbounded.
     """
     means = np.sort(_means_of_pairs(differences))
     chances = np.cumsum(_chances_of_sums(np.arange(1, len(differences) + 1)))
@@ -46,15 +46,15 @@ def shift_interval(differences: Sequence[float], error_rate: float) -> tuple[flo
 
 
 def shift(differences: Sequence[float]) -> float:
-    """Return the centre of the differences, which `shift_interval` is around."""
+    """Return the centre of the differences, which is in the interval of `shift_interval`."""
     return float(np.median(_means_of_pairs(differences)))
 
 
 def median_interval(values: Sequence[float], error_rate: float = 0.05) -> tuple[float, float]:
-    """Return where the median of what `values` are drawn from is, but for `error_rate`.
+    """Return the interval of the median of the distribution of `values`, with an error rate.
 
-    Bounded by ordered values, and so free of any distribution. With too few values for that, the
-    smallest and the largest.
+    It is bounded by ordered values, and so free of assumptions. With too few values, it is from the
+    smallest to the largest.
     """
     ordered = sorted(values)
     num = len(ordered)
@@ -67,7 +67,7 @@ def median_interval(values: Sequence[float], error_rate: float = 0.05) -> tuple[
 
 
 def _means_of_pairs(values: Sequence[float]) -> Floats:
-    """Return the means of all pairs, each value with itself among them."""
+    """Return the means of all pairs, including each value with itself."""
     numbers = np.asarray(values, np.float64)
     firsts, seconds = np.triu_indices(len(numbers))
     means: Floats = (numbers[firsts] + numbers[seconds]) / 2
@@ -83,7 +83,7 @@ def _doubled_ranks(sizes: Floats) -> NDArray[np.int64]:
 
 
 def _chances_of_sums(ranks: NDArray[np.int64]) -> Floats:
-    """Return for each sum from 0 how likely it is if each rank is added or not by a fair coin."""
+    """Return the probability of each sum from 0 if a fair coin adds each rank or not."""
     chances = np.zeros(int(ranks.sum()) + 1)
     chances[0] = 1.0
     for rank in ranks.tolist():

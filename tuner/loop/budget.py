@@ -1,4 +1,4 @@
-"""When a search ends, and why."""
+"""The budget of a search, and the reasons why it ends."""
 
 from __future__ import annotations
 
@@ -20,25 +20,23 @@ class StopReason(StrEnum):
 
     BUDGET = "budget"  # its trials are spent
     TIME_BUDGET = "time_budget"  # its seconds are spent
-    PLATEAU = "plateau"  # its last trials found nothing that is clearly faster
+    PLATEAU = "plateau"  # its last trials brought no progress
     EXHAUSTED = "exhausted"  # the design space holds no more candidates
-    STOPPED = "stopped"  # somebody had enough: the best of what was measured is the result
-    CANCELLED = "cancelled"  # somebody gave it up; what was measured is kept
+    STOPPED = "stopped"  # a user stopped it: the best measured trial is the result
+    CANCELLED = "cancelled"  # a user cancelled it: its measurements are kept
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What a search may spend; whatever is spent first ends it.
+    """The limits of a search; the first one reached ends it.
 
     Attributes:
-        max_trials: How many trials, counted from trial 0.
-        max_secs: How long, on the wall; None for as long as it takes. The default schedule is
-            measured however short it is.
+        max_trials: The number of trials, counted from trial 0.
+        max_secs: The wall time; None for no limit. The default schedule is measured in any case.
         plateau: End once this many trials in a row brought the best time down by less than
-            `PLATEAU_GAIN`; None to go on. Looked at after whole rounds, in the order of trial
-            numbers, so that it depends on what was measured alone.
-        plateau_from: So many trials were there when somebody asked for more: a plateau begins
-            after them.
+            `PLATEAU_GAIN`; None for no such limit. It is checked after whole rounds, in the order
+            of trial numbers, so that it depends on measurements alone.
+        plateau_from: The number of trials when a user asked for more: a plateau begins after them.
 
     Raises:
         ValueError: If one of them is not positive.
@@ -50,7 +48,7 @@ class Budget:
     plateau_from: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse what allows nothing."""
+        """Check that all limits are positive."""
         if self.max_trials < 1:
             raise ValueError(f"max_trials must be positive, not {self.max_trials}")
         if self.max_secs is not None and not 0 < self.max_secs < math.inf:
@@ -59,12 +57,12 @@ class Budget:
             raise ValueError(f"plateau must be a positive number of trials, not {self.plateau}")
 
     def is_on_plateau(self, trials: Sequence[MeasuredTrial]) -> bool:
-        """Tell whether the last of `trials`, which are in order, brought no progress."""
+        """Return whether the last of `trials`, which are in order, brought no progress."""
         if self.plateau is None or len(trials) <= self.plateau:
             return False
         if len(trials) < self.plateau_from + self.plateau:
             return False
         before = min(t.best_secs for t in trials[: -self.plateau])
         after = min(t.best_secs for t in trials)
-        # As long as nothing ran, there is no plateau to be on.
+        # Without a correct trial there is no plateau.
         return math.isfinite(before) and after > (1 - PLATEAU_GAIN) * before

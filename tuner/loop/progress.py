@@ -1,7 +1,7 @@
-"""The progress of a job: where its best time improved, in a few points that its row keeps.
+"""The progress of a job: the points at which its best time improved, stored in the job's row.
 
-Lists show it beside each job, so it must not be counted from trials: it changes with the
-transaction that adds the trial which improved.
+Lists show it beside each job, so it is not computed from trials: it changes in the transaction that
+adds the trial with the improvement.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TypeAlias
 
 Point: TypeAlias = tuple[int, float]
-"""How many trials were measured, and the shortest time among them in seconds."""
+"""A number of measured trials, and the shortest time among them in seconds."""
 MAX_POINTS = 48
 SPARKLINE_POINTS = 32
 
@@ -21,10 +21,10 @@ SPARKLINE_POINTS = 32
 def add_point(
     points: Sequence[Sequence[float]], num_measured: int, best_secs: float
 ) -> list[Point]:
-    """Return the points with one more, without the least of them if they become too many.
+    """Return the points with one more, without the least important one if there are too many.
 
-    A time that is no improvement changes nothing. The first and the last stay; of the others that
-    with the smallest step goes.
+    A time without improvement changes nothing. The first and the last point stay; among the others
+    the one with the smallest step is dropped.
     """
     grown = [(int(number), secs) for number, secs in points]
     if grown and best_secs >= grown[-1][1]:
@@ -39,7 +39,7 @@ def add_point(
 def sparkline(points: Sequence[Sequence[float]], num_measured: int) -> tuple[float, ...]:
     """Return the best time after each of up to 32 even shares of the trials, oldest first.
 
-    What lies before the first right trial is left out.
+    The shares before the first correct trial are left out.
     """
     if not points:
         return ()

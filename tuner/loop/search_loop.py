@@ -1,9 +1,8 @@
 """Run one search round by round: while a round is measured, the next one is proposed.
 
-Asks and tells always come in the same order, also in a search that was interrupted and resumed:
-ask 0, tell 0, ask 1, ask 2, tell 1, ask 3, tell 2, ... A round is therefore proposed from all
-rounds but the one before it (round 1 from round 0), and the model trains while kernels are
-measured.
+Calls of `ask` and `tell` always come in the same order, also in a search that was interrupted and
+resumed: ask 0, tell 0, ask 1, ask 2, tell 1, ask 3, tell 2, ... So a round is proposed from all
+rounds but the previous one (round 1 from round 0), and the model trains while kernels are measured.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ would not resume.
 def has_spare_core(target: Target) -> bool:
     """Return whether this host can propose while a kernel for `target` is timed on it.
 
-    A kernel that is timed on all cores would be slowed by work beside it.
+    Other work would slow a kernel that is timed on all cores.
     """
     return target.num_cores < available_cores()
 
@@ -49,12 +48,13 @@ class SearchLoop:
     """Runs a search of one task, a round at a time. Used as a context manager.
 
     Args:
-        budget: Asked at the begin of each round: it may change meanwhile.
-        history: What this search has measured already, in any order; its last round may be
-            partial. Nothing of it is measured again.
+        budget: The budget, read at the beginning of each round: it may change meanwhile.
+        history: The trials that this search has measured already, in any order; its last round may
+            be
+            partial. None of them is measured again.
         on_trials: Called with new trials as they arrive, in the order of completion.
-        interrupted: Asked between results; a reason ends the search at once.
-        overlap: Whether to propose beside the measuring. The proposals are the same without.
+        interrupted: Called between results; a reason ends the search at once.
+        overlap: Whether to propose during measuring. The proposals are the same without it.
 
     Raises:
         ValueError: If a number occurs twice in `history`.
@@ -84,7 +84,7 @@ class SearchLoop:
             raise ValueError("a trial number occurs twice in the history")
         self._next = 0
         self._num_told = 0
-        # One thread asks and tells, in the order in which it is given to do so.
+        # One thread calls `ask` and `tell`, in the order of submission.
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="search")
         self._coming: Future[list[Proposal]] = self._thread.submit(self._first)
 
@@ -101,30 +101,30 @@ class SearchLoop:
 
     @property
     def num_measured(self) -> int:
-        """How many trials there are, those of the history included."""
+        """Return the number of trials, including those of the history."""
         return len(self._trials)
 
     @property
     def is_midway(self) -> bool:
-        """Whether the next round was begun, and not ended, before the search was interrupted."""
+        """Return whether the next round was begun, but not ended, before an interruption."""
         return any(number >= self._next * ROUND_SIZE for number in self._trials)
 
     @property
     def has_default(self) -> bool:
-        """Whether the default schedule was measured."""
+        """Return whether the default schedule was measured."""
         return 0 in self._trials
 
     def trials(self) -> tuple[MeasuredTrial, ...]:
-        """Return the trials of the rounds that were run, and of the history, by number."""
+        """Return the trials of all rounds, including the history, by number."""
         return tuple(trial for _, trial in sorted(self._trials.items()))
 
     def measured_trials(self) -> tuple[MeasuredTrial, ...]:
-        """Return the trials of the rounds that were run, by number, and no other history."""
+        """Return the trials of the rounds that were run, by number, without other history."""
         end = self._next * ROUND_SIZE
         return tuple(trial for trial in self.trials() if trial.number < end)
 
     def learned(self) -> bytes | None:
-        """Return the cost model, trained on every round; nothing may be run afterwards."""
+        """Return the cost model, trained on every round; no round may be run afterwards."""
         untold = self._untold(self._next)
 
         def learn() -> bytes | None:
@@ -134,7 +134,7 @@ class SearchLoop:
         return self._thread.submit(learn).result()
 
     def replay(self) -> StopReason | None:
-        """Go on to the first round that the history has not in full; see `run_next`."""
+        """Advance to the first round that is incomplete in the history; see `run_next`."""
         while self._has_round(self._next):
             if (reason := self.run_next()) is not None:
                 return reason
@@ -145,11 +145,10 @@ class SearchLoop:
         return self._interrupted()
 
     def run_next(self, max_more: int | None = None) -> StopReason | None:
-        """Measure what the next round lacks; return why the search ends, if it does.
+        """Measure the missing trials of the next round; return why the search ends, if it does.
 
         Args:
-            max_more: So many trials may be measured beyond those that there are, whatever the
-                budget says.
+            max_more: The limit on additional trials, independent of the budget.
         """
         if (reason := self._interrupted()) is not None:
             return reason
@@ -169,7 +168,7 @@ class SearchLoop:
         if (reason := self._measure(number, proposals, budget.max_trials)) is not None:
             return reason
         if is_last:
-            # Beyond the budget there may be more of the space than was asked for.
+            # The space may hold more candidates than the budget allows.
             is_cut = len(self._trials) >= budget.max_trials
             return StopReason.BUDGET if is_cut else StopReason.EXHAUSTED
         if budget.is_on_plateau(self.measured_trials()):
@@ -182,7 +181,7 @@ class SearchLoop:
         return None
 
     def _prepare(self, num_known: int) -> None:
-        """Have the next round proposed from the first `num_known` rounds."""
+        """Start to propose the next round from the first `num_known` rounds."""
         untold = self._untold(num_known)
 
         def propose() -> list[Proposal]:
@@ -199,7 +198,7 @@ class SearchLoop:
             self._search.tell(trials)
 
     def _untold(self, end: int) -> list[list[MeasuredTrial]]:
-        """Return the rounds before `end` that were not told, which the caller tells."""
+        """Return the rounds before `end` that the strategy lacks; the caller passes them on."""
         first_round, self._num_told = self._num_told, max(self._num_told, end)
         return [
             [
@@ -215,9 +214,9 @@ class SearchLoop:
         return all(n in self._trials for n in range(start, start + ROUND_SIZE))
 
     def _measure(self, number: int, proposals: Sequence[Proposal], end: int) -> StopReason | None:
-        """Measure the proposals of a round that have not been; return why not all of them."""
+        """Measure the missing proposals of a round; return why some were not measured."""
         start = number * ROUND_SIZE
-        # A round is proposed in full even where the budget cuts it, so that a search with a
+        # A round is proposed in full even if the budget cuts it, so that a search with a
         # larger budget begins like this one.
         round_numbers = range(start, min(start + ROUND_SIZE, end))
         missing = [n for n in round_numbers if n not in self._trials]
@@ -255,7 +254,7 @@ class SearchLoop:
     def _until_interrupted(
         self, results: Iterator[tuple[int, Measurement]]
     ) -> Iterator[tuple[int, Measurement]]:
-        """Yield results; who is interrupted amid a measurement fails, and that is no error."""
+        """Yield results; an error of a measurement that was interrupted is ignored."""
         while True:
             try:
                 result = next(results, None)
@@ -271,7 +270,7 @@ class SearchLoop:
     def _results(
         self, candidates: Sequence[Candidate]
     ) -> Iterator[Iterator[tuple[int, Measurement]]]:
-        """Start measuring, and see that what is left is abandoned at the end."""
+        """Start measuring, and abandon the remaining candidates at the end."""
         best = fastest(self._trials.values())
         incumbent_secs = None if best is None else best.best_secs
         results = self._measurer.measure(self.task, candidates, incumbent_secs)

@@ -26,7 +26,7 @@ class SearchResult:
 
     @property
     def best(self) -> MeasuredTrial:
-        """The fastest correct trial.
+        """Return the fastest correct trial.
 
         Raises:
             NothingMeasuredError: If there is none.
@@ -38,7 +38,7 @@ class SearchResult:
 
     @property
     def default(self) -> MeasuredTrial:
-        """The trial of the default schedule, which may have failed.
+        """Return the trial of the default schedule, which may have failed.
 
         Raises:
             NothingMeasuredError: If tuning was stopped before it was measured.

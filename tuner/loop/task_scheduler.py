@@ -1,17 +1,17 @@
 """Choose the task that gets the next round: the one with the largest expected gain.
 
-The aim is the shortest weighted time of all tasks together, the sum over tasks of w_i g_i, where
-g_i is the best time of task i in seconds. What a trial on task i is expected to take off it is
+The objective is the weighted time of all tasks together, the sum over tasks of w_i g_i, where
+g_i is the best time of task i in seconds. The expected reduction by a trial on task i is
 
     gain_i = w_i (a (g_i(t_i - d) - g_i(t_i)) / d
                   + (1 - a) max(g_i(t_i) / t_i, g_i(t_i) - b C_i / V_i))
 
-after t_i trials on it. The first term is what its last d trials brought. The second is what may be
-hoped for: that the time falls on as 1 / t, or that the task comes as far as those like it did, with
-C_i the operations of the task, and V_i the most operations a second that a task of its operator
-reached. The latter hope halves with every d trials that bring nothing, so that a task that stays
-behind its likes for ever does not starve the others. (L. Zheng et al., Ansor, OSDI 2020, section 6,
-with its a = 0.2 and b = 2.)
+after t_i trials on it. The first term is the gain of its last d trials. The second is the
+optimistic guess: the time falls as 1 / t, or the task reaches the rate of similar tasks. C_i is the
+number of operations of the task, and V_i the highest rate that a task of its operator reached. The
+guess is halved after every d trials without a gain, so that a task that stays behind similar ones
+does not starve the others. (L. Zheng et al., Ansor, OSDI 2020, section 6, with its a = 0.2 and b =
+2.)
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tuner.trial import MeasuredTrial
 WINDOW = 48
 """Trials in the recent past of a task (d in the formula): three rounds; chosen, not measured."""
 PAST_WEIGHT = 0.2
-"""How much the past counts beside hope (a in the formula; Ansor, section 6)."""
+"""The weight of the past against the optimistic guess (a in the formula; Ansor, section 6)."""
 SLACK = 2.0
 """How many times slower than similar tasks a task is expected to stay (b; Ansor, section 6)."""
 
@@ -63,10 +63,10 @@ def _gain(progress: Sequence[Progress], index: int) -> float:
     num_trials = len(task_progress.trials)
     best_secs = task_progress.best_secs(num_trials)
     if not math.isfinite(best_secs):
-        return 0.0  # a task without a correct trial may never have one: the others come first
+        return 0.0  # a task without a correct trial may never get one: the others come first
     window = min(WINDOW, num_trials - 1)
     before = task_progress.best_secs(num_trials - window)
-    # Before its first correct trial a task had no time that could have fallen.
+    # Before its first correct trial, a task has no best time that could fall.
     fallen = (before - best_secs) / window if window and math.isfinite(before) else 0.0
     reach = SLACK * task_progress.task.flops / _fastest_rate(progress, task_progress.task)
     stale = num_trials - 1 - [t.best_secs for t in task_progress.trials].index(best_secs)
@@ -75,7 +75,7 @@ def _gain(progress: Sequence[Progress], index: int) -> float:
 
 
 def _fastest_rate(progress: Sequence[Progress], task: Task) -> float:
-    """Return the most operations a second that a task of the same operator reached."""
+    """Return the highest rate, in operations a second, of a task of the same operator."""
     return max(
         other.task.flops / other.best_secs(len(other.trials))
         for other in progress

@@ -1,1 +1,1 @@
-"""Where candidates become measurements: the port that workers fill, and its test doubles."""
+"""The ports that measure candidates, which workers implement, and their test doubles."""

@@ -1,4 +1,4 @@
-"""A measurer that asks a function: for tests, and for cost formulas instead of clocks."""
+"""A measurer that calls a function: for tests, and for cost formulas instead of clocks."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from tuner.task import Task
 
 
 class MemoryMeasurer:
-    """Answers with `cost(candidate)`; keeps what it was asked in `asked`.
+    """Returns `cost(candidate)`; records its candidates in `asked`.
 
     Args:
-        cost: Gives the measurement of a candidate, or its run time in seconds.
-        completion_seed: If given, results come in a random order that it fixes, as they do from
-            several workers; otherwise in the order asked.
+        cost: Returns the measurement of a candidate, or its run time in seconds.
+        completion_seed: If given, results come in a random order that it determines, as they do
+            from
+            several workers; otherwise in the order of the candidates.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""A measurer that answers from recorded trials: a search can be repeated without a clock."""
+"""A measurer that returns recorded trials, to repeat a search without a clock."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tuner.trial import MeasuredTrial
 
 
 class UnknownCandidateError(LookupError):
-    """A candidate was asked for that the recording does not hold."""
+    """A candidate that is not in the recording."""
 
 
 class ReplayMeasurer:
-    """Answers with the measurements of recorded trials of one task, by candidate key."""
+    """Returns the measurements of recorded trials of one task, by candidate key."""
 
     def __init__(self, recording: Iterable[MeasuredTrial]) -> None:
         self._measurements = {t.candidate.key: t.measurement for t in recording}

@@ -1,1 +1,1 @@
-"""The replay lab: recorded measurements of whole spaces, to search and learn without a clock."""
+"""Recorded measurements of whole spaces, to search and learn without a clock."""

@@ -1,8 +1,8 @@
-"""The base model: what a search begins with where nothing was measured yet.
+"""The base model, with which a search begins if there are no measurements yet.
 
-It is trained from the sets that come with the program: once, in a few seconds, when it is first
-wanted. Then it lies in a directory, under what decides it: the sets, the schema of the features,
-and the settings of the training.
+It is trained from the packaged sets: once, in a few seconds, at first use. Then it is stored in a
+directory under the hash of its inputs: the sets, the schema of the features, and the settings of
+the training.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ KIND = "cpu"
 
 @dataclass(frozen=True)
 class BaseModel:
-    """A stored model, and what it was trained on.
+    """A stored model, and its provenance.
 
     Attributes:
         model: As `XGBoostModel(base=...)` reads it.
-        num_tasks, num_samples: What it was trained on.
-        fingerprint: SHA-256 of all that decides it, in hexadecimal.
+        num_tasks, num_samples: The size of its training data.
+        fingerprint: SHA-256 of all inputs, in hexadecimal.
     """
 
     model: bytes
@@ -46,14 +46,14 @@ class BaseModel:
 
 
 def base_model(directory: Path) -> BaseModel:
-    """Return the base model: the one in `directory`, or else a new one, which is left there."""
+    """Return the base model from `directory`, or train one and store it there."""
     fingerprint = _fingerprint()
     path = directory / "models" / fingerprint[:32]
     stored = _kept(path, fingerprint)
     if stored is not None:
         return stored
     trained = _trained(packaged.packaged_samples(), fingerprint)
-    with suppress(OSError):  # where nothing can be kept, it is trained again next time
+    with suppress(OSError):  # if it can't be stored, it is trained again next time
         _keep(trained, path)
     return trained
 
@@ -76,7 +76,7 @@ def _fingerprint() -> str:
 
 
 def _kept(path: Path, fingerprint: str) -> BaseModel | None:
-    """Return the model in a file, None if there is none, or if it is damaged."""
+    """Return the model in a file; None if there is none, or if it is damaged."""
     try:
         head, _, model = path.read_bytes().partition(b"\n")
         stored = BaseModel(model, **json.loads(head))
@@ -87,7 +87,7 @@ def _kept(path: Path, fingerprint: str) -> BaseModel | None:
 
 
 def _keep(trained: BaseModel, path: Path) -> None:
-    """Write a file whole or not at all."""
+    """Write a file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     head = asdict(trained)
     model = head.pop("model")

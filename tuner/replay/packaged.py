@@ -1,4 +1,4 @@
-"""The recorded sets that come with the program."""
+"""The recorded sets that come with the package."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ as all; more cost time and gain little.
 
 @cache
 def packaged_sets() -> tuple[RecordedSet, ...]:
-    """Return all sets that come with the program, by name."""
+    """Return all sets that come with the package, by name."""
     return tuple(read_sets(FOLDER))
 
 
 def fingerprint() -> str:
-    """Return the SHA-256 of the files that they are in, in hexadecimal."""
+    """Return the SHA-256 of the files of the sets, in hexadecimal."""
     digest = sha256()
     for path in sorted(FOLDER.glob(f"*{SUFFIX}")):
         digest.update(path.name.encode())
@@ -34,12 +34,12 @@ def fingerprint() -> str:
 
 
 def packaged_samples() -> list[Samples]:
-    """Return samples of all packaged sets to train on: of large sets `ROWS` candidates each."""
+    """Return training samples of all packaged sets: `ROWS` candidates of each large set."""
     return [thinned(recorded.samples(), ROWS) for recorded in packaged_sets()]
 
 
 def thinned(samples: Samples, most: int) -> Samples:
-    """Return `most` samples of a task, the fastest among them and the others by chance."""
+    """Return `most` samples of a task: the fastest, and random others."""
     num = len(samples.run_secs)
     if num <= most:
         return samples

@@ -18,11 +18,11 @@ Curve = npt.NDArray[np.float64]
 def play(
     recorded: RecordedSet, search: SearchStrategy, trials: int, *, until: float = 1.0
 ) -> Curve:
-    """Return how a search on the set's space gets on.
+    """Return the progress of a search on the set's space.
 
-    As in a job, trial 0 is the default schedule, which no set holds, and from the second round on
-    proposals are made while the round before is measured. A search ends when it has found the best,
-    or what is at least `until` times as fast.
+    As in a job, trial 0 is the default schedule, which no set holds, and from the second round on,
+    proposals are made while the previous round is measured. A search ends when it has found the
+    best, or a candidate of at least `until` times its speed.
     """
     speeds = np.zeros(trials)
     waiting: list[MeasuredTrial] = []
@@ -53,7 +53,7 @@ def _measured(recorded: RecordedSet, proposals: list[Proposal], start: int) -> l
     trials = []
     for number, proposal in enumerate(proposals, start):
         point = recorded.space.point(proposal.candidate)
-        assert point is not None, "a search proposes what its space holds"
+        assert point is not None, "a search proposes candidates of its space only"
         measurement = recorded.measurement(point)
         trials.append(MeasuredTrial(number, proposal.candidate, measurement, proposal.predicted))
     return trials

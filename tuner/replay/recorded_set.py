@@ -1,8 +1,8 @@
-"""The recorded set: measured candidates of one task, with all that it takes to search them again.
+"""The recorded set: measured candidates of one task, with all data to search them again.
 
-A set holds its own program, sketches, choices and times: what rules become later does not spoil
-it. Features are computed from the stored nests by the code of the day. Some of its candidates were
-drawn from all that code can be made for, others from what the static filter keeps of these.
+A set holds its own program, sketches, choices and times, so later changes of rules do not affect
+it. Features are computed from the stored nests by the current code. Some of its candidates were
+drawn from the whole space, others from those that the static filter keeps.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ FORMAT_VERSION = 2
 SUFFIX = ".json.xz"
 
 Masks: TypeAlias = tuple[npt.NDArray[np.bool_], ...]
-"""By sketch: of which candidates something is true."""
+"""By sketch: a flag for each candidate."""
 
 
 class RecordedSetError(ValueError):
-    """A file is no recorded set, or one of another version."""
+    """A file that is not a recorded set, or one of another version."""
 
 
 @dataclass(frozen=True)
@@ -48,16 +48,16 @@ class RecordedSet:
 
     Attributes:
         name: Such as `matmul_256x256x256`.
-        operator: What sets are held out by, such as `matmul`.
+        operator: The operator, such as `matmul`, by which sets are held out.
         script: The program.
         target: The name of the target.
-        sketches: What the candidates are of.
+        sketches: The sketches of the candidates.
         rows: By sketch, the choices of each candidate, a row each.
         is_drawn: Which were drawn from the whole space, evenly.
-        is_kept: Which the static filter of the day kept.
+        is_kept: Which the static filter kept at that time.
         secs: By sketch, the shortest sample of each candidate in seconds; infinite for a failure.
-        errors: What went wrong with those whose time is infinite.
-        provenance: Machine, code generator, commit, date, and how repeatable the times are.
+        errors: The errors of those whose time is infinite.
+        provenance: Machine, code generator, commit, date, and the repeatability of the times.
     """
 
     name: str
@@ -78,27 +78,27 @@ class RecordedSet:
 
     @cached_property
     def drawn(self) -> RecordedSet:
-        """Those that were drawn from the whole space: an even sample of it."""
+        """Return the candidates drawn from the whole space: an even sample of it."""
         return self._only(self.is_drawn)
 
     @cached_property
     def kept(self) -> RecordedSet:
-        """Those that the static filter kept: a sample of what a search comes to see."""
+        """Return the candidates that the static filter kept: a sample of those a search sees."""
         return self._only(self.is_kept)
 
     @cached_property
     def task(self) -> Task:
-        """The task that was measured."""
+        """Return the task that was measured."""
         return Task(parse(self.script), Target(self.target))
 
     @cached_property
     def space(self) -> RecordedSpace:
-        """The design space that holds what was measured, and nothing else."""
+        """Return the design space that holds exactly the measured candidates."""
         return RecordedSpace(self.sketches, Target(self.target), self.rows)
 
     @cached_property
     def by_point(self) -> dict[Point, float]:
-        """The time of each candidate in seconds."""
+        """Return the time of each candidate in seconds."""
         return {
             Point(sketch, tuple(row)): secs
             for sketch, rows in enumerate(self.rows)
@@ -107,16 +107,16 @@ class RecordedSet:
 
     @property
     def best_secs(self) -> float:
-        """The time of the fastest candidate."""
+        """Return the time of the fastest candidate in seconds."""
         return min(self.by_point.values())
 
     def samples(self) -> Samples:
-        """Return all candidates with their features, as a cost model takes them."""
+        """Return all candidates with their features, as samples for a cost model."""
         matrices = [self.space.features(i, rows) for i, rows in enumerate(self.rows)]
         return Samples(self.task.key, np.vstack(matrices), np.concatenate(self.secs))
 
     def measurement(self, point: Point) -> Measurement:
-        """Return what was measured of a point.
+        """Return the measurement of a point.
 
         Raises:
             KeyError: If it is not in the set.
@@ -187,11 +187,11 @@ class RecordedSet:
 
     @classmethod
     def read(cls, path: Path) -> RecordedSet:
-        """Read what `write` wrote.
+        """Read a file of `write`.
 
         Raises:
-            RecordedSetError: If it is no recorded set, or of another version.
-            OSError: If there is no such file.
+            RecordedSetError: If it is not a recorded set, or has another version.
+            OSError: If the file does not exist.
         """
         try:
             content = json.loads(lzma.decompress(path.read_bytes()))

@@ -1,4 +1,4 @@
-"""The design space of a recorded set: it holds what was measured, and nothing else."""
+"""The design space of a recorded set: it holds exactly the measured candidates."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RecordedSpace(DesignSpace):
         return tuple(frozenset(row.tobytes() for row in rows) for rows in self._rows)
 
     def point(self, candidate: Candidate) -> Point | None:
-        """Return the point that stands for a candidate, None if it was not recorded."""
+        """Return the point of a candidate; None if it was not recorded."""
         for index, sketch in enumerate(self.sketches):
             choices = sketch.choices(candidate)
             if choices is not None and np.array(choices, np.int64).tobytes() in self._known[index]:
@@ -42,7 +42,7 @@ class RecordedSpace(DesignSpace):
         return choices
 
     def is_small(self, sketch: int) -> bool:
-        """Tell that every sketch can be enumerated."""
+        """Return true: every sketch can be enumerated."""
         return True
 
     def enumerate(self, sketch: int) -> Ints:

@@ -1,7 +1,7 @@
-"""Sketches as JSON: with their knobs and nests, so that no rule is needed to have them again.
+"""Sketches as JSON, with their knobs and nests, so that no rule is needed to restore them.
 
-A value of one of our classes is an object with a name of the class under "is"; a field that an
-older file lacks has its default. Arrays are tuples, {"set": [...]} is a frozen set.
+An object of one of our classes has the name of the class under "is"; a field that an older file
+lacks gets its default. Arrays are tuples, {"set": [...]} is a frozen set.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def read_sketch(obj: dict[str, Any]) -> Sketch:
     """Return the sketch that `write_sketch` wrote.
 
     Raises:
-        ValueError: If it is none.
-        TraceError: If its trace is none.
+        ValueError: If it is not a sketch.
+        TraceError: If its trace is not a trace.
     """
     sketch = _read(obj)
     if not isinstance(sketch, Sketch):

@@ -1,1 +1,1 @@
-"""Search strategies: which candidates to measure next."""
+"""Search strategies: they choose the candidates to measure next."""

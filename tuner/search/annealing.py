@@ -22,8 +22,8 @@ class Annealing:
     """Moves chains by steps of one knob; see `Proposer`.
 
     There are as many chains as proposals in the first round. Each proposal is a step of one chain,
-    which is taken, or not, when its time is known. With a model a chain tries the most promising
-    step first, without one a random step.
+    which is accepted or rejected when its time is known. With a model a chain tries the most
+    promising step first, without one a random step.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Annealing:
         self._turn = 0
 
     def propose(self, num: int, state: SearchState, rng: np.random.Generator) -> list[Point]:
-        """Return steps of the chains whose turn it is; random points where there is none."""
+        """Return steps of the next chains; random points for chains without a step."""
         self._settle(state, rng)
         if not self._chains:
             self._chains = draw_points(state.space, num, state.seen, rng)
@@ -50,7 +50,7 @@ class Annealing:
         return points + draw_points(state.space, num - len(points), state.seen | set(points), rng)
 
     def _settle(self, state: SearchState, rng: np.random.Generator) -> None:
-        """Take those steps that pay, or that chance takes, of all that were measured."""
+        """Accept, among the measured steps, those that pay and those that chance accepts."""
         for point in [point for point in self._steps if point in state.secs]:
             chain = self._steps.pop(point)
             before = state.secs.get(self._chains[chain], np.inf)

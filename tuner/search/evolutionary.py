@@ -1,8 +1,8 @@
 """Evolutionary search under a cost model, over tables.
 
-Populations are as large as sketches allow, since what they cost is a table (see `Pool`): of a small
-sketch every candidate is ranked, of a larger one thousands, which evolve. Before anything was
-measured, the roofline estimate ranks them.
+Populations are as large as sketches allow, since their features are tables (see `Pool`): of a small
+sketch every candidate is ranked, of a larger one thousands, which evolve. Before the first
+measurement, the roofline estimate ranks them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ them exploit a good region, and teach the model less. Chosen.
 
 
 class Evolutionary:
-    """Proposes what promises most; see `Proposer`."""
+    """Proposes the most promising candidates; see `Proposer`."""
 
     def __init__(self) -> None:
         self._pools: list[Pool] = []
@@ -47,7 +47,7 @@ class Evolutionary:
         return chosen + draw_points(state.space, num - len(chosen), state.seen | set(chosen), rng)
 
     def _promising(self, num: int, state: SearchState) -> list[Point]:
-        """Return new points by their prospects; without a model by turns of sketches."""
+        """Return new points by expected speed; without a model, by turns of sketches."""
         ranked = [pool.best(num, state, OPTIMISM) for pool in self._pools]
         if state.has_model:
             together = [entry for ranking in ranked for entry in ranking]
@@ -60,7 +60,7 @@ class Evolutionary:
 
 
 def spread_out(ranked: list[Point], num: int) -> list[Point]:
-    """Return the first `num`, where points much like earlier ones stand behind all others."""
+    """Return the first `num` points, with those that resemble earlier ones moved to the end."""
     chosen: list[Point] = []
     put_off: list[Point] = []
     for point in ranked:
@@ -72,6 +72,6 @@ def spread_out(ranked: list[Point], num: int) -> list[Point]:
 
 
 def _is_alike(point: Point, other: Point) -> bool:
-    """Tell whether two points differ in one decision at most."""
+    """Return whether two points differ in one decision at most."""
     differences = sum(a != b for a, b in zip(point.choices, other.choices, strict=False))
     return point.sketch == other.sketch and differences <= 1

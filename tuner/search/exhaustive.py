@@ -15,11 +15,11 @@ GOLDEN = 0.618033988749895
 
 
 class Exhaustive:
-    """Proposes the whole of each small sketch, by turns of sketches; see `Proposer`.
+    """Proposes all candidates of each small sketch, by turns of sketches; see `Proposer`.
 
-    The next point of a sketch lies a golden section further, so that any number of them is spread
-    over the grid. The seed says where it begins. Random points of sketches that are too large come
-    last.
+    The next point of a sketch is a golden section further, so that any number of them is spread
+    over the grid. The seed determines the first one. Random points of sketches that are too large
+    come last.
     """
 
     def __init__(self) -> None:

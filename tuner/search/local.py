@@ -1,4 +1,4 @@
-"""Local line search: one knob at a time around the best that is known. Good for finishing."""
+"""Local line search: one knob at a time around the best known points, for the end of a search."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ random. Chosen.
 
 
 class Local:
-    """Proposes what differs in one knob from the best point, then from the second best, and so on.
+    """Proposes points that differ in one knob from the best point, then from the second best, etc.
 
-    Of the points beside one, those come first that the model likes; without a model each knob has
-    its turn. See `Proposer`.
+    Among the neighbours of a point, those with the best scores come first; without a model each
+    knob has its turn. See `Proposer`.
     """
 
     def propose(self, num: int, state: SearchState, rng: np.random.Generator) -> list[Point]:
-        """Return new points beside the best, and random ones if those are too few."""
+        """Return new neighbours of the best points, and random points if those are too few."""
         points: list[Point] = []
         if len(state.seen) >= FIRST_RANDOM:
             for center in state.ranked()[:MAX_CENTERS]:

@@ -29,7 +29,7 @@ _WITHOUT_MODEL = {"exhaustive", "random"}
 
 
 def uses_model(name: str) -> bool:
-    """Tell whether the strategy of a name asks a cost model."""
+    """Return whether the strategy with a name uses a cost model."""
     return name not in _WITHOUT_MODEL
 
 
@@ -43,11 +43,11 @@ def make_strategy(
     """Return a fresh strategy for a task.
 
     Args:
-        warm_start: What to begin with.
+        warm_start: The model and the candidates to begin with.
         rules: The names of the schedule rules that make the design space; None for all.
 
     Raises:
-        ValueError: If there is no strategy, or no rule, of that name.
+        ValueError: If the strategy or a rule does not exist.
         CostModelError: If the stored cost model can't be used.
     """
     if name not in PROPOSERS:
@@ -65,7 +65,7 @@ def make_strategy(
 
 
 def _model(task: Task, seed: int, base: bytes | None) -> CostModel:
-    # XGBoost takes a third of a second to load, and processes that search nothing import this.
+    # XGBoost takes a third of a second to load, and processes without a search import this module.
     from tuner.cost_model.xgboost_model import XGBoostModel  # noqa: PLC0415
 
     return XGBoostModel(seed, base=base, kind=task.target.kind)

@@ -1,8 +1,8 @@
 """The pool: rows of one sketch with their features, from which a search chooses by prediction.
 
-A small sketch is in its pool as a whole. Of a larger one the pool holds what evolution came across:
-it begins with random rows, grows by children of the best, and forgets the worst. Features are
-computed once for each row; what to expect is asked anew, as the model learns.
+All rows of a small sketch are in its pool. Of a larger sketch, the pool holds the rows that
+evolution found: it begins with random rows, adds children of the best, and drops the worst.
+Features are computed once for each row; scores are computed anew, as the model learns.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ class Pool:
             self.rows, self.matrix = self.rows[best], self.matrix[best]
 
     def best(self, num: int, state: SearchState, optimism: float) -> list[tuple[float, Point]]:
-        """Return new points with their prospects, the best first: more than `num`, if there are.
+        """Return new points with their scores, the best first: more than `num`, if possible.
 
         Args:
-            optimism: How much of the uncertainty is added to what is expected.
+            optimism: The weight of the uncertainty that is added to the score.
         """
         if not len(self.rows):
             return []

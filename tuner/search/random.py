@@ -1,4 +1,4 @@
-"""The proposer that learns nothing: legal candidates, drawn evenly over sketches."""
+"""The proposer without a model: legal candidates, drawn evenly over sketches."""
 
 from __future__ import annotations
 

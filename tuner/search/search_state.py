@@ -1,4 +1,4 @@
-"""The state of a search: what it has proposed and measured, and what its model expects."""
+"""The state of a search: its proposals, its measurements, and the scores of its model."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SearchState:
 
     @property
     def has_model(self) -> bool:
-        """Whether there is a trained model."""
+        """Return whether there is a trained model."""
         return self._model is not None and self._model.is_trained
 
     def record(self, trials: Sequence[MeasuredTrial]) -> None:
@@ -43,7 +43,7 @@ class SearchState:
             if point is None:
                 continue
             self.seen.add(point)
-            # The loss of a worker is no property of the candidate.
+            # The loss of a worker is not a property of the candidate.
             if trial.measurement.error is not ErrorKind.WORKER_LOST:
                 secs[point] = trial.best_secs
         self.secs |= secs
@@ -85,7 +85,7 @@ class SearchState:
         return np.zeros(len(matrix)) if self._model is None else self._model.uncertainty(matrix)
 
     def learned(self) -> bytes | None:
-        """Return the model as stored bytes, None without a trained one."""
+        """Return the model as stored bytes; None without a trained one."""
         return self._model.to_bytes() if self._model is not None and self.has_model else None
 
 

@@ -1,4 +1,4 @@
-"""The search strategy that all strategies are: a memory, a warm start, and a way to propose."""
+"""The common part of all search strategies: a memory, a warm start, and a proposer."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from tuner.trial import MeasuredTrial
 
 
 class Proposer(Protocol):
-    """One idea of where to look next."""
+    """A method to choose the next candidates."""
 
     def propose(self, num: int, state: SearchState, rng: np.random.Generator) -> list[Point]:
         """Return up to `num` different points that are not in `state.seen`.
 
-        Fewer than `num` means that the space holds no more. What is random comes from `rng`.
+        Fewer than `num` means that the space is exhausted. Random choices use `rng`.
         """
         ...
 
 
 class Searcher:
-    """Proposes what a warm start holds, then what a proposer finds; see `SearchStrategy`.
+    """Proposes the candidates of a warm start, then those of a proposer; see `SearchStrategy`.
 
     Args:
         model: Learns from measurements and predicts scores; None for no model.
@@ -61,7 +61,7 @@ class Searcher:
         seen.update(chosen)
         if len(chosen) < num:
             points = self._proposer.propose(num - len(chosen), self._state, rng)
-            assert seen.isdisjoint(points), "a proposer finds what is new"
+            assert seen.isdisjoint(points), "a proposer returns new points only"
             seen.update(points)
             chosen = chosen + points
         candidates = [self._state.space.candidate(point) for point in chosen]
@@ -71,7 +71,7 @@ class Searcher:
         return list(map(Proposal, candidates, scores))
 
     def tell(self, trials: Sequence[MeasuredTrial]) -> None:
-        """Remember what was measured, and teach it to the model."""
+        """Record measurements, and train the model on them."""
         self._state.record(trials)
 
     def learned(self) -> bytes | None:

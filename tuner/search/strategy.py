@@ -12,7 +12,7 @@ from tuner.trial import MeasuredTrial
 
 @dataclass(frozen=True)
 class Proposal:
-    """A candidate to measure, with the cost model's score if a trained model was asked."""
+    """A candidate to measure, with its score if there was a trained model."""
 
     candidate: Candidate
     predicted: float | None = None
@@ -21,25 +21,24 @@ class Proposal:
 class SearchStrategy(Protocol):
     """Proposes candidates of one task, round by round.
 
-    Asks and tells may come in any order, such as `ask, ask, tell, ask, tell`, so that a round is
-    prepared while another is measured. What `ask` returns depends only on the task, the seed, the
-    warm start, and the sequence of asks and tells up to then, with what was asked and told: so a
-    search is repeated from recorded measurements, and goes on in another process, if that sequence
-    is.
+    Calls may come in any order, such as `ask, ask, tell, ask, tell`, so that a round is prepared
+    while another is measured. The result of `ask` depends only on the task, the seed, the warm
+    start, and the earlier calls with their arguments. So a search is repeated from recorded
+    measurements, and continues in another process, by repeating these calls.
     """
 
     def ask(self, num: int) -> list[Proposal]:
-        """Propose up to `num` different candidates, none of which was proposed or told before.
+        """Propose up to `num` different candidates, none of them proposed or told before.
 
-        Fewer than `num` means that the space holds no more.
+        Fewer than `num` means that the space is exhausted.
         """
         ...
 
     def tell(self, trials: Sequence[MeasuredTrial]) -> None:
-        """Take in what was measured, in the order of trial numbers.
+        """Add measurements, in the order of trial numbers.
 
-        Trials need not have been proposed. Those of sketches that the space does not have, such as
-        the default schedule's, change nothing.
+        Trials need not have been proposed. Those of sketches that the space lacks, such as the
+        default schedule's, have no effect.
         """
         ...
 

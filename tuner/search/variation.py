@@ -1,7 +1,7 @@
-"""How rows of choices vary: selection, crossover, mutation. Rows hold indices of options.
+"""Variation of rows of choices: selection, crossover, mutation. Rows hold indices of options.
 
-So whatever is done to them, they stay choices (see `tuner.space.tables.knob`); whether the static
-filter likes them is another question.
+So any variation is a row of choices again (see `tuner.space.tables.knob`); the static filter may
+still drop it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tuner.space.tables.knob import Ints
 from tuner.space.tables.sketch import Sketch
 
 MUTATION = 0.85
-"""Chance that a child is mutated, the mutation probability of MetaSchedule's evolutionary search.
+"""The chance that a child is mutated: that of MetaSchedule's evolutionary search.
 Half of the mutations redraw a knob, half step to a neighbour.
 """
 SELECTION = 1 / 8
@@ -32,7 +32,7 @@ def selected(rows: Ints, scores: Scores, num: int, rng: np.random.Generator) -> 
 
 
 def crossed(parents: Ints, rng: np.random.Generator) -> Ints:
-    """Take each knob from one of two parents, with one half of the children left as they are."""
+    """Take each knob from one of two parents; half of the children stay unchanged."""
     mates = parents[rng.permutation(len(parents))]
     takes = rng.random(parents.shape) < 0.5
     takes &= rng.random((len(parents), 1)) < 0.5

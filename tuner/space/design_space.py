@@ -111,7 +111,7 @@ class DesignSpace:
         return unique[:num]
 
     def is_small(self, sketch: int) -> bool:
-        """Tell whether a sketch can be enumerated."""
+        """Return whether a sketch can be enumerated."""
         return self.sketches[sketch].size <= SMALL
 
     def enumerate(self, sketch: int) -> Ints:

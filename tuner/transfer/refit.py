@@ -136,7 +136,7 @@ def _tiles(old: TiledNest, numbers: Ints, new: TiledNest, *, keep_whole: bool) -
 
 
 def _are_alike(old: Sketch, new: Sketch) -> bool:
-    """Tell whether the tiles of two sketches can be compared: the same blocks, the same axes."""
+    """Return whether the tiles of two sketches can be compared: the same blocks, the same axes."""
     return len(old.nests) == len(new.nests) and all(
         [a.is_reduction for a in old_nest.facts.axes]
         == [a.is_reduction for a in new_nest.facts.axes]

@@ -88,12 +88,12 @@ class BlockFacts:
 
     @property
     def is_reduction(self) -> bool:
-        """Tell whether some axis is reduced over."""
+        """Return whether some axis is reduced over."""
         return any(a.is_reduction for a in self.axes)
 
     @property
     def is_affine(self) -> bool:
-        """Tell whether all indices are linear in the axes."""
+        """Return whether all indices are linear in the axes."""
         return self.write.is_affine and all(r.is_affine for r in self.reads)
 
     @property
@@ -129,7 +129,7 @@ class BlockFacts:
         return None
 
     def runs_on(self, outer: int, inner: int) -> bool:
-        """Tell whether two axes may be one: the outer goes on where the inner ends."""
+        """Return whether two axes may be one: the outer goes on where the inner ends."""
         extent = self.axes[inner].extent
         accesses = (self.write, *self.reads)
         return all(a.strides[outer] == extent * a.strides[inner] for a in accesses)

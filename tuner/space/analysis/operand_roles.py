@@ -93,7 +93,7 @@ def _channel(facts: BlockFacts, image: TensorAccess, weights: TensorAccess) -> i
 
 
 def _is_moved_over(facts: BlockFacts, image: TensorAccess, weights: TensorAccess) -> bool:
-    """Tell whether windows slide over the image, or two or more axes run over it alone."""
+    """Return whether windows slide over the image, or two or more axes run over it alone."""
     slides = any(sum(map(bool, row)) > 1 for row in image.coefficients)
     alone = [
         index

@@ -236,7 +236,7 @@ def _block_read_again(tables: NestTables) -> Floats:
 
 
 def _has_long_steps(tables: NestTables) -> Mask:
-    """Tell whether each visit of an output tile is worth its loads and stores."""
+    """Return whether each visit of an output tile is worth its loads and stores."""
     steps = tables.level_extents[4] * tables.level_extents[5]
     enough: Mask = steps >= np.minimum(MIN_STEPS, steps * tables.level_extents[2])
     return enough

@@ -36,5 +36,5 @@ def _is_inlined(draft: SketchBuilder, facts: dict[str, BlockFacts], name: str) -
 
 
 def _is_read_once(block: BlockFacts, consumer: BlockFacts) -> bool:
-    """Tell whether a reduction that runs in lanes reads each element of a block once."""
+    """Return whether a reduction that runs in lanes reads each element of a block once."""
     return consumer.lane_axis is not None and consumer.points == block.points

@@ -8,7 +8,7 @@ from tuner.space.rules.sketch_builder import SketchBuilder
 
 
 def is_epilogue(block: BlockFacts, consumer: BlockFacts) -> bool:
-    """Tell whether the consumer runs over the block's spatial axes and reads point by point."""
+    """Return whether the consumer runs over the block's spatial axes and reads point by point."""
     spatial = [a.extent for a in block.axes if not a.is_reduction]
     extents = [a.extent for a in consumer.axes]
     count = len(extents)

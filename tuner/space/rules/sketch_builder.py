@@ -95,7 +95,7 @@ class SketchBuilder:
         return [b.name for b in program if any(r.buffer in written for r in b.reads)]
 
     def is_intermediate(self, block: str) -> bool:
-        """Tell whether what a block writes is not a parameter."""
+        """Return whether what a block writes is not a parameter."""
         program = (site.block for site in sites(self.schedule.func))
         written = {w.buffer for b in program if b.name == block for w in b.writes}
         return not written & set(self.func.buffers)

@@ -24,7 +24,7 @@ def test_a_stored_model_predicts_the_same() -> None:
 
 
 def test_an_untrained_model_is_not_stored() -> None:
-    with pytest.raises(CostModelError, match="without training"):
+    with pytest.raises(CostModelError, match="is not trained"):
         XGBoostModel().to_bytes()
 
 

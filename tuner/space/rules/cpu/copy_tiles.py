@@ -99,7 +99,7 @@ def _transpose(
 
 
 def _runs_on(facts: BlockFacts, outer: int, inner: int) -> bool:
-    """Tell whether both sides go on along `outer` where `inner` ends."""
+    """Return whether both sides go on along `outer` where `inner` ends."""
     extent = facts.axes[inner].extent
     sides = (facts.write.strides, facts.reads[0].strides)
     if facts.is_conditional:

@@ -103,7 +103,7 @@ def _chain(draft: SketchBuilder) -> _Chain | None:
 
 
 def _suits_lanes(block: BlockFacts) -> bool:
-    """Tell whether a reduction goes over enough that is contiguous to fill a vector."""
+    """Return whether a reduction goes over enough that is contiguous to fill a vector."""
     axis = block.lane_axis
     if axis is None:
         return False
@@ -113,7 +113,7 @@ def _suits_lanes(block: BlockFacts) -> bool:
 
 
 def _has_inner_axes(chain: _Chain, block: BlockFacts) -> bool:
-    """Tell whether a reduction makes more than one element a row, as a matrix product does."""
+    """Return whether a reduction makes more than one element a row, as a matrix product does."""
     inner = chain.inner(block)
     return any(block.axes[i].extent > 1 and not block.axes[i].is_reduction for i in inner)
 
@@ -237,7 +237,7 @@ class _Scheduler:
             self._unroll(rows)
 
     def _shares_reads(self, block: BlockFacts) -> bool:
-        """Tell whether rows read vectors in common, such as weights: loaded once for a tile."""
+        """Return whether rows read vectors in common, such as weights: loaded once for a tile."""
         row_axes_of_block, inner = self.chain.rows.of.get(block.name, ()), self.chain.inner(block)
         return bool(row_axes_of_block) and any(
             not any(read.strides[row] for row in row_axes_of_block)

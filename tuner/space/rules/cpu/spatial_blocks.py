@@ -57,7 +57,7 @@ def _schedule(draft: SketchBuilder, facts: BlockFacts) -> None:
 
 
 def _is_ragged(facts: BlockFacts, lanes: int) -> bool:
-    """Tell whether rows that are contiguous everywhere are no whole number of vectors."""
+    """Return whether rows that are contiguous everywhere are no whole number of vectors."""
     vector = facts.vector_axis
     if vector is None or facts.axes[vector].extent % lanes == 0:
         return False

@@ -60,13 +60,13 @@ def _transposed(draft: SketchBuilder) -> list[BlockFacts]:
 
 
 def _is_large(draft: SketchBuilder, facts: BlockFacts) -> bool:
-    """Tell whether a block moves so much that nothing of it is found in the caches again."""
+    """Return whether a block moves so much that nothing of it is found in the caches again."""
     moved = facts.write.size_bytes + sum(read.size_bytes for read in facts.reads)
     return 2 * moved > draft.cpu.l3_bytes
 
 
 def _gains_aside(draft: SketchBuilder, facts: BlockFacts) -> bool:
-    """Tell whether a tensor is large, or its rows or columns no whole number of vectors."""
+    """Return whether a tensor is large, or its rows or columns no whole number of vectors."""
     lanes = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
     is_ragged = any(facts.axes[axis].extent % lanes for axis in _axes(facts) or ())
     is_whole = all(dimension(facts.write, i) is not None for i in range(len(facts.axes)))
