@@ -16,7 +16,7 @@ _CURRENT = {"trials": "max_trials", "seconds": "max_secs"}
 
 
 def with_current_names(
-    function: str, given: dict[str, Any], accepted: Collection[str]
+    function: str, arguments: dict[str, Any], accepted: Collection[str]
 ) -> dict[str, Any]:
     """Return keyword arguments under their current names; warn about each earlier one.
 
@@ -27,12 +27,12 @@ def with_current_names(
     Raises:
         TypeError: If an argument is given under both names.
     """
-    renamed = dict(given)
-    for earlier in given:
+    renamed = dict(arguments)
+    for earlier in arguments:
         current = _CURRENT.get(earlier)
         if current is None or current not in accepted:
             continue
-        if current in given:
+        if current in arguments:
             raise TypeError(f"{function}() got {current!r} twice: {earlier!r} is its earlier name")
         warn_user(f"{function}({earlier}=...) is now {function}({current}=...)", DeprecationWarning)
         renamed[current] = renamed.pop(earlier)
