@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
 from itertools import product
 from typing import get_args
 
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compiler.ir.arith.affine import Affine, affine
-from compiler.ir.arith.bounds import bounds
+from compiler.ir.arith.bounds import bounds, combine
 from compiler.ir.arith.simplify import canonical, equal, prove, simplify
 from compiler.ir.core.dtypes import DType, is_integer
 from compiler.ir.core.expr_types import dtype_of
@@ -117,6 +118,38 @@ def test_bounds_hold_at_every_point(expr: Expr) -> None:
         values = [value(expr, env) for env in points(expr)]
         assert interval[0] <= min(values)
         assert max(values) <= interval[1]
+
+
+ENDS = st.tuples(st.integers(-9, 9), st.integers(0, 6)).map(lambda ends: (ends[0], sum(ends)))
+
+
+RESULTS: dict[str, Callable[[int, int], int]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "<<": operator.lshift,
+    "min": min,
+    "max": max,
+}
+
+
+@given(op=st.sampled_from(sorted(RESULTS)), a=ENDS, b=ENDS)
+def test_the_combination_of_intervals_holds_all_results(
+    op: str, a: tuple[int, int], b: tuple[int, int]
+) -> None:
+    interval = combine(op, a, b)
+    if interval is None:
+        assert op in ("//", "%", "<<"), "the others are defined for all numbers"
+        assert b[0] <= 0
+        return
+    pairs = product(range(a[0], a[1] + 1), range(b[0], b[1] + 1))
+    results = [RESULTS[op](x, y) for x, y in pairs]
+    assert interval[0] <= min(results)
+    assert max(results) <= interval[1]
+    if op != "%":
+        assert interval == (min(results), max(results)), "no wider than needed"
 
 
 @given(conditions(EXPRESSIONS))

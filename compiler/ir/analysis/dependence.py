@@ -109,13 +109,13 @@ def touches_of(
         extents: The variables around it that may differ between two accesses, with their extents.
         names: What the variables that matter are called in comparisons.
     """
-    found: list[Touch] = []
+    touches: list[Touch] = []
 
     def visit_expr(expr: Expr, inside: Mapping[Var, int]) -> None:
         for child in children(expr):
             visit_expr(child, inside)  # type: ignore[arg-type]
         if isinstance(expr, Load):
-            found.append(Touch(expr.buffer, expr.indices, False, inside, names))
+            touches.append(Touch(expr.buffer, expr.indices, False, inside, names))
 
     def visit(node: Stmt, inside: Mapping[Var, int]) -> None:
         if isinstance(node, For):
@@ -126,7 +126,7 @@ def touches_of(
             else:
                 visit_expr(child, inside)  # type: ignore[arg-type]
         if isinstance(node, Store):
-            found.append(Touch(node.buffer, node.indices, True, inside, names))
+            touches.append(Touch(node.buffer, node.indices, True, inside, names))
 
     visit(stmt, extents)
-    return found
+    return touches

@@ -1,4 +1,14 @@
-"""Interval analysis of integer expressions."""
+"""Interval analysis of integer expressions: which values they may take.
+
+Each term of a sum is bounded separately. `compiler.ir.arith.facts` uses bounds on sums, too, out of
+conditions. `compiler.ir.arith.bijectivity` proves that indices reach all of an interval.
+
+Example, with `i` below 4 and `j` below 8:
+
+    i * 8 + j        lies in 0, ..., 31
+    (i * 8 + j) % 6  lies in 0, ..., 5
+    i - i            lies in 0, ..., 0: terms that cancel are dropped first
+"""
 
 from __future__ import annotations
 
@@ -50,40 +60,57 @@ def affine_bounds(form: Affine, ranges: Ranges) -> Interval | None:
 def _atom(atom: Expr, ranges: Ranges) -> Interval | None:
     match atom:
         case Var():
-            known = ranges.get(atom)
-            return (0, known - 1) if isinstance(known, int) else known
+            limits = ranges.get(atom)
+            return (0, limits - 1) if isinstance(limits, int) else limits
         case BinOp("%", lhs, IntImm(divisor)) if divisor > 0 and bounds(lhs, ranges) is None:
             return 0, divisor - 1
         case BinOp():
             a, b = bounds(atom.lhs, ranges), bounds(atom.rhs, ranges)
-            return None if a is None or b is None else _combine(atom.op, a, b)
+            return None if a is None or b is None else combine(atom.op, a, b)
         case Select() | Conditional():
             a, b = bounds(atom.then, ranges), bounds(atom.otherwise, ranges)
-            return None if a is None or b is None else (min(a[0], b[0]), max(a[1], b[1]))
+            return None if a is None or b is None else hull(a, b)
         case Cast(dtype, IntImm(value)) if is_integer(dtype):
-            held = wrapped(value, dtype)
-            return held, held
+            literal = wrapped(value, dtype)
+            return literal, literal
         case _:
             return None
 
 
-def _combine(op: str, a: Interval, b: Interval) -> Interval | None:
-    if op == "min":
-        return min(a[0], b[0]), min(a[1], b[1])
-    if op == "max":
-        return max(a[0], b[0]), max(a[1], b[1])
-    if op == "*":
-        products = [x * y for x in a for y in b]
-        return min(products), max(products)
-    if b[0] != b[1] or b[0] <= 0:
-        return None
-    divisor = b[0]
-    if op == "//":
-        return a[0] // divisor, a[1] // divisor
-    if op == "%":
-        same_period = a[0] // divisor == a[1] // divisor
-        return (a[0] % divisor, a[1] % divisor) if same_period else (0, divisor - 1)
-    return None
+def combine(op: str, a: Interval, b: Interval) -> Interval | None:
+    """Return an interval that holds the results of an operation on two intervals, if one is known.
+
+    Arithmetic is that of whole numbers; divisions round down.
+    """
+    match op:
+        case "+":
+            return a[0] + b[0], a[1] + b[1]
+        case "-":
+            return a[0] - b[1], a[1] - b[0]
+        case "*":
+            products = [x * y for x in a for y in b]
+            return min(products), max(products)
+        case "//" if b[0] > 0:
+            quotients = [x // y for x in a for y in b]
+            return min(quotients), max(quotients)
+        case "%" if b[0] == b[1] > 0 and a[0] // b[0] == a[1] // b[0]:
+            return a[0] % b[0], a[1] % b[0]
+        case "%" if b[0] > 0:
+            return 0, b[1] - 1
+        case "min":
+            return min(a[0], b[0]), min(a[1], b[1])
+        case "max":
+            return max(a[0], b[0]), max(a[1], b[1])
+        case "<<" if 0 <= b[0] <= b[1] < 64:
+            shifted = [x << y for x in a for y in b]
+            return min(shifted), max(shifted)
+        case _:
+            return None
+
+
+def hull(a: Interval, b: Interval) -> Interval:
+    """Return the smallest interval that holds two."""
+    return min(a[0], b[0]), max(a[1], b[1])
 
 
 def reach(expr: Expr, ranges: Ranges) -> Interval:
@@ -98,35 +125,24 @@ def reach(expr: Expr, ranges: Ranges) -> Interval:
         case IntImm(value):
             return value, value
         case Var():
-            found = bounds(expr, ranges)
+            interval = bounds(expr, ranges)
         case BinOp(op, lhs, rhs) if is_integer(dtype):
-            found = _reached(op, reach(lhs, ranges), reach(rhs, ranges))
+            interval = combine(op, reach(lhs, ranges), reach(rhs, ranges))
         case Select(_, then, otherwise) | Conditional(_, then, otherwise):
-            a, b = reach(then, ranges), reach(otherwise, ranges)
-            found = min(a[0], b[0]), max(a[1], b[1])
+            interval = hull(reach(then, ranges), reach(otherwise, ranges))
         case Broadcast(value, _):
-            found = reach(value, ranges)
+            interval = reach(value, ranges)
         case Ramp(base, stride, lanes):
             low, high = reach(base, ranges)
             last = stride * (lanes - 1)
-            found = low + min(last, 0), high + max(last, 0)
+            interval = low + min(last, 0), high + max(last, 0)
         case Cast(_, value) if is_integer(dtype_of(value)) or dtype_of(value) == "bool":
-            found = reach(value, ranges)
+            interval = reach(value, ranges)
         case _:
-            found = None
-    if found is None or found[0] < limits[0] or found[1] > limits[1]:
+            interval = None
+    if interval is None or interval[0] < limits[0] or interval[1] > limits[1]:
         return limits
-    return found
-
-
-def _reached(op: str, a: Interval, b: Interval) -> Interval | None:
-    match op:
-        case "+":
-            return a[0] + b[0], a[1] + b[1]
-        case "-":
-            return a[0] - b[1], a[1] - b[0]
-        case _:
-            return _combine(op, a, b)
+    return interval
 
 
 def limits_of(dtype: DType) -> Interval:

@@ -1,5 +1,8 @@
 """Facts about variables at one point of a program, and conclusions from them.
 
+The question is whether a program stays within its bounds. Where only the extents of loops count,
+`simplify` and `bijectivity` beside this are quicker and say more about divisions.
+
 Facts are ranges of variables, and linear forms that are not negative. A conclusion such as
 `e <= high` is the claim that the form `high - e` is not negative: by the ranges alone, or after up
 to two of the known forms are subtracted from it.
@@ -56,7 +59,7 @@ _MAX_ALTERNATIVES = 3
 _MAX_CHOICES = 4
 
 Alternative: TypeAlias = tuple[Expr, Expr, bool, bool]
-"""One or the other condition, or both, that hold (or do not), in a `pure` place (or not)."""
+"""Two conditions of which one or both hold (or do not), and whether they are `pure`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +81,11 @@ class Facts:
 
     def within_range(self, var: Var, interval: Interval | None) -> Facts:
         """Narrow the range of a variable that has one; None says nothing."""
-        known = self.ranges.get(var)
-        if known is None or interval is None:
+        current = self.ranges.get(var)
+        if current is None or interval is None:
             return self
-        low, high = max(known[0], interval[0]), min(known[1], interval[1])
-        return self if (low, high) == known else self.with_range(var, (low, high))
+        low, high = max(current[0], interval[0]), min(current[1], interval[1])
+        return self if (low, high) == current else self.with_range(var, (low, high))
 
     def with_unknown(self, *variables: Var) -> Facts:
         """Add variables of which nothing is known."""
@@ -106,9 +109,9 @@ class Facts:
             form = _without_units(said, self.ranges)
             if pure or not _has_load(form):
                 facts = facts._with(form)
-        found = ((lhs, rhs, side, pure) for lhs, rhs, side in _either(condition, holds))
-        known = (*facts.alternatives, *found)[:_MAX_ALTERNATIVES]
-        return replace(facts, alternatives=known) if known else facts
+        new = ((lhs, rhs, side, pure) for lhs, rhs, side in _either(condition, holds))
+        alternatives = (*facts.alternatives, *new)[:_MAX_ALTERNATIVES]
+        return replace(facts, alternatives=alternatives) if alternatives else facts
 
     def is_exact(self, expr: Expr) -> bool:
         """Tell whether the laws of whole numbers hold for an integer: nothing in it wraps around.
@@ -129,12 +132,12 @@ class Facts:
                     high = min(high, form.const // -coefficient)
                 return self.with_range(var, (low, high))
             case _:
-                known = (*self.not_negative, form)[:_MAX_CONDITIONS]
-                return replace(self, not_negative=known)
+                not_negative = (*self.not_negative, form)[:_MAX_CONDITIONS]
+                return replace(self, not_negative=not_negative)
 
     @property
     def is_contradiction(self) -> bool:
-        """Whether no value of some variable is left: the place is never reached."""
+        """Whether no value of some variable is left: this point is never reached."""
         return any(low > high for low, high in self.ranges.values())
 
     def bounds(self, expr: Expr) -> Interval | None:
@@ -221,8 +224,8 @@ class Facts:
         """
         factors = {
             coefficient / form.coefficient(atom)
-            for known in self.not_negative
-            for atom, coefficient in known.terms
+            for condition in self.not_negative
+            for atom, coefficient in condition.terms
             if form.coefficient(atom)
         }
         for factor in factors:
@@ -231,11 +234,11 @@ class Facts:
                 yield form.scaled(int(factor)) + slack
 
     def _follows_at_once(self, form: Affine) -> bool:
-        helpful = [part for known in self.not_negative for part in _multiples(known, form)]
-        rests = [form - known for known in helpful]
+        helpful = [part for c in self.not_negative for part in _multiples(c, form)]
+        rests = [form - condition for condition in helpful]
         if any(self._is_obvious(rest) for rest in rests):
             return True
-        return any(self._is_obvious(rest - known) for rest in rests for known in helpful)
+        return any(self._is_obvious(rest - condition) for rest in rests for condition in helpful)
 
     def _is_obvious(self, form: Affine) -> bool:
         interval = affine_bounds(form, self.ranges)
@@ -277,11 +280,12 @@ def _without_quotient(
     return None
 
 
-def _multiples(known: Affine, form: Affine) -> Iterator[Affine]:
+def _multiples(condition: Affine, form: Affine) -> Iterator[Affine]:
     """Yield a form that is not negative, and its multiples that cancel a term of `form`."""
-    yield known
-    ratios = {form.coefficient(atom) / coefficient for atom, coefficient in known.terms}
-    yield from (known.scaled(int(ratio)) for ratio in ratios if ratio > 1 and ratio.is_integer())
+    yield condition
+    ratios = {form.coefficient(atom) / coefficient for atom, coefficient in condition.terms}
+    factors = (int(ratio) for ratio in ratios if ratio > 1 and ratio.is_integer())
+    yield from map(condition.scaled, factors)
 
 
 def _forms(condition: Expr, holds: bool, facts: Facts) -> Iterator[Affine]:

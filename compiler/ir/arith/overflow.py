@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
-from compiler.ir.arith.bounds import Interval
+from compiler.ir.arith.bounds import Interval, combine, hull
 from compiler.ir.core.dtypes import is_float
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import BinOp, Cast, Conditional, Expr, IntImm, Load, Select, Var
@@ -40,9 +41,9 @@ def check_overflow(expr: Expr, ranges: Mapping[Var, Interval]) -> Interval | Non
         case Var():
             return ranges.get(expr)
         case BinOp(op):
-            interval = _combine(op, parts[0], parts[1])
+            interval = _of_both(partial(combine, op), parts[0], parts[1])
         case Select() | Conditional():
-            interval = _combine("hull", parts[1], parts[2])
+            interval = _of_both(hull, parts[1], parts[2])
         case Cast():
             interval = parts[0]
         case _:
@@ -53,6 +54,15 @@ def check_overflow(expr: Expr, ranges: Mapping[Var, Interval]) -> Interval | Non
     if not -limit <= interval[0] <= interval[1] < limit:
         raise OverflowProblem(expr, interval)
     return interval
+
+
+def _of_both(
+    operation: Callable[[Interval, Interval], Interval | None],
+    a: Interval | None,
+    b: Interval | None,
+) -> Interval | None:
+    """Apply an operation to two intervals, if both are known."""
+    return None if a is None or b is None else operation(a, b)
 
 
 def may_wrap(expr: Expr) -> bool:
@@ -84,32 +94,3 @@ def _is_checked(expr: Expr) -> bool:
             return expr.dtype in _LIMITS and _is_checked(expr.value)
         case _:
             return False
-
-
-def _combine(op: str, a: Interval | None, b: Interval | None) -> Interval | None:  # noqa: C901
-    if a is None or b is None:
-        return None
-    match op:
-        case "+":
-            return a[0] + b[0], a[1] + b[1]
-        case "-":
-            return a[0] - b[1], a[1] - b[0]
-        case "*":
-            products = [x * y for x in a for y in b]
-            return min(products), max(products)
-        case "//" if b[0] > 0:
-            quotients = [x // y for x in a for y in b]
-            return min(quotients), max(quotients)
-        case "%" if b[0] > 0:
-            return 0, b[1] - 1
-        case "min":
-            return min(a[0], b[0]), min(a[1], b[1])
-        case "max":
-            return max(a[0], b[0]), max(a[1], b[1])
-        case "hull":
-            return min(a[0], b[0]), max(a[1], b[1])
-        case "<<" if 0 <= b[0] <= b[1] < 64:
-            shifted = [x << y for x in a for y in b]
-            return min(shifted), max(shifted)
-        case _:
-            return None

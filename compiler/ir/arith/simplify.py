@@ -1,4 +1,14 @@
-"""Simplify expressions: normal form for integers; `//`, `%`, `min`, comparisons by bounds."""
+"""Simplify expressions: normal form for integers; `//`, `%`, `min`, comparisons by bounds.
+
+Variables have ranges here, and nothing else is known of them; conclusions from conditions are in
+`compiler.ir.arith.facts`. Quotients and remainders are the splits of `compiler.ir.arith.iter_map`.
+
+Example, with `i` below 4 and `j` below 8:
+
+    (i * 8 + j) // 8           is i
+    (i * 8 + j) % 4            is j % 4
+    i // 2 * 16 + i % 2 * 8    is i * 8
+"""
 
 from __future__ import annotations
 
@@ -58,10 +68,10 @@ def simplify(expr: Expr, ranges: Ranges = _NOTHING) -> Expr:
         case Not(value):
             return _negate(simplify(value, ranges))
         case Select(cond, then, otherwise) | Conditional(cond, then, otherwise):
-            known = simplify(cond, ranges)
-            if isinstance(known, IntImm):
-                return simplify(then if known.value else otherwise, ranges)
-            return type(expr)(known, simplify(then, ranges), simplify(otherwise, ranges))
+            condition = simplify(cond, ranges)
+            if isinstance(condition, IntImm):
+                return simplify(then if condition.value else otherwise, ranges)
+            return type(expr)(condition, simplify(then, ranges), simplify(otherwise, ranges))
         case Cast(dtype, value):
             inner = simplify(value, ranges)
             if isinstance(inner, IntImm) and is_integer(dtype) and is_integer(inner.dtype):
@@ -253,9 +263,9 @@ def _compare(op: CompareOp, lhs: Expr, rhs: Expr, ranges: Ranges) -> Expr:
     a, b = canonical(lhs, ranges), canonical(rhs, ranges)
     interval = affine_bounds(a - b, ranges)
     if interval is not None:
-        known = _decide(op, *interval)
-        if known is not None:
-            return TRUE if known else FALSE
+        is_true = _decide(op, *interval)
+        if is_true is not None:
+            return TRUE if is_true else FALSE
     return Compare(op, a.to_expr(), b.to_expr())
 
 
@@ -281,8 +291,8 @@ def _logic(is_and: bool, lhs: Expr, rhs: Expr, expr: Logic) -> Expr:
 
 def _negate(value: Expr) -> Expr:
     match value:
-        case IntImm(known):
-            return FALSE if known else TRUE
+        case IntImm(truth):
+            return FALSE if truth else TRUE
         case Not(inner):
             return inner
         case Compare(op, lhs, rhs) if is_integer(dtype_of(lhs)):

@@ -1,5 +1,7 @@
 """Conditions that keep a new value of an iterator in its range, as simple as possible.
 
+The opposite direction, from a predicate to bounds, is `compiler.schedule.legality.guard`.
+
 Example: a block with an iterator from 0 to n - 1 is computed under a loop `i_0` of 4 iterations, 32
 values in each: the loop `ax0` below it runs over them, and the value is `i_0 * 32 + ax0`.
 
@@ -78,9 +80,9 @@ def simplest_bound(form: Affine, bound: int, extents: Extents) -> tuple[Affine, 
         case _:
             pass
     for step in sorted({abs(c) for _, c in form.terms}, reverse=True):
-        found = _without_fine(form, bound, step, extents) if step > 1 else None
-        if found is not None:
-            return simplest_bound(*found, extents)
+        coarser = _without_fine(form, bound, step, extents) if step > 1 else None
+        if coarser is not None:
+            return simplest_bound(*coarser, extents)
     return Affine(form.terms, 0, form.dtype), bound - form.const
 
 

@@ -1,4 +1,13 @@
-"""Boxes of indices: what a block touches while some loops run and the others stand still."""
+"""Boxes of indices: what a block touches while some loops run and the others stand still.
+
+A box holds all that is touched; whether all of the box is touched: `legality.guard.dense_box`.
+
+Example, while `j` below 8 runs and `i` stands still:
+
+    i * 8 + j            touches the span from i * 8 on, of 8 indices
+    (i * 8 + j) // 4     touches the span from i * 2 on, of 2 indices
+    (i * 8 + j + 4) % 8  touches all 8 indices: the span is from 0 on
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""Prove that accesses under different values of some variables are disjoint."""
+"""Prove that accesses under different values of some variables are disjoint.
+
+All accesses are under the same loops. For accesses in different loops or threads, and for programs
+without blocks, see `compiler.ir.analysis.dependence`.
+
+Example, with `j` below 8 and `i` moving: `A[i * 8 + j]` and `A[i * 8 + 3]` are disjoint in
+different iterations of `i`. This is not so of `A[i * 8 + j]` and `A[i * 8 + 9]`.
+"""
 
 from __future__ import annotations
 
