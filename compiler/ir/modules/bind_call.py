@@ -25,7 +25,7 @@ def bind_call(
     Args:
         caller: The function that the call stands in.
         call: The call.
-        callee: What it calls; without calls of its own.
+        callee: The function that it calls.
 
     Returns:
         The function with the sizes and values that the call passes, and for each of its buffers

@@ -226,8 +226,9 @@ def _check_limits(func: PrimFunc, body: Stmt) -> None:
 def _sequence_of_calls(func: PrimFunc) -> list[tuple[Stmt, str]]:
     """Return the calls that are all that a function does; none if it does anything else."""
     body = func.root.body
-    calls = calls_in(func.body)
-    return calls if len(calls) == len(body.stmts if isinstance(body, Seq) else (body,)) else []
+    statements = body.stmts if isinstance(body, Seq) else (body,)
+    is_sequence = all(called_function(stmt) is not None for stmt in statements)
+    return calls_in(body) if is_sequence else []
 
 
 def _check_no_calls(func: PrimFunc, realize: BlockRealize) -> None:

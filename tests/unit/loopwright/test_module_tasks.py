@@ -68,6 +68,21 @@ def test_a_function_that_computes_too_is_one_task_with_what_it_calls() -> None:
     assert lw.structural_hash(task.func) == lw.structural_hash(lw.parse(text))
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for r in range(2):\n            Module.layer(A, B)",
+        "for r in range(2):\n            Module.layer(A, B)\n            Module.scale(W, W2)\n"
+        "        W2[0] = W[0]",
+    ],
+)
+def test_a_function_that_calls_in_a_loop_is_one_task(body: str) -> None:
+    head = MODEL[: MODEL.index("        Y = T.alloc_buffer((8,))\n        Z =")]
+    text = f"{head}        W2 = T.alloc_buffer((4,))\n        {body}\n"
+    (task,) = lw.extract_tasks(lw.parse_module(text))
+    assert task.names == ("main",)
+
+
 def test_a_module_without_functions_has_no_task() -> None:
     assert lw.extract_tasks(IRModule(())) == []
     with pytest.raises(TypeError, match="expected an IRModule, not a PrimFunc"):
