@@ -12,8 +12,8 @@ from rich.text import Text
 
 _GAP = 2
 _INDENT = 2
-# A terminal that is narrower than this scrolls: cells of one character a line are unreadable.
 _MIN_WIDTH = 20
+"""A narrower terminal scrolls: cells of one character a line are unreadable. Chosen."""
 
 
 class FittedTable:

@@ -41,6 +41,7 @@ from loopwright.client.steps import (
 T = TypeVar("T")
 
 _CHUNK_BYTES = 1 << 16
+"""Bytes of a file that are sent at a time. Chosen."""
 
 
 @dataclass

@@ -21,8 +21,13 @@ from loopwright.atomic_file import PARTIAL, atomic_file
 from service.wire.models import ScheduleQuery
 
 MAX_BYTES = 256 << 20
-_KEPT_SHARE = 0.9  # making room for one file at a time would look at all of them each time
+"""Limit of all cached answers. Chosen."""
+_KEPT_SHARE = 0.9
+"""The share of the limit that remains after a clean-up, so that not each new file looks at all
+others. Chosen.
+"""
 _ABANDONED_SECS = 3600.0
+"""A partial file of this age belongs to a process that died. Chosen."""
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ from service.wire.problems import problem_from
 
 API = "/api/v1"
 LONGEST_WAIT_SECS = 60.0
-"""A server that asks to come back later than that is not waited for."""
+"""A longer `Retry-After` is not waited for: the request fails. Chosen."""
 
 _BUSY = frozenset({429, 502, 503, 504})
 _REFUSED = frozenset({429, 503})  # nothing was done, so that any request may be sent again
@@ -57,7 +57,8 @@ _NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 LONGEST_UPLOAD_SECS = 3600.0
 """What is sent as a file is answered when all of it was read, and others have let it in."""
-_SILENT_SECS = 60.0  # how long a stream may be silent: its keep-alive comes more often
+_SILENT_SECS = 60.0
+"""A stream that is silent for so long is broken: the server sends a sign of life every 15 s."""
 
 # Each retry would be a line on the standard output of the importing program; the error or warning
 # that ends the retries says enough.

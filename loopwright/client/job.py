@@ -37,10 +37,12 @@ from service.wire.models import Event, EventKind, JobChange, JobRead, JobState, 
 if TYPE_CHECKING:
     import pandas as pd
 
-# How long a handle keeps calling a server that stopped answering: one that is started again after
-# a crash resumes its jobs, and a waiting client should not notice.
 RECONNECT_SECS = 60.0
+"""How long a handle calls a server that stopped answering: a restarted server resumes its jobs, and
+a waiting client should not notice. Chosen.
+"""
 POLL_SECS = 0.5
+"""Pause between two reads of a job. Chosen."""
 
 T = TypeVar("T")
 

@@ -13,6 +13,7 @@ from service.wire.models import Page
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 PAGE_LIMIT = 200
+"""Items of a page: few requests for a long list, below the server's limit of 500. Chosen."""
 
 
 def pages(

@@ -48,9 +48,10 @@ from compiler.script import ScriptError, parse_module
 SUFFIXES = frozenset({".py", ".script", ".tvmscript"})
 
 _SEED = 0
-_LARGEST = 1_000_000  # statements that are evaluated one at a time: some ten seconds
-# Symbolic variables get these values, in their order: small, different, of several divisors.
+_LARGEST = 1_000_000
+"""Statements of a program that is evaluated one at a time: some ten seconds. Chosen."""
 _SIZES = (24, 20, 28, 12, 36, 16)
+"""Values of symbolic variables, in their order: small, different, of several divisors. Chosen."""
 _UNWRITTEN = 77  # what outputs hold before: elements that only one side writes are seen
 
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]

@@ -23,6 +23,7 @@ from tuner.space.tables.sketch import Sketch as SketchTables
 from tuner.task import Task
 
 MAX_SAMPLE = 1 << 15
+"""The largest sample: as many as the combinations that are counted one by one. Chosen."""
 
 
 @dataclass(frozen=True, slots=True)

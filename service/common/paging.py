@@ -22,7 +22,9 @@ from sqlalchemy.orm import Session
 from service.common.errors import Flaw, UnprocessableError
 
 DEFAULT_LIMIT = 50
+"""Rows of a page: a screen or two. Chosen."""
 MAX_LIMIT = 500
+"""Rows of the largest page: it bounds the time and the size of an answer. Chosen."""
 MAX_INT = 2**63 - 1
 """The largest number that a column holds; a cursor may claim any."""
 

@@ -47,8 +47,13 @@ from workers.engine.engine import (
 _log = structlog.get_logger()
 
 _IDLE_SECS = 1.0
+"""Pause between two looks for jobs: the delay of a job's start against the load of the database.
+Chosen.
+"""
 _MAX_BACKOFF_SECS = 60.0
+"""Longest pause after errors in a row. Chosen."""
 _NO_CLAIM_SECS = 10.0
+"""Pause after a claim that failed, by an error of the database for instance. Chosen."""
 _OF_THE_SERVICE = (
     ChildStartError,
     EngineClosedError,

@@ -24,8 +24,11 @@ from service.store.jobs.controls import JobControls
 _log = structlog.get_logger()
 
 _LOOK_SECS = 0.5
+"""Pause between two looks at what users requested: a stop begins within it. Chosen."""
 PATIENCE_SECS = 3.0
-"""How long a job that is to end may finish the batch in hand, which lasts one or two seconds."""
+"""Time in which a job that ends may finish its current batch, which lasts one or two seconds.
+Chosen.
+"""
 
 
 class Heartbeat:

@@ -29,8 +29,9 @@ from tuner.loop.search_result import SearchResult
 from tuner.trial import MeasuredTrial
 
 MAX_PAUSE_SECS = 2.0
-"""No gap of a recording lasts longer when it is played."""
+"""Gaps of a recording are shortened to this. Chosen for a viewer."""
 _LOOK_SECS = 0.1
+"""Pause between two looks at what users requested. Chosen."""
 
 
 class Player:

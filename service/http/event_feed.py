@@ -26,13 +26,21 @@ from service.wire.models import Event, EventKind, JobState
 _log = structlog.get_logger()
 
 POLL_SECS = 0.25
+"""Pause between two looks for new events: the delay of an event against the load of the database.
+Chosen.
+"""
 PING_SECS = 15.0
+"""Pause between two signs of life: proxies close silent connections, nginx after 60 s by default.
+"""
 PING = b": ping\n\n"
 """A comment, after so long a silence: proxies end what seems dead."""
 MAX_WAITING = 256
-"""A listener with more events before it is behind: it reads them from the database."""
+"""Events that wait for a listener; one with more reads them from the database. Bounds memory.
+Chosen.
+"""
 
 _LIMIT = 500
+"""Events of one read of the database: as many as the rows of the largest page. Chosen."""
 
 
 @dataclass(frozen=True)

@@ -30,9 +30,13 @@ CALLER = "loopwright.caller"
 """Where a scope has the name of its token."""
 CHILD = "service.intake.text_reader_child"
 CPU_SECS = 10
-"""How much time of a processor a child may take for one text: it does not depend on the load."""
+"""Processor time of a child for one text: unlike elapsed time, it does not depend on the load.
+Chosen.
+"""
 WALL_SECS = 60.0
+"""Time limit for one text: several times `CPU_SECS`, because children share the cores. Chosen."""
 MEMORY_BYTES = 4 << 30
+"""Limit of a child's address space, of which Python and its libraries reserve a part. Chosen."""
 
 
 class TextReader:

@@ -34,7 +34,9 @@ from tuner.task import Task
 from tuner.transfer.shape import common_dtype, shape_of
 
 MAX_BLOCKS = 32
-"""A program of more blocks takes too long to make a design space of while a user waits."""
+"""A program of more blocks has a design space that takes too long to count while a user waits.
+Chosen.
+"""
 
 
 class Looked(BaseModel):

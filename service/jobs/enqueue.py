@@ -23,6 +23,7 @@ from service.store.results import best_schedules, finals, toolchains
 from service.wire.models import JobRead, JobState, ScheduleQuery, SearchOptions
 
 TRIALS = 200
+"""Trial limit of a job that a look-up enqueues: the default of `loopwright tune`."""
 PRIORITY = -1
 """Behind the jobs that people wait for."""
 

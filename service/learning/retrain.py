@@ -23,14 +23,18 @@ from service.store.database.database import Database
 from tuner.cost_model.training import Trained
 
 MIN_NEW_TRIALS = 128
-"""Fewer since the newest model would hardly change it."""
+"""Trials since the newest model that start a training. Eight rounds: fresh models against time for
+training. Chosen.
+"""
 MIN_PAUSE_SECS = 60.0
-"""Between the starts of two trainings."""
+"""Pause between the starts of two trainings: their share of the processor. Chosen."""
 TIMEOUT_SECS = 900.0
+"""Time limit of a training at the lowest priority. Chosen."""
 NICENESS = 19
-"""Of the child: whatever measures comes first."""
+"""Of the child: the lowest priority of Linux, so that measurements come first."""
 
 _MEMORY_BYTES = 4 << 30
+"""Limit of the child's address space. Chosen."""
 _log = structlog.get_logger()
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _log = structlog.get_logger()
 
 _PUT_BACK_SECS = 3.0
+"""Time for putting jobs back before the process ends. Chosen."""
 
 
 class CoordinatorThread:

@@ -12,7 +12,8 @@ from service.store.jobs.jobs import JobRow
 from service.wire.models import JobState
 
 PATIENCE_SECS = 60.0
-"""How long a job may wait while no coordinator runs any."""
+"""A job that waits longer without any coordinator makes the service report it. Two leases; chosen.
+"""
 
 
 class ExternalCoordinator:

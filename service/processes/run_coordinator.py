@@ -21,6 +21,7 @@ from workers.logs import configure_logs
 _log = structlog.get_logger()
 
 _LOOK_SECS = 1.0
+"""Pause between two looks whether to stop. Chosen."""
 
 
 def _say(text: str) -> None:

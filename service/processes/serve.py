@@ -33,7 +33,9 @@ from workers.logs import configure_logs
 _log = structlog.get_logger()
 
 STOP_SECS = 5.0
-"""How long a stop waits for the trial in hand; a job that is not put back by then resumes too."""
+"""Time in which a stop waits for the current trial; a job that is not put back by then resumes too.
+Chosen.
+"""
 
 
 def _say(url: str) -> None:

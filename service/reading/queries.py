@@ -15,8 +15,11 @@ from service.wire.readings import TrialOutcome
 from service.wire.server_models import WorkerState
 
 MAX_NUMBER = 2**31 - 1
+"""The largest trial number: that of a 32-bit column."""
 MAX_POINTS = 20_000
-MAX_NUMBERS = 64  # of values of one filter
+"""Points of a plot: more than a screen has pixels in a row. Chosen."""
+MAX_NUMBERS = 64
+"""Values of one filter. Chosen."""
 
 
 class ListQuery(BaseModel):

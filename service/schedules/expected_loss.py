@@ -16,11 +16,13 @@ from service.store import warm_starts
 from service.store.warm_starts import WarmStartOutcome
 
 MIN_OUTCOMES = 3
-"""Fewer are no basis."""
+"""With fewer measured outcomes there is no estimate. Chosen."""
 MAX_OUTCOMES = 9
-"""Of those at the nearest distances."""
+"""Outcomes of which the median is taken, those at the nearest distances: precision against
+relevance. Chosen.
+"""
 MAX_APART = 1.0
-"""How much nearer or farther they may be: in doublings of 1 + the distance."""
+"""Limit of their difference in distance, in doublings of 1 + the distance. Chosen."""
 
 
 @dataclass(frozen=True)

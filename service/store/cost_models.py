@@ -29,7 +29,7 @@ from tuner.cost_model.cost_model import CostModelError
 from tuner.space.registry import SEARCH_SPACES
 
 _NEWEST = 4
-"""So many models are looked at for one that is whole."""
+"""Models that are tried, newest first, for one that can be read. Chosen."""
 
 
 class CostModelRow(Base):

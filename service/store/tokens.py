@@ -21,6 +21,9 @@ BOOTSTRAP = "bootstrap"
 _PREFIX = "lw_"
 """So that a token is known for one wherever it is found."""
 _USE_IS_NOTED_AFTER = timedelta(minutes=15)
+"""The last use of a token is stored at most so often: a write for each request would cost more than
+the request. Chosen.
+"""
 _IS_LIVE = text("revoked_at IS NULL")
 
 

@@ -13,6 +13,7 @@ from service.store.database.base import Base, UtcDateTime, utc_now
 from service.wire.server_models import Canary
 
 KEPT = timedelta(days=7)
+"""Older samples are deleted. Chosen."""
 SHOWN = 500
 """The newest samples of a worker that are shown: at one a minute, about eight hours."""
 

@@ -19,6 +19,9 @@ from service.wire.server_models import Canary, WorkerRead, WorkerState, WorkerTa
 from workers.engine.engine import WorkerFacts
 
 LOST_AFTER_SECS = 60.0
+"""A worker that was not seen for so long is lost: Dask's `worker-ttl` in
+`workers/engine/dask_settings.py`.
+"""
 _TOLD_APART = frozenset({"task", "sample", "utilisation"})
 
 

@@ -10,7 +10,9 @@ from enum import StrEnum
 from pydantic import BaseModel, ConfigDict, Field, computed_field
 
 EQUAL = 1.05
-"""Two times within so much of each other, with confidence, are equal for any purpose."""
+"""Times within this ratio, with confidence, are shown as equal: the difference is irrelevant in
+practice. Chosen.
+"""
 
 
 class Verdict(StrEnum):

@@ -72,7 +72,9 @@ def speed_up(slow: RunTime, fast: RunTime) -> SpeedUp | None:
 
 
 LUCK = 1.25
-"""A sample that is shorter than another by less than this may be just a luckier one."""
+"""A provisional time must be shorter by this ratio to count against a confirmed one. The location
+of arrays in memory alone can change a sample by a quarter (`tuner.finish.finish`).
+"""
 
 
 def holds_against(incumbent: RunTime, challenger: RunTime) -> bool:

@@ -26,7 +26,9 @@ from workers.wire.phase import Phase
 from workers.wire.request import MeasureLimits, MeasureRequest, SeatRequest
 
 _READ_BYTES = 1 << 16
-_GC_THRESHOLD = 50_000  # new objects between two collections: those of a few candidates
+"""Bytes of one read of the pipe: the capacity of a pipe on Linux."""
+_GC_THRESHOLD = 50_000
+"""New objects between two collections: those of a few candidates. Chosen."""
 
 
 def main(build: Build = build_candidate, load: Load = load_library) -> None:

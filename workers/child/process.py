@@ -24,10 +24,19 @@ from workers.child.child_environment import child_environment
 from workers.wire.frames import FrameDecoder, Message, encode
 
 _READ_BYTES = 1 << 16
+"""Bytes of one read of the pipe: the capacity of a pipe on Linux."""
 _LAST_WORDS_BYTES = 2000
+"""Of the child's standard error that an error message quotes. Chosen for a readable message."""
 _STOP_SECS = 2.0
+"""Time limit for a child to be stopped by SIGSTOP, which takes microseconds. Chosen for a busy
+host.
+"""
 _LOOK_SECS = 50e-6
+"""Pause between two looks at the state of a child that was stopped; a stop takes microseconds.
+Chosen.
+"""
 _MAX_POLL_MILLIS = 1 << 30
+"""The longest wait of one `poll`, whose argument is a C int."""
 
 
 class ChildGoneError(Exception):

@@ -32,11 +32,20 @@ from workers.wire.phase import Phase
 from workers.wire.request import SeatRequest
 
 RACE_SECS = 6.0
-"""After so long there are rounds enough."""
+"""After this time there are no further rounds: a user waits for the result. Chosen."""
 _START_SECS = 60.0
+"""Time limit for the start of a child: loading PyTorch takes seconds, more on a busy host. Chosen.
+"""
 _GRACE_SECS = 1.0
-_SHORT_SECS = 20e-3  # of one thread: with more, a library may wait for them longer than it gains
-_NUM_LOOKS = 2  # at each setting
+"""A child that closed its pipe has so long to write its last words. Chosen."""
+_SHORT_SECS = 20e-3
+"""A call of one thread that is shorter is also tried with one thread: with more, a library may wait
+for them longer than it gains. Chosen.
+"""
+_NUM_LOOKS = 2
+"""Measurements of each setting, of which the shorter counts: the least that exclude one
+interruption. Chosen.
+"""
 _FAULTS = (DeadlineError, ChildGoneError, FrameError, ValueError, TypeError, KeyError)
 
 OpenChild: TypeAlias = Callable[[Mapping[str, str]], ChildProcess]

@@ -31,9 +31,17 @@ from workers.wire.phase import Phase
 from workers.wire.request import MeasureLimits, MeasureRequest
 
 _START_TIMEOUT_SECS = 60.0
-_GRACE_SECS = 1.0  # a child that closed its pipe may still be writing its last words
-_MAX_ORACLE_TIMEOUTS = 16  # workloads remembered because their oracle takes too long; chosen
-_NUM_SLOTS = 4  # workloads whose expected result outlives a child; chosen, not measured
+"""Time limit for the start of a child, which imports NumPy and LLVM; a busy host takes longer.
+Chosen.
+"""
+_GRACE_SECS = 1.0
+"""A child that closed its pipe has so long to write its last words. Chosen."""
+_MAX_ORACLE_TIMEOUTS = 16
+"""Workloads that are remembered because their oracle takes too long. Chosen."""
+_NUM_SLOTS = 4
+"""Workloads whose expected result outlives a child: a group interleaves several. Each takes up to
+`workers.measure.shared_arrays.MAX_BYTES`. Chosen, not measured.
+"""
 # Whatever a child may cause: candidates are hostile input, and so are its messages.
 _FAULTS = (
     *(DeadlineError, ChildGoneError, FrameError),

@@ -19,10 +19,15 @@ from workers.child.seccomp import SeccompError, refuse_system_calls
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
 _PR_SET_NO_NEW_PRIVS = 38
 _MAX_FILES = 1024
+"""Open files of a child: the usual soft limit of Linux."""
 _MAX_FILE_BYTES = (
     320 << 20
 )  # above `workers.measure.shared_arrays.MAX_BYTES`, the most that a child writes
-_MAX_THREADS = 256  # and eight a core: libraries have pools of their own
+"""The largest file of a child: above `workers.measure.shared_arrays.MAX_BYTES`, the most that it
+writes.
+"""
+_MAX_THREADS = 256
+"""Threads of a child, and eight more for each core: libraries have pools of their own. Chosen."""
 CPU_SECS_A_CORE = 1800
 """What a child may compute; the runner replaces one that has used half of it."""
 

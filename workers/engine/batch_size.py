@@ -13,10 +13,15 @@ from compiler.bounded_cache import BoundedCache
 from compiler.runtime.measurement import Measurement
 
 _BATCH_SECS = 1.5
+"""Duration of a batch: long enough that sending it costs nothing beside it, short enough for
+progress, cancelling and lost workers. Chosen.
+"""
 _MAX_CANDIDATES = 64
+"""Candidates of a batch: it bounds the size of a message. Chosen."""
 _MAX_WORKLOADS = 64
-# How much the batch just seen weighs against those before it.
+"""Workloads whose cost is remembered. Chosen."""
 _WEIGHT = 0.5
+"""Weight of the latest batch against those before it. Chosen."""
 
 
 class BatchSizer:

@@ -23,7 +23,9 @@ from workers.health.self_test import self_test
 from workers.logs import configure_logs
 
 _BACK_SECS = 2.0
-"""How long a host waits before it offers its workers again to a scheduler that went."""
+"""Pause before a host offers its workers again to a scheduler that went: neither a flood of
+connections nor a long outage. Chosen.
+"""
 
 
 def run_scheduler(cluster: ClusterAddress, announce: Callable[[str], None]) -> None:

@@ -49,13 +49,21 @@ ItemT = TypeVar("ItemT")
 _log = structlog.get_logger()
 
 _MAX_RESUBMISSIONS = 3
-# Batches in flight for each slot: one that runs, one that waits.
+"""A batch that was lost more often is an error of its candidates: it may be what ends its workers.
+Chosen.
+"""
 _PER_SLOT = 2
+"""Batches in flight for each slot: one that runs, one that waits, so that no slot is idle between
+them.
+"""
 _POLL_SECS = 0.5
-# A nanny replaces a worker in a second; without any for so long, none will come.
+"""Wait for a result, after which lost workers and a closed engine are noticed. Chosen."""
 _NO_WORKER_SECS = 60.0
+"""A nanny replaces a worker in a second; without any worker for so long, none will come. Chosen."""
 _CLOSE_SECS = 5.0
+"""Time limit for the end of the cluster's processes, which are killed then. Chosen."""
 _CONNECT_SECS = 15.0
+"""Time limit for the connection to a scheduler: half of Dask's default of 30 s."""
 _LOOPBACK = "127.0.0.1"
 
 

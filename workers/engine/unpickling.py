@@ -37,6 +37,7 @@ _NAMES = frozenset(
 _log = structlog.get_logger()
 _told: set[tuple[str, str]] = set()
 _MAX_TOLD = 100
+"""Refused names that are logged, each once: a peer may send any number of them. Chosen."""
 
 
 class Refused(Exception):  # noqa: N818 - it stands for errors and for anything else

@@ -25,6 +25,7 @@ def self_test(A: T.Buffer((32, 32), "float32"), B: T.Buffer((32, 32), "float32")
 """
 TRACE = '{"format": 1, "instructions": []}'
 _REPEATS = 3
+"""Runs of the known kernel: three distinguish a broken host from one interruption. Chosen."""
 
 
 def known_kernel(num_times: int = 1) -> MeasureRequest:

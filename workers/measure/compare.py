@@ -27,8 +27,10 @@ from workers.wire.request import MeasureLimits
 
 BATCH_SECS = 2.0
 """Time limit of a child's rounds; after it the caller may stop."""
-# How many turns each has in a round, by what the longest run takes: long ones are calm.
 _TURNS = ((200e-3, 1), (20e-3, 2), (1e-3, 3), (0.0, 5))
+"""Turns of each contestant in a round, by the seconds of the longest run: long runs vary less.
+Chosen.
+"""
 
 Announce: TypeAlias = Callable[[Phase, int | None], None]
 """Called when a phase begins, with its contestant; None for all in turns."""

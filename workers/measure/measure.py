@@ -37,6 +37,7 @@ from workers.wire.request import MeasureRequest, SeatRequest
 
 _BEGINNINGS = TracePrefixCache()
 _MESSAGE_CHARS = 4000
+"""Limit of an error message, which the store holds for each failed trial. Chosen."""
 # What a build may raise by design; anything else is a bug of ours, and says so.
 _REFUSALS = (
     *(BuildError, LibraryError, OracleError, ScheduleError, ScriptError, TargetError, TraceError),

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from compiler.backends.backend import backend_of, host_targets
 
 _PATIENCE_SECS = 60.0
+"""Time limit of the child that measures the peak. Chosen for a busy host."""
 
 
 def measure_peak() -> dict[int, float]:

@@ -8,22 +8,36 @@ from collections.abc import Callable
 from compiler.runtime.time_calls import MIN_SAMPLE_SECS, Clock, calls_per_sample
 
 NUM_SAMPLES = 5
+"""Samples of a kernel of one thread, whose minimum counts: more cost time and seldom find a shorter
+one. Chosen.
+"""
 NUM_LONG_SAMPLES = 3
-"""Of a kernel that takes a millisecond: each sample of it is calmer, and costs more."""
+"""Samples of a kernel that takes a millisecond: each varies less, and costs more. Chosen."""
 LOSER_RATIO = 1.6
-"""A candidate this many times slower than the incumbent is timed briefly."""
+"""A candidate this many times slower than the incumbent gets one sample. Chosen: noise seldom
+reaches it.
+"""
 CONTENDER_RATIO = 1.15
-"""One that is slower by this after two samples is given up: more would not make it a winner."""
+"""One that is slower by this ratio after two samples gets no more: they would not make it a winner.
+Chosen.
+"""
 LONG_CONTENDER_RATIO = 1.05
-"""The same of a kernel that takes a millisecond: two samples of it are seldom both that far off."""
+"""The same for a kernel that takes a millisecond: two samples of it are seldom both that far off.
+Chosen.
+"""
 
-# What goes beyond is better spent on other candidates: the default schedule alone may take 200 ms.
 _BUDGET_SECS = 0.25
-# From here on one run is a sample, and what a cold start adds is lost in it.
+"""Time limit of a candidate's samples: more is better spent on other candidates, and the default
+schedule alone may take 200 ms. Chosen.
+"""
 _LONG_SECS = 1e-3
-# Up to here one interruption by the host may make a winner look like a loser.
+"""One run of this duration is a sample: the cost of a cold start is lost in it. Chosen."""
 _FRAGILE_SECS = 20e-3
+"""Up to this duration, one interruption by the host may make a winner look like a loser. Chosen."""
 _CHANCES = 3
+"""Samples before a kernel of several threads may be given up: a thread that loses its core delays
+them all. Chosen.
+"""
 
 
 def sample_secs(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
 
 MAX_BYTES = 256 << 20
-"""The most that is kept under one key."""
+"""Limit of what is stored under one key, in memory that children share. Chosen."""
 
 _PAGE = mmap.PAGESIZE
 _INDEX_AT = struct.Struct("<Q")  # at the start of a file: where its index is; 0 while it is written

@@ -12,10 +12,18 @@ from compiler.runtime.time_calls import Clock, calls_per_sample, time_calls
 from workers.libraries.library import Library
 
 MIN_SAMPLE_SECS = 200e-6
+"""Shortest duration of a sample: the resolution of the clock, and an interrupt of a microsecond,
+are below 1% of it. Chosen.
+"""
 _LONG = 100
-_WARM_UP_SECS = 20e-3  # until cores that slept, and who runs on which, are as they stay
-# After that, by what the first run took: long runs are calm.
+"""From so many times `MIN_SAMPLE_SECS` on, the first run decides that one call is a sample. Chosen.
+"""
+_WARM_UP_SECS = 20e-3
+"""Time of runs before the first sample: sleeping cores reach their frequency, and the scheduler
+places the threads. Chosen.
+"""
 _REPEATS = ((20e-3, 1), (1e-3, 3), (0.0, 5))
+"""Samples after the warm-up, by the seconds of the first run: long runs vary less. Chosen."""
 
 
 class TimedRun:

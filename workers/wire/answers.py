@@ -16,7 +16,9 @@ from typing import Any
 from compiler.runtime.measurement import Measurement
 
 MAX_CHARS = 64 << 20
+"""Limit of an answer, far above that of a batch of 64 candidates. Chosen."""
 _MAX_ERROR_CHARS = 2000
+"""Limit of an error text. Chosen for a readable message."""
 
 
 class AnswerError(ValueError):

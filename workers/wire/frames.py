@@ -13,6 +13,9 @@ from typing import Any, TypeAlias
 Message: TypeAlias = dict[str, Any]
 
 MAX_FRAME_BYTES = 16 << 20
+"""Limit of a message: a child may write anything, and its length is read first. Far above a
+workload's text. Chosen.
+"""
 _LENGTH = struct.Struct(">I")
 
 

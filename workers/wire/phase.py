@@ -6,9 +6,12 @@ from enum import StrEnum
 
 from workers.wire.request import MeasureLimits
 
-# What a candidate may cost beyond the incumbent before it is given up: losing is no news.
 _SLOWDOWN = 50.0
+"""A run may take this many times the incumbent's, then it is given up: how slow a loser is does not
+matter. Chosen.
+"""
 _LEAST_RUN_SECS = 2.0
+"""But at least so long: a busy host may delay a short run. Chosen."""
 
 
 class Phase(StrEnum):

@@ -153,7 +153,9 @@ JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.
 
 
 _COMPLETION_SECS = 2.0
+"""Time limit of a completion: a user who pressed Tab waits. Chosen."""
 _MAX_COMPLETED = 50
+"""Jobs that a completion lists. Chosen for a terminal."""
 
 
 def complete_job(incomplete: str) -> list[tuple[str, str]]:

@@ -15,6 +15,9 @@ from loopwright.client.client import DEFAULT_URL, Client
 from loopwright.errors import ProtocolError, RequestError, ServerUnreachableError
 
 _PROBE_SECS = 2.0
+"""Time limit for a server at the default address to respond. Chosen: it delays each command without
+one.
+"""
 
 TUNE_HERE = "loopwright tune without a server"
 """The name, in messages, of a search in this process."""

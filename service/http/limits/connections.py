@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 _MOST_FILES = 65_536
+"""Open files that the process requests: enough for tens of thousands of connections. Chosen."""
 _RESERVED_FILES = 512
-"""For the database's connections, child processes and files: what is not a connection."""
+"""Files for the database's connections, child processes and files. Chosen."""
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,11 @@ from service.http.problems import problem_response
 from service.intake.text_reader import CALLER
 
 MAX_BODY_BYTES = 2 << 20
+"""Limit of a JSON body: eight times the longest script, so that escapes fit."""
 MAX_FILE_BYTES = 1 << 30
+"""Limit of a file of records, which is not held in memory. Chosen."""
 MAX_HELD_BYTES = 256 << 20
-"""Of all bodies that are in memory at the same time: many clients may send slowly."""
+"""Limit of all bodies in memory at the same time: many clients may send slowly. Chosen."""
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _TAKE_FILES = frozenset({"/api/v1/import"})
 

@@ -25,6 +25,7 @@ router = APIRouter(tags=["records"])
 
 MEDIA_TYPE = RECORDS[0]
 _IN_MEMORY_BYTES = 4 << 20
+"""A larger file is written to disk while it arrives. Chosen."""
 
 
 @router.get(

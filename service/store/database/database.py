@@ -18,6 +18,7 @@ from service.store.database.file_health import DatabaseFile
 _log = structlog.get_logger()
 
 BUSY_TIMEOUT_SECS = 30.0
+"""How long a writer waits for the database's lock: an import may hold it for seconds. Chosen."""
 _EXPECTED = "expected sqlite:///PATH or postgresql://USER@HOST/NAME"
 
 

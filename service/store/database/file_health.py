@@ -13,7 +13,9 @@ from contextlib import closing
 from pathlib import Path
 
 LEAST_FREE_BYTES = 64 << 20
-"""With less a service is not ready: a batch of trials, the log and temporary tables need some."""
+"""With less free space a service is not ready: a batch of trials, the log and temporary tables need
+some. Chosen.
+"""
 
 
 class DatabaseFile:

@@ -24,9 +24,15 @@ from service.store.jobs.jobs import JobRow
 from service.wire.models import JobState
 
 MAX_CRASHES = 5
+"""A job that crashed its coordinator so often fails. Chosen: chance crashes seldom repeat."""
 _MAX_CRASHES_OF_MANY = 15
+"""The same while several jobs crash and none makes progress, so that the service is suspected.
+Chosen.
+"""
 _MANY = 3
+"""So many crashing jobs make the service suspected. Chosen."""
 _MAX_DELAY_SECS = 300
+"""Longest pause before a job is claimed again. Chosen."""
 
 
 def delay(num_in_vain: int) -> timedelta:

@@ -30,7 +30,9 @@ from tuner.loop.budget import StopReason
 
 _RECENT = timedelta(hours=1)
 _TOLERATED = 2
-"""So many claims in vain in a row are followed by the next claim at once: a service is killed."""
+"""After so many claims in vain in a row, the next claim still follows at once: a service is killed,
+too. Chosen.
+"""
 
 
 def claim(

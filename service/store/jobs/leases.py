@@ -22,6 +22,9 @@ from service.wire.models import JobState
 from tuner.loop.budget import StopReason
 
 LEASE_SECS = 30.0
+"""A lease that was not renewed for so long is lost: it is renewed three times in this period, so
+that a short hang loses no job. Chosen.
+"""
 
 
 def owned(session: Session, job_id: UUID, owner: str) -> JobRow:
