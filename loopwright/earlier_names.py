@@ -22,7 +22,7 @@ def with_current_names(
 
     Args:
         function: The name of the function, for messages.
-        accepted: The arguments that it takes. Other functions may still have an earlier name.
+        accepted: The arguments of the function. Other functions may still have an earlier name.
 
     Raises:
         TypeError: If an argument is given under both names.

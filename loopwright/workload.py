@@ -100,7 +100,7 @@ def weights_of(workloads: Sequence[WorkloadLike], weights: Sequence[float] | Non
         ValueError: If there are not as many weights as workloads.
     """
     if weights is None:
-        return [one.weight if isinstance(one, ExtractedTask) else 1.0 for one in workloads]
+        return [weight.weight if isinstance(weight, ExtractedTask) else 1.0 for weight in workloads]
     if len(weights) != len(workloads):
         raise ValueError(f"{len(weights)} weights for {len(workloads)} workloads: expected as many")
     return list(weights)

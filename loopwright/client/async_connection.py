@@ -15,11 +15,11 @@ import httpx2
 from loopwright.atomic_file import atomic_file
 from loopwright.client.connection import (
     BusyError,
-    Terms,
+    ConnectionBase,
     arguments,
     checked,
-    given,
     not_busy,
+    present_params,
     stream_options,
     upload_options,
 )
@@ -52,7 +52,7 @@ class _Opened:
     events: AsyncIterator[httpx2.ServerSentEvent] | None = None
 
 
-class AsyncConnection(Terms):
+class AsyncConnection(ConnectionBase):
     """The same for a program that awaits: `run` is awaited, `items` iterated with `async for`."""
 
     def __init__(self, url: str, token: str | None, **options: Any) -> None:
@@ -70,31 +70,31 @@ class AsyncConnection(Terms):
         """Carry out a plan, and return its result."""
         opened = _Opened()
         async with opened.stack:
-            with PlanRunner(plan) as course:
-                while not course.is_over:
-                    await self._take(course, opened)
-                return course.result
+            with PlanRunner(plan) as runner:
+                while not runner.is_over:
+                    await self._take(runner, opened)
+                return runner.result
 
     async def items(self, stream: Stream[T]) -> AsyncGenerator[T]:
         """Carry out a stream, and yield its items; who leaves it early closes it (`aclosing`)."""
         opened = _Opened()
         async with opened.stack:
-            with PlanRunner(stream) as course:
-                while not course.is_over:
-                    if isinstance(course.step, Item):
-                        yield course.step.value
-                        course.came(None)
+            with PlanRunner(stream) as runner:
+                while not runner.is_over:
+                    if isinstance(runner.step, Item):
+                        yield runner.step.value
+                        runner.resume(None)
                     else:
-                        await self._take(course, opened)
+                        await self._take(runner, opened)
 
-    async def _take(self, course: PlanRunner[Any], opened: _Opened) -> None:
+    async def _take(self, runner: PlanRunner[Any], opened: _Opened) -> None:
         try:
-            with self.asking(course.step):
-                came_of_it = await self._do(course.step, opened)
+            with self.translated_errors(runner.step):
+                result = await self._do(runner.step, opened)
         except Exception as error:
-            course.failed(error)
+            runner.fail(error)
         else:
-            course.came(came_of_it)
+            runner.resume(result)
 
     async def _do(self, step: Step | Item[Any], opened: _Opened) -> Any:
         match step:
@@ -139,7 +139,9 @@ class AsyncConnection(Terms):
             yield aiter(httpx2.EventSource(checked(response)))
 
     async def _download(self, step: Download) -> None:
-        async with self._http.stream("GET", step.path, params=given(step.params)) as response:
+        async with self._http.stream(
+            "GET", step.path, params=present_params(step.params)
+        ) as response:
             if response.is_error:
                 await response.aread()
             with atomic_file(step.file) as file:

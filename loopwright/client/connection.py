@@ -75,7 +75,7 @@ class BusyError(Exception):
         self.response = response
 
 
-class Terms:
+class ConnectionBase:
     """What both transports have in common: the address, how to ask, when to ask again.
 
     Raises:
@@ -114,7 +114,7 @@ class Terms:
         )
 
     @contextmanager
-    def asking(self, step: Step | Item[Any]) -> Iterator[None]:
+    def translated_errors(self, step: Step | Item[Any]) -> Iterator[None]:
         """Take a step; what goes wrong on the way to the server becomes an error of ours."""
         if isinstance(step, HttpCall | Download | Upload | Listen):
             if self._is_closed():
@@ -143,7 +143,7 @@ class _Opened:
     events: Iterator[httpx2.ServerSentEvent] = field(default_factory=lambda: iter(()))
 
 
-class Connection(Terms):
+class Connection(ConnectionBase):
     """A pool of connections to one server; safe to use from several threads."""
 
     def __init__(self, url: str, token: str | None, **options: Any) -> None:
@@ -160,30 +160,30 @@ class Connection(Terms):
     def run(self, plan: Plan[T]) -> T:
         """Carry out a plan, and return its result."""
         opened = _Opened()
-        with opened.stack, PlanRunner(plan) as course:
-            while not course.is_over:
-                self._take(course, opened)
-            return course.result
+        with opened.stack, PlanRunner(plan) as runner:
+            while not runner.is_over:
+                self._take(runner, opened)
+            return runner.result
 
     def items(self, stream: Stream[T]) -> Iterator[T]:
         """Carry out a stream, and yield its items."""
         opened = _Opened()
-        with opened.stack, PlanRunner(stream) as course:
-            while not course.is_over:
-                if isinstance(course.step, Item):
-                    yield course.step.value
-                    course.came(None)
+        with opened.stack, PlanRunner(stream) as runner:
+            while not runner.is_over:
+                if isinstance(runner.step, Item):
+                    yield runner.step.value
+                    runner.resume(None)
                 else:
-                    self._take(course, opened)
+                    self._take(runner, opened)
 
-    def _take(self, course: PlanRunner[Any], opened: _Opened) -> None:
+    def _take(self, runner: PlanRunner[Any], opened: _Opened) -> None:
         try:
-            with self.asking(course.step):
-                came_of_it = self._do(course.step, opened)
+            with self.translated_errors(runner.step):
+                result = self._do(runner.step, opened)
         except Exception as error:
-            course.failed(error)
+            runner.fail(error)
         else:
-            course.came(came_of_it)
+            runner.resume(result)
 
     def _do(self, step: Step | Item[Any], opened: _Opened) -> Any:
         match step:
@@ -224,7 +224,7 @@ class Connection(Terms):
             yield iter(httpx2.EventSource(checked(response)))
 
     def _download(self, step: Download) -> None:
-        with self._http.stream("GET", step.path, params=given(step.params)) as response:
+        with self._http.stream("GET", step.path, params=present_params(step.params)) as response:
             if response.is_error:
                 response.read()
             with atomic_file(step.file) as file:
@@ -248,13 +248,13 @@ def arguments(call: HttpCall) -> dict[str, Any]:
     return {
         "method": call.method,
         "url": call.path,
-        "params": given(call.params),
+        "params": present_params(call.params),
         "headers": headers,
         "content": content,
     }
 
 
-def given(params: Params) -> dict[str, Any]:
+def present_params(params: Params) -> dict[str, Any]:
     """Return the parameters of a query that have a value."""
     return {name: value for name, value in params.items() if value is not None}
 
@@ -338,11 +338,11 @@ def _wait(error: Exception, *, may_repeat: bool) -> bool | float:
     if isinstance(error, BusyError):
         if not may_repeat and error.response.status_code not in _REFUSED:
             return False
-        told = retry_after(error.response.headers.get("Retry-After", ""))
-        if told is None:
+        retry_secs = retry_after(error.response.headers.get("Retry-After", ""))
+        if retry_secs is None:
             return True
         # Clients with the same Retry-After should not all retry at once.
-        return told <= LONGEST_WAIT_SECS and told + random.uniform(0.0, 0.2)
+        return retry_secs <= LONGEST_WAIT_SECS and retry_secs + random.uniform(0.0, 0.2)
     if isinstance(error, httpx2.UnsupportedProtocol):
         return False
     return isinstance(error, httpx2.TransportError) and (

@@ -138,10 +138,10 @@ def default_kernel(
     """Build the default schedule, and say so."""
     warn_user(f"no tuned kernel, using the default schedule: {why}", FallbackWarning)
     # A tuned kernel that was refused was made for another CPU: build for this one.
-    wanted = Target("cpu") if isinstance(why, ArtifactRefusedError) else target
-    actual = wanted if isinstance(wanted, Target) else Target(wanted)
+    requested = Target("cpu") if isinstance(why, ArtifactRefusedError) else target
+    build_target = requested if isinstance(requested, Target) else Target(requested)
     func = to_func(workload)
-    artifact = yield from work(partial(compile_artifact, func, actual))
+    artifact = yield from work(partial(compile_artifact, func, build_target))
     return Kernel(artifact, KernelSource.DEFAULT, KernelSchedule.DEFAULT)
 
 

@@ -121,7 +121,7 @@ class PlanRunner(Generic[T]):
     def __init__(self, plan: Generator[Any, Any, T]) -> None:
         self._plan = plan
         self.is_over = False
-        self.came(None)
+        self.resume(None)
 
     def __enter__(self) -> Self:
         return self
@@ -129,11 +129,11 @@ class PlanRunner(Generic[T]):
     def __exit__(self, *_: object) -> None:
         self._plan.close()
 
-    def came(self, value: Any) -> None:
+    def resume(self, value: Any) -> None:
         """Resume with the result of the step."""
         self._go_on(self._plan.send, value)
 
-    def failed(self, error: Exception) -> None:
+    def fail(self, error: Exception) -> None:
         """Go on with the error of the step; it comes back out if the plan does not expect it."""
         self._go_on(self._plan.throw, error)
 
@@ -147,16 +147,16 @@ class PlanRunner(Generic[T]):
 def collect(stream: Stream[T]) -> Plan[list[T]]:
     """Return all items of a stream."""
     items: list[T] = []
-    with PlanRunner(stream) as course:
-        while not course.is_over:
-            if isinstance(course.step, Item):
-                items.append(course.step.value)
-                course.came(None)
+    with PlanRunner(stream) as runner:
+        while not runner.is_over:
+            if isinstance(runner.step, Item):
+                items.append(runner.step.value)
+                runner.resume(None)
                 continue
             try:
-                came_of_it = yield course.step
+                result = yield runner.step
             except Exception as error:
-                course.failed(error)
+                runner.fail(error)
             else:
-                course.came(came_of_it)
+                runner.resume(result)
     return items

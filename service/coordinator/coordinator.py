@@ -156,7 +156,7 @@ class Coordinator:
         if served is None:
             return False
         with self._database.write() as session:
-            others = () if self._serves is None else _there(session) - set(served)
+            others = () if self._serves is None else _labels_with_workers(session) - set(served)
             jobs = claims.claim(session, self.owner, lease_secs=self._lease_secs, leave=others)
         if not jobs:
             return False
@@ -267,5 +267,5 @@ class Coordinator:
         self._stopping.wait(min(0.25 * 2 ** min(self._num_errors, 30), _MAX_BACKOFF_SECS))
 
 
-def _there(session: Session) -> set[str]:
+def _labels_with_workers(session: Session) -> set[str]:
     return set(workers.served(session, now=True))

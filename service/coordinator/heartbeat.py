@@ -64,7 +64,7 @@ class Heartbeat:
         self._lease_secs = lease_secs
         self._patience_secs = patience_secs
         self._measured: tuple[UUID, bool] | None = None
-        self._asked_at: dict[UUID, float] = {}
+        self._requested_at: dict[UUID, float] = {}
         self._lock = Lock()
         self._ended = Event()
         # What it logs stands under the request that the jobs came with.
@@ -122,23 +122,23 @@ class Heartbeat:
             except SQLAlchemyError:
                 # The database may be busy for a while; the lease outlasts several beats.
                 _log.warning("heartbeat failed", jobs=list(map(str, self.job_ids)), exc_info=True)
-            self._be_impatient()
+            self._interrupt_overdue()
 
-    def _be_impatient(self) -> None:
+    def _interrupt_overdue(self) -> None:
         """Interrupt what is measured for a job that was to end some time ago."""
         now = time.monotonic()
         for job_id, wishes in self.wishes.items():
             if wishes.is_cancelled or wishes.is_stopped:
-                self._asked_at.setdefault(job_id, now)
+                self._requested_at.setdefault(job_id, now)
         measured = self._measured
-        if measured is None or measured[0] not in self._asked_at:
+        if measured is None or measured[0] not in self._requested_at:
             return
         job_id, is_final = measured
         if is_final and not self.wishes[job_id].is_cancelled:
             return
-        if now - self._asked_at[job_id] >= self._patience_secs:
-            # Asked anew for a cancel that comes after a stop.
-            self._asked_at[job_id] = float("inf") if self.wishes[job_id].is_cancelled else now
+        if now - self._requested_at[job_id] >= self._patience_secs:
+            # The time counts again for a cancel that follows a stop.
+            self._requested_at[job_id] = float("inf") if self.wishes[job_id].is_cancelled else now
             _log.info("measurement interrupted: the job is ending", job=str(job_id))
             self._interrupt()
 

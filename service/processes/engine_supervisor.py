@@ -156,7 +156,7 @@ class EngineSupervisor:
             # Asked before the transaction begins: no other writer runs while it lasts.
             names = [worker.name for worker in engine.workers()]
             with self._database.write() as session:
-                workers.rested(session, names)
+                workers.record_resting(session, names)
         engine.close()
 
     def _report(self) -> None:
@@ -217,7 +217,7 @@ class EngineSupervisor:
         )
         try:
             with self._database.write() as session:
-                workers.heard_of(session, seen)
+                workers.record_facts(session, seen)
         except Exception:
             _log.warning("cannot report the workers", exc_info=True)
         return True

@@ -86,10 +86,10 @@ def decisions(
 
 def none_for_nan(values: Floats) -> tuple[float | None, ...]:
     """Return numbers for JSON, null for those that are not known."""
-    found: list[float | None] = values.astype(object).tolist()
-    for place in np.flatnonzero(np.isnan(values)).tolist():
-        found[place] = None
-    return tuple(found)
+    numbers: list[float | None] = values.astype(object).tolist()
+    for index in np.flatnonzero(np.isnan(values)).tolist():
+        numbers[index] = None
+    return tuple(numbers)
 
 
 def _decision(label: str, values: Floats, even_values: Floats, even_secs: Floats) -> Decision:

@@ -165,7 +165,7 @@ def list_workers(session: Session, query: WorkersQuery) -> Page[WorkerRead]:
     """
     matching: Sequence[WorkerRead] = [
         worker
-        for worker in workers.everyone(session)
+        for worker in workers.all_workers(session)
         if query.label in (None, worker.label)
         and query.host in (None, worker.host)
         and (not query.state or worker.state in query.state)

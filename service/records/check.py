@@ -41,9 +41,9 @@ class _LineError(Exception):
 
 def refusal(flaws: Iterable[tuple[int, str]]) -> UnprocessableError:
     """Return the error of a file with wrong lines: nothing of it was imported."""
-    told = [Flaw(detail, line=line) for line, detail in flaws]
-    lines = "; ".join(f"line {flaw.line}: {flaw.detail}" for flaw in told)
-    return UnprocessableError(f"nothing was imported: {lines}", *told)
+    messages = [Flaw(detail, line=line) for line, detail in flaws]
+    lines = "; ".join(f"line {flaw.line}: {flaw.detail}" for flaw in messages)
+    return UnprocessableError(f"nothing was imported: {lines}", *messages)
 
 
 def lines_of(file: IO[bytes]) -> Iterator[bytes]:

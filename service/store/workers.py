@@ -22,7 +22,7 @@ LOST_AFTER_SECS = 60.0
 """A worker that was not seen for so long is lost: Dask's `worker-ttl` in
 `workers/engine/dask_settings.py`.
 """
-_TOLD_APART = frozenset({"task", "sample", "utilisation"})
+_SEPARATE_FACTS = frozenset({"task", "sample", "utilisation"})
 
 
 class WorkerRow(Base):
@@ -40,7 +40,7 @@ class WorkerRow(Base):
     restarts: Mapped[int] = mapped_column(Integer, default=0, server_default=text("0"))
 
 
-def heard_of(session: Session, seen: Sequence[WorkerFacts]) -> None:
+def record_facts(session: Session, seen: Sequence[WorkerFacts]) -> None:
     """Record what an engine says of its workers."""
     for worker in seen:
         row = session.get(WorkerRow, worker.name)
@@ -72,14 +72,14 @@ def forget_lost(session: Session, *, after: timedelta = timedelta(hours=1)) -> N
     worker_samples.forget_old(session)
 
 
-def rested(session: Session, names: Sequence[str]) -> None:
+def record_resting(session: Session, names: Sequence[str]) -> None:
     """Record that workers were ended in good order."""
     for name in names:
         if (row := session.get(WorkerRow, name)) is not None:
             row.state = WorkerState.RESTING
 
 
-def everyone(session: Session) -> list[WorkerRead]:
+def all_workers(session: Session) -> list[WorkerRead]:
     """Return all workers by name; one not heard of for a minute is lost, unless it rests."""
     running = _running(session)
     rows = session.scalars(select(WorkerRow).order_by(WorkerRow.name))
@@ -114,26 +114,26 @@ def _read(
     row: WorkerRow, canary: Canary, running: Mapping[tuple[str, str], UUID | None]
 ) -> WorkerRead:
     state = _state(row.state, row.last_seen_at)
-    told = row.facts.get("task") if state in {WorkerState.BUSY, WorkerState.IDLE} else None
-    job_id = running.get((told["workload"], told["target"])) if told else None
+    details = row.facts.get("task") if state in {WorkerState.BUSY, WorkerState.IDLE} else None
+    job_id = running.get((details["workload"], details["target"])) if details else None
     return WorkerRead(
         name=row.name,
         host=row.host,
         label=row.label,
         state=state,
         last_seen_at=row.last_seen_at,
-        task=WorkerTask(**told, job_id=job_id) if told else None,
+        task=WorkerTask(**details, job_id=job_id) if details else None,
         utilisation=row.facts.get("utilisation"),
         jobs_lost=row.jobs_lost,
         restarts=row.restarts,
         canary=canary,
-        facts={name: fact for name, fact in row.facts.items() if name not in _TOLD_APART},
+        facts={name: fact for name, fact in row.facts.items() if name not in _SEPARATE_FACTS},
     )
 
 
-def _state(told: WorkerState, last_seen_at: datetime) -> WorkerState:
+def _state(stored_state: WorkerState, last_seen_at: datetime) -> WorkerState:
     is_late = last_seen_at < utc_now() - timedelta(seconds=LOST_AFTER_SECS)
-    return WorkerState.LOST if is_late and told is not WorkerState.RESTING else told
+    return WorkerState.LOST if is_late and stored_state is not WorkerState.RESTING else stored_state
 
 
 def _running(session: Session) -> dict[tuple[str, str], UUID | None]:

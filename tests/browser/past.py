@@ -31,8 +31,8 @@ def write(file: Path) -> None:
                 WORKER, "earlier", LABEL, 1 + (ago < 5), is_busy=True, last_seen=at,
                 facts={"sample": sample, "utilisation": 0.75, "versions": {"python": "3.11.2"}},
             )  # fmt: skip
-            workers.heard_of(session, [facts])
-        workers.rested(session, [WORKER])
+            workers.record_facts(session, [facts])
+        workers.record_resting(session, [WORKER])
         for accuracy in ACCURACIES:
             cost_models.add(session, _model(accuracy))
     database.close()

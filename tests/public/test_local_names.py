@@ -34,6 +34,7 @@ FOLDERS = (
     "compiler/target",
     "compiler/te",
     "loopwright",
+    "service",
     "tuner",
     "workers",
 )

@@ -83,33 +83,33 @@ def boost(samples: Sequence[Samples], seed: int, num_trees: int) -> list[Member]
 def blend(base: Sequence[Member], new: Sequence[Member], new_share: float) -> list[Member]:
     """Return the members of both, where `new` get the given share of the total."""
     return [
-        *_with_say(base, 1.0 - new_share),
-        *_with_say(new, new_share),
+        *_with_share(base, 1.0 - new_share),
+        *_with_share(new, new_share),
     ]
 
 
 def score(members: Sequence[Member], features: FeatureMatrix) -> Scores:
     """Return the mean score of the members for each row, weighted by their shares."""
-    thoughts, shares = _thoughts(members, features)
-    scores: Scores = shares @ thoughts
+    predictions, shares = _predictions(members, features)
+    scores: Scores = shares @ predictions
     return scores
 
 
 def spread(members: Sequence[Member], features: FeatureMatrix) -> Scores:
     """Return the standard deviation of the members' scores for each row, by their shares."""
-    predictions, shares = _thoughts(members, features)
+    predictions, shares = _predictions(members, features)
     deviations: Scores = np.sqrt(shares @ (predictions - shares @ predictions) ** 2)
     return deviations
 
 
-def _thoughts(members: Sequence[Member], features: FeatureMatrix) -> tuple[Scores, Scores]:
+def _predictions(members: Sequence[Member], features: FeatureMatrix) -> tuple[Scores, Scores]:
     """Return the scores of each member, a row a member, and the shares, which sum to 1."""
     shares = np.array([member.share for member in members])
     scores = np.array([m.trees.inplace_predict(features) for m in members], np.float64)
     return scores, shares / shares.sum()
 
 
-def _with_say(members: Sequence[Member], say: float) -> list[Member]:
+def _with_share(members: Sequence[Member], say: float) -> list[Member]:
     total = sum(member.share for member in members)
     return [Member(member.trees, say * member.share / total) for member in members]
 

@@ -148,10 +148,10 @@ class ChildProcess:
             # A child that prints without end keeps us awake, but does not move its deadline.
             if self._results not in ready and time.monotonic() > deadline:
                 raise DeadlineError
-            if self._words in ready and not self._hear():
+            if self._words in ready and not self._read_stderr():
                 self._poll.unregister(self._words)
             if self._results in ready:
-                self._messages.extend(self._take())
+                self._messages.extend(self._read_messages())
             elif self._pulse in ready:
                 raise ChildGoneError
         return self._messages.popleft()
@@ -211,7 +211,7 @@ class ChildProcess:
             if self._death is None:
                 was_alive = not self._dies_within(grace_secs)
                 self._kill_group()
-                self._death = self._bury(was_alive)
+                self._death = self._reap(was_alive)
             return self._death
 
     def _dies_within(self, secs: float) -> bool:
@@ -224,7 +224,7 @@ class ChildProcess:
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
 
-    def _bury(self, was_alive: bool) -> Death:
+    def _reap(self, was_alive: bool) -> Death:
         code, peak_bytes = None, 0
         with suppress(ChildProcessError):  # somebody ignores SIGCHLD, or reaps what is not theirs
             _, status, usage = os.wait4(self.pid, 0)
@@ -232,7 +232,7 @@ class ChildProcess:
         self._process.returncode = code or 0  # what tells `Popen` that there is nothing to reap
         os.set_blocking(self._words, False)
         with suppress(BlockingIOError):  # a process that it started may hold the pipe open
-            while self._hear():
+            while self._read_stderr():
                 pass
         assert self._process.stderr is not None
         self._process.stderr.close()
@@ -241,13 +241,13 @@ class ChildProcess:
         words = self._last_words.decode(errors="replace").strip()
         return Death(code, peak_bytes, words, was_alive)
 
-    def _take(self) -> Iterator[Message]:
+    def _read_messages(self) -> Iterator[Message]:
         content = os.read(self._results, _READ_BYTES)
         if not content:
             raise ChildGoneError
         return self._decoder.feed(content)
 
-    def _hear(self) -> bool:
+    def _read_stderr(self) -> bool:
         """Read of what the child prints; return whether there may be more."""
         content = os.read(self._words, _READ_BYTES)
         self._last_words = (self._last_words + content)[-_LAST_WORDS_BYTES:]

@@ -173,7 +173,7 @@ class Race:
         asked for if they take long, and at least one.
         """
         try:
-            self._sit()
+            self._seat_contestants()
             measured = list(self._play())
         finally:
             for contestant in self._in.values():
@@ -189,7 +189,7 @@ class Race:
     def _is_contest(self) -> bool:
         return 0 in self._in and len(self._in) > 1
 
-    def _sit(self) -> None:
+    def _seat_contestants(self) -> None:
         """Open a child for the candidate, and one for each library in its best setting."""
         request = self._request
         (trace,) = request.traces

@@ -134,7 +134,7 @@ class ChildRunner:
             with self._turn:
                 is_last = not self._add_rounds(request, comparison, rounds, is_last=is_last)
             yield [self._stamped(measured, request.target) for measured in rounds]
-        yield [self._stamped(measured, request.target) for measured in comparison.given_up()]
+        yield [self._stamped(measured, request.target) for measured in comparison.skipped_rounds()]
 
     def host(self) -> Host:
         """Return the facts of this host, as the child reports them; start a child if needed.
@@ -155,10 +155,10 @@ class ChildRunner:
         with self._state:
             return None if self._child is None else self._child.pid
 
-    def rest(self) -> None:
+    def release(self) -> None:
         """End the child to free its memory; the next candidate starts another."""
         with self._turn:
-            self._bury()
+            self._end_child()
 
     def close(self) -> None:
         """End the child and abandon the current measurement; a second call does nothing."""
@@ -168,7 +168,7 @@ class ChildRunner:
                 if child is not None:
                     child.kill()
         with self._turn:
-            self._bury()
+            self._end_child()
             while self._slots:
                 os.close(self._slots.pop())
 
@@ -227,7 +227,7 @@ class ChildRunner:
             return failure
         except BaseException:
             # Interrupted: the next answer of this child would pass for another candidate's.
-            self._bury()
+            self._end_child()
             raise
 
     def _add_rounds(
@@ -263,7 +263,7 @@ class ChildRunner:
                 return False
             comparison.blame(failure, is_of_all=attempt.is_of_the_oracle)
         except BaseException:
-            self._bury()
+            self._end_child()
             raise
         return True
 
@@ -272,7 +272,7 @@ class ChildRunner:
         with self._turn:
             if self._host is None:
                 self._living_child()
-            self._bury()
+            self._end_child()
             try:
                 rounds = Race(request, self._open_for_race).rounds()
             finally:
@@ -306,19 +306,19 @@ class ChildRunner:
         """
         match error:
             case DeadlineError():
-                self._bury()
+                self._end_child()
                 self._raise_if_closed()
                 reason = f"took longer than {attempt.allowed_secs:g} s"
                 return attempt.failed(ErrorKind.TIMEOUT, reason)
             case ChildGoneError():
-                death = self._bury(_GRACE_SECS)
+                death = self._end_child(_GRACE_SECS)
                 self._raise_if_closed()
                 if death.exit_code == -SIGKILL and not death.was_alive:
                     ran_out = self._oom_counter.has_grown()
                     return explain_kill(attempt, death, ran_out=ran_out, is_last=is_last)
                 return explain_death(attempt, death, self._used_bytes(death))
             case _:
-                self._bury()
+                self._end_child()
                 return attempt.failed(ErrorKind.CRASH, f"broke the pipe to its runner: {error}")
 
     def _used_bytes(self, death: Death) -> int:
@@ -331,7 +331,7 @@ class ChildRunner:
     def _living_child(self) -> ChildProcess:
         """Return the child; start a new one if there is none, or if it died while idle."""
         if self._child is not None and not self._child.is_alive():
-            self._bury()
+            self._end_child()
         if self._child is not None:
             return self._child
         with self._state:
@@ -343,7 +343,7 @@ class ChildRunner:
             self._host = Host.from_json(greeting["host"])
             self._peak_bytes = int(greeting["peak_bytes"])
         except _FAULTS as error:
-            death = self._bury(_GRACE_SECS)
+            death = self._end_child(_GRACE_SECS)
             self._raise_if_closed()
             cause = "no answer" if isinstance(error, DeadlineError) else death.cause
             raise ChildStartError(
@@ -355,9 +355,9 @@ class ChildRunner:
     def _replace_if_spent(self, message: Mapping[str, Any]) -> None:
         """End a child near its limit of CPU time; see `workers.child.sandbox`."""
         if message.get("is_spent") is True:
-            self._bury()
+            self._end_child()
 
-    def _bury(self, grace_secs: float = 0.0) -> Death:
+    def _end_child(self, grace_secs: float = 0.0) -> Death:
         with self._state:
             child, self._child = self._child, None
         return Death() if child is None else child.end(grace_secs)

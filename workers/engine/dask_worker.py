@@ -51,7 +51,7 @@ class DaskWorker:
         self.facts: dict[str, Any] = {}
         self.health: WorkerHealth | None = None
         self._idle_secs = idle_secs
-        self._rest: threading.Timer | None = None
+        self._idle_timer: threading.Timer | None = None
 
     def open(self, worker: str) -> None:
         """Test this host, and take work if it passes."""
@@ -72,7 +72,7 @@ class DaskWorker:
                 self.facts["lacks"] = list(lacks)
                 _log.warning("the isolation of candidates is incomplete", lacks=lacks)
             self.runner, self.health = runner, WorkerHealth(runner.measure, tested)
-            self._rest_later()
+            self._release_later()
         except (SelfTestError, ChildStartError) as error:
             self.facts["refuses"] = str(error)
             runner.close()
@@ -103,8 +103,8 @@ class DaskWorker:
 
     def close(self) -> None:
         """End the child."""
-        if self._rest is not None:
-            self._rest.cancel()
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
         if self.runner is not None:
             self.runner.close()
 
@@ -112,8 +112,8 @@ class DaskWorker:
     def _working(self, request: MeasureRequest | CompareRequest) -> Iterator[ChildRunner]:
         if self.runner is None or self.health is None:
             raise SelfTestError(self.facts.get("refuses", "this worker was not set up"))
-        if self._rest is not None:
-            self._rest.cancel()
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
         details = {"candidates": len(request.traces), "request_id": request.request_id}
         _log.info("measuring", **details)
         try:
@@ -123,17 +123,17 @@ class DaskWorker:
             _log.warning("not measured", **details, exc_info=True)
             raise
         finally:
-            self._rest_later()
+            self._release_later()
 
-    def _rest_later(self) -> None:
-        self._rest = threading.Timer(self._idle_secs, self._go_to_rest)
-        self._rest.daemon = True
-        self._rest.start()
+    def _release_later(self) -> None:
+        self._idle_timer = threading.Timer(self._idle_secs, self._release_idle)
+        self._idle_timer.daemon = True
+        self._idle_timer.start()
 
-    def _go_to_rest(self) -> None:
+    def _release_idle(self) -> None:
         if self.runner is not None and self.health is not None:
-            self.health.rest()
-            self.runner.rest()
+            self.health.sample_when_idle()
+            self.runner.release()
 
 
 _slot = DaskWorker()
@@ -173,7 +173,7 @@ def dask_setup(worker: Any) -> None:
         return _slot.facts
 
     def health(_: Any) -> dict[str, Any]:
-        return {} if _slot.health is None else _slot.health.told()
+        return {} if _slot.health is None else _slot.health.report()
 
     worker.startup_information[FACTS] = facts
     worker.metrics[FACTS] = health

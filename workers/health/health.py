@@ -62,7 +62,7 @@ class WorkerHealth:
             "utilisation": 0.0,
         }
 
-    def told(self) -> dict[str, Any]:
+    def report(self) -> dict[str, Any]:
         """Return the current report, as JSON-able text and numbers."""
         return {
             "task": self._task,
@@ -71,7 +71,7 @@ class WorkerHealth:
             "peak_flops": dict(self._peak),
         }
 
-    def rest(self) -> None:
+    def sample_when_idle(self) -> None:
         """Take a sample if one is due, and measure the peak if it is unknown."""
         self.look()
         self._peak = self._peak or self._measure_peak()

@@ -33,11 +33,11 @@ class Comparison:
         """Whether there is nothing left to time."""
         if self._num_done >= self._request.num_rounds:
             return True
-        return not self._request.is_contest(self._left())
+        return not self._request.is_contest(self._remaining())
 
     def remainder(self) -> CompareRequest:
         """Return what a new child is to do."""
-        self._indices = self._left()
+        self._indices = self._remaining()
         self._running = None
         return self._request.remainder(self._indices, self._num_done, is_careful=self._is_careful)
 
@@ -67,12 +67,12 @@ class Comparison:
         else:
             self._faults[self._running] = failure
 
-    def given_up(self) -> list[list[Measurement]]:
+    def skipped_rounds(self) -> list[list[Measurement]]:
         """Return the rounds that were not measured, because too few contestants are left."""
-        if self._request.is_contest(self._left()):
+        if self._request.is_contest(self._remaining()):
             return []
         faults = [self._faults.get(p, _ALONE) for p in range(self._request.num_contestants)]
         return [faults] * (self._request.num_rounds - self._num_done)
 
-    def _left(self) -> list[int]:
+    def _remaining(self) -> list[int]:
         return [p for p in range(self._request.num_contestants) if p not in self._faults]

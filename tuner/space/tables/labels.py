@@ -75,7 +75,7 @@ def _label(instruction: Instruction, later: Sequence[Instruction], names: Mappin
 
 def _use(variable: str, later: Sequence[Instruction], names: Mapping[str, str]) -> str:
     """Say what a number is used for: by the first instruction that uses it."""
-    user = next((each for each in later if variable in each.refs()), None)
+    user = next((argument for argument in later if variable in argument.refs()), None)
     if user is None:
         return variable
     arguments = dict(user.arguments)

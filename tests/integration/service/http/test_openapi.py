@@ -106,7 +106,7 @@ def prober(database: Database) -> Iterator[Prober]:
     tuned(database, "matmul:96,96,128")
     with database.write() as session:
         row, _ = tokens.create(session, "ci", [Scope.SUBMIT])
-        workers.heard_of(
+        workers.record_facts(
             session, [WorkerFacts("w", "here", "cpu/znver3", 1, False, 1.7e9, {"cpu": "zen"})]
         )
     known = {

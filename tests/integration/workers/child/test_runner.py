@@ -112,7 +112,7 @@ def test_a_child_that_was_killed_while_idle_is_replaced() -> None:
 def test_resting_ends_the_child_and_the_next_candidate_starts_another() -> None:
     with ChildRunner() as runner:
         list(runner.measure(request(DEFAULT_TRACE)))
-        runner.rest()
+        runner.release()
         assert runner.child_pid is None
         ((_, found),) = runner.measure(request(DEFAULT_TRACE))
         assert found.ok

@@ -53,7 +53,7 @@ class MemoryEngine:
 
 def known(database: Database) -> list[WorkerRead]:
     with database.read() as session:
-        return workers.everyone(session)
+        return workers.all_workers(session)
 
 
 def is_resting(database: Database) -> bool:
@@ -206,7 +206,7 @@ def test_a_worker_not_heard_of_is_lost(database: Database) -> None:
     long_ago = time.time() - 2 * workers.LOST_AFTER_SECS
     with database.write() as session:
         seen = [WorkerFacts("w", "here", "cpu/znver3", 1, True, long_ago, {})]
-        workers.heard_of(session, seen)
+        workers.record_facts(session, seen)
     assert [worker.state for worker in known(database)] == [WorkerState.LOST]
     with database.write() as session:
         workers.forget_lost(session)

@@ -23,14 +23,14 @@ def sample(at: float, secs: float = 2e-5) -> dict[str, float]:
 
 def tell(database: Database, *, pid: int = 1, is_busy: bool = False, **facts: object) -> None:
     with database.write() as session:
-        workers.heard_of(
+        workers.record_facts(
             session, [WorkerFacts("w", "here", "cpu/x", pid, is_busy, time.time(), facts)]
         )
 
 
 def known(database: Database) -> WorkerRead:
     with database.read() as session:
-        (worker,) = workers.everyone(session)
+        (worker,) = workers.all_workers(session)
     return worker
 
 
@@ -48,7 +48,7 @@ def test_samples_outlive_the_process_and_are_dropped_when_they_are_old(database:
     tell(database, sample=sample(NOW - timedelta(days=8).total_seconds()))
     tell(database, sample=sample(NOW - 60))
     with database.write() as session:
-        workers.rested(session, ["w"])
+        workers.record_resting(session, ["w"])
         workers.forget_lost(session)
     assert known(database).state is WorkerState.RESTING
     assert len(known(database).canary.at) == 1
@@ -65,7 +65,7 @@ def test_a_process_that_went_away_with_its_work_is_counted(database: Database) -
 def test_a_worker_that_rested_lost_nothing(database: Database) -> None:
     tell(database, pid=1, is_busy=True)
     with database.write() as session:
-        workers.rested(session, ["w"])
+        workers.record_resting(session, ["w"])
     tell(database, pid=2)
     assert (known(database).jobs_lost, known(database).restarts) == (0, 0)
 
@@ -102,11 +102,11 @@ def test_a_kind_of_target_has_the_cores_of_its_smallest_host_that_is_there(
             *(seen("a1", 8), seen("a2", 4), seen("a3", 2, ago=2 * workers.LOST_AFTER_SECS)),
             *(seen("b1", 16, ago=2 * workers.LOST_AFTER_SECS), seen("c1", 8, refuses="no child")),
         ]
-        workers.heard_of(session, told)
+        workers.record_facts(session, told)
     assert served(now=True) == {"cpu/a": 4}
     assert served(now=False) == {"cpu/a": 2, "cpu/b": 16}
     with database.write() as session:
-        workers.rested(session, ["a2"])
+        workers.record_resting(session, ["a2"])
     assert served(now=True) == {"cpu/a": 8}
 
 

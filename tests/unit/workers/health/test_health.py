@@ -36,7 +36,7 @@ def health(runner: Runner, every_secs: float = 0.0) -> WorkerHealth:
 
 
 def test_the_first_sample_is_the_self_test() -> None:
-    told = health(Runner()).told()
+    told = health(Runner()).report()
     assert (told["sample"]["secs"], told["sample"]["noise"]) == (1.5, 0.5)
     assert told["task"] is None
 
@@ -52,7 +52,7 @@ def test_a_sample_is_taken_when_it_is_due_and_not_before() -> None:
         pass
     (asked,) = runner.asked
     assert asked.workload == PROGRAM
-    taken = fit.told()["sample"]
+    taken = fit.report()["sample"]
     assert (taken["secs"], taken["noise"]) == (3.0, 0.5)
     assert 0 < taken["utilisation"] <= 1
 
@@ -60,19 +60,19 @@ def test_a_sample_is_taken_when_it_is_due_and_not_before() -> None:
 def test_what_it_works_on_is_told_while_it_lasts() -> None:
     fit = health(Runner(), every_secs=3600)
     with fit.working_on(REQUEST):
-        task = fit.told()["task"]
+        task = fit.report()["task"]
         assert (task["workload"], task["target"], task["candidates"]) == ("conv", "cpu", 2)
-        assert 0 < fit.told()["utilisation"] <= 1, "the work in hand counts"
-    assert fit.told()["task"] is None
+        assert 0 < fit.report()["utilisation"] <= 1, "the work in hand counts"
+    assert fit.report()["task"] is None
 
 
 def test_a_canary_that_fails_leaves_the_last_sample() -> None:
     failed = Measurement(error=ErrorKind.CRASH, message="it died")
     fit = health(Runner(failed, ChildStartError("no memory")))
-    first = fit.told()["sample"]
+    first = fit.report()["sample"]
     fit.look()
     fit.look()
-    assert fit.told()["sample"] == first
+    assert fit.report()["sample"] == first
 
 
 def test_the_peak_is_measured_once_when_there_is_time() -> None:
@@ -83,10 +83,10 @@ def test_the_peak_is_measured_once_when_there_is_time() -> None:
         return {"1": 1e11} if len(asked) > 1 else {}
 
     fit = WorkerHealth(Runner().measure, TESTED, every_secs=3600, measure_peak=measure_peak)
-    assert fit.told()["peak_flops"] == {}
+    assert fit.report()["peak_flops"] == {}
     for _ in range(3):
-        fit.rest()
-    assert fit.told()["peak_flops"] == {"1": 1e11}
+        fit.sample_when_idle()
+    assert fit.report()["peak_flops"] == {"1": 1e11}
     assert len(asked) == 2, "what failed is tried again, and what is known is not"
 
 

@@ -60,7 +60,7 @@ def test_a_target_of_a_worker_that_is_or_was_there_is_taken(
     with database.write() as session:
         long_ago, facts = time.time() - 600, {"num_cores": 4}
         arm = WorkerFacts("b/b-0", "b", "cpu/cortex-a72", 1, False, long_ago, facts)
-        workers.heard_of(session, [arm])
+        workers.record_facts(session, [arm])
     assert [answer.status_code for answer in ask(target)] == [201, 201, 200]
     for answer in ask(wide):
         assert "cpu/cortex-a72 have 4 cores" in problem(answer, 422)["detail"]
