@@ -8,9 +8,9 @@ number a round, and the signs of these numbers are tested (see `tuner.finish.sig
 If two finalists are the same, a fair coin gave each sign: so the test is exact, however heavy the
 tails of the noise are and however long its bad moments last.
 
-There are four looks at the data, after 10, 16, 24 and 36 rounds. At each, a pair is separated at a
-quarter of the pair's share of `ERROR_RATE`, so all looks together keep within that share. Who is
-slower than another drops out; who is left alone is the winner. There are no further looks where,
+There are four interim analyses, after 10, 16, 24 and 36 rounds. At each, a pair is separated at a
+quarter of the pair's share of `ERROR_RATE`, so all analyses together keep within that share. Who is
+slower than another drops out; who is left alone is the winner. There are no further analyses where,
 with confidence, the fastest can be improved on by less than `MIN_GAIN`, and no two are `CLEAR_GAP`
 apart: they would cost more than they find. Among k finalists a pair's share is 2/k of the rate: to
 win wrongly, one of m equal finalists must beat one given other, a one-sided event of chance
@@ -47,8 +47,7 @@ ERROR_RATE = 0.05
 EQUIVALENCE_MARGIN = 0.01
 """A relative difference of time that is practically irrelevant. Chosen."""
 MIN_GAIN = 0.03
-"""The comparison ends if, with confidence, no less than this share of time can be gained. Chosen:
-less is not worth further rounds.
+"""The comparison ends if, with confidence, less than this share of the time can be gained. Chosen.
 """
 CLEAR_GAP = 0.08
 """A relative difference that the comparison must detect, even if it cannot gain anything. Chosen.
@@ -164,9 +163,9 @@ def finish(
             if should_stop():
                 return None
             if clock() - start_secs > MAX_SECS:
-                final.look()
+                final.analyse()
                 break
-        if final.alive:
+        if final.remaining:
             comparison = final.result(failed)
             if clock() - start_secs > MAX_SECS:
                 return comparison
@@ -245,20 +244,20 @@ class _Final:
         self._seed = seed
         self._rounds: list[list[Measurement]] = [[] for _ in trials]
         self._outcomes: dict[int, Outcome] = {}
-        self.alive = list(range(len(trials)))
+        self.remaining = list(range(len(trials)))
 
     def play(self, is_enough: Callable[[], bool]) -> Iterator[None]:
         """Measure round by round, until the winner is decided or the budget is spent."""
         for num_rounds in ANALYSIS_ROUNDS:
             yield from self.measure(num_rounds)
-            self.look()
+            self.analyse()
             if self.is_decided() or is_enough():
                 return
 
     def measure(self, num_rounds: int) -> Iterator[None]:
         """Measure the remaining finalists until there are `num_rounds` rounds, one a step."""
         done = max(map(len, self._rounds))
-        indices = list(self.alive)
+        indices = list(self.remaining)
         candidates = [self._trials[index].candidate for index in indices]
         results = self._comparer.compare(
             self._task, candidates, num_rounds - done, _mixed(self._seed, done)
@@ -271,13 +270,13 @@ class _Final:
                         self._drop(index, Outcome.FAILED)
             yield
 
-    def look(self) -> None:
+    def analyse(self) -> None:
         """Drop each finalist that is slower than another."""
         # One-sided, and one analysis of several: see the head of this file.
         limit = ERROR_RATE / len(self._trials) / len(ANALYSIS_ROUNDS)
         slower = {
             index
-            for index, rival in permutations(self.alive, 2)
+            for index, rival in permutations(self.remaining, 2)
             if p_slower(self._differences(index, rival)) <= limit
         }
         for loser in slower:
@@ -285,10 +284,10 @@ class _Final:
 
     def is_decided(self) -> bool:
         """Return whether little can be gained: one finalist is left, or all are almost equal."""
-        if len(self.alive) < 2:
+        if len(self.remaining) < 2:
             return True
-        leader = min(self.alive, key=self._secs)
-        for pair in combinations(self.alive, 2):
+        leader = min(self.remaining, key=self._secs)
+        for pair in combinations(self.remaining, 2):
             low, high = shift_interval(self._differences(*pair), ERROR_RATE)
             # The first of a pair takes at least `low` longer than the second, at most `high`.
             gain = {pair[0]: high, pair[1]: -low}.get(leader, 0.0)
@@ -298,11 +297,11 @@ class _Final:
 
     def result(self, others: Sequence[Finalist] = ()) -> Finish:
         """Return the outcome of each finalist, and of `others` before them."""
-        if self.alive:
-            leader = min(map(self._secs, self.alive))
-            same = [p for p in self.alive if self._secs(p) <= (1 + EQUIVALENCE_MARGIN) * leader]
+        if self.remaining:
+            leader = min(map(self._secs, self.remaining))
+            same = [p for p in self.remaining if self._secs(p) <= (1 + EQUIVALENCE_MARGIN) * leader]
             # Among tied finalists take the earliest, which may be the default schedule.
-            self._outcomes |= dict.fromkeys(self.alive, Outcome.TIED) | {same[0]: Outcome.KEPT}
+            self._outcomes |= dict.fromkeys(self.remaining, Outcome.TIED) | {same[0]: Outcome.KEPT}
         finalists = [*others, *map(self._finalist, range(len(self._trials)))]
         return Finish(tuple(sorted(finalists, key=lambda f: f.trial.number)))
 
@@ -313,7 +312,7 @@ class _Final:
 
     def _drop(self, index: int, outcome: Outcome) -> None:
         self._outcomes[index] = outcome
-        self.alive.remove(index)
+        self.remaining.remove(index)
 
     def _secs(self, index: int) -> float:
         return statistics.median(m.best_secs for m in self._rounds[index])
