@@ -1,4 +1,14 @@
-"""Loads: a scalar, neighbours, elements a stride apart, or any elements; with or without a mask."""
+"""Loads: a scalar, neighbours, elements a stride apart, or any elements; with or without a mask.
+
+Example, with `x` the lanes 0-7 of a vectorized loop and `A` of float32:
+
+    A[i]                 one load of a float; it is repeated where it meets a vector
+    A[i * 8 + x]         one load of <8 x float>; with a mask, llvm.masked.load
+    A[x * 3]             three loads of vectors, and shuffles (`operations.strided_loads`)
+    A[x * 100], A[B[x]]  llvm.masked.gather of 8 addresses
+
+A load is emitted once for each address, number of lanes and mask, until a store may change it.
+"""
 
 from __future__ import annotations
 

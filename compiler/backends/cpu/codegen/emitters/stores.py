@@ -1,4 +1,14 @@
-"""Stores, of scalars and of vectors, and of tiles of vectors with gaps between their lanes."""
+"""Stores, of scalars and of vectors, and of tiles of vectors with gaps between their lanes.
+
+Example, with `x` the lanes 0-7 of a vectorized loop and `C` of float32:
+
+    C[i * 8 + x] = ...   one store of <8 x float>; with a mask, llvm.masked.store
+    C[x * 100] = ...     llvm.masked.scatter to 8 addresses
+
+If an unrolled loop `r` of 8 iterations is around and `C[x * 100 + r]` is stored, the gaps of one
+store are filled by the others: a tile of 8 x 8. Its rows, one for each `r`, are computed first and
+transposed in registers. Then each `x` is one store of its 8 neighbours.
+"""
 
 from __future__ import annotations
 
