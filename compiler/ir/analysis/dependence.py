@@ -15,6 +15,7 @@ Example, with threads `tx` below 32 and a loop `k` below 4 that counts as any ot
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from compiler.ir.arith.bijectivity import is_complete
@@ -23,8 +24,8 @@ from compiler.ir.arith.iter_map import may_overlap, split_of
 from compiler.ir.arith.simplify import normal
 from compiler.ir.arith.vectors import as_ramp
 from compiler.ir.core.frozen import frozen
-from compiler.ir.core.nodes import Buffer, Expr, For, Load, Stmt, Store, Var
-from compiler.ir.core.visit import children, is_stmt
+from compiler.ir.core.nodes import Buffer, Expr, For, Let, Load, Stmt, Store, Var
+from compiler.ir.core.visit import children, is_stmt, walk_stmts
 
 
 @frozen
@@ -43,7 +44,7 @@ class Touch:
     """A load or store, with the loops around it as far as they are looked at.
 
     `names` says what a variable counts as in comparison with other accesses: a thread by its
-    axis; `extents` holds all variables that vary.
+    axis; `extents` holds all variables that vary in a known range, `varying` all others that vary.
     """
 
     buffer: Buffer
@@ -51,6 +52,7 @@ class Touch:
     is_store: bool
     extents: Mapping[Var, int]
     names: Mapping[Var, Hashable]
+    varying: frozenset[Var] = frozenset()
 
     def parts(self) -> list[tuple[int, frozenset[Part]] | None]:
         """Return each index as a constant and a sum of parts that its value determines.
@@ -69,7 +71,7 @@ class Touch:
             parts.append(Part("lane", ramp.lanes, 1, ramp.lanes, ramp.stride))
         for atom, scale in form.terms:
             split = split_of(atom, self.extents)
-            if split is None and isinstance(atom, Var):
+            if split is None and isinstance(atom, Var) and atom not in self.varying:
                 parts.append(Part(atom, 1, 1, 1, scale))  # one value in both accesses
             elif split is None or not isinstance(split.source, Var):
                 return None
@@ -100,7 +102,10 @@ def _is_determined(parts: Collection[Part]) -> bool:
 
 
 def touches_of(
-    stmt: Stmt, extents: Mapping[Var, int], names: Mapping[Var, Hashable]
+    stmt: Stmt,
+    extents: Mapping[Var, int],
+    names: Mapping[Var, Hashable],
+    varying: AbstractSet[Var] = frozenset(),
 ) -> list[Touch]:
     """Return the accesses of a statement in the order of the program.
 
@@ -108,14 +113,17 @@ def touches_of(
         stmt: The statement.
         extents: The variables around it that may differ between two accesses, with their extents.
         names: What the variables that matter are called in comparisons.
+        varying: The variables around it that may differ and have no known extent.
     """
     touches: list[Touch] = []
+    # The value of a name may come out of a buffer, or depend on a loop: it may differ, too.
+    all_varying = frozenset(varying).union(n.var for n in walk_stmts(stmt) if isinstance(n, Let))
 
     def visit_expr(expr: Expr, inside: Mapping[Var, int]) -> None:
         for child in children(expr):
             visit_expr(child, inside)  # type: ignore[arg-type]
         if isinstance(expr, Load):
-            touches.append(Touch(expr.buffer, expr.indices, False, inside, names))
+            touches.append(Touch(expr.buffer, expr.indices, False, inside, names, all_varying))
 
     def visit(node: Stmt, inside: Mapping[Var, int]) -> None:
         if isinstance(node, For):
@@ -126,7 +134,7 @@ def touches_of(
             else:
                 visit_expr(child, inside)  # type: ignore[arg-type]
         if isinstance(node, Store):
-            touches.append(Touch(node.buffer, node.indices, True, inside, names))
+            touches.append(Touch(node.buffer, node.indices, True, inside, names, all_varying))
 
     visit(stmt, extents)
     return touches

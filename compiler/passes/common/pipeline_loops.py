@@ -102,7 +102,8 @@ def _check(loop: For, parts: _Parts, plan: PipelinePlan) -> None:
     """
     extents = {loop.var: extent_or_unknown(loop.extent)}
     names = {loop.var: _ITERATION}
-    touches = [touches_of(stmt, extents, names) for stmt in parts.stmts]
+    varying = {wrapper.var for wrapper in parts.around if isinstance(wrapper, Let)}
+    touches = [touches_of(stmt, extents, names, varying) for stmt in parts.stmts]
     stored = {t.buffer for part in touches for t in part if t.is_store}
     for wrapper in parts.around:
         head = wrapper.condition if isinstance(wrapper, If) else wrapper.value

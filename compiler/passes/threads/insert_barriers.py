@@ -152,7 +152,7 @@ class _Inserter:
     def _plain(self, stmt: Stmt, region: _Region) -> _Span:
         touches = [
             touch
-            for touch in touches_of(stmt, region.extents, region.names)
+            for touch in touches_of(stmt, region.extents, region.names, region.varying)
             if touch.buffer in self._stored and touch.buffer not in self._private
         ]
         return _Span(stmt, touches, touches, has_barrier=False)

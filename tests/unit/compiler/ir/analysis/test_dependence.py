@@ -8,8 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compiler.ir.analysis.dependence import Touch, agree_on
-from compiler.ir.core.nodes import BinOp, Expr, IntImm, Var, make_buffer
+from compiler.ir.analysis.dependence import Touch, agree_on, touches_of
+from compiler.ir.core.nodes import (
+    BinOp,
+    Evaluate,
+    Expr,
+    FloatImm,
+    IntImm,
+    Let,
+    Load,
+    Store,
+    Var,
+    make_buffer,
+    seq,
+)
 
 THREAD, OTHER, LOOP, FIXED = Var("tx"), Var("ty"), Var("k"), Var("n")
 EXTENTS = {THREAD: 12, OTHER: 4, LOOP: 3}
@@ -107,3 +119,19 @@ def test_what_accesses_agree_on_is_the_same_in_all_iterations_that_meet(
     for name, var in (("x", THREAD), ("y", OTHER)):
         if agree_on(touch(one), touch(other), [name]):
             assert surely_agree(one, other, var)
+
+
+def test_a_name_for_a_value_may_differ_between_two_iterations() -> None:
+    buffer, places = make_buffer("S", (1024,), "float32"), make_buffer("N", (12,), "int32")
+    name = Var("x")
+    index = total(part(THREAD, scale=8), name)
+    body = seq(Store(buffer, (index,), FloatImm(0.0)), Evaluate(Load(buffer, (index,))))
+    outside = touches_of(body, EXTENTS, NAMES)
+    assert all(agree_on(one, other, ["x"]) for one, other in product(outside, repeat=2))
+    for touches in (
+        touches_of(Let(name, Load(places, (THREAD,)), body), EXTENTS, NAMES),
+        touches_of(body, EXTENTS, NAMES, varying={name}),
+    ):
+        in_buffer = [touch for touch in touches if touch.buffer == buffer]
+        assert len(in_buffer) == 2
+        assert not any(agree_on(one, other, ["x"]) for one, other in product(in_buffer, repeat=2))
