@@ -12,22 +12,12 @@ from service.wire.models import TrialRead
 if TYPE_CHECKING:
     import pandas as pd
 
-# What a trial's row holds beside `job` and its times; traces are programs, and stay objects.
-COLUMNS = (
-    "number",
-    "sketch",
-    "error",
-    "message",
-    "run_secs",
-    "max_error",
-    "predicted",
-    "build_secs",
-    "check_secs",
-    "time_secs",
-    "worker",
-    "created_at",
-    "trace",
-)
+_TIMES = ("provisional_secs", "confirmed_secs", "best_secs")
+_FIRST = ("job", "number", "sketch", "error", *_TIMES)
+_FIELDS = tuple(name for name in TrialRead.model_fields if name != "final")
+COLUMNS = (*_FIRST, *(name for name in _FIELDS if name not in (*_FIRST, "trace")), "trace")
+"""All fields of a trial, its job and its times; traces are programs, and stay objects."""
+_FLOATS = (*_TIMES, "max_error", "predicted", "build_secs", "check_secs", "time_secs")
 
 
 def trials_frame(trials: Iterable[tuple[UUID, TrialRead]]) -> pd.DataFrame:
@@ -42,15 +32,12 @@ def trials_frame(trials: Iterable[tuple[UUID, TrialRead]]) -> pd.DataFrame:
             "provisional_secs": trial.provisional_secs,
             "confirmed_secs": None if trial.final is None else trial.final.run_secs,
             "best_secs": trial.provisional_secs,  # the earlier name of `provisional_secs`
-            **{name: getattr(trial, name) for name in COLUMNS},
+            **{name: getattr(trial, name) for name in _FIELDS},
         }
         for job_id, trial in trials
     ]
-    times = ["provisional_secs", "confirmed_secs", "best_secs"]
-    order = ["job", "number", "sketch", "error", *times, *COLUMNS[3:]]
-    frame = _pandas().DataFrame(rows, columns=order)
-    numbers = [*times, "max_error", "predicted", "build_secs", "check_secs", "time_secs"]
-    return frame.astype(dict.fromkeys(numbers, "float64") | {"number": "int64"})
+    frame = _pandas().DataFrame(rows, columns=COLUMNS)
+    return frame.astype(dict.fromkeys(_FLOATS, "float64") | {"number": "int64"})
 
 
 def _pandas() -> Any:
