@@ -1,1 +1,1 @@
-"""The design space: schedule rules, the sketches they make, and their tables."""
+"""The design space: schedule rules, the sketches that they make, and their tables."""

@@ -37,7 +37,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Count:
-    """How many points there are, and whether they were counted or estimated."""
+    """The number of points, and whether it was counted or estimated."""
 
     number: int
     is_exact: bool
@@ -60,11 +60,11 @@ class DesignSpace:
         return space
 
     def candidate(self, point: Point) -> Candidate:
-        """Return the candidate that a point stands for."""
+        """Return the candidate of a point."""
         return self.sketches[point.sketch].candidate(point.choices)
 
     def point(self, candidate: Candidate) -> Point | None:
-        """Return the point that stands for a candidate, None if it is outside the space."""
+        """Return the point of a candidate; None if it is outside the space."""
         for index, sketch in enumerate(self.sketches):
             choices = sketch.choices(candidate)
             if choices is not None:
@@ -77,13 +77,13 @@ class DesignSpace:
         return self.search_space.features(self.sketches[sketch], choices, self.target)
 
     def canonical(self, sketch: int, choices: Ints) -> Ints:
-        """Return, for each row, the row that stands for all those of the same program."""
+        """Return, for each row, the canonical row of all rows of the same program."""
         return self.sketches[sketch].canonical(choices)
 
     def keep(self, sketch: int, choices: Ints) -> Ints:
-        """Return those that pass the static filter, as the rows that stand for their programs.
+        """Return the canonical rows of those that pass the static filter.
 
-        Different rows may become one; what another sketch has is left out.
+        Different rows may become one; programs that another sketch contains are left out.
         """
         rows = self.canonical(
             sketch, choices[self.search_space.passes(self.sketches[sketch], choices, self.target)]
@@ -93,9 +93,8 @@ class DesignSpace:
     def draw(self, sketch: int, num: int, rng: np.random.Generator) -> Ints:
         """Draw up to `num` different rows of a sketch, each of its points with the same chance.
 
-        Rows are drawn evenly over all decisions, and those thrown away that do not pass the filter
-        or do not stand for their programs. Fewer come back if the sketch holds fewer, or if they
-        are too rare to be found.
+        Rows are drawn evenly over all decisions, and rejected if they do not pass the filter or are
+        not canonical. The result is shorter if the sketch has fewer rows, or if they are too rare.
         """
         if self.is_small(sketch):
             rows = self.enumerate(sketch)
@@ -130,9 +129,9 @@ class DesignSpace:
         return self._small[sketch]
 
     def count(self, sketch: int) -> Count:
-        """Return how many points a sketch has: counted if it is small, else estimated.
+        """Return the number of points of a sketch: counted if it is small, else estimated.
 
-        An estimate is the share of a sample of decisions that are points, of all decisions.
+        An estimate is the number of decisions times the share of points in a sample.
         """
         table = self.sketches[sketch]
         if self.is_small(sketch):
@@ -148,6 +147,6 @@ class DesignSpace:
 
 
 def distinct(rows: Ints) -> Ints:
-    """Return the different rows, each where it occurs first."""
+    """Return the different rows, each at its first position."""
     _, first = np.unique(rows, axis=0, return_index=True)
     return rows[np.sort(first)]

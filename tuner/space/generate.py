@@ -28,23 +28,24 @@ _spaces = BoundedCache(_MAX_SPACES)
 
 
 def design_space(task: Task, rules: Collection[str] | None = None) -> DesignSpace:
-    """Return the sketches with any points that rules make of a task, none if no rule applies.
+    """Return the non-empty sketches that rules make of a task; none if no rule applies.
 
-    The default schedule is no part of it: it has no decisions. Those of the last few tasks are
-    kept, for a job begins with those of its relatives; but not what rules of a user's make.
+    The default schedule is not part of it: it has no decisions. The spaces of the last few tasks
+    are cached, because a job begins with those of its relatives; but not those of user-defined
+    rules.
 
     Args:
         rules: The names of the rules that may run; by default all built-in ones, and those that
             were added in this process.
 
     Raises:
-        ValueError: If there is no rule of some name.
+        ValueError: If a rule does not exist.
         ScheduleRuleError: If a rule that was added raises, returns no drafts, or makes a sketch
             that cannot be replayed.
     """
     if own_rules():
         return _design_space(task, rules)
-    # By the text, since blocks that are called otherwise have other traces.
+    # Cached by the text, since traces depend on the names of blocks.
     key = (script(task.func), task.target.name, None if rules is None else tuple(sorted(rules)))
     space = _spaces.get(key)
     if space is None:
@@ -88,7 +89,7 @@ def _applied(rule: ScheduleRule, draft: SketchBuilder) -> list[SketchBuilder]:
     try:
         drafts = rule.apply(draft)
     except ScheduleError:
-        # A program that the rule did not foresee gets a smaller space, not a failure.
+        # A program that the rule does not support gets a smaller space, not a failure.
         return []
     for applied in drafts:
         if applied.extent != before:

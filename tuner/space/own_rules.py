@@ -1,4 +1,4 @@
-"""The rules that a program adds to the built-in ones, in this process only."""
+"""Schedule rules that a program adds to the built-in ones, in this process only."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ _RULES: dict[str, OwnRule] = {}
 def schedule_rule(function: RuleFunction) -> RuleFunction:
     """Add a rule to the design space of every task of this process, under the function's name.
 
-    It runs after elementwise blocks were inlined, before the other built-in rules, which leave
-    alone what it scheduled. A rule of the same name is replaced. The rule is given each draft and
-    returns a list: the draft, extended or as it was, and forks of it where there is a choice.
+    It runs after elementwise blocks were inlined, before the other built-in rules, which skip
+    blocks that it scheduled. A rule of the same name is replaced. The rule takes a draft and
+    returns a list: the draft, extended or unchanged, and forks of it for each alternative.
 
     Raises:
-        ScheduleRuleError: If it is no function, or has the name of a built-in rule.
+        ScheduleRuleError: If it is not a function, or has the name of a built-in rule.
     """
     name = getattr(function, "__name__", None)
     if not isinstance(name, str):
@@ -69,7 +69,7 @@ def schedule_rule(function: RuleFunction) -> RuleFunction:
 
 
 def remove_schedule_rule(name: str) -> None:
-    """Take back a rule that was added; one that was not is no error."""
+    """Remove a rule that was added; do nothing if there is none."""
     _RULES.pop(name, None)
 
 

@@ -8,7 +8,7 @@ from tuner.space.search_space import SearchSpace
 
 
 def _load_cpu() -> SearchSpace:
-    # It loads LLVM, which search spaces of other kinds do without.
+    # Imported on first use: it loads LLVM, which other search spaces do not need.
     from tuner.space.cpu_space import CPU_SPACE  # noqa: PLC0415
 
     return CPU_SPACE

@@ -1,4 +1,4 @@
-"""The contract of search spaces: how candidates for one kind of target are made and described."""
+"""The contract of search spaces: generate and describe candidates for one kind of target."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SearchSpace:
         kind: The kind of the targets.
         first_rules: The rules that run before those that a program adds.
         rules: The rules that run after them, in this order.
-        feature_version: What a column means may change only together with this number.
+        feature_version: The version of the columns, which changes with their meaning.
         feature_names: The names of the columns of features.
         estimate: The column that ranks candidates of a sketch without a trained model: lower is
             faster.
@@ -46,15 +46,15 @@ class SearchSpace:
 
     @cached_property
     def rule_names(self) -> tuple[str, ...]:
-        """The names of the built-in rules, in the order in which they run."""
+        """Return the names of the built-in rules, in the order in which they run."""
         return tuple(rule_name(rule) for rule in (*self.first_rules, *self.rules))
 
     @cached_property
     def num_features(self) -> int:
-        """How many columns of features there are."""
+        """Return the number of columns of features."""
         return len(self.feature_names)
 
     @cached_property
     def estimate_column(self) -> int:
-        """The index of the column `estimate`."""
+        """Return the index of the column `estimate`."""
         return self.feature_names.index(self.estimate)

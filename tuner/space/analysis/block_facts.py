@@ -1,4 +1,4 @@
-"""What rules and features need to know of a block: its axes, its accesses, its arithmetic."""
+"""Facts about a block for rules and features: its axes, its accesses, its arithmetic."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ class IterAxis:
 
 @dataclass(frozen=True)
 class TensorAccess:
-    """An array element that a block touches at each point.
+    """An array element that a block accesses at each point.
 
-    `coefficients[d][a]` says by how much index `d` grows with axis `a`; where an index is not
-    linear, it is only roughly so, and `is_affine` is false.
+    `coefficients[d][a]` is the growth of index `d` with axis `a`. For an index that is not linear
+    it is approximate, and `is_affine` is false.
     """
 
     buffer: str
@@ -59,23 +59,23 @@ class TensorAccess:
 
     @cached_property
     def strides(self) -> tuple[int, ...]:
-        """How many elements of memory lie between neighbours along each axis."""
+        """Return the distance in memory, in elements, between neighbours along each axis."""
         steps = [prod(self.shape[d + 1 :]) for d in range(len(self.shape))]
         columns = zip(*self.coefficients, strict=True)
         return tuple(sum(s * c for s, c in zip(steps, column, strict=True)) for column in columns)
 
     @property
     def size_bytes(self) -> int:
-        """The size of the whole buffer."""
+        """Return the size of the whole buffer in bytes."""
         return prod(self.shape) * self.item_bytes
 
 
 @dataclass(frozen=True)
 class BlockFacts:
-    """A block of one store, under loops of its own that drive its iterators one by one.
+    """A block with one store, under separate loops that drive its iterators one by one.
 
-    `reads` hold each element read once, without the accumulator of a reduction, largest buffer
-    first. `axes` are in the order of the loops.
+    `reads` hold each element that is read, once, without the accumulator of a reduction, largest
+    buffer first. `axes` are in the order of the loops.
     """
 
     name: str
@@ -98,15 +98,15 @@ class BlockFacts:
 
     @property
     def points(self) -> int:
-        """How often the body runs."""
+        """Return the number of runs of the body."""
         return prod(a.extent for a in self.axes)
 
     @cached_property
     def vector_axis(self) -> int | None:
-        """The spatial axis to run vectors along: the output is contiguous there.
+        """Return the spatial axis to vectorize: the output is contiguous along it.
 
-        Inputs are contiguous or constant there, too; or else what has to be gathered serves other
-        points besides, along another spatial axis. None if there is no such axis.
+        Inputs are contiguous or constant along it, too; or gathered elements are reused along
+        another spatial axis. None if there is no such axis.
         """
         for index, axis in enumerate(self.axes):
             if not axis.is_reduction and self.write.strides[index] == 1:
@@ -116,9 +116,9 @@ class BlockFacts:
 
     @cached_property
     def lane_axis(self) -> int | None:
-        """The reduction axis to sum along in lanes: all that is read is contiguous there.
+        """Return the reduction axis to sum along in lanes: all reads are contiguous along it.
 
-        None where a spatial axis suits vectors, or where there is no such axis.
+        None if a spatial axis suits vectors, or if there is no such axis.
         """
         if self.vector_axis is not None or self.is_conditional or not self.is_affine:
             return None
@@ -129,7 +129,7 @@ class BlockFacts:
         return None
 
     def runs_on(self, outer: int, inner: int) -> bool:
-        """Return whether two axes may be one: the outer goes on where the inner ends."""
+        """Return whether two axes may be fused: the outer continues at the end of the inner."""
         extent = self.axes[inner].extent
         accesses = (self.write, *self.reads)
         return all(a.strides[outer] == extent * a.strides[inner] for a in accesses)
@@ -145,7 +145,7 @@ class BlockFacts:
 class BlockPosition:
     """A block directly under loops of the root, outermost loop first.
 
-    `is_alone` tells that no other block is under these loops.
+    `is_alone` means that no other block is under these loops.
     """
 
     loops: tuple[For, ...]
@@ -154,7 +154,7 @@ class BlockPosition:
 
     @property
     def block(self) -> Block:
-        """The block itself."""
+        """Return the block."""
         return self.realize.block
 
 
@@ -182,7 +182,7 @@ def _sites(stmt: Stmt, loops: tuple[For, ...]) -> Iterator[BlockPosition]:
 
 
 def block_facts(site: BlockPosition) -> BlockFacts | None:
-    """Return the facts of a block, None if it is not of the form that `BlockFacts` says."""
+    """Return the facts of a block; None if it does not have the form of `BlockFacts`."""
     kinds = {iter_var.kind for iter_var in site.block.iter_vars}
     is_plain = isinstance(site.block.body, Store) and kinds <= {"spatial", "reduce"}
     return _facts(site) if is_plain else None
@@ -191,7 +191,7 @@ def block_facts(site: BlockPosition) -> BlockFacts | None:
 def special_facts(site: BlockPosition) -> BlockFacts | None:
     """Return the facts of a block that reduces to several buffers at once, or scans along an axis.
 
-    What they say of writing holds for the first buffer; an axis that is scanned counts as reduced.
+    The facts about the output are those of the first buffer; a scanned axis counts as reduced.
     """
     stores = [node for node in walk(site.block.body) if isinstance(node, Store)]
     if isinstance(site.block.body, Store) and block_facts(site) is not None:

@@ -1,4 +1,4 @@
-"""Which operand of a product is the image that windows slide over, and which holds the weights."""
+"""Find the operands of a product: the image under sliding windows, and the weights."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ class OperandRoles:
     """The parts of a sum of products `out[v, ...] += image[c, ...] * weights[v, c, ...]`.
 
     Attributes:
-        image: What the other spatial axes move over.
-        weights: What depends on the vector axis.
+        image: The operand that depends on the other spatial axes.
+        weights: The operand that depends on the vector axis.
         vector: The spatial axis that only the weights and the output depend on.
-        channel: The axis summed over that is alone in a dimension of both operands.
-        vector_tile: How many elements of the vector axis lie side by side in packed weights.
+        channel: The summation axis that is alone in a dimension of both operands.
+        vector_tile: The number of elements of the vector axis that lie side by side in packed
+            weights.
         channel_tile: The same of the channel.
     """
 
@@ -36,11 +37,11 @@ class OperandRoles:
 
 
 def find_roles(facts: BlockFacts, lanes: int, registers: int) -> OperandRoles | None:
-    """Return the roles in a block, None if it is no such sum.
+    """Return the roles in a block; None if it is not such a sum.
 
     Args:
         lanes: The elements of a vector register.
-        registers: How many of them there are.
+        registers: The number of vector registers.
     """
     if not facts.is_affine or len(facts.reads) != 2 or facts.flops_per_point != 2:
         return None
@@ -59,7 +60,7 @@ def find_roles(facts: BlockFacts, lanes: int, registers: int) -> OperandRoles | 
 
 
 def dimension(access: TensorAccess, axis: int) -> int | None:
-    """Return the dimension whose index is an axis and nothing else, None if there is none."""
+    """Return the dimension whose index is exactly an axis; None if there is none."""
     for number, row in enumerate(access.coefficients):
         if row[axis] == 1 and sum(map(abs, row)) == 1:
             return number
@@ -107,7 +108,7 @@ def _is_moved_over(facts: BlockFacts, image: TensorAccess, weights: TensorAccess
 
 
 def _vector_tile(facts: BlockFacts, vector: int, lanes: int, registers: int) -> int | None:
-    """Return the length of vectors in elements: that whose register tile loads the least.
+    """Return the length of vectors, in elements, whose register tile needs the fewest loads.
 
     A tile of `r` rows of `v` vectors multiplies `r * v` times for `r + v` loads.
     """
@@ -121,7 +122,7 @@ def _vector_tile(facts: BlockFacts, vector: int, lanes: int, registers: int) -> 
         fitting = [r for r in rows if r * count + count + 1 <= registers]
         if facts.axes[vector].extent % tile or not fitting:
             continue
-        # Fewer than 8 accumulators wait for one another.
+        # Fewer than 8 accumulators do not hide the latency of multiply-adds.
         value = max(min(1.0, r * count / 8) * r * count / (r + count) for r in fitting)
         if best is None or value > best[0] * 1.05:
             best = (value, tile)

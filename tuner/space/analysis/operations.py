@@ -1,4 +1,4 @@
-"""What arithmetic a block does at a point, by kind."""
+"""Count the arithmetic of a block at a point, by kind."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from compiler.ir.core.visit import children
 
 @dataclass(frozen=True)
 class Operations:
-    """How many operations of each kind a point takes; those on indices are not counted.
+    """The number of operations of each kind at a point, without those on indices.
 
     Attributes:
-        fma: A product that is added to something, or taken off it, at once.
+        fma: Products that are added or subtracted at once.
         add: Sums and differences of floats.
         mul: Products of floats.
         div: Quotients of floats.
         special: Calls of functions, such as `exp`.
         compare: Comparisons, choices, minima and maxima.
-        integer: Whatever else is done to integers.
+        integer: Other operations on integers.
         convert: Conversions between types.
     """
 
@@ -49,19 +49,19 @@ class Operations:
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """Return the number of all operations."""
         simple = self.fma + self.add + self.mul + self.div
         return simple + self.special + self.compare + self.integer + self.convert
 
 
 def operations(values: list[Expr]) -> Operations:
-    """Count what it takes to compute some values at one point, both sides of each choice."""
+    """Count the operations to compute some values at one point, including both sides of choices."""
     return Operations(**Counter(kind for value in values for kind in _kinds(value)))
 
 
 def _kinds(expr: Expr) -> Iterator[str]:
     if isinstance(expr, Load):
-        return  # what follows is arithmetic on indices
+        return  # operations below are on indices
     inner: list[Expr] = list(children(expr))  # type: ignore[arg-type]
     kind = _kind(expr)
     if kind == "add":

@@ -1,4 +1,4 @@
-"""Which operand of a matrix product is which, whatever their layouts and their batches."""
+"""Find the operands of a matrix product, in any layout and with any batch axes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Product:
 
 
 def find_product(facts: BlockFacts) -> Product | None:
-    """Return the roles in a block, None if it is no product of two matrices."""
+    """Return the roles in a block; None if it is not a product of two matrices."""
     axes = facts.axes
     steps = [i for i, a in enumerate(axes) if a.is_reduction and a.extent > 1]
     columns = [i for i, a in enumerate(axes) if not a.is_reduction and facts.write.strides[i] == 1]

@@ -1,4 +1,4 @@
-"""Which axes of a program's blocks go through the same rows: union of axes along buffers."""
+"""Find the axes of a program's blocks that run over the same rows: a union-find along buffers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ AxisOf = tuple[str, int]
 class RowAxes:
     """The rows of a program that ends in `sink`.
 
-    `of[name]` are, of each block with rows, the axes that run over them, in the order of the
-    sink's. Whatever else such a block runs over belongs to one row.
+    `of[name]` holds, for each block with rows, the axes that run over them, in the order of the
+    sink's. All other axes of such a block belong to one row.
     """
 
     sink: str
@@ -53,7 +53,7 @@ def row_axes(blocks: Sequence[BlockFacts]) -> RowAxes:
 def _link(
     classes: _Classes, producer: BlockFacts, consumer: BlockFacts, read: TensorAccess
 ) -> None:
-    """Join the axes that write and read the same index; bar those that are read otherwise."""
+    """Join the axes that write and read the same index; exclude those with other reads."""
     for written_row, read_row in zip(producer.write.coefficients, read.coefficients, strict=True):
         written_axes = [i for i, coefficient in enumerate(written_row) if coefficient]
         read_axes = [i for i, coefficient in enumerate(read_row) if coefficient]

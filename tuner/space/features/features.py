@@ -1,7 +1,8 @@
-"""Features of whole batches of candidates, from tables alone: nothing is scheduled or lowered.
+"""Features of whole batches of candidates, computed from tables alone, without scheduling.
 
-Every column is a ratio, a flag or a base-2 logarithm, so that one model serves all shapes. What
-the columns mean may change only together with `SCHEMA_VERSION`; `docs/features.md` tells of them.
+Every column is a ratio, a flag or a base-2 logarithm, so that one model serves all shapes. The
+meaning of columns may change only together with `SCHEMA_VERSION`; `docs/features.md` documents
+them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""How many instructions a multiply-add costs, loads and loops included.
+"""The number of instructions that a multiply-add costs, including loads and loops.
 
-A core starts far more of them in a cycle than multiply-adds, so it does not matter as long as the
-core is one's own. Where another thread runs on the same core (virtual machines do not report it),
-each gets half of the starts: on Zen 3 about 2.5 in a cycle, and the same kernel ran at 100 and at
-88 GFLOP/s with 1.7 instructions a multiply-add, at 100 and at 70 with 2.3.
+A core issues far more of them in a cycle than multiply-adds, so it does not matter if a thread has
+a core to itself. If another thread runs on the same core (virtual machines do not report it), each
+gets half of the issue slots: on Zen 3 about 2.5 in a cycle. There, one kernel ran at 100 and at 88
+GFLOP/s with 1.7 instructions a multiply-add, at 100 and at 70 with 2.3.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ PANEL_SLOTS = 2.0
 estimate.
 """
 SHARED_SLOTS = 3.0
-"""Instructions that start in a cycle, if another thread has its share: an estimate near the 2.5 of
+"""Instructions that start in a cycle, if another thread uses its share: an estimate near the 2.5 of
 Zen 3 (see the head of this file).
 """
 
 
 def issue_slots(tables: NestTables, tile: RegisterTile) -> Floats:
-    """Return the instructions a vector multiply-add; what works on padding is waste."""
+    """Return the instructions a vector multiply-add; work on padding counts as waste."""
     slots: Floats = _slots_of(tables, tile) * tables.trips[NUM_LEVELS] / tables.nest.facts.points
     return slots
 

@@ -1,7 +1,7 @@
 """A rough estimate of cycles from tables, after the roofline model (Williams et al., CACM 2009).
 
-It knows no machine beyond its caches and vectors: it is a feature and a tie-breaker before any
-measurement, never a result.
+It models only caches and vectors: it is a feature and a tie-breaker before any measurement, never a
+result.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PACKED_BYTES_PER_CYCLE = 8.0
 
 
 class Roofline:
-    """Estimated cycles of each candidate of a batch, by what bounds them."""
+    """Estimated cycles of each candidate of a batch, by the limiting resource."""
 
     def __init__(self, tables: NestTables, target: CpuTarget) -> None:
         self._tables = tables
@@ -41,7 +41,7 @@ class Roofline:
 
     @cached_property
     def parts(self) -> dict[str, Floats]:
-        """Cycles by resource; they overlap in part."""
+        """Return the cycles by resource; they overlap in part."""
         tables, target = self._tables, self._target
         tile = RegisterTile(tables, target)
         steps = tables.trips[6]
@@ -50,7 +50,7 @@ class Roofline:
             compute = steps * np.maximum(tile.accumulators / PORTS, FMA_LATENCY)
         else:
             compute = steps * np.maximum(tile.accumulators / PORTS, 1)
-        # What the core may start beside another thread's work, arithmetic or not.
+        # The core's issue slots beside another thread, for arithmetic and other instructions.
         body = tile.accumulators + tile.loads + LOOP_SLOTS / tables.level_extents[UNROLLED_LEVEL]
         compute = np.maximum(compute, steps * body / SHARED_SLOTS)
         loads = steps * (tile.loads + tile.accumulators * (tables.level_extents[4] == 1)) / PORTS
@@ -71,7 +71,7 @@ class Roofline:
 
     @cached_property
     def total(self) -> Floats:
-        """Cycles in all: arithmetic and loads overlap, the rest is felt in part."""
+        """Return the total cycles: arithmetic and loads overlap, the rest adds a part."""
         parts = self.parts
         busy = np.maximum(parts["compute"], parts["loads"])
         moved = parts["l2"] + parts["l3"] + parts["memory"]
@@ -80,7 +80,7 @@ class Roofline:
     def _packed_bytes(self) -> Floats:
         """Return the bytes that are copied into panels: once for each visit of a block.
 
-        What does not move with the loops of level 1 was packed before them.
+        Panels that do not move with the loops of level 1 were packed before them.
         """
         tables, block = self._tables, 3
         total: Floats = np.zeros_like(tables.trips[0])
@@ -94,7 +94,7 @@ class Roofline:
         return total
 
     def _bytes_into(self, cache_bytes: int) -> Floats:
-        """Return the bytes that a cache of this size fetches from the one behind it."""
+        """Return the bytes that a cache of this size fetches from the next level."""
         fits = self._tables.footprints.sum(axis=0) <= cache_bytes
         level = np.where(fits.any(axis=0), fits.argmax(axis=0), NUM_LEVELS - 1)
         traffic = self._tables.traffic.sum(axis=0)

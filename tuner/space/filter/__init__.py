@@ -1,1 +1,1 @@
-"""The static filter, and decisions that make the same program."""
+"""The static filter, and the canonical form of decisions that make the same program."""

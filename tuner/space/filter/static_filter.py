@@ -1,4 +1,4 @@
-"""The static filter: candidates that can't be good are dropped before anything is compiled."""
+"""The static filter: drop hopeless candidates before anything is compiled."""
 
 from __future__ import annotations
 
@@ -59,16 +59,16 @@ Chosen.
 FMA_FLOPS = 2
 """A fused multiply-add is a multiplication and an addition."""
 PACKED = frozenset({"packed", "packed_right"})
-"""What sketches are tagged with whose operands lie in the order of use."""
+"""The tags of sketches whose operands are packed in the order of use."""
 
 
 def passes(sketch: Sketch, choices: Ints, target: CpuTarget) -> Mask:
-    """Tell which candidates are worth compiling.
+    """Return which candidates are worth compiling.
 
     A candidate is dropped if the register tile of a block spills, its unrolled code is too long,
-    its vectors are too long or mostly empty, its local tile outgrows the second-level cache, its
-    heaviest block leaves cores idle, or packed operands are padded, or want instructions, more than
-    they must.
+    its vectors are too long or mostly empty, its local tile exceeds the second-level cache, its
+    heaviest block leaves cores idle, or packed operands need more padding or instructions than
+    necessary.
     """
     values = sketch.values(choices)
     alive = _sound(sketch, values, target)
@@ -79,7 +79,7 @@ def passes(sketch: Sketch, choices: Ints, target: CpuTarget) -> Mask:
 
 
 def is_compilable(sketch: Sketch, choices: Ints, target: CpuTarget) -> Mask:
-    """Tell of which candidates the code is not too long, good or not."""
+    """Return which candidates have code of acceptable length, good or not."""
     values = sketch.values(choices)
     short = np.ones(len(choices), np.bool_)
     for nest in sketch.nests:
@@ -89,9 +89,9 @@ def is_compilable(sketch: Sketch, choices: Ints, target: CpuTarget) -> Mask:
 
 
 def _sound(sketch: Sketch, values: Ints, target: CpuTarget) -> Ints:
-    """Return which rows of a table pass the checks that need one row only."""
+    """Return which rows of a table pass the checks that consider one row only."""
     alive = np.arange(len(values))
-    # The cheap test first: most candidates fall by it.
+    # The cheap test first: most candidates fail it.
     for test in (_has_good_register_tile, _fits_caches):
         for nest in sketch.nests:
             alive = alive[test(nest.tables(values[alive]), target)]
@@ -125,7 +125,7 @@ def _uses_lanes(nest: TiledNest, tile: RegisterTile, target: CpuTarget) -> Mask:
     if nest.vector_axis is None:
         return np.ones(len(tile.rows), np.bool_)
     longest = MAX_VECTOR_BYTES // nest.facts.write.item_bytes
-    # A row whose accumulators and operands spill is no choice to compare with.
+    # A row whose accumulators and operands spill is not a fair comparison.
     most = (target.num_vector_registers - 1) // 2 if nest.facts.is_reduction else longest
     extent = nest.facts.axes[nest.vector_axis].extent
     best = _best_efficiency(extent, tile.lanes, longest, most)
@@ -160,20 +160,21 @@ def _waste(sketch: Sketch, values: Ints, target: CpuTarget) -> tuple[Floats, Flo
 def _least_waste(sketch: Sketch, target: CpuTarget) -> tuple[float, float]:
     """Return the separate minima of both among a sketch's sound candidates.
 
-    A sketch of many stands by a sample, so that what is kept depends on the sketch alone.
+    A large sketch is represented by a sample, so that the result depends on the sketch alone.
     """
     values = sketch.values(sketch.draw(NUM_COMPARED, np.random.default_rng(0)))
     padding, slots = _waste(sketch, values[_sound(sketch, values, target)], target)
     least_padding = float(padding.min(initial=np.inf))
-    # Of those that are not padded too much: few instructions for much padding are no choice.
+    # Only among rows without too much padding: few instructions do not make up for it.
     full = slots[padding <= MAX_PADDED * least_padding]
     return least_padding, float(full.min(initial=np.inf))
 
 
 def _padding(tables: NestTables) -> Floats:
-    """Return how many points blocks have, as a multiple of those of the tiles that are needed.
+    """Return the number of points of blocks, as a multiple of those of the required tiles.
 
-    Blocks are equal, so the last one may reach beyond the end; what pads panels is multiplied, too.
+    Blocks are equal, so the last one may reach beyond the end; the padding of panels is multiplied,
+    too.
     """
     tiles = tables.extents[REGISTER_LEVEL]
     axes = np.array([[axis.extent] for axis in tables.nest.facts.axes])
@@ -195,9 +196,9 @@ def _best_efficiency(extent: int, lanes: int, longest: int, most: int) -> float:
 
 
 def _uses_cores(tables: NestTables, target: CpuTarget) -> Mask:
-    """Keep what shares a large block's outermost loops evenly; all, if none does.
+    """Keep rows that share a large block's outermost loops evenly; all rows if none does.
 
-    Of packed operands the rule sees to it: not always are those the outermost loops.
+    For packed operands the rule ensures it: the shared loops are not always the outermost ones.
     """
     shares = tables.level_extents[0]
     cores = target.num_cores
@@ -209,9 +210,9 @@ def _uses_cores(tables: NestTables, target: CpuTarget) -> Mask:
 
 
 def _fits_caches(tables: NestTables, target: CpuTarget) -> Mask:
-    """Keep the output tile that is accumulated across the reduction's outer loop near.
+    """Keep rows whose output tile, accumulated across the reduction's outer loop, fits the caches.
 
-    Of packed operands, a panel of each shall stay near.
+    For packed operands, a panel of each must fit.
     """
     if not tables.nest.packed:
         tile: Floats = tables.footprints[0, 3]
@@ -226,7 +227,7 @@ def _fits_caches(tables: NestTables, target: CpuTarget) -> Mask:
 def _block_read_again(tables: NestTables) -> Floats:
     """Return the bytes of the packed rows that each panel of columns reads again.
 
-    Beyond the second-level cache that goes well as long as no other process uses the third.
+    Beyond the second-level cache this is fast only if no other process uses the third level.
     """
     nest = tables.nest
     vector = nest.vector_axis

@@ -9,13 +9,13 @@ from tuner.space.rules.sketch_builder import SketchBuilder
 class AutoInline:
     """Inlines a spatial block into spatial consumers, so that a chain becomes one block.
 
-    A block that a reduction reads stays, unless each of its elements is read once: it would be
-    computed again at each step. So does one with arithmetic and several consumers, and one that
+    A block that a reduction reads stays, unless each of its elements is read once, because it would
+    be computed again at each step. So does one with arithmetic and several consumers, and one that
     guards its loads.
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
-        """Inline whatever can be; there is no choice in it."""
+        """Inline all possible blocks; there is no choice."""
         for name in list(draft.block_facts()):
             facts = draft.block_facts()
             if name in facts and _is_inlined(draft, facts, name):

@@ -1,4 +1,4 @@
-"""What takes up the output of a block tile by tile."""
+"""The consumers of a block's output that run tile by tile."""
 
 from __future__ import annotations
 
@@ -26,10 +26,12 @@ def is_epilogue(block: BlockFacts, consumer: BlockFacts) -> bool:
 
 
 def epilogue_of(draft: SketchBuilder, facts: BlockFacts, memory_scope: str) -> BlockRV:
-    """Return what takes up finished tiles: the only consumer, or a copy; it counts as scheduled.
+    """Return the block that takes finished tiles: the only consumer, or a copy.
+
+    It counts as scheduled.
 
     Args:
-        memory_scope: Where the tiles live if they are copied.
+        memory_scope: The memory of the tiles if they are copied.
     """
     schedule, name = draft.schedule, facts.name
     consumer_names = draft.consumers(name)

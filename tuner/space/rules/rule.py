@@ -24,24 +24,24 @@ BUILT_IN_RULES = (
     "spatial_blocks",
     "decompose_reductions",
 )
-"""Their names, in the order in which they run; a change of them changes features."""
+"""The names of built-in rules, in the order in which they run; changing them changes features."""
 
 
 class ScheduleRule(Protocol):
-    """One idea of how to schedule a kind of block; all rules together make the design space.
+    """A way to schedule a kind of block; all rules together make the design space.
 
     Rules run one after another over the whole program. A rule extends a draft in place and returns
-    it, alone or with forks where there is a choice of structure; a draft that it does not apply to
-    is returned as it was. A `ScheduleError` of a built-in rule drops the draft.
+    it, alone or with forks for alternative structures. A draft that it does not apply to is
+    returned unchanged. A `ScheduleError` of a built-in rule drops the draft.
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
-        """Return the drafts that come of one."""
+        """Return the drafts that follow from one."""
         ...
 
 
 class ScheduleRuleError(ValueError):
-    """A schedule rule that is not one, raised, or made a sketch that cannot be replayed.
+    """An invalid schedule rule: it raised, or made a sketch that cannot be replayed.
 
     Attributes:
         rule: The rule's name.
@@ -53,7 +53,7 @@ class ScheduleRuleError(ValueError):
 
 
 def rule_name(rule: ScheduleRule) -> str:
-    """Return what a rule is called: `packed_products` for a `PackedProducts`."""
+    """Return the name of a rule: `packed_products` for a `PackedProducts`."""
     declared = getattr(rule, "name", None)
     return (
         declared

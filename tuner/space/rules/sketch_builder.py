@@ -1,4 +1,4 @@
-"""Drafts: sketches in the making, which schedule rules extend."""
+"""Drafts: unfinished sketches, which schedule rules extend."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from tuner.space.tables.sketch import Sketch
 
 @dataclass(frozen=True)
 class Tiling:
-    """What is left to do about a tiled block, by its name, after it was tiled.
+    """Facts about a tiled block for later rules, by its name.
 
     Attributes:
-        tile_loop: Which of its loops is the last of the outermost level: a producer computed
-            there serves one tile.
-        reduction_loop: Which of its loops is the outermost reduction loop.
+        tile_loop: The index of its last loop of the outermost level: a producer computed there
+            serves one tile.
+        reduction_loop: The index of its outermost reduction loop.
     """
 
     block: str
@@ -38,9 +38,9 @@ class Tiling:
 
 @dataclass
 class SketchBuilder:
-    """A schedule with open decisions, and the tables of what they decide.
+    """A schedule with open decisions, and the tables of these decisions.
 
-    Rules name blocks, not handles, to each other: a fork has handles of its own.
+    Rules refer to blocks by name, not by handle, because a fork has other handles.
     """
 
     func: PrimFunc
@@ -57,11 +57,11 @@ class SketchBuilder:
 
     @classmethod
     def begin(cls, func: PrimFunc, target: Target) -> SketchBuilder:
-        """Return the draft to which no rule was applied."""
+        """Return the draft before any rule."""
         return cls(func, target, Schedule(func))
 
     def fork(self, name: str, *tags: str) -> SketchBuilder:
-        """Return a copy that goes its own way, under a longer name."""
+        """Return an independent copy, under a longer name."""
         return replace(
             self,
             schedule=self.schedule.copy(),
@@ -75,27 +75,27 @@ class SketchBuilder:
 
     @property
     def cpu(self) -> CpuTarget:
-        """The target of a rule for CPUs."""
+        """Return the target of a rule for CPUs."""
         return CpuTarget.of(self.target)
 
     @property
     def extent(self) -> tuple[int, int]:
-        """How much was done: the numbers of instructions and of names, which only grow."""
+        """Return the numbers of instructions and of names, which only grow: the work done."""
         return len(self.schedule.trace.instructions), len(self.name)
 
     def block_facts(self) -> dict[str, BlockFacts]:
-        """Return the facts of those blocks of the program as it is now that have them."""
+        """Return the facts of those blocks of the current program that have them."""
         all_facts = (block_facts(site) for site in sites(self.schedule.func))
         return {facts.name: facts for facts in all_facts if facts is not None}
 
     def consumers(self, block: str) -> list[str]:
-        """Return the names of the blocks that read what a block writes, in program order."""
+        """Return the names of the blocks that read a block's output, in program order."""
         program = [site.block for site in sites(self.schedule.func)]
         written = {w.buffer for b in program if b.name == block for w in b.writes}
         return [b.name for b in program if any(r.buffer in written for r in b.reads)]
 
     def is_intermediate(self, block: str) -> bool:
-        """Return whether what a block writes is not a parameter."""
+        """Return whether a block's output is not a parameter."""
         program = (site.block for site in sites(self.schedule.func))
         written = {w.buffer for b in program if b.name == block for w in b.writes}
         return not written & set(self.func.buffers)
@@ -125,20 +125,20 @@ class SketchBuilder:
         return self.schedule.sample_categorical(list(values), even, decision=0), column
 
     def cut(self, extent: int, sizes: Sequence[int]) -> tuple[ExprRV, int]:
-        """Sample how long the pieces of an extent are; return it and the knob's first column.
+        """Sample the length of the pieces of an extent; return it and the knob's first column.
 
-        The columns are how many pieces there are, and how long they are.
+        The columns are the number of pieces, and their length.
         """
         size, column = self.choose(sizes)
         self.knobs[-1] = CutKnob(tuple(sizes), extent)
         return size, column
 
     def exclude(self, column: int, number: int) -> None:
-        """Leave decisions out that another sketch of the space makes the same program of.
+        """Exclude decisions that make the same program as another sketch of the space.
 
         Args:
             column: Of the sketch's table; `tile`, `choose` and `cut` return it.
-            number: What it shall not be.
+            number: The excluded value.
         """
         self.excluded = (*self.excluded, (column, number))
 
@@ -160,13 +160,13 @@ class SketchBuilder:
         rest: Mapping[int, int],
         vector_axis: int | None = None,
     ) -> None:
-        """Note what was decided of a block, for the filter and the cost model; see `TiledNest`.
+        """Record the decisions of a block, for the filter and the cost model; see `TiledNest`.
 
         Args:
-            levels: For an axis that is split, by its index: the level that each part is at, with
-                the column of its extent.
-            rest: The level of the remainder of an axis. An axis of neither lies at level 0 if
-                it is spatial, else at level 4.
+            levels: For an axis that is split, by its index: the level of each part, with the column
+                of its extent.
+            rest: The level of the remainder of an axis. An axis of neither is at level 0 if it is
+                spatial, else at level 4.
             vector_axis: The axis whose part at level 6 is vectorized.
         """
         columns = [levels.get(axis, {}) for axis in range(len(facts.axes))]
@@ -190,7 +190,7 @@ class SketchBuilder:
         """Fuse loops and run them in parallel, if the target has cores for it.
 
         Returns:
-            How many loops are left of them.
+            The number of loops that remain.
         """
         if self.target.num_cores == 1 or not loops:
             return len(loops)

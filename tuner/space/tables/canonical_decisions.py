@@ -100,7 +100,7 @@ def find_zones(func: PrimFunc, trace: Trace, knobs: tuple[Knob, ...]) -> tuple[Z
 
 
 def _loop(schedule: Schedule, handle: Handle | None) -> For | None:
-    """Return the loop that a handle stands for, None if it became part of another one."""
+    """Return the loop of a handle; None if it became part of another one."""
     assert isinstance(handle, LoopRV), "loops are split into loops"
     try:
         loop = schedule.get(handle)
@@ -148,7 +148,7 @@ def _slots(trace: Trace, knobs: tuple[Knob, ...], extents: dict[str, int]) -> di
 
 
 def _chains(stmt: Stmt) -> Iterator[list[For]]:
-    """Yield the runs of loops that have only each other in them."""
+    """Yield the runs of loops that directly contain each other."""
     match stmt:
         case For():
             chain = [stmt]
@@ -166,7 +166,7 @@ def _chains(stmt: Stmt) -> Iterator[list[For]]:
 
 
 def _zones(chain: list[For], slots: dict[Var, LoopSlot], always_one: set[Var]) -> Iterator[Zone]:
-    """Cut a run of loops where kinds change, and where loops are not of parts of tiles."""
+    """Cut a run of loops at changes of kind, and at loops that are not parts of tiles."""
     zone: list[LoopSlot] = []
     kind = chain[0].kind
     for loop in chain:

@@ -1,7 +1,7 @@
 """Knobs: the open decisions of a sketch, as tables of all their options.
 
-A choice is the index of an option, so a batch of candidates is an array of indices, and whatever
-is done to it (drawing, mutation, crossover) stays legal.
+A choice is the index of an option, so a batch of candidates is an array of indices. Any operation
+on it (drawing, mutation, crossover) gives legal choices.
 """
 
 from __future__ import annotations

@@ -190,7 +190,7 @@ def test_several_workloads_share_the_trials(monkeypatch: pytest.MonkeyPatch) -> 
 def test_several_workloads_that_cannot_share_are_refused() -> None:
     with pytest.raises(ValueError, match="1 weights for 2 workloads"):
         lw.tune([OPERATOR, "softmax:8,32"], weights=[1.0])
-    with pytest.raises(ValueError, match="occurs twice"):
+    with pytest.raises(ValueError, match="is duplicated"):
         lw.tune([OPERATOR, OPERATOR])
     with pytest.raises(ValueError, match="too few for 2 tasks"):
         lw.tune([OPERATOR, "softmax:8,32"], max_trials=31)

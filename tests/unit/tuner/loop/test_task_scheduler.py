@@ -153,7 +153,7 @@ def test_a_task_that_is_behind_its_likes_is_expected_to_catch_up_but_not_for_eve
     [
         ([], 100, "no tasks"),
         (MODEL, 3 * ROUND_SIZE - 1, "too few for 3 tasks"),
-        ([MODEL[0], MODEL[0]], 100, "occurs twice"),
+        ([MODEL[0], MODEL[0]], 100, "is duplicated"),
         ([Task(ops.matmul(2, 2, 2), TARGET, weight=-1.0)], 100, "must not be negative"),
     ],
 )

@@ -1,1 +1,1 @@
-"""The groups of columns that features are made of, one file each."""
+"""The groups of columns that make up the features, one a file."""

@@ -1,4 +1,4 @@
-"""What groups of features share: the tables of a batch of candidates, worked out once."""
+"""The shared input of all groups of features: the tables of a batch of candidates, cached."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tuner.space.tables.sketch import Sketch
 class CandidateBatch:
     """N candidates of a sketch, as rows of choices. Arrays end in an axis of length N.
 
-    Everything but the sketch itself is of its main nest, that with the most arithmetic: sketches
-    without nests have no such columns.
+    All tables are of the main nest, that with the most arithmetic; sketches without nests have no
+    such columns.
     """
 
     def __init__(self, sketch: Sketch, choices: Ints, target: CpuTarget) -> None:
@@ -31,33 +31,33 @@ class CandidateBatch:
 
     @property
     def main(self) -> NestTables:
-        """The tables of the main nest."""
+        """Return the tables of the main nest."""
         return self.tables[0]
 
     @cached_property
     def tile(self) -> RegisterTile:
-        """Its register tile."""
+        """Return its register tile."""
         return RegisterTile(self.main, self.target)
 
     @cached_property
     def roofline(self) -> Roofline:
-        """Its estimated cycles."""
+        """Return its estimated cycles."""
         return Roofline(self.main, self.target)
 
     @property
     def points(self) -> int:
-        """How often its body runs, without what pads panels."""
+        """Return the number of runs of its body, without the padding of panels."""
         return self.main.nest.facts.points
 
     @cached_property
     def bytes(self) -> Floats:
-        """By level: the bytes of the lines of all buffers that one run touches."""
+        """Return, by level, the bytes of the lines of all buffers that one run touches."""
         total: Floats = self.main.footprints.sum(axis=0)
         return total
 
     @cached_property
     def traffic(self) -> Floats:
-        """By level: the bytes of all buffers that move if only one run's footprint is kept near."""
+        """Return, by level, the bytes that all buffers move if one run's footprint is cached."""
         total: Floats = self.main.traffic.sum(axis=0)
         return total
 

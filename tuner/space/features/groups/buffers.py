@@ -1,4 +1,4 @@
-"""The buffers of the main nest: the output, and the largest that are read."""
+"""The buffers of the main nest: the output, and the largest inputs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_STRIDE = 64
 """A larger stride counts as this: beyond a cache line, each lane loads a line of its own."""
 _TILE_LEVELS = (1, 3, 4, REGISTER_LEVEL)
 NO_REUSE, READ_AGAIN, UPDATED, OVERLAPS = range(4)
-"""The types of reuse: none, by a loop that does not move it, as a sum, by windows that overlap."""
+"""The types of reuse: none, by a loop that does not move it, as a sum, by overlapping windows."""
 
 _BUFFER = (
     *(f"bytes{level}" for level in _TILE_LEVELS),
@@ -39,17 +39,19 @@ BUFFER_NAMES = tuple(f"buffer{index}.{name}" for index in range(NUM_BUFFERS) for
 
 
 def buffer_columns(batch: CandidateBatch) -> Floats:
-    """Return what each buffer is asked for; zeros where there are fewer.
+    """Return the columns of each buffer; zeros if there are fewer.
 
-    - `bytes`: of the elements that one run of a level touches, and `lines` that they lie in.
-    - `reuse` of a level: how often its loops go over the same elements.
-    - `reuse.level`: the innermost level that does, counted from the outside, 1 to 7; 0 for none.
-      `reuse.count` is how often, `reuse.bytes` what is touched between two visits, in all buffers,
-      `reuse.points` how many points lie between.
-    - `stride`: in elements, from lane to lane of a vector. `row`: elements that follow each other.
-    - `conflicts`: rows that are a power of two apart fall into the same few sets of a cache.
+    - `bytes`: of the elements that one run of a level touches, and `lines` of their cache lines.
+    - `reuse` of a level: the number of times that its loops visit the same elements.
+    - `reuse.level`: the innermost level with reuse, counted from the outside, 1 to 7; 0 for none.
+      `reuse.count` is the number of visits, `reuse.bytes` the bytes touched between two visits, in
+      all
+      buffers, `reuse.points` the number of points between them.
+    - `stride`: in elements, from lane to lane of a vector. `row`: the number of consecutive
+      elements.
+    - `conflicts`: rows at a distance of a power of two share the same few sets of a cache.
 
-    All are logarithms, but for types, levels, strides and conflicts.
+    All are logarithms, except types, levels, strides and conflicts.
     """
     columns = np.zeros((NUM_BUFFERS, len(_BUFFER), len(batch)))
     for index in range(min(NUM_BUFFERS, len(batch.main.nest.accesses))):

@@ -32,8 +32,8 @@ CYCLE_NAMES = tuple(f"cycles.{name}" for name in _CYCLES)
 def cache_columns(batch: CandidateBatch) -> Floats:
     """Return how the main nest fits each cache of the target.
 
-    `level` is the outermost level whose run does, `fit` how much larger than the cache a run of a
-    level is, and `moved` the bytes a point that come from beyond it, both as logarithms.
+    `level` is the outermost level whose run fits. `fit` is the size of a run of a level relative to
+    the cache, and `moved` the bytes a point that come from beyond it, both as logarithms.
     """
     target = batch.target
     columns = []

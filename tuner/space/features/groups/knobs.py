@@ -1,4 +1,4 @@
-"""Decisions that the main nest does not tell of, as they are."""
+"""Decisions that the columns of the main nest do not cover."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ KNOB_NAMES = tuple(f"knob{index}" for index in range(NUM_KNOBS))
 
 
 def knob_columns(batch: CandidateBatch) -> Floats:
-    """Return which option was taken, from 0 for the first to 1 for the last, of free knobs.
+    """Return the chosen option of each free knob, from 0 for the first option to 1 for the last.
 
-    Zeros where there are fewer. A knob is free if the main nest has none of its columns.
+    Zeros if there are fewer. A knob is free if the main nest has none of its columns.
     """
     columns = np.zeros((NUM_KNOBS, len(batch)))
     for row, knob in enumerate(free_knobs(batch.sketch)[:NUM_KNOBS]):
@@ -25,7 +25,7 @@ def knob_columns(batch: CandidateBatch) -> Floats:
 
 
 def free_knobs(sketch: Sketch) -> list[int]:
-    """Return the knobs that the main nest does not tell of, by their indices."""
+    """Return the indices of the knobs that the main nest does not cover."""
     main = sketch.nests[:1]
     used = {column for nest in main for row in nest.columns for column in row if column is not None}
     free = []

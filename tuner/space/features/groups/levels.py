@@ -1,4 +1,4 @@
-"""The loops of the main nest: levels, the axes in them, and what runs in parallel."""
+"""The loops of the main nest: levels, the axes in them, and the parallel parts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tuner.space.features.groups.batch import CandidateBatch
 from tuner.space.tables.nest import NUM_LEVELS, SPATIAL_LEVELS, Floats
 
 NUM_SPATIAL, NUM_SUMMED = 4, 3
-"""Axes of each kind that have columns of their own."""
+"""Axes of each kind with separate columns."""
 _SPATIAL_LEVELS = SPATIAL_LEVELS
 _SUMMED_LEVELS = (0, 2, 4, 5, 6)
 _LEVEL = ("extent", "trips", "bytes", "intensity", "traffic")
@@ -28,10 +28,11 @@ PARALLEL_NAMES = (
 
 
 def level_columns(batch: CandidateBatch) -> Floats:
-    """Of each level, as logarithms.
+    """Return columns of each level, as logarithms.
 
-    Its `extent`, how often it is entered, the bytes of the lines that one run touches, the points
-    of one run to each of these, and the bytes that move for each point if one run's data is near.
+    They are its `extent`, the number of its runs, the bytes of the lines that one run touches, the
+    points of one run for each of these, and the bytes moved for each point if one run's data is
+    cached.
     """
     main = batch.main
     trips = main.trips[:NUM_LEVELS]
@@ -75,7 +76,7 @@ def _axes(facts: BlockFacts) -> tuple[list[int], list[int]]:
 
 
 def parallel_columns(batch: CandidateBatch) -> Floats:
-    """Return how work is shared: parts, their balance, points of one, and launches a point.
+    """Return the parallel parts, their balance, the points of one, and the launches a point.
 
     A launch is one start of a parallel loop; every nest has one if there are several cores.
     """

@@ -1,4 +1,4 @@
-"""What all candidates of a sketch have in common: target, tags, rules, arithmetic."""
+"""The common properties of all candidates of a sketch: target, tags, rules, arithmetic."""
 
 from __future__ import annotations
 

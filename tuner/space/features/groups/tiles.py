@@ -1,4 +1,4 @@
-"""The innermost code: vectors, registers, what is unrolled, how long the code is."""
+"""The innermost code: vectors, registers, unrolled loops, code size."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ TILE_NAMES = (
 
 
 def tile_columns(batch: CandidateBatch) -> Floats:
-    """Lengths and counts as logarithms, shares as they are.
+    """Lengths and counts as logarithms, shares unchanged.
 
-    `register_use` is the share of the vector registers that a step needs, `spilled` what is beyond
-    them, and `code` counts the instructions of the unrolled body, or of those of all nests.
+    `register_use` is the share of the vector registers that a step needs, `spilled` the excess, and
+    `code` the number of instructions of the unrolled body, or of those of all nests.
     """
     main, tile = batch.main, batch.tile
     ones = np.ones(len(batch))
@@ -65,7 +65,7 @@ def tile_columns(batch: CandidateBatch) -> Floats:
 
 
 def _innermost_trip(main: NestTables) -> Floats:
-    """Return how often the innermost loop turns that is not unrolled."""
+    """Return the number of iterations of the innermost loop that is not unrolled."""
     summed = [i for i, axis in enumerate(main.nest.facts.axes) if axis.is_reduction]
     trip: Floats = main.extents[4, summed[-1]] if summed else np.ones_like(main.trips[0])
     return trip
@@ -91,7 +91,7 @@ OTHER_NAMES = tuple(
 
 
 def other_columns(batch: CandidateBatch) -> Floats:
-    """Say a little of the second nest, per point of the first; zeros without one."""
+    """Return a few columns of the second nest, per point of the first; zeros without one."""
     if len(batch.tables) < 2:
         return np.zeros((len(OTHER_NAMES), len(batch)))
     tables, tile = batch.tables[1], RegisterTile(batch.tables[1], batch.target)

@@ -1,4 +1,4 @@
-"""How a copy into another layout runs: vectors along rows, tiles transposed where rows differ."""
+"""Schedule a copy to another layout: vectors along rows, transposed tiles if rows differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rule for products over images: places in a row after row are columns of a matrix."""
+"""The rule for products over images: consecutive pixels, across rows, are matrix columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The choice of storing past the caches what is too large to be found there again."""
+"""The choice of non-temporal stores for results that are too large for the caches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tuner.space.rules.sketch_builder import SketchBuilder
 
 
 def offer_streams(draft: SketchBuilder, facts: BlockFacts) -> None:
-    """Let the search choose how a block that is scheduled already stores, if it moves so much."""
+    """Let the search choose how a scheduled block stores, if it moves enough data."""
     moved = facts.write.size_bytes + sum(read.size_bytes for read in facts.reads)
     if 2 * moved <= draft.cpu.l3_bytes:
         return

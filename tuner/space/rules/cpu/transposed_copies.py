@@ -1,4 +1,4 @@
-"""The rule for what is read along one axis and written along another, such as transposes."""
+"""The rule for blocks that read along one axis and write along another, such as transposes."""
 
 from __future__ import annotations
 

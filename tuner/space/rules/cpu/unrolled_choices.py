@@ -1,4 +1,4 @@
-"""The rule for transforms: blocks whose formula depends on where in a small matrix they are."""
+"""The rule for transforms: blocks whose formula depends on the position in a small matrix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rule for reductions to a single element: each core has a part of its own."""
+"""The rule for reductions to a single element: each core reduces a part."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class WholeReductions:
 
 
 def _parts(draft: SketchBuilder, facts: BlockFacts) -> list[int]:
-    """Return into how many parts a reduction may be cut, none if it is not of this kind."""
+    """Return the possible numbers of parts of a reduction; none if it is not of this kind."""
     if facts.lane_axis != len(facts.axes) - 1 or not all(a.is_reduction for a in facts.axes):
         return []
     cores = draft.target.num_cores
