@@ -163,6 +163,32 @@ def test_without_a_server_the_default_is_built_and_that_is_said(tmp_path: Path) 
         check(client.kernel(OPERATOR))
 
 
+def test_a_function_and_those_that_it_calls_are_one_kernel(tmp_path: Path) -> None:
+    text = """
+@I.ir_module
+class Module:
+    @T.prim_func
+    def double(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            B[i] = A[i] * T.float32(2)
+
+    @T.prim_func
+    def main(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        Y = T.alloc_buffer((4,))
+        Module.double(A, Y)
+        Module.double(Y, B)
+"""
+    url = f"http://127.0.0.1:{free_port()}"
+    for workload in (text, lw.parse_module(text)):
+        out = np.empty(4, "float32")
+        with (
+            lw.Client(url, cache=tmp_path, attempts=1) as client,
+            pytest.warns(lw.FallbackWarning),
+        ):
+            client.kernel(workload)(np.ones(4, "float32"), out)
+        np.testing.assert_array_equal(out, np.full(4, 4))
+
+
 def test_a_kernel_for_another_machine_is_refused_and_replaced(
     fake: FakeServer, client: lw.Client, artifact: lw.Artifact
 ) -> None:
