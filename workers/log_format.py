@@ -1,15 +1,15 @@
-"""How lines of logs look. Imports nothing: every command has the option."""
+"""The format of log lines. Imports nothing, because every command has the option."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 
 LOGS = "LOOPWRIGHT_LOGS"
-"""The variable that says how; processes that one with it starts read it too."""
+"""The environment variable of the format; child processes read it, too."""
 
 
 class LogFormat(StrEnum):
-    """For whom lines are."""
+    """The reader of log lines."""
 
     TEXT = "text"  # people
     JSON = "json"  # programs

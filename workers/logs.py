@@ -1,6 +1,6 @@
-"""Logs of each process: one line an event on stderr, ours and the libraries' alike.
+"""Logs of each process: one line an event on stderr, for our events and the libraries'.
 
-A line is for people, or a JSON object for programs: as `LOOPWRIGHT_LOGS` says, `text` or `json`.
+`LOOPWRIGHT_LOGS` selects lines for people (`text`) or JSON objects for programs (`json`).
 """
 
 from __future__ import annotations

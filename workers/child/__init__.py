@@ -1,1 +1,1 @@
-"""The disposable child, the runner that has it, and what isolates it."""
+"""The disposable child, the runner that owns it, and the sandbox around it."""

@@ -1,8 +1,8 @@
 """The disposable child: `python -m workers.child.child PARENT REQUESTS RESULTS SLOT...`.
 
-It measures one candidate after the other, or a few side by side, and may die of any of them. It
+It measures one candidate after the other, or a few side by side, and any of them may crash it. It
 reads requests from one pipe and writes phases and measurements to another; see
-`workers.wire.frames`. Slots are memory files for what should outlive it; see
+`workers.wire.frames`. Slots are memory files for data that should outlive it; see
 `workers.measure.shared_arrays`.
 """
 
@@ -35,8 +35,8 @@ def main(build: Build = build_candidate, load: Load = load_library) -> None:
     """Answer requests until the pipe closes.
 
     Args:
-        build: Makes the artifact of a candidate; tests put kernels with faults in its place.
-        load: Loads a library by its name; tests put those with faults in its place.
+        build: Makes the artifact of a candidate; tests replace it by one that makes faulty kernels.
+        load: Loads a library by its name; tests replace it by one that loads faulty libraries.
     """
     parent, requests, results, *slots = (int(text) for text in sys.argv[1:])
     lacks = confine()
@@ -95,7 +95,7 @@ def _host(resident_bytes: int, lacks: Sequence[str]) -> Message:
 
 
 def _memory_bytes() -> tuple[int, int]:
-    """Return how much address space this process has taken so far, and how much is in memory."""
+    """Return the current address space of this process, and its resident memory, in bytes."""
     with open("/proc/self/statm", "rb") as file:
         total, resident, *_ = (int(pages) * resource.getpagesize() for pages in file.read().split())
     return total, resident

@@ -1,4 +1,4 @@
-"""The environment of a child: what it needs to find its modules and to measure, and no secrets."""
+"""The environment of a child: the variables for its modules and for measuring, and no secrets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SECRET = re.compile("TOKEN|SECRET|PASSWORD|KEY|URL|CREDENTIAL|CERTIFICATE")
 def child_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the part of an environment that a child gets.
 
-    Candidates and libraries run in a child: whatever it can read, they can.
+    Candidates and libraries run in a child, and can read everything that it can read.
     """
     passed = {
         name: value

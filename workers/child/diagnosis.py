@@ -21,7 +21,7 @@ _OUT_OF_MEMORY_WORDS = ("out of memory", "bad_alloc", "cannot allocate memory", 
 
 
 class OomCounter:
-    """Watches how many processes the kernel has killed because the host ran out of memory."""
+    """Counts the processes that the kernel has killed because the host ran out of memory."""
 
     def __init__(self) -> None:
         self._num_kills = 0
@@ -36,7 +36,7 @@ def explain_death(clock: PhaseClock, death: Death, used_bytes: int) -> Measureme
     """Return the error of a candidate whose child died, or closed its pipe.
 
     Args:
-        used_bytes: The most memory that the candidate had; 0 if it is unknown.
+        used_bytes: The peak memory of the candidate; 0 if it is unknown.
     """
     if death.was_alive:
         return clock.failed(ErrorKind.CRASH, f"closed the pipe to its runner{_words(death)}")

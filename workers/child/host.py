@@ -1,4 +1,4 @@
-"""The greeting of a child: where it runs and what it lacks."""
+"""The greeting of a child: its host, and the sandbox measures that the host lacks."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, Self
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The host of a child, and the memory that the child takes before any candidate.
+    """The host of a child, and the memory that the child uses before any candidate.
 
     Attributes:
         label: The first kind of target that the host serves, such as "cpu/znver3".
         toolchain: The toolchain of that kind.
-        other_toolchains: Those of the further kinds that the host serves, by kind.
+        other_toolchains: The toolchains of the other kinds that the host serves, by kind.
         lacks: The measures of `workers.child.sandbox` that the host's kernel did not allow.
     """
 
@@ -25,7 +25,7 @@ class Host:
     other_toolchains: Mapping[str, str] = field(default_factory=dict)
 
     def toolchain_for(self, target: str) -> str:
-        """Return the toolchain that makes kernels for a target, which begins with its kind."""
+        """Return the toolchain for a target, whose text begins with its kind."""
         return self.other_toolchains.get(target.split(maxsplit=1)[0], self.toolchain)
 
     @classmethod

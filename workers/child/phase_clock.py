@@ -1,4 +1,4 @@
-"""A candidate in the hands of a child."""
+"""The phase of the current candidate, and its deadline."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workers.wire.request import MeasureRequest, SeatRequest
 
 
 class PhaseClock:
-    """Which phase a candidate is in, since when, and until when it may be."""
+    """The current phase of a candidate, with its beginning and its deadline."""
 
     def __init__(self, request: MeasureRequest | CompareRequest | SeatRequest) -> None:
         assert request.limits is not None, "the runner filled them in"
@@ -23,17 +23,17 @@ class PhaseClock:
 
     @property
     def is_of_the_oracle(self) -> bool:
-        """Whether the expected result is being computed, which no candidate has a part in."""
+        """Return whether the oracle runs in this phase, which is not the candidate's work."""
         return self._phase is Phase.ORACLE
 
     @property
     def allowed_secs(self) -> float:
-        """How long the phase may last."""
+        """Return the time limit of the phase in seconds."""
         return deadline_secs(self._phase, self.limits, self._incumbent_secs)
 
     @property
     def deadline(self) -> float:
-        """When the phase must have ended, by `time.monotonic`."""
+        """Return the end of the phase's time limit, by `time.monotonic`."""
         return self._since + self.allowed_secs
 
     def enter(self, phase: Phase) -> None:
@@ -43,7 +43,7 @@ class PhaseClock:
         self._phase, self._since = phase, now
 
     def failed(self, kind: ErrorKind, reason: str) -> Measurement:
-        """Return the measurement of a candidate that went wrong in this phase."""
+        """Return the measurement of a candidate that failed in this phase."""
         self.enter(self._phase)
         return Measurement(
             error=kind,

@@ -1,7 +1,7 @@
 """One child process: its start, its pipes, its death.
 
-The child leads a session and a process group of its own, which is killed whole. What it prints
-goes to a pipe apart from its answers; the tail is kept as its last words.
+The child leads a new session and process group, so that the whole group can be killed. Its output
+goes to a pipe separate from its answers; the tail is kept as its last words.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ class ChildGoneError(Exception):
 
 
 class DeadlineError(Exception):
-    """The child said nothing in time."""
+    """The child did not answer in time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """How a child ended.
+    """The way in which a child ended.
 
-    `exit_code` is negative for a signal, as in `subprocess`; None if somebody else reaped it.
-    `was_alive` says that it still ran, so that the signal is our own.
+    `exit_code` is negative for a signal, as in `subprocess`; None if another part of this process
+    reaped it. `was_alive` means that it still ran, so that the signal is our own.
     """
 
     exit_code: int | None = None
@@ -62,7 +62,7 @@ class Death:
 
     @property
     def cause(self) -> str:
-        """Say what ended it, such as `SIGSEGV`."""
+        """Return the cause of death, such as `SIGSEGV`."""
         code = self.exit_code
         if code is None:
             return "an unknown cause"
@@ -72,14 +72,14 @@ class Death:
 
 
 class ChildProcess:
-    """A running `python -m MODULE`, which speaks the frames of `workers.wire.frames`.
+    """A running `python -m MODULE`, which uses the frames of `workers.wire.frames`.
 
-    One thread at a time may talk to it; `kill` is safe from any thread, at any time.
+    Only one thread at a time may send or receive; `kill` is safe from any thread, at any time.
 
     Args:
         module: The program of the child.
-        inherited: Descriptors that it should have too.
-        settings: Environment variables that it should have besides.
+        inherited: Further descriptors for the child.
+        settings: Further environment variables for the child.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class ChildProcess:
         )
         assert self._process.stderr is not None
         self._words = self._process.stderr.fileno()
-        # Its death shows here even while a process that it started holds its pipes open.
+        # Shows its death even if a process that it started holds its pipes open.
         self._pulse = os.pidfd_open(self.pid)
         self._poll = select.poll()
         for fd in (self._results, self._words, self._pulse):
@@ -106,7 +106,7 @@ class ChildProcess:
 
     @property
     def pid(self) -> int:
-        """The child's process, session and group."""
+        """Return the id of the child's process, session and group."""
         return self._process.pid
 
     def send(self, message: Message, deadline: float) -> None:
@@ -140,12 +140,12 @@ class ChildProcess:
 
         Raises:
             ChildGoneError: If the child closed its pipe.
-            DeadlineError: If nothing came in time.
-            FrameError: If it sent something else than frames.
+            DeadlineError: If nothing arrived in time.
+            FrameError: If it sent bytes that are not frames.
         """
         while not self._messages:
             ready = {fd for fd, _ in self._poll.poll(_millis_until(deadline))}
-            # A child that prints without end keeps us awake, but does not move its deadline.
+            # Endless output of a child wakes this loop, but does not extend the deadline.
             if self._results not in ready and time.monotonic() > deadline:
                 raise DeadlineError
             if self._words in ready and not self._read_stderr():
@@ -177,7 +177,7 @@ class ChildProcess:
             return False
 
     def resume(self) -> None:
-        """Let the group go on.
+        """Continue all threads of the group.
 
         Raises:
             ChildGoneError: If the child is dead.
@@ -197,15 +197,17 @@ class ChildProcess:
                 self._kill_group()
 
     def is_alive(self) -> bool:
-        """Tell whether the child still runs."""
+        """Return whether the child still runs."""
         return self._death is None and not self._dies_within(0)
 
     def end(self, grace_secs: float = 0.0) -> Death:
-        """Kill what is left, reap it and close the pipes; a second call returns the same.
+        """Kill the remaining processes, reap the child and close the pipes.
+
+        A second call returns the same.
 
         Args:
-            grace_secs: How long to wait for it to exit: a child whose pipe has closed is
-                dead, or will be in a moment, unless it closed the pipe itself.
+            grace_secs: The time to wait for its exit: a child whose pipe has closed is dead, or
+                about to be, unless it closed the pipe itself.
         """
         with self._life:
             if self._death is None:
@@ -220,13 +222,13 @@ class ChildProcess:
         return bool(ends.poll(int(1000 * secs)))
 
     def _kill_group(self) -> None:
-        # Until it is reaped, a dead leader keeps its number, so this can't hit a stranger.
+        # Until it is reaped, a dead leader keeps its id, so this can't hit another process.
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
 
     def _reap(self, was_alive: bool) -> Death:
         code, peak_bytes = None, 0
-        with suppress(ChildProcessError):  # somebody ignores SIGCHLD, or reaps what is not theirs
+        with suppress(ChildProcessError):  # SIGCHLD is ignored, or other code reaped the child
             _, status, usage = os.wait4(self.pid, 0)
             code, peak_bytes = os.waitstatus_to_exitcode(status), usage.ru_maxrss << 10
         self._process.returncode = code or 0  # what tells `Popen` that there is nothing to reap
@@ -257,7 +259,7 @@ class ChildProcess:
 def _start(
     module: str, inherited: Sequence[int], settings: Mapping[str, str]
 ) -> tuple[subprocess.Popen[bytes], int, int]:
-    """Start a child; return it, where requests are written and where results are read."""
+    """Start a child; return it, the pipe for requests and the pipe for results."""
     request_source, request_sink = os.pipe()
     result_source, result_sink = os.pipe()
     ends = (request_source, result_sink)
@@ -285,10 +287,10 @@ def _start(
 
 @lru_cache(maxsize=1)
 def _spawner() -> ThreadPoolExecutor:
-    """Return the one thread that starts children.
+    """Return the only thread that starts children.
 
-    The parent-death signal comes when the *thread* that started a child ends, so that must be a
-    thread that lives as long as this process.
+    The parent-death signal is sent when the *thread* that started a child ends, so that thread must
+    live as long as this process.
     """
     return ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
 

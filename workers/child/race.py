@@ -1,8 +1,8 @@
-"""Time a candidate beside libraries that compute the same, each in a process of its own.
+"""Time a candidate beside libraries that compute the same, each in a separate process.
 
-A library's threads look for work on the cores after its call has returned, OpenBLAS's for a tenth
-of a second, and slow down the next contestant. So each contestant has a child, which is stopped
-whole (SIGSTOP) while another has its turn. A turn begins with a while to wake threads and cores.
+After a call has returned, a library's threads still spin on the cores, OpenBLAS's for a tenth of a
+second, and slow down the next contestant. So each contestant has a child, which is stopped
+(SIGSTOP) during the turns of others. A turn begins with a warm-up that wakes threads and cores.
 
 A library is first timed in each of its settings: with one thread, if the kernel is short, and with
 all; and with code for more of the CPU's instruction set, if it chose less (`kernel_sets`). The
@@ -32,7 +32,7 @@ from workers.wire.phase import Phase
 from workers.wire.request import SeatRequest
 
 RACE_SECS = 6.0
-"""After this time there are no further rounds: a user waits for the result. Chosen."""
+"""The time after which no further rounds are measured."""
 _START_SECS = 60.0
 """Time limit for the start of a child: loading PyTorch takes seconds, more on a busy host. Chosen.
 """
@@ -49,14 +49,14 @@ interruption. Chosen.
 _FAULTS = (DeadlineError, ChildGoneError, FrameError, ValueError, TypeError, KeyError)
 
 OpenChild: TypeAlias = Callable[[Mapping[str, str]], ChildProcess]
-"""Starts a child with environment variables of its own."""
+"""Starts a child with additional environment variables."""
 _ALONE = Measurement(
     error=ErrorKind.BUILD_ERROR, message="there is nothing left to compare it with"
 )
 
 
 class SeatError(Exception):
-    """A contestant went wrong; `measurement` says how."""
+    """A contestant failed; `measurement` has the error."""
 
     def __init__(self, measurement: Measurement) -> None:
         super().__init__(measurement.message)
@@ -64,7 +64,7 @@ class SeatError(Exception):
 
 
 class Contestant:
-    """A contestant in a child of its own, which is stopped unless it is asked for something.
+    """A contestant in a separate child, which is stopped except during requests.
 
     Args:
         open_child: Starts the child.
@@ -91,17 +91,17 @@ class Contestant:
 
     @property
     def pid(self) -> int:
-        """The process of its child."""
+        """Return the process id of its child."""
         return self._child.pid
 
     def turn(self, number: int) -> float:
         """Return its seconds a call in a round.
 
         Raises:
-            SeatError: If it goes wrong.
+            SeatError: If it fails.
         """
         secs = self._ask({"turn": number, "num_threads": self.num_threads}).get("secs")
-        # What comes from a child is not trusted: a crashing kernel may write anything anywhere.
+        # Do not trust data from a child: a crashing kernel may write anything anywhere.
         if secs is None or not _is_positive(secs):
             raise self._failed(ValueError(f"{secs!r:.50} as its seconds"))
         return float(secs)
@@ -126,7 +126,7 @@ class Contestant:
         return answer
 
     def _checked(self, facts: object) -> Message:
-        """Return facts if they are of the types that they should be."""
+        """Return facts if they have the correct types."""
         if not isinstance(facts, dict):
             raise self._failed(ValueError(f"{facts!r:.50} as its facts"))
         for name, value in facts.items():
@@ -136,7 +136,7 @@ class Contestant:
         return facts
 
     def _failed(self, error: Exception) -> SeatError:
-        """End the child, and say what went wrong."""
+        """End the child, and return the error."""
         if isinstance(error, DeadlineError):
             self._child.end()
             reason = f"took longer than {self._attempt.allowed_secs:g} s"
@@ -148,12 +148,12 @@ class Contestant:
 
 
 class Race:
-    """The contest of one candidate and libraries; indices are those of contestants in a request.
+    """The comparison of a candidate with libraries; indices are those of contestants in a request.
 
     Args:
         request: One candidate, and libraries.
         open_child: Starts a child.
-        features: Those of this CPU, as LLVM writes them; tests name others.
+        features: The features of this CPU, in LLVM's form; tests pass others.
     """
 
     def __init__(
@@ -169,8 +169,8 @@ class Race:
     def rounds(self) -> list[list[Measurement]]:
         """Return rounds, each with a measurement of each contestant.
 
-        One that went wrong is an error in each round from then on. There are fewer rounds than were
-        asked for if they take long, and at least one.
+        A failed contestant is an error in each round from then on. There are fewer rounds than
+        requested if they take long, and at least one.
         """
         try:
             self._seat_contestants()
@@ -260,7 +260,7 @@ class Race:
         return contestant, secs[best], best
 
     def _thread_counts(self) -> Sequence[int]:
-        """Return with how many threads libraries are tried: what is short with one as well."""
+        """Return the thread counts to try for a library; short kernels are tried with one, too."""
         num = Target(self._request.target).num_cores
         is_short = num * (self._request.incumbent_secs or 0.0) < _SHORT_SECS
         return (1, num) if num > 1 and is_short else (num,)
@@ -271,7 +271,7 @@ class Race:
             try:
                 yield self._round(number)
             except _DropOutError as drop:
-                # Its round begins again without it.
+                # Repeat its round without it.
                 del self._in[drop.index]
                 self._faults[drop.index] = drop.measurement
             else:
@@ -300,7 +300,7 @@ class Race:
 
 
 class _DropOutError(Exception):
-    """A contestant went wrong in a round."""
+    """A contestant failed in a round."""
 
     def __init__(self, index: int, measurement: Measurement) -> None:
         super().__init__(index)
@@ -318,7 +318,7 @@ def _kernel_set(facts: Mapping[str, Any]) -> KernelSet:
 
 
 def _words(settings: Mapping[str, str], num_threads: int | None) -> str:
-    """Name a setting, such as `OPENBLAS_CORETYPE=SkylakeX, 2 threads`."""
+    """Return a setting in words, such as `OPENBLAS_CORETYPE=SkylakeX, 2 threads`."""
     parts = [f"{name}={value}" for name, value in settings.items()]
     if num_threads is not None:
         parts.append("1 thread" if num_threads == 1 else f"{num_threads} threads")

@@ -42,7 +42,7 @@ _NUM_SLOTS = 4
 """Workloads whose expected result outlives a child: a group interleaves several. Each takes up to
 `workers.measure.shared_arrays.MAX_BYTES`. Chosen, not measured.
 """
-# Whatever a child may cause: candidates are hostile input, and so are its messages.
+# All errors that a child may cause: candidates are hostile input, and so are its messages.
 _FAULTS = (
     *(DeadlineError, ChildGoneError, FrameError),
     *(ArithmeticError, AttributeError, LookupError, TypeError, ValueError),
@@ -50,7 +50,7 @@ _FAULTS = (
 
 
 class ChildStartError(RuntimeError):
-    """No child can be started here: measuring itself is broken."""
+    """No child can be started: this host can't measure."""
 
 
 class RunnerClosedError(RuntimeError):
@@ -151,7 +151,7 @@ class ChildRunner:
 
     @property
     def child_pid(self) -> int | None:
-        """The process id of the child; None without a child."""
+        """Return the process id of the child; None without a child."""
         with self._state:
             return None if self._child is None else self._child.pid
 
@@ -226,7 +226,7 @@ class ChildRunner:
                 self._give_up_workload(request, failure)
             return failure
         except BaseException:
-            # Interrupted: the next answer of this child would pass for another candidate's.
+            # Interrupted: the next answer of this child would be taken for another candidate's.
             self._end_child()
             raise
 
@@ -268,7 +268,7 @@ class ChildRunner:
         return True
 
     def _race(self, request: CompareRequest) -> list[list[Measurement]]:
-        """Time a candidate beside libraries, in children of their own; end this runner's first."""
+        """Time a candidate beside libraries, in separate children; first end this runner's."""
         with self._turn:
             if self._host is None:
                 self._living_child()

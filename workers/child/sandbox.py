@@ -1,8 +1,8 @@
-"""What a child gives up before it runs anything that a user sent.
+"""The sandbox: rights that a child drops before it runs anything from users.
 
-A candidate is machine code from a compiler that is ours, and a library is whatever is installed:
-neither needs a network, more processes, large files or privileges. Each measure is taken if the
-kernel allows it, and named in the report of the worker if not.
+A candidate is machine code from our compiler, and a library is an installed package: neither needs
+a network, further processes, large files or privileges. Each measure is taken if the kernel allows
+it, and otherwise named in the report of the worker.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ writes.
 _MAX_THREADS = 256
 """Threads of a child, and eight more for each core: libraries have pools of their own. Chosen."""
 CPU_SECS_A_CORE = 1800
-"""What a child may compute; the runner replaces one that has used half of it."""
+"""The limit on a child's CPU time a core; the runner replaces one that has used half of it."""
 
 
 def confine() -> list[str]:
-    """Give up what measuring does not need, for good; return what the kernel did not allow.
+    """Drop all rights that measuring does not need, for good; return the refused measures.
 
-    To be called before threads are started: with some, an ordinary user gets no name space.
+    Call this before threads start: with threads, an ordinary user can't enter a name space.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     lacks = []
@@ -55,7 +55,7 @@ def confine() -> list[str]:
 
 
 def refuse() -> list[str]:
-    """Install the filter of system calls; return what the kernel did not allow."""
+    """Install the filter of system calls; return the refused measures."""
     try:
         refuse_system_calls()
     except SeccompError as error:
@@ -64,16 +64,16 @@ def refuse() -> list[str]:
 
 
 def is_spent() -> bool:
-    """Return whether this process has used half of the processor time that it may use."""
+    """Return whether this process has used half of its limit of CPU time."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime > CPU_SECS_A_CORE * available_cores() / 2
 
 
 def _leave_network(libc: ctypes.CDLL) -> tuple[bool, str]:
-    """Enter a network name space with nothing in it, not even loopback that is up.
+    """Enter an empty network name space, without even an active loopback.
 
     Returns:
-        Whether it needed a name space of users, as it does without privileges; and why it failed.
+        Whether it needed a user name space, as it does without privileges; and why it failed.
     """
     if libc.unshare(_CLONE_NEWNET) == 0:
         return False, ""

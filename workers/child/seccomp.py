@@ -1,9 +1,9 @@
-"""A filter of system calls for children: what no measurement needs is refused with EPERM.
+"""A filter of system calls for children: calls that no measurement needs fail with EPERM.
 
-No sockets, no further processes, no signals to others, nothing that changes the host. The filter is
-a program for the kernel's own virtual machine (`man 2 seccomp`), which is written here by hand: the
-Python packages for it need libseccomp, which a host may lack. It holds for all threads, costs
-nothing measurable a call, and cannot be removed.
+It refuses sockets, further processes, signals to others, and changes of the host. The filter is a
+program for the kernel's virtual machine (`man 2 seccomp`), written here by hand: the Python
+packages for it need libseccomp, which a host may lack. It applies to all threads, costs nothing
+measurable a call, and cannot be removed.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ _MACHINES = {
 
 
 class SeccompError(OSError):
-    """The kernel takes no filter."""
+    """The kernel does not accept a filter."""
 
 
 def refuse_system_calls() -> None:

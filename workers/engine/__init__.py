@@ -1,1 +1,1 @@
-"""The engine: how candidates are spread over worker processes and hosts."""
+"""The engine: it spreads candidates over worker processes and hosts."""

@@ -1,7 +1,7 @@
-"""How many candidates go to a worker at once.
+"""The number of candidates in a batch for a worker.
 
 A batch lasts one to two seconds: long enough that sending it costs nothing, short enough that
-progress is seen, a lost worker loses little, and a cancelled job ends soon.
+progress is visible, a lost worker loses little, and a cancelled job ends soon.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ _WEIGHT = 0.5
 
 
 class BatchSizer:
-    """Learns what a candidate of a workload costs; safe to use from several threads."""
+    """Estimates the time of a workload's candidates; safe to use from several threads."""
 
     def __init__(self) -> None:
         self._secs: BoundedCache[str, float] = BoundedCache(_MAX_WORKLOADS)
         self._lock = Lock()  # BatchSizer reads its estimate, then changes it
 
     def size(self, workload: str, num_left: int, num_slots: int) -> int:
-        """Return how many of the candidates that are left make the next batch, at least one."""
-        # One of an unknown workload may take a minute: the first travels alone.
+        """Return the number of remaining candidates in the next batch, at least one."""
+        # A candidate of an unknown workload may take a minute: send the first one alone.
         secs = self._secs.get(workload) or _BATCH_SECS
         share = -(-num_left // num_slots)
         return max(1, min(int(_BATCH_SECS / secs), share, _MAX_CANDIDATES))
 
     def learn(self, workload: str, measurements: Sequence[Measurement]) -> None:
-        """Take what a batch cost into account."""
+        """Update the estimate with the time of a batch."""
         mean = sum(map(_cost_secs, measurements)) / len(measurements)
         with self._lock:
             earlier = self._secs.get(workload) or mean

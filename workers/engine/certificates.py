@@ -1,7 +1,7 @@
 """The certificate of a cluster: its holder may run code on the hosts of the workers.
 
 One key pair, made for the cluster and copied to its hosts, signs for all of them: every connection
-is encrypted, and both sides prove that they have it.
+is encrypted, and both sides prove that they have the key.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def make(folder: Path) -> None:
 
 
 def read(folder: Path) -> Security:
-    """Return what Dask needs to know to use the certificate of a folder.
+    """Return Dask's settings for the certificate in a folder.
 
     Raises:
         CertificateError: If there is none, or others may read its key.

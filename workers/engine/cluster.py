@@ -23,9 +23,7 @@ from workers.health.self_test import self_test
 from workers.logs import configure_logs
 
 _BACK_SECS = 2.0
-"""Pause before a host offers its workers again to a scheduler that went: neither a flood of
-connections nor a long outage. Chosen.
-"""
+"""The delay before a host offers its workers again to a scheduler that disconnected."""
 
 
 def run_scheduler(cluster: ClusterAddress, announce: Callable[[str], None]) -> None:
@@ -47,7 +45,7 @@ def run_scheduler(cluster: ClusterAddress, announce: Callable[[str], None]) -> N
         with dask.config.set(SETTINGS):
             asyncio.run(_schedule(cluster, announce))
     except RuntimeError as error:
-        # Dask says no more than that it failed to start; its cause says why.
+        # Dask's error says only that it failed to start; its cause says why.
         if isinstance(error.__cause__, OSError):
             raise error.__cause__ from None
         raise
@@ -56,10 +54,10 @@ def run_scheduler(cluster: ClusterAddress, announce: Callable[[str], None]) -> N
 def run_workers(cluster: ClusterAddress, num_workers: int, announce: Callable[[str], None]) -> None:
     """Offer workers for this host's kind of target to a cluster until SIGINT or SIGTERM.
 
-    A scheduler that goes away, or is not there yet, is tried again and again.
+    If the scheduler disconnects, or does not answer yet, the connection is retried.
 
     Raises:
-        SelfTestError: If this host cannot measure a kernel that is known.
+        SelfTestError: If this host cannot measure a known kernel.
         CertificateError: If there is no certificate.
     """
     certificates.read(cluster.certificates)
@@ -106,7 +104,7 @@ async def _work(cluster: ClusterAddress, num_workers: int, announce: Callable[[s
 
 
 async def _offer(cluster: ClusterAddress, labels: Sequence[str], number: int) -> None:
-    """Keep one worker offered; when its scheduler goes, it goes too, and another is made."""
+    """Offer one worker; replace it when its scheduler disconnects."""
     while True:
         with suppress(OSError, asyncio.TimeoutError, RuntimeError):
             async with Nanny(

@@ -1,8 +1,8 @@
-"""The engine on dask.distributed; the one module that imports it.
+"""The engine on dask.distributed; the only module that imports it.
 
-Dask holds no more batches than its slots can take now, receives only text, and runs nothing
-but `measure_batch` and `compare_batch` of `workers.engine.dask_worker`: candidates live and die in
-that process's child.
+Dask holds only as many batches as its slots can take now, receives only text, and runs only
+`measure_batch` and `compare_batch` of `workers.engine.dask_worker`. Candidates run in that
+process's child.
 """
 
 from __future__ import annotations
@@ -68,13 +68,13 @@ _LOOPBACK = "127.0.0.1"
 
 
 class LostBatchError(RuntimeError):
-    """The worker vanished with what it was to do."""
+    """The worker was lost with its batch."""
 
 
 class DaskEngine:
     """Measures candidates on the workers of a Dask cluster; see `workers.engine.engine.Engine`.
 
-    Made by `embedded` or `connected`.
+    Use `embedded` or `connected` to make one.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class DaskEngine:
 
     @property
     def address(self) -> str:
-        """Where the scheduler listens."""
+        """Return the address of the scheduler."""
         scheduler = self._client.scheduler
         assert scheduler is not None
         return str(scheduler.address)
@@ -222,7 +222,7 @@ class DaskEngine:
         return _Slots(self._client, label, num_slots, self._is_closed)
 
     def close(self) -> None:
-        """Let go of the workers; a second call does nothing. What is under way is abandoned."""
+        """Release the workers and abandon current work; a second call does nothing."""
         if self._is_closed.is_set():
             return
         self._is_closed.set()
@@ -231,7 +231,7 @@ class DaskEngine:
 
 
 class _Slots:
-    """The device slots of a cluster that serve one label, and the way to them."""
+    """The device slots of a cluster that serve one label, and their queue."""
 
     def __init__(self, client: Client, label: str, num_slots: int, is_closed: Event) -> None:
         self.client = client
@@ -244,7 +244,7 @@ class _Slots:
     def submit(
         self, act: Callable[[str], str], request: MeasureRequest | CompareRequest
     ) -> Future[str]:
-        """Have a request answered by whichever slot is free first."""
+        """Send a request to the first free slot."""
         with _open(self.is_closed):
             return self.client.submit(
                 act,
@@ -277,7 +277,7 @@ class _Slots:
             future.release()
 
     def next_of(self, done: SimpleQueue[ItemT]) -> ItemT:
-        """Wait for something in a queue, as long as there is a worker that may put it there."""
+        """Wait for an item in a queue, as long as there is a worker that may add it."""
         seen_at = monotonic()
         while True:
             self.raise_if_closed()
@@ -290,24 +290,24 @@ class _Slots:
                     raise WorkersGoneError("all workers were lost, and none returned") from None
 
     def is_served(self) -> bool:
-        """Tell whether there is a worker."""
+        """Return whether there is a worker."""
         return any(self.label in w.labels for w in _workers(self.client, self.is_closed))
 
     def raise_if_closed(self) -> None:
-        """End what needs the engine when it is gone."""
+        """Raise an error if the engine is closed."""
         _raise_if(self.is_closed)
 
 
 @dataclass(eq=False)
 class _Batch:
-    """Candidates that travel together; `num_losses` counts how often they were lost on the way."""
+    """Candidates that are sent together; `num_losses` counts how often their worker was lost."""
 
     indices: tuple[int, ...]
     num_losses: int = 0
 
 
 class _Run:
-    """One request on its way through the cluster."""
+    """One request in the cluster."""
 
     def __init__(self, slots: _Slots, request: MeasureRequest) -> None:
         self._slots = slots
@@ -324,7 +324,7 @@ class _Run:
             yield from self._read(self._slots.next_of(self._done))
 
     def abandon(self) -> None:
-        """Let go of what has not begun; what has is measured in vain."""
+        """Cancel the batches that have not begun; ignore the results of the others."""
         while self._in_flight:
             _, future = self._in_flight.popitem()
             future.release()
@@ -341,7 +341,7 @@ class _Run:
         future.add_done_callback(lambda _: self._done.put(batch))
 
     def _read(self, batch: _Batch) -> Iterator[tuple[int, Measurement]]:
-        """Yield what a batch found; submit it again if it was lost."""
+        """Yield the results of a batch; submit it again if it was lost."""
         future = self._in_flight.pop(batch)
         try:
             measurements = read_batch(future.result(), len(batch.indices))
@@ -379,7 +379,7 @@ def _workers(client: Client, is_closed: Event) -> list[WorkerFacts]:
 
 @contextmanager
 def _open(is_closed: Event) -> Iterator[None]:
-    """Say what it means when Dask fails because the engine was closed meanwhile."""
+    """Convert an error of Dask to `EngineClosedError` if the engine was closed meanwhile."""
     _raise_if(is_closed)
     try:
         yield
@@ -394,7 +394,7 @@ def _raise_if(is_closed: Event) -> None:
 
 
 def _facts(worker: dict[str, Any]) -> WorkerFacts:
-    """Read what a worker says of itself, which is anything at all until it was looked at."""
+    """Parse the facts that a worker reports, which are not trusted."""
     reported = {**worker.get(dask_worker.FACTS, {}), **worker["metrics"].get(dask_worker.FACTS, {})}
     facts: dict[str, Any] = json.loads(json.dumps(reported, allow_nan=False))
     host, pid = str(facts.pop("host", worker["host"])), int(facts.pop("pid", 0))

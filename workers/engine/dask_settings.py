@@ -1,4 +1,4 @@
-"""How Dask is set up, in each process of ours that it runs in."""
+"""The configuration of Dask in each of our processes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ SETTINGS: dict[str, object] = {
     "distributed.scheduler.allowed-failures": 2,
     "distributed.scheduler.worker-ttl": "60s",
     "distributed.scheduler.active-memory-manager.start": False,
-    # What runs beside the child disturbs its timing.
+    # Work beside the child disturbs its timing.
     "distributed.worker.profile.enabled": False,
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.spill": False,
@@ -18,6 +18,6 @@ SETTINGS: dict[str, object] = {
     # Serve no diagnostics over plain HTTP.
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
-    # Else these would be set in this very process.
+    # Otherwise these would be set in this process.
     "distributed.nanny.pre-spawn-environ": {},
 }

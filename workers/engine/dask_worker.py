@@ -1,8 +1,7 @@
-"""What runs inside an engine's worker process: one runner, which has one child.
+"""The code in an engine's worker process: one runner, which owns one child.
 
 Dask imports this module in each worker it starts (`preload`) and calls `measure_batch` and
-`compare_batch` there; only
-text crosses between processes.
+`compare_batch` there. Only text crosses between processes.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class DaskWorker:
     """The runner of this process, None while it refuses work; and its description.
 
     Args:
-        idle_secs: After how long without work the child is ended, for its memory.
+        idle_secs: The time without work after which the child is ended, to free its memory.
     """
 
     def __init__(self, idle_secs: float = 15.0) -> None:
@@ -54,7 +53,7 @@ class DaskWorker:
         self._idle_timer: threading.Timer | None = None
 
     def open(self, worker: str) -> None:
-        """Test this host, and take work if it passes."""
+        """Test this host, and accept work if it passes."""
         self.facts = {
             "host": socket.gethostname(),
             "pid": os.getpid(),
@@ -87,7 +86,7 @@ class DaskWorker:
             return [measurement for _, measurement in runner.measure(request)]
 
     def compare(self, request: CompareRequest) -> list[list[Measurement]]:
-        """Measure the first rounds of a request: at least one, and more for a moment.
+        """Measure the first rounds of a request: at least one, and more within a short time.
 
         Raises:
             SelfTestError: If the slot refuses work.
@@ -160,7 +159,7 @@ def compare_batch(request: str) -> str:
 
 
 def dask_setup(worker: Any) -> None:
-    """Get ready before the worker offers itself to the scheduler."""
+    """Prepare the worker before it connects to the scheduler."""
     parent = multiprocessing.parent_process()
     assert parent is not None, "a worker has a nanny above it"
     assert parent.pid is not None

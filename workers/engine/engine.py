@@ -53,15 +53,15 @@ class WorkerFacts:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """All kinds of target that it serves."""
+        """Return all kinds of target that it serves."""
         return (self.label, *self.other_labels)
 
 
 class Engine(RequestMeasurer, Protocol):
     """Measures requests on workers; may be used from several threads.
 
-    `measure` and `compare` raise a `NoWorkerError` if no worker serves the target, or if all that
-    tried were lost, and an `EngineClosedError` if the engine is closed, also meanwhile.
+    `measure` and `compare` raise a `NoWorkerError` if no worker serves the target, or if all tried
+    workers were lost, and an `EngineClosedError` if the engine is closed, also meanwhile.
     """
 
     def workers(self) -> list[WorkerFacts]:

@@ -1,11 +1,10 @@
-"""What Dask may unpickle in a process of ours: a handful of names, and nothing else.
+"""The names that Dask may unpickle in our processes: a short list, and nothing else.
 
-Dask pickles tasks, results and errors, and unpickles them wherever they arrive: in the process of
-the scheduler, in the coordinator (often the same process) and in workers. A worker runs candidates,
-so what it sends must be data. Answers are texts (`workers.engine.dask_worker`), and all else in a
-pickle is
+Dask pickles tasks, results and errors, and unpickles them in the scheduler's process, in the
+coordinator (often the same process) and in workers. A worker runs candidates, so its messages must
+be data. Answers are texts (`workers.engine.dask_worker`), and everything else in a pickle is
 limited to the names below: with them nothing can be opened, run or imported. Any other name becomes
-`Refused`, an object that takes whatever is done to it and does nothing.
+`Refused`, an object that accepts every operation and does nothing.
 """
 
 from __future__ import annotations
@@ -41,13 +40,13 @@ _MAX_TOLD = 100
 
 
 class Refused(Exception):  # noqa: N818 - it stands for errors and for anything else
-    """What stands for a name that may not be unpickled."""
+    """The replacement of a name that may not be unpickled."""
 
     def __init__(self, *_: object, **__: object) -> None:
         super().__init__("unpickled a forbidden name")
 
     def __call__(self, *_: object, **__: object) -> Refused:
-        """Stand for what a function would have returned."""
+        """Replace the result of a function."""
         return self
 
     def __setstate__(self, _: object) -> None:
@@ -57,14 +56,14 @@ class Refused(Exception):  # noqa: N818 - it stands for errors and for anything 
         pass
 
     def append(self, _: object) -> None:
-        """Take an item of a list."""
+        """Accept an item of a list."""
 
     def extend(self, _: object) -> None:
-        """Take items of a list."""
+        """Accept items of a list."""
 
 
 def _refuse(_: object, __: object) -> Refused:
-    """Stand for an object with a way to be read of its own."""
+    """Replace an object that has its own unpickling."""
     return Refused()
 
 
@@ -72,7 +71,7 @@ dask_deserialize.register(Refused, _refuse)  # type: ignore[no-untyped-call]
 
 
 def _no_traceback(*_: object) -> None:
-    """Stand for the trace-back of an error: Dask refuses anything else that is none."""
+    """Replace the traceback of an error, which Dask requires to be one."""
 
 
 class _Unpickler(pickle.Unpickler):
@@ -90,12 +89,12 @@ class _Unpickler(pickle.Unpickler):
 def loads(
     content: bytes | bytearray | memoryview, *, buffers: Iterable[Any] = (), **_: object
 ) -> Any:
-    """Unpickle what may be unpickled."""
+    """Unpickle the allowed names only."""
     return _Unpickler(io.BytesIO(bytes(content)), buffers=tuple(buffers) or None).load()
 
 
 def restrict_dask() -> None:
-    """Have Dask unpickle by `loads` in this process, for good; a second call does nothing."""
+    """Make Dask unpickle by `loads` in this process, for good; a second call does nothing."""
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] in {"dask", "distributed"} and _uses_pickle(module):
             module.pickle = _RESTRICTED  # type: ignore[attr-defined]
@@ -106,7 +105,7 @@ def _uses_pickle(module: ModuleType) -> bool:
 
 
 def _restricted() -> ModuleType:
-    """Return a module that is like `pickle`, but for what reads one."""
+    """Return a module like `pickle` with restricted readers."""
     module = ModuleType("pickle")
     vars(module).update(vars(pickle))
     for name in ("load", "Unpickler", "_Unpickler", "_load", "_loads"):

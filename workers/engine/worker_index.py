@@ -1,4 +1,4 @@
-"""Numbers that tell the workers of one host apart, whichever processes have them."""
+"""Unique numbers of the workers of one host, across its processes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def take_worker_index(cluster_url: str) -> tuple[int, socket.socket]:
     """Return the least number that no worker of this host has in a cluster.
 
     Returns:
-        The number, and what holds it: closed, or with the end of its process, it is free again.
+        The number, and the socket that holds it: closing it, or the end of the process, frees it.
     """
     cluster = hashlib.sha256(cluster_url.encode()).hexdigest()[:16]
     for number in count():

@@ -1,7 +1,7 @@
-"""The health of a worker over time: how long a known kernel takes on it, and how busy it is.
+"""The health of a worker over time: the run time of a known kernel, and its load.
 
 The canary is the kernel of the self-test. It is timed between batches, never beside one, so that
-only the host changes from sample to sample: its clock, its heat, its neighbours.
+only the host changes from sample to sample: its clock, its temperature, its other load.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ Measure: TypeAlias = Callable[[MeasureRequest], Iterator[tuple[int, Measurement]
 
 
 class WorkerHealth:
-    """The report of a worker on itself: its current task, and its newest sample.
+    """The report of a worker: its current task, and its newest sample.
 
     Args:
         first: The self-test, which is the first sample.
         measure: Measures the canary.
-        every_secs: How long a sample is valid.
-        measure_peak: Called with the next sample, and again until its answer is not empty.
+        every_secs: The time for which a sample is valid, in seconds.
+        measure_peak: Called with the next sample, and again until its result is not empty.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What a worker does before it takes work: measure a kernel that is known, and its own noise.
+"""The self-test of a worker before it takes work: measure a known kernel, and the noise.
 
 The program and the trace are text, so that the process above the child needs no compiler.
 """
@@ -34,15 +34,15 @@ def known_kernel(num_times: int = 1) -> MeasureRequest:
 
 
 class SelfTestError(RuntimeError):
-    """A worker that can't build, run or check a kernel that is known to be right."""
+    """A worker can't build, run or check a kernel that is known to be correct."""
 
 
 @dataclass(frozen=True, slots=True)
 class SelfTest:
-    """What the self-test found.
+    """The result of the self-test.
 
-    `noise` is how far the median sample is above the shortest, as a share of it: differences
-    below it mean nothing on this worker.
+    `noise` is the distance of the median sample from the shortest, as a share of it: differences
+    below it are meaningless on this worker.
     """
 
     label: str

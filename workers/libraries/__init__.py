@@ -1,1 +1,1 @@
-"""Libraries that compute what kernels do: the reference for a kernel's speed."""
+"""Libraries that compute the same as kernels: the reference for a kernel's speed."""

@@ -1,8 +1,8 @@
-"""Kernel sets: the code that a library chooses for a CPU, and how to have it choose another.
+"""Kernel sets: the code that a library chooses for a CPU, and the settings that change it.
 
 A library that does not know a new CPU falls back to the code of an older one: OpenBLAS took its
-Haswell kernels on Zen 5, and did less than half of what the CPU can. A comparison with such a
-library says nothing, so each kernel set has the level of the x86-64 psABI that its code uses.
+Haswell kernels on Zen 5, and reached less than half of the CPU's rate. A comparison with such a
+library is meaningless, so each kernel set has the level of the x86-64 psABI that its code uses.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class KernelSet:
     """The code that a library uses here.
 
     Attributes:
-        name: As the library calls it; empty if it does not say.
+        name: The library's name of it; empty if unknown.
         is_chosen_by: The environment variable that chooses another; empty if there is none.
     """
 
@@ -62,7 +62,7 @@ def set_level(kernel_set: str) -> int | None:
 
 
 def is_below(kernel_set: str, features: str) -> bool:
-    """Tell whether a kernel set is known to leave a part of the CPU's instruction set unused."""
+    """Return whether a kernel set is known to leave a part of the CPU's instruction set unused."""
     level = set_level(kernel_set)
     return level is not None and level < cpu_level(features)
 

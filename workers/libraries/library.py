@@ -1,4 +1,4 @@
-"""What a library must offer to be timed beside kernels."""
+"""The contract of libraries that are timed beside kernels."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class LibraryCall:
     """A function of a library on given inputs.
 
     Attributes:
-        run: Computes the result anew, and returns it as the library has it.
-        result: Makes an array of the workload's layout of what `run` returned; is not timed.
+        run: Computes the result again, and returns it in the library's form.
+        result: Converts the result of `run` to the workload's layout; is not timed.
     """
 
     run: Callable[[], Any]
@@ -34,25 +34,25 @@ class Library(Protocol):
     """A library of one process."""
 
     def start(self, num_threads: int) -> str:
-        """Have it use so many threads; return its name and version, as people say them.
+        """Set its number of threads; return its name and version for display.
 
         Raises:
-            LibraryError: If it is not there.
+            LibraryError: If it is not installed.
         """
         ...
 
     def kernel_set(self) -> KernelSet:
-        """Return which code it uses on this CPU, once it was started."""
+        """Return the code that it uses on this CPU, after its start."""
         ...
 
     def prepare(self, operator: str, inputs: Sequence[Array]) -> LibraryCall:
-        """Find its function for an operator; inputs that it wants otherwise are converted here.
+        """Find its function for an operator; inputs are converted here if it needs another form.
 
         Args:
-            operator: In the words of `compiler.ops.spec`.
+            operator: As a line of text, see `compiler.ops.spec`.
             inputs: In the order of the operator's parameters.
 
         Raises:
-            LibraryError: If it has none that does just that.
+            LibraryError: If it has no function that computes exactly this.
         """
         ...

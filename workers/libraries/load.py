@@ -1,4 +1,4 @@
-"""The libraries that are known, each loaded when it is asked for: a worker may have none."""
+"""The supported libraries, each loaded on first use, because a worker may have none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workers.libraries.library import Library, LibraryError
 
 _MODULES = {"numpy": "workers.libraries.numpy", "torch": "workers.libraries.torch"}
 LIBRARIES = tuple(_MODULES)
-"""The names of the libraries, those first that are always there."""
+"""The names of the libraries, first those that are always installed."""
 
 CHOICE = "LOOPWRIGHT_BASELINES"
 """The environment variable that names the libraries to compare kernels with."""

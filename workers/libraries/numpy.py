@@ -18,7 +18,7 @@ _TYPES = ("float32", "float64")
 
 
 def start(num_threads: int) -> str:
-    """Have BLAS use so many threads; return the versions of both."""
+    """Set the number of threads of BLAS; return the versions of both."""
     np.seterr(all="ignore")  # as a kernel does
     controller = ThreadpoolController().select(user_api="blas")
     controller.limit(limits=num_threads)
@@ -27,7 +27,7 @@ def start(num_threads: int) -> str:
 
 
 def kernel_set() -> KernelSet:
-    """Return the architecture that OpenBLAS chose; other libraries do not say theirs."""
+    """Return the architecture that OpenBLAS chose; other libraries do not report theirs."""
     libraries = ThreadpoolController().select(user_api="blas").info()
     chosen = next((i for i in libraries if i.get("architecture")), None)
     if chosen is None:

@@ -1,7 +1,7 @@
-"""PyTorch, eager: what oneDNN, MKL and its own kernels reach on plain arguments.
+"""PyTorch, eager: the speed of oneDNN, MKL and its own kernels on plain arguments.
 
-No weights are packed ahead of the calls. An image with channels last stays as it is, and its
-weights are laid out as PyTorch wants them then.
+Weights are not packed before the calls. An image with channels last keeps its layout, and its
+weights get the layout that PyTorch uses in this case.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
 
 
 def start(num_threads: int) -> str:
-    """Have it use so many threads; return its version."""
+    """Set its number of threads; return its version."""
     torch.set_num_threads(num_threads)
     torch.set_grad_enabled(False)
     backends = {"oneDNN": torch.backends.mkldnn, "MKL": torch.backends.mkl}

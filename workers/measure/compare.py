@@ -1,10 +1,10 @@
 """Time candidates side by side in this process, round by round, so that their times compare.
 
-Libraries that compute the same are timed elsewhere, see `workers.child.race`: their threads would
-be in the way.
+Libraries that compute the same are timed in `workers.child.race`, because their threads would
+disturb the candidates.
 
-What a round draws by lot (who comes first, where arrays lie) does not depend on what the
-contestants are: of two that are the same, each is the faster in a round with equal chance.
+The random choices of a round (the order, the addresses of arrays) do not depend on the contestants:
+of two equal ones, each is the faster in a round with equal chance.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ Announce: TypeAlias = Callable[[Phase, int | None], None]
 class CompareRequest:
     """Candidates of one workload to time side by side, and libraries that compute the same.
 
-    The contestants are known by their places: the candidates, then the libraries. With libraries
-    there may be fewer rounds than were asked for: as many as `BATCH_SECS` allow.
+    Contestants are numbered: the candidates, then the libraries. With libraries there may be fewer
+    rounds than requested: as many as `BATCH_SECS` allow.
 
     Attributes:
         workload: The script text of the program.
         target: The name of the target.
         traces: One trace a candidate, as JSON text.
-        num_rounds: How many rounds, counted from 0.
-        first_round: Where to begin.
-        seed: What is drawn by lot in a round follows from it and the round's number.
-        is_careful: Whether to announce each turn, which costs time, to see who crashes.
-        limits: What each candidate may take; by default what the worker grants.
-        request_id: That of the request whose job this is for; it stands in the worker's log.
+        num_rounds: The number of rounds, counted from 0.
+        first_round: The first round to measure.
+        seed: With the round's number, it determines all random choices of a round.
+        is_careful: Whether to announce each turn, which costs time, to find who crashes.
+        limits: The limits of each candidate; by default those of the worker.
+        request_id: The id of the request that submitted the job, for the worker's log.
         libraries: The names of libraries to time in the same rounds; see `workers.libraries`.
-        operator: What the program computes, in the words of `compiler.ops.spec`, for the libraries.
-        incumbent_secs: The best time known; what takes far longer is given up.
+        operator: The operator of the program as text (`compiler.ops.spec`), for the libraries.
+        incumbent_secs: The best known time; candidates that take far longer are given up.
     """
 
     workload: str
@@ -72,17 +72,17 @@ class CompareRequest:
     incumbent_secs: float | None = None
 
     def __post_init__(self) -> None:
-        """Take any sequences of traces and libraries."""
+        """Convert any sequences of traces and libraries to tuples."""
         object.__setattr__(self, "traces", tuple(self.traces))
         object.__setattr__(self, "libraries", tuple(self.libraries))
 
     @property
     def num_contestants(self) -> int:
-        """How many candidates and libraries there are."""
+        """Return the number of candidates and libraries."""
         return len(self.traces) + len(self.libraries)
 
     def is_contest(self, indices: Collection[int]) -> bool:
-        """Tell whether there is something to time if those in some places are left.
+        """Return whether the remaining contestants are worth timing.
 
         A library is of interest beside a candidate, and the other way round.
         """
@@ -119,7 +119,7 @@ class CompareRequest:
 
     @staticmethod
     def is_in(obj: Mapping[str, Any]) -> bool:
-        """Tell whether a JSON object is such a request, or another one."""
+        """Return whether a JSON object is such a request, or another one."""
         return "num_rounds" in obj
 
 
@@ -128,7 +128,7 @@ Build: TypeAlias = Callable[[PrimFunc, str, Target], Artifact]
 
 
 class FaultError(Exception):
-    """A contestant went wrong; the cause says how."""
+    """A contestant failed; the cause has the error."""
 
     def __init__(self, index: int) -> None:
         super().__init__(index)
@@ -148,10 +148,10 @@ def compare(
     build: Build,
     announce: Announce,
 ) -> Iterator[Round | FaultError]:
-    """Yield what each round measured; a fault instead where a contestant drops out.
+    """Yield the samples of each round, or a fault if a contestant drops out.
 
-    After a fault its round begins again without the contestant. Nothing comes any more when too
-    few are left, nor after `BATCH_SECS`: there is at least one round then.
+    After a fault its round is repeated without the contestant. The iterator ends if too few are
+    left, or after `BATCH_SECS`; at least one round is measured.
     """
     side_by_side = SideBySide(request, prepared, announce)
     for index in range(request.num_contestants):
@@ -173,7 +173,7 @@ def compare(
 
 
 class SideBySide:
-    """Times contestants in rounds; one that goes wrong is left out.
+    """Times contestants in rounds; one that fails is left out.
 
     Args:
         prepared: The workload with its expected result.
@@ -190,7 +190,7 @@ class SideBySide:
 
     @property
     def indices(self) -> Collection[int]:
-        """Who is in."""
+        """Return the indices of the remaining contestants."""
         return self._open_in
 
     def build(self, index: int, build: Build) -> None:
@@ -212,14 +212,14 @@ class SideBySide:
         del self._open_in[index]
 
     def round(self, number: int) -> Round:
-        """Time those who are in.
+        """Time the remaining contestants.
 
         Raises:
-            FaultError: If one goes wrong; the round does not count then.
+            FaultError: If one fails; the round does not count then.
         """
         rng = np.random.default_rng((self._request.seed, number))
         order = rng.permutation(list(self._open_in)).tolist()
-        # The arrays of the round before are still there, so these lie elsewhere.
+        # The arrays of the previous round still exist, so these get other addresses.
         self._arrays = self._arrays.again()
         samples = self._take_turns({index: self._open(index) for index in order})
         return Round(samples)

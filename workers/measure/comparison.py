@@ -1,4 +1,4 @@
-"""How far a comparison has come: which rounds are measured, and which contestants dropped out."""
+"""The progress of a comparison: the measured rounds, and the contestants that dropped out."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _ALONE = Measurement(
 
 
 class Comparison:
-    """Takes what children say of a request; what is left of it goes to the next child.
+    """Collects the answers of children to a request; the rest goes to the next child.
 
-    A child may die of a contestant. If it is unknown which, the round is repeated with every turn
+    A contestant may crash its child. If it is unknown which, the round is repeated with every turn
     announced.
     """
 
@@ -30,27 +30,27 @@ class Comparison:
 
     @property
     def is_done(self) -> bool:
-        """Whether there is nothing left to time."""
+        """Return whether there is nothing left to time."""
         if self._num_done >= self._request.num_rounds:
             return True
         return not self._request.is_contest(self._remaining())
 
     def remainder(self) -> CompareRequest:
-        """Return what a new child is to do."""
+        """Return the request for a new child."""
         self._indices = self._remaining()
         self._running = None
         return self._request.remainder(self._indices, self._num_done, is_careful=self._is_careful)
 
     def enter(self, index: int | None) -> None:
-        """Take in whose run begins; None if they take turns."""
+        """Record the contestant whose run begins; None if they take turns."""
         self._running = None if index is None else self._indices[index]
 
     def take_fault(self, message: Mapping[str, Any]) -> None:
-        """Take in that a contestant dropped out."""
+        """Record that a contestant dropped out."""
         self._faults[self._indices[message["contestant"]]] = Measurement.from_json(message["fault"])
 
     def take_round(self, message: Mapping[str, Any]) -> list[Measurement]:
-        """Take in a round; return a measurement of each contestant."""
+        """Record a round; return a measurement of each contestant."""
         secs = {self._indices[int(index)]: samples for index, samples in message["samples"].items()}
         self._num_done += 1
         return [

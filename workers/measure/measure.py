@@ -1,7 +1,7 @@
 """Measure a candidate in this process: build it, compare it with the oracle, time it.
 
-What goes wrong is a measurement with an error, never an exception. What can't be caught, a crash
-or a hang, is the runner's to see; so each phase is announced as it begins.
+A failure is a measurement with an error, never an exception. The runner detects crashes and hangs,
+which can't be caught; so each phase is announced as it begins.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from workers.wire.request import MeasureRequest, SeatRequest
 _BEGINNINGS = TracePrefixCache()
 _MESSAGE_CHARS = 4000
 """Limit of an error message, which the store holds for each failed trial. Chosen."""
-# What a build may raise by design; anything else is a bug of ours, and says so.
+# Errors that a build may raise by design; any other one is a bug of ours.
 _REFUSALS = (
     *(BuildError, LibraryError, OracleError, ScheduleError, ScriptError, TargetError, TraceError),
 )
@@ -49,7 +49,7 @@ def build_candidate(func: PrimFunc, trace: str, target: Target) -> Artifact:
 
     Raises:
         ValueError: If the text is not JSON.
-        TraceError: If it is no trace.
+        TraceError: If it is not a trace.
         ScheduleError: If the trace does not apply.
         BuildError: If the program does not compile.
     """
@@ -60,12 +60,12 @@ def build_candidate(func: PrimFunc, trace: str, target: Target) -> Artifact:
 
 
 class CandidateMeasurer:
-    """Measures candidates; keeps what their workloads need from one to the next.
+    """Measures candidates; caches the data of their workloads.
 
     Args:
         build: Makes the artifact of a candidate.
-        slots: The memory files of a `workers.measure.shared_arrays.SharedArrays`, for what should
-        outlive this process.
+        slots: The memory files of a `workers.measure.shared_arrays.SharedArrays`, for data that
+            should outlive this process.
         load: Loads a library by its name.
     """
 
@@ -83,7 +83,7 @@ class CandidateMeasurer:
     def measure(
         self, request: MeasureRequest, announce: Callable[[Phase], None] = lambda _: None
     ) -> Measurement:
-        """Measure the one candidate of a request.
+        """Measure the only candidate of a request.
 
         Args:
             announce: Called as each phase begins.
@@ -129,7 +129,7 @@ class CandidateMeasurer:
                 yield {"samples": {str(index): secs for index, secs in outcome.samples.items()}}
 
     def sit(self, request: SeatRequest, announce: Announce) -> Message:
-        """Prepare the one contestant of this process; return its facts, or its fault."""
+        """Prepare the only contestant of this process; return its facts, or its fault."""
         try:
             prepared = self._prepare(
                 request.workload, Target(request.target), lambda phase: announce(phase, None)
@@ -194,7 +194,7 @@ def _explain(error: Exception) -> tuple[ErrorKind, str]:
 
 
 class _PhaseClock:
-    """Announces phases, and adds up how long each lasts."""
+    """Announces phases, and sums the time of each."""
 
     def __init__(self, announce: Callable[[Phase], None]) -> None:
         self._announce = announce

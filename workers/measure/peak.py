@@ -1,4 +1,4 @@
-"""What this host's cores reach at most; run as a program, so that no compiler stays in a worker."""
+"""The peak rate of this host's cores; run as a program, so that no compiler stays in a worker."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _PATIENCE_SECS = 60.0
 
 
 def measure_peak() -> dict[int, float]:
-    """Return the FLOP/s of float32 by number of cores: of one, and of all that a kernel may use.
+    """Return the float32 rate in FLOP/s by number of cores: of one, and of all of a kernel.
 
-    Of several it is the sum of what each did at its best while the others ran.
+    The rate of several is the sum of the best rate of each while the others ran.
     """
     target = host_targets()[0]
     backend = backend_of(target)
@@ -25,7 +25,7 @@ def measure_peak() -> dict[int, float]:
 
 
 def peak_in_child() -> Mapping[str, float]:
-    """Measure in a process of its own; nothing is returned if that fails."""
+    """Measure the peak in a separate process; return an empty result if that fails."""
     command = [sys.executable, "-m", __name__]
     try:
         done = subprocess.run(command, capture_output=True, timeout=_PATIENCE_SECS, check=True)

@@ -1,4 +1,4 @@
-"""What measuring needs of a workload, made once for all its candidates.
+"""The data of a workload for measuring, made once for all its candidates.
 
 That is the program, random inputs, and the result that the oracle expects.
 """
@@ -26,7 +26,7 @@ _INPUT, _EXPECTED, _GROWTH = "input ", "expected ", "growth "
 
 
 class PreparedWorkloads:
-    """The workload in hand, and on the shelf those before it.
+    """The current workload, and the stored results of earlier ones.
 
     Args:
         slots: The memory files of a `SharedArrays`.
@@ -41,7 +41,7 @@ class PreparedWorkloads:
         """Return a workload, given as script text, if its result is known.
 
         Args:
-            kind: Of the targets that its candidates are for.
+            kind: The kind of its candidates' targets.
         """
         key = _key(workload)
         if self._key != (key, kind) or self._current is None:

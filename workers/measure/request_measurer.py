@@ -1,4 +1,4 @@
-"""The contract of all that measures requests: a child runner, or an engine of many workers."""
+"""The contract of measurers of requests: a child runner, or an engine of many workers."""
 
 from __future__ import annotations
 

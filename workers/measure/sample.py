@@ -1,4 +1,4 @@
-"""How often a candidate is timed: seldom when it is slow, enough when it may win."""
+"""The number of samples of a candidate: few if it is slow, enough if it may win."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NUM_SAMPLES = 5
 one. Chosen.
 """
 NUM_LONG_SAMPLES = 3
-"""Samples of a kernel that takes a millisecond: each varies less, and costs more. Chosen."""
+"""Samples of a kernel that takes a millisecond: each has less noise, and costs more."""
 LOSER_RATIO = 1.6
 """A candidate this many times slower than the incumbent gets one sample. Chosen: noise seldom
 reaches it.
@@ -22,9 +22,7 @@ CONTENDER_RATIO = 1.15
 Chosen.
 """
 LONG_CONTENDER_RATIO = 1.05
-"""The same for a kernel that takes a millisecond: two samples of it are seldom both that far off.
-Chosen.
-"""
+"""The same for a kernel that takes a millisecond: two samples of it rarely err as much."""
 
 _BUDGET_SECS = 0.25
 """Time limit of a candidate's samples: more is better spent on other candidates, and the default
@@ -50,14 +48,14 @@ def sample_secs(
     """Return samples, each the mean seconds a run over at least 50 microseconds.
 
     A loser gets one sample: it must not cost more, yet the cost model learns from it. So does a
-    kernel of more than an eighth of a second. What may not win gets two. One run of a short kernel
-    makes no loser: it may have been cold, or interrupted. Long kernels get three samples, others
-    five. Kernels of several threads get ten, and two more to lose by: they are interrupted more
-    often, and it does not show.
+    kernel of more than an eighth of a second. A doubtful candidate gets two. One slow run of a
+    short kernel does not prove a loser: it may have been cold, or interrupted. Long kernels get
+    three samples, others five. Kernels of several threads get ten, and two before they lose: they
+    are interrupted more often, which no clock shows.
 
     Args:
         first_secs: The first run, which warmed up.
-        incumbent_secs: The best time known.
+        incumbent_secs: The best known time.
         clock: Times runs.
     """
 
@@ -70,7 +68,7 @@ def sample_secs(
     calls = 1 if is_long else calls_per_sample(run, num_threads, MIN_SAMPLE_SECS, clock)
     samples = [clock(run, num_threads, calls)]
     room = int((_BUDGET_SECS - first_secs) / max(samples[0] * calls, 1e-9))
-    # Any of several threads may lose its core, and no clock tells.
+    # Any of several threads may lose its core, which no clock shows.
     num_wanted = NUM_LONG_SAMPLES if is_long else NUM_SAMPLES
     is_calm = is_long and num_threads == 1
     contender_ratio = LONG_CONTENDER_RATIO if is_calm else CONTENDER_RATIO

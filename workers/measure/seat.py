@@ -1,7 +1,7 @@
-"""A contestant alone in its process: a candidate, or a library, that is timed when its turn comes.
+"""A contestant alone in its process: a candidate or a library that is timed in its turns.
 
 Between its turns the whole process is stopped (see `workers.child.race`), so that none of its
-threads is in the way of another contestant, however it waits for work.
+threads disturbs another contestant.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class CandidateSeat:
         self._run: TimedRun | None = None
 
     def facts(self) -> dict[str, object]:
-        """Return what the comparison wants to know: what the cores reach at most."""
+        """Return facts for the comparison: the peak rate of the cores."""
         self._announce(Phase.TIME, None)
         peak = backend_of(self._target).peak_flops(self._target, self._target.num_cores)
         return {} if peak is None else {"peak_flops": peak}
@@ -69,7 +69,7 @@ class LibrarySeat:
         self._run: TimedRun | None = None
 
     def facts(self) -> dict[str, object]:
-        """Return what the comparison wants to know: its version, and the code that it uses."""
+        """Return facts for the comparison: its version, and the code that it uses."""
         kernels = self._library.kernel_set()
         return {
             "version": self._version,

@@ -1,7 +1,7 @@
-"""Arrays that outlive a child: kept in memory files that the runner owns, read-only in the child.
+"""Arrays that outlive a child: stored in memory files of the runner, read-only in the child.
 
-So what the oracle took seconds to compute survives a candidate that crashed, and a stray write of a
-kernel can't change what its result is compared with: it is a segmentation fault.
+So an expensive result of the oracle survives a crashed candidate. A stray write of a kernel can't
+change the expected result: it is a segmentation fault.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
 
 MAX_BYTES = 256 << 20
-"""Limit of what is stored under one key, in memory that children share. Chosen."""
+"""The maximum size of the arrays under one key."""
 
 _PAGE = mmap.PAGESIZE
 _INDEX_AT = struct.Struct("<Q")  # at the start of a file: where its index is; 0 while it is written
@@ -45,10 +45,10 @@ class SharedArrays:
         return None
 
     def put(self, key: str, arrays: Arrays) -> dict[str, NDArray[Any]]:
-        """Keep copies of arrays, and return them, read-only.
+        """Store copies of arrays, and return them, read-only.
 
-        The arrays themselves come back where there is no slot, or they are too large to keep. Those
-        of the key whose slot is reused must not be read any more.
+        The arrays themselves are returned if there is no slot, or they are too large. Arrays of the
+        key whose slot is reused must not be read any more.
         """
         if not self._slots or sum(array.nbytes for array in arrays.values()) > MAX_BYTES:
             return dict(arrays)

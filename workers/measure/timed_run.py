@@ -84,11 +84,11 @@ def run_of_kernel(artifact: Artifact, arrays: TrialArrays) -> TimedRun:
 def run_of_library(
     library: Library, operator: str, num_threads: int, arrays: TrialArrays
 ) -> TimedRun:
-    """Bind a library's function to the inputs among arrays; what it returns is the result.
+    """Bind a library's function to the inputs among arrays; its return value is the result.
 
     Args:
-        num_threads: Of the kernel beside it: both are timed by one clock, that of the walls if the
-            kernel has several threads.
+        num_threads: The threads of the kernel beside it: both are timed by one clock, wall time if
+            the kernel has several threads.
 
     Raises:
         LibraryError: If it has no such function.

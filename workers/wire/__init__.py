@@ -1,1 +1,1 @@
-"""What goes between worker, runner and child: requests, answers, frames."""
+"""The messages between worker, runner and child: requests, answers, frames."""

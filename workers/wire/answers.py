@@ -1,4 +1,4 @@
-"""What a worker answers: JSON text, read without trust.
+"""The answers of a worker: JSON text, read without trust.
 
     {"found": [measurement, ...]}    of candidates
     {"found": [[measurement, ...], ...]}    of rounds
@@ -22,11 +22,11 @@ _MAX_ERROR_CHARS = 2000
 
 
 class AnswerError(ValueError):
-    """A worker answered with an error, or with something that is no answer."""
+    """A worker answered with an error, or with an invalid answer."""
 
 
 def write(find: Callable[[], Any]) -> str:
-    """Return what `find` returns as an answer; an error of it, too."""
+    """Return the result of `find` as an answer, or its error."""
     try:
         return json.dumps({"found": find()}, allow_nan=False)
     except Exception as error:

@@ -1,6 +1,6 @@
-"""The wire between a runner and its child: JSON objects, each behind its length in four bytes.
+"""The wire between a runner and its child: JSON objects, each after its length in four bytes.
 
-What comes from a child is not trusted: a crashing kernel may write anything anywhere.
+Data from a child is not trusted: a crashing kernel may write anything anywhere.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LENGTH = struct.Struct(">I")
 
 
 class FrameError(ValueError):
-    """Bytes that are no frame of ours."""
+    """Bytes that are not a frame."""
 
 
 def encode(message: Message) -> bytes:
@@ -45,7 +45,7 @@ class FrameDecoder:
         """Yield the messages that these bytes complete.
 
         Raises:
-            FrameError: If the stream is no sequence of frames; it can't be read any further.
+            FrameError: If the stream is not a sequence of frames; it can't be read any further.
         """
         self._buffer += content
         while len(self._buffer) >= _LENGTH.size:

@@ -1,4 +1,4 @@
-"""The phases of measuring a candidate, and how long each may last."""
+"""The phases of measuring a candidate, and their time limits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LEAST_RUN_SECS = 2.0
 
 
 class Phase(StrEnum):
-    """Where a candidate stands; the child announces each as it begins."""
+    """The phase of a candidate; the child announces each as it begins."""
 
     ORACLE = "oracle"  # the expected result is computed, once a workload
     BUILD = "build"
@@ -24,7 +24,7 @@ class Phase(StrEnum):
 
     @property
     def doing(self) -> str:
-        """Name the phase in the message of an error."""
+        """Return the phase in words, for the message of an error."""
         return {
             Phase.ORACLE: "the oracle",
             Phase.BUILD: "the build",
@@ -34,7 +34,7 @@ class Phase(StrEnum):
 
 
 def deadline_secs(phase: Phase, limits: MeasureLimits, incumbent_secs: float | None) -> float:
-    """Return how long a phase may last.
+    """Return the time limit of a phase in seconds.
 
     Without an incumbent the run has the whole limit: the default schedule, from which the search
     starts, may be slow.

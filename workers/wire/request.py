@@ -1,4 +1,4 @@
-"""What a worker is asked: to measure candidates of one workload for one target.
+"""The request to a worker: measure candidates of one workload for one target.
 
 Requests are values made of text and numbers, so that they cross any process as JSON.
 """
@@ -13,10 +13,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class MeasureLimits:
-    """What one candidate may take before it is stopped.
+    """The limits of one candidate.
 
-    `memory_bytes` is address space on top of what the child needs for itself. The clock of a
-    deadline starts with its phase in the child, not when the candidate was queued.
+    `memory_bytes` is address space in addition to that of the child itself. The clock of a deadline
+    starts with its phase in the child, not when the candidate was queued.
     """
 
     build_timeout_secs: float = 20.0
@@ -25,7 +25,7 @@ class MeasureLimits:
     memory_bytes: int = 4 << 30
 
     def __post_init__(self) -> None:
-        """Refuse what no candidate could meet."""
+        """Check that all limits are positive."""
         for field in fields(self):
             value = getattr(self, field.name)
             if not 0 < value < math.inf:
@@ -34,16 +34,16 @@ class MeasureLimits:
 
 @dataclass(frozen=True, slots=True)
 class SeatRequest:
-    """A contestant that has a child of its own: a candidate, or a library.
+    """A contestant in a separate child: a candidate, or a library.
 
     Args:
         workload: The script text of the program.
         target: The name of the target.
-        trace: That of the candidate, as JSON text; empty for a library.
+        trace: The trace of the candidate, as JSON text; empty for a library.
         library: The name of the library; empty for a candidate.
-        operator: What the program computes, in the words of `compiler.ops.spec`, for a library.
-        incumbent_secs: The best time known; what takes far longer is given up.
-        limits: What the contestant may take.
+        operator: The operator of the program as text (`compiler.ops.spec`), for a library.
+        incumbent_secs: The best known time; a contestant that takes far longer is given up.
+        limits: The limits of the contestant.
     """
 
     workload: str
@@ -78,9 +78,9 @@ class MeasureRequest:
         workload: The script text of the program.
         target: The name of the target, such as `cpu -mcpu=znver3 -num-cores=1`.
         traces: One trace a candidate, as JSON text.
-        incumbent_secs: The best time known; a candidate that is clearly slower is timed briefly.
-        limits: What each candidate may take; by default what the worker grants.
-        request_id: That of the request whose job this is for; it stands in the worker's log.
+        incumbent_secs: The best known time; a candidate that is clearly slower is timed briefly.
+        limits: The limits of each candidate; by default those of the worker.
+        request_id: The id of the request that submitted the job, for the worker's log.
     """
 
     workload: str
@@ -91,7 +91,7 @@ class MeasureRequest:
     request_id: str | None = None
 
     def __post_init__(self) -> None:
-        """Take any sequence of traces."""
+        """Convert any sequence of traces to a tuple."""
         object.__setattr__(self, "traces", tuple(self.traces))
 
     def part(self, indices: Sequence[int]) -> MeasureRequest:
