@@ -44,7 +44,7 @@ def _extent(index_map: IndexMap, result: Expr, symbols: Mapping[Var, Expr]) -> E
             rest = BinOp("%", symbols[var], IntImm(-divisor, dtype))
             return BinOp("//", BinOp("-", symbols[var], rest), IntImm(divisor, dtype))
         case _:
-            # A symbolic index is the greatest digit of a sum, or the sum is not understood later.
+            # A symbolic index is the coarsest split of a sum, or the sum is not understood later.
             tops = [(a, scale) for a, scale in affine(result).terms if a in symbols]
             if len(tops) != 1 or any(
                 node in symbols and node is not tops[0][0] for node in walk(result)

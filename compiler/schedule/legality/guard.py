@@ -238,8 +238,8 @@ def _keeps_below(condition: Expr, form: Affine, limit: Expr, extents: Extents) -
 def reaches_limit(form: Affine, limit: Expr, fixed: AbstractSet[Var], loops: Sequence[For]) -> bool:
     """Check that a form takes all values up to a symbolic limit.
 
-    It does if its greatest digit is a loop of enough iterations: `n`, or `n / 4` rounded up if the
-    lesser digits take 4 values.
+    It does if its coarsest split is a loop of enough iterations: `n`, or `n / 4` rounded up if the
+    finer splits take 4 values.
     """
     if isinstance(limit, IntImm) or form.const or any(variables(a) & fixed for a, _ in form.terms):
         return False

@@ -88,7 +88,7 @@ def has_disjoint_iterations(nest: IterationNest, buffer: Buffer) -> bool:
     flat = [form for indices in forms for form in indices]
     if is_separated(forms, derived(guards or {}, flat, extents)):
         return True
-    # Simplification separates the digits of one number; unsimplified forms may prove more.
+    # Simplification separates the splits of one number; unsimplified forms may prove more.
     unsimplified = _distinct(site.indices_as_they_are(access) for site, access in accesses)
     return is_separated(unsimplified, guards or {})
 

@@ -59,34 +59,32 @@ def is_whole_reduction(site: PlacedBlock) -> bool:
     )
 
 
-def own_digits(site: PlacedBlock) -> set[Var]:
-    """Return the loops whose iterators take digits that no other loop contributes to.
+def unmixed_loops(site: PlacedBlock) -> set[Var]:
+    """Return the loops whose iterators take splits that no other loop contributes to.
 
-    A loop of both spatial and reduction digits then runs the reduction of each element from its
-    start on, in any nest of loops. The start is the first iteration of the element, if the digits
+    A loop of both spatial and reduction splits then runs the reduction of each element from its
+    start on, in any nest of loops. The start is the first iteration of the element, if the splits
     do not overlap. The predicate must not exclude any of these iterations.
     """
     mixed: set[Var] = set()
     splits_by_var: dict[Var, list[tuple[bool, IterSplit]]] = {}
     for iter_var, value in zip(site.block.iter_vars, site.values, strict=True):
         for atom, _ in value.terms:
-            atom_vars = variables(atom)
-            digit = split_of(atom, site.extents)
-            if len(atom_vars) > 1 or digit is None:
-                mixed |= atom_vars
-            elif isinstance(digit.source, Var):
-                splits_by_var.setdefault(digit.source, []).append(
-                    (iter_var.kind == "spatial", digit)
-                )
-    for var, digits in splits_by_var.items():
-        spatial = [digit for is_spatial, digit in digits if is_spatial]
-        if any(_overlap(s, d) for is_spatial, d in digits if not is_spatial for s in spatial):
+            split = split_of(atom, site.extents)
+            if split is None or not isinstance(split.source, Var):
+                mixed |= variables(atom)
+                continue
+            is_spatial = iter_var.kind == "spatial"
+            splits_by_var.setdefault(split.source, []).append((is_spatial, split))
+    for var, splits in splits_by_var.items():
+        spatial = [split for is_spatial, split in splits if is_spatial]
+        if any(_overlap(s, r) for is_spatial, r in splits if not is_spatial for s in spatial):
             mixed.add(var)
     return {loop.var for loop in site.loops} - mixed - variables(site.realize.predicate)
 
 
 def _overlap(a: IterSplit, b: IterSplit) -> bool:
-    """Return whether two digits of one number depend on each other."""
+    """Return whether two splits of one number depend on each other."""
     return a.low < b.low * b.extent and b.low < a.low * a.extent
 
 
@@ -104,4 +102,4 @@ def starts_anew(site: PlacedBlock) -> bool:
         if iter_var.kind != "spatial" and (value.const or any(c < 0 for _, c in value.terms)):
             return False
     inside = {loop.var for loop in site.loops}
-    return site.kind == "reduction" and reduce <= inside and spatial & reduce <= own_digits(site)
+    return site.kind == "reduction" and reduce <= inside and spatial & reduce <= unmixed_loops(site)

@@ -70,7 +70,7 @@ def divide(site: PlacedBlock, inner: AbstractSet[Var], *, keep_unit_loops: bool)
     if guards is None:
         return None
     divider = _Divider(site, inner, guards)
-    return divider.by_digits(values) or divider.by_sides(values)
+    return divider.by_splits(values) or divider.by_sides(values)
 
 
 @dataclass(slots=True)
@@ -123,8 +123,8 @@ class _Divider:
     inner: AbstractSet[Var]
     guards: dict[Terms, _Guard] = field(default_factory=dict)
 
-    def by_digits(self, values: Sequence[Expr]) -> Division | None:
-        """Divide sums of digits; the iterators must be independent of one another."""
+    def by_splits(self, values: Sequence[Expr]) -> Division | None:
+        """Divide sums of splits; the iterators must be independent of one another."""
         forms = [normal(value, self.site.extents) for value in values]
         pairs = [self._pair(form) for form in forms]
         divided = [pair for pair in pairs if pair is not None]

@@ -18,7 +18,7 @@ from compiler.schedule.error import refusal
 from compiler.schedule.legality.block_kind import Unclassified
 from compiler.schedule.legality.coverage import covers_reads
 from compiler.schedule.legality.placed_block import PlacedBlock
-from compiler.schedule.legality.reduction import own_digits, single_pass_problem
+from compiler.schedule.legality.reduction import single_pass_problem, unmixed_loops
 from compiler.schedule.legality.scope import BlockScope, scope_of_block
 from compiler.schedule.rewrite.init_nest import init_nest, reads_without_init
 from compiler.schedule.tree.tree import fresh_block_name, loop_at, loop_path, replace_at, with_block
@@ -30,7 +30,7 @@ def decompose_reduction(func: PrimFunc, block: str, loop: Var) -> tuple[PrimFunc
     Requires:
         The block is a reduction. The loop is around it, in its scope; no loop outside it binds
         reduction iterators. The loops from it inwards identify the block's points. A loop that
-        binds both spatial and reduction iterators is in no predicate, and shares no digit with
+        binds both spatial and reduction iterators is in no predicate, and shares no split with
         others. The reduction runs from its first point on, whatever the predicate. The inputs of
         the init are not written under the loop. Under the loop, other blocks access only finished
         results of the block.
@@ -94,7 +94,7 @@ def _require_separable(scope: BlockScope, site: PlacedBlock, inner: tuple[For, .
             name = min(var.name for var in beyond)
             where = f"{name}, from outside the block around, moves a reduction iterator of"
             raise refuse(f"{where} block {site.name}", site.realize, "structure")
-    reason = single_pass_problem(site, moving, moving - own_digits(site))
+    reason = single_pass_problem(site, moving, moving - unmixed_loops(site))
     if reason is not None:
         raise refuse(reason, site.realize, "not_proved")
     for stmt in site.path:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import pytest
+
 import loopwright as lw
 from compiler import ops
 from compiler.ir.core.program import PrimFunc
+from compiler.schedule.error import refusal
+from compiler.schedule.legality.placed_block import sites
 from compiler.schedule.legality.reduction import (
     is_whole_reduction,
     single_pass_problem,
     starts_anew,
+    unmixed_loops,
 )
+from compiler.script.parser import parse
 from tests.unit.compiler.schedule.legality.positions import placed
 
 
@@ -52,3 +58,36 @@ def main(A: T.Buffer((32,), "float32"), B: T.Buffer((4,), "float32")):
     assert problem is not None
     assert "loop f binds both spatial and reduction iterators" in problem
     assert single_pass_problem(site, {loop.var}, frozenset()) is None
+
+
+BOUND_BY_SPLITS = """
+@T.prim_func(s_tir=True)
+def main(A: T.Buffer((12, 12), "float32"), B: T.Buffer((12,), "float32")):
+    for f in range(12):
+        with T.sblock("sum"):
+            v = T.axis.spatial(12, {spatial})
+            k = T.axis.reduce(12, {reduce})
+            T.reads(A[v, k])
+            T.writes(B[v])
+            with T.init():
+                B[v] = T.float32(0)
+            B[v] = B[v] + A[v, k]
+"""
+
+
+@pytest.mark.parametrize(
+    ("spatial", "reduce", "is_unmixed"),
+    [
+        ("f // 4", "f % 4", True),
+        ("f % 4", "f // 4", True),
+        ("f // 4", "f % 6", False),
+        ("f % 6 // 4", "f % 4", False),
+        ("f", "f", False),
+    ],
+)
+def test_a_loop_is_unmixed_if_its_splits_do_not_overlap(
+    spatial: str, reduce: str, is_unmixed: bool
+) -> None:
+    func = parse(BOUND_BY_SPLITS.format(spatial=spatial, reduce=reduce))
+    (site,) = sites(func.body, refusal("test", func))
+    assert {loop.name for loop in unmixed_loops(site)} == ({"f"} if is_unmixed else set())
