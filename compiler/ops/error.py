@@ -150,8 +150,8 @@ def check_axes(operator: str, axis: Numbers | None, ndim: int) -> tuple[int, ...
     """
     if axis is None:
         return tuple(range(ndim))
-    given = axis if isinstance(axis, Sequence) and not isinstance(axis, str) else (axis,)
-    axes = sorted(check_axis(operator, a, ndim) for a in given)
+    given_axes = axis if isinstance(axis, Sequence) and not isinstance(axis, str) else (axis,)
+    axes = sorted(check_axis(operator, a, ndim) for a in given_axes)
     if len(set(axes)) < len(axes) or not axes:
         raise OperatorError(f"{operator}: axis is {axis!r}: expected different axes")
     return tuple(axes)

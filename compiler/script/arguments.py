@@ -66,16 +66,16 @@ def bind(
     return Arguments(call, values)
 
 
-def string(context: Context, node: ast.expr, what: str) -> str:
+def string(context: Context, node: ast.expr, subject: str) -> str:
     """Return a string literal.
 
     Raises:
-        ScriptError: If the node is not a string; `what` names it in the message.
+        ScriptError: If the node is not a string; `subject` names it in the message.
     """
     if not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
-        raise context.error(f"expected {what} as a string", node)
+        raise context.error(f"expected {subject} as a string", node)
     if any("\ud800" <= char <= "\udfff" for char in node.value):
-        raise context.error(f"{what} is not valid Unicode", node)
+        raise context.error(f"{subject} is not valid Unicode", node)
     return node.value
 
 

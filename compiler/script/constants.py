@@ -78,9 +78,9 @@ class _Inliner(ast.NodeTransformer):
             return node
         constant = self._constant(value[0], node)
         if constant is None:
-            what = type(value[0]).__name__
+            kind = type(value[0]).__name__
             raise self._error(
-                f"{node.id} is a {what}: expected a number, a string or a tuple of them", node
+                f"{node.id} is a {kind}: expected a number, a string or a tuple of them", node
             )
         return constant
 

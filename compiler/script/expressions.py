@@ -193,17 +193,17 @@ def condition(context: Context, node: ast.expr) -> Expr:
     return parsed
 
 
-def constant_int(context: Context, node: ast.expr, what: str) -> IntImm:
+def constant_int(context: Context, node: ast.expr, subject: str) -> IntImm:
     """Parse an integer constant.
 
     Raises:
-        ScriptError: If the node is not constant; `what` names it in the message.
+        ScriptError: If the node is not constant; `subject` names it in the message.
     """
     value = simplify(index(context, node))
     if not isinstance(value, IntImm):
-        raise context.error(f"expected {what} as a constant", node)
+        raise context.error(f"expected {subject} as a constant", node)
     if wrapped(value.value, value.dtype) != value.value:
-        raise context.error(f"{what} of {value.value} does not fit into {value.dtype}", node)
+        raise context.error(f"{subject} of {value.value} does not fit into {value.dtype}", node)
     return value
 
 

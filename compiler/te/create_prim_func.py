@@ -81,8 +81,8 @@ def _require_size(definitions: Sequence[Definition]) -> None:
             for value in values:
                 problem = size_problem(value.expr)
                 if problem is not None:
-                    what = f"an element of {step.name} is too large: {problem}"
-                    raise VerifyError(what, value.expr, "limit")
+                    message = f"an element of {step.name} is too large: {problem}"
+                    raise VerifyError(message, value.expr, "limit")
 
 
 def _needed(tensors: Sequence[Tensor]) -> tuple[list[Definition], list[Tensor]]:

@@ -268,11 +268,11 @@ def as_value(value: ValueLike | Var, dtype: DType | None = None) -> Value:
     raise TypeError(f"expected a tensor expression or a number, got {value!r}{hint}")
 
 
-def same_dtype(lhs: ValueLike, rhs: ValueLike, what: str) -> tuple[Value, Value]:
+def same_dtype(lhs: ValueLike, rhs: ValueLike, subject: str) -> tuple[Value, Value]:
     """Wrap two operands in one type: a Python number takes the other's, a narrow one is widened.
 
     Raises:
-        TypeError: If they have no common type; `what` names the operation.
+        TypeError: If they have no common type; `subject` names the operation.
     """
     a = as_value(lhs, rhs.dtype if isinstance(rhs, Value) else None)
     b = as_value(rhs, a.dtype)
@@ -280,9 +280,8 @@ def same_dtype(lhs: ValueLike, rhs: ValueLike, what: str) -> tuple[Value, Value]
         return a, b
     left, right = promoted(a.expr, b.expr)
     if dtype_of(left) != dtype_of(right):
-        raise TypeError(
-            f"{what} takes operands of one type, got {a.dtype} and {b.dtype}: convert with astype"
-        )
+        dtypes = f"{a.dtype} and {b.dtype}"
+        raise TypeError(f"{subject} takes operands of one type, got {dtypes}: convert with astype")
     return Value(left, a), Value(right, b)
 
 

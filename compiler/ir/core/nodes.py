@@ -383,12 +383,12 @@ def static_shape(buffer: Buffer) -> tuple[int, ...]:
     )
 
 
-def static_int(expr: Expr, what: str = "an extent") -> int:
+def static_int(expr: Expr, subject: str = "an extent") -> int:
     """Return the value of an integer literal.
 
     Raises:
-        ValueError: If `expr` is not a literal; `what` names it.
+        ValueError: If `expr` is not a literal; `subject` names it.
     """
     if not isinstance(expr, IntImm):
-        raise ValueError(f"{what} is symbolic: expected an integer literal")
+        raise ValueError(f"{subject} is symbolic: expected an integer literal")
     return expr.value

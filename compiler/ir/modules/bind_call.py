@@ -85,9 +85,9 @@ class _Binding:
 
     def _take_sizes(self, param: Buffer, buffer: Buffer) -> None:
         """Give the variables among the sizes of a parameter those of the buffer that is passed."""
-        for part, given in zip(described_by(param), described_by(buffer), strict=False):
+        for part, argument_part in zip(described_by(param), described_by(buffer), strict=False):
             if isinstance(part, Var):
-                self._take(part, given)
+                self._take(part, argument_part)
 
     def _take_value(self, param: Var, arg: Expr) -> None:
         # A value is read once, when the function is called; copied into it, it could change.
@@ -125,10 +125,10 @@ class _Binding:
         for param, buffer in pairs:
             other = first.setdefault(buffer, param)
             if other is not param and {other, param} & written:
-                one = param if param in written else other
+                written_param = param if param in written else other
                 raise self._error(
                     f"passes {buffer.name} to {special.name} both as {other.name} and as "
-                    f"{param.name}, but {special.name} writes {one.name}"
+                    f"{param.name}, but {special.name} writes {written_param.name}"
                 )
 
     def _error(self, message: str) -> VerifyError:

@@ -30,9 +30,9 @@ class Names:
     @contextmanager
     def scope(self) -> Iterator[None]:
         """Open a scope: forget the names that are bound inside when it ends."""
-        taken = set(self._taken)
+        outer_names = set(self._taken)
         yield
-        self._taken = taken
+        self._taken = outer_names
 
     def bind(self, var: Var) -> str:
         """Choose a name for a variable that is defined here."""

@@ -191,9 +191,9 @@ def _indices(node: Expr, indices: tuple[Expr, ...]) -> None:
         raise TypeProblem(f"indices of different numbers of lanes: {show_expr(node)}")
 
 
-def _scalar(value: Expr, what: str) -> None:
+def _scalar(value: Expr, subject: str) -> None:
     if lanes_of(value) != 1:
-        raise TypeProblem(f"{what} has one lane, got {lanes_of(value)}: {show_expr(value)}")
+        raise TypeProblem(f"{subject} has one lane, got {lanes_of(value)}: {show_expr(value)}")
 
 
 def _vector(lanes: int) -> None:

@@ -155,8 +155,8 @@ class _Verifier(Accesses):
         return not any(load.buffer in self._stored for load in loads)
 
     def _loop(self, loop: For, facts: Facts) -> None:
-        what = f"loop {loop.var.name}"
-        extent = self._varying_extent(loop.extent, what, loop, facts)
+        subject = f"loop {loop.var.name}"
+        extent = self._varying_extent(loop.extent, subject, loop, facts)
         self._define(loop.var, loop, facts)
         if (loop.kind == "thread_binding") != (loop.thread is not None):
             raise VerifyError(
@@ -197,21 +197,21 @@ class _Verifier(Accesses):
         inside = facts
         reached = facts.assuming(realize.predicate, pure=self._is_constant(realize.predicate))
         for iter_var, value in zip(block.iter_vars, realize.iter_values, strict=True):
-            what = f"iterator {iter_var.var.name} of block {block.name}"
-            extent = self._varying_extent(iter_var.extent, what, realize, inside)
+            subject = f"iterator {iter_var.var.name} of block {block.name}"
+            extent = self._varying_extent(iter_var.extent, subject, realize, inside)
             self._define(iter_var.var, realize, inside)
             self.expr(value, facts)
             if extent is not None and not self.prover.is_in_domain(
                 iter_var, value, extent, reached
             ):
                 raise VerifyError(
-                    f"{what} runs from 0 to {extent - 1}, but its value {show_expr(value)} "
+                    f"{subject} runs from 0 to {extent - 1}, but its value {show_expr(value)} "
                     f"{runs(reached, value)}",
                     realize,
                     "bounds",
                 )
             if iter_var.kind != "spatial":
-                self._check_order(what, value, realize)
+                self._check_order(subject, value, realize)
             inside = _having(inside, iter_var.var, extent, iter_var.extent)
             # The loops may reach only a part of the domain.
             inside = inside.within_range(iter_var.var, reached.bounds(value))
@@ -229,15 +229,13 @@ class _Verifier(Accesses):
         self._block_body(block, inside)
         self.blocks.pop()
 
-    def _check_order(self, what: str, value: Expr, realize: BlockRealize) -> None:
+    def _check_order(self, subject: str, value: Expr, realize: BlockRealize) -> None:
         for node in walk(value):
             if isinstance(node, Var) and node in self._concurrent:
                 kind = self._concurrent[node]
-                raise VerifyError(
-                    f"{what} is not spatial, but takes its value from the {kind} loop {node.name}",
-                    realize,
-                    "structure",
-                )
+                source = f"the {kind} loop {node.name}"
+                message = f"{subject} is not spatial, but takes its value from {source}"
+                raise VerifyError(message, realize, "structure")
 
     def _block_body(self, block: Block, facts: Facts) -> None:
         with self.buffers.scope():
@@ -289,15 +287,17 @@ class _Verifier(Accesses):
         if var.dtype == "handle" or not is_integer(var.dtype):
             raise VerifyError(f"variable {var.name} has type {var.dtype}", node, "type")
 
-    def _varying_extent(self, extent: Expr, what: str, node: object, facts: Facts) -> int | None:
+    def _varying_extent(self, extent: Expr, subject: str, node: object, facts: Facts) -> int | None:
         """Check the extent of a loop or iterator, which may vary; return its maximum."""
         if isinstance(extent, IntImm) or not self.is_static:
-            return self.buffers.extent(extent, what, node)
+            return self.buffers.extent(extent, subject, node)
         self.expr(extent, facts)
         _, most = facts.bounds(extent) or reach(extent, facts.ranges)
         if not is_integer(dtype_of(extent)) or most > MAX_EXTENT:
             raise VerifyError(
-                f"an extent of {what} has no known bound: {show_expr(extent)}", node, "symbolic"
+                f"an extent of {subject} has no known bound: {show_expr(extent)}",
+                node,
+                "symbolic",
             )
         return max(most, 1)
 

@@ -85,17 +85,19 @@ class Declarations:
             buffer = self._sources[buffer.data]
             yield buffer
 
-    def extent(self, extent: Expr, what: str, node: object) -> int | None:
+    def extent(self, extent: Expr, subject: str, node: object) -> int | None:
         """Check an extent and return it; None for a symbolic extent in a symbolic program."""
         if not isinstance(extent, IntImm) and not self._is_static:
             return None
         if not isinstance(extent, IntImm):
             raise VerifyError(
-                f"an extent of {what} is symbolic: expected a constant", node, "symbolic"
+                f"an extent of {subject} is symbolic: expected a constant", node, "symbolic"
             )
         if not 1 <= extent.value <= MAX_EXTENT:
             raise VerifyError(
-                f"an extent of {what} is {extent.value}: expected 1 to {MAX_EXTENT}", node, "limit"
+                f"an extent of {subject} is {extent.value}: expected 1 to {MAX_EXTENT}",
+                node,
+                "limit",
             )
         return extent.value
 

@@ -99,33 +99,37 @@ def plan_of(loop: For, count: int) -> PipelinePlan:
         LoweringError: If its annotations are malformed.
     """
     notes = dict(loop.annotations)
-    what = f"loop {loop.var.name}"
+    subject = f"loop {loop.var.name}"
     if loop.kind not in ("serial", "unrolled") or not isinstance(loop.extent, IntImm):
-        raise LoweringError(f"{what} is {loop.kind} or of varying extent, and can't be pipelined")
+        raise LoweringError(
+            f"{subject} is {loop.kind} or of varying extent, and can't be pipelined"
+        )
     for key in (STAGE, ORDER):
         if key not in notes:
-            raise LoweringError(f"{what} is pipelined, but {key} is missing")
-    stages, order = (_numbers(notes[key], f"{key} of {what}") for key in (STAGE, ORDER))
+            raise LoweringError(f"{subject} is pipelined, but {key} is missing")
+    stages, order = (_numbers(notes[key], f"{key} of {subject}") for key in (STAGE, ORDER))
     for key, numbers in ((STAGE, stages), (ORDER, order)):
         if len(numbers) != count:
             raise LoweringError(
-                f"{what} has {count} statements, but {key} has {len(numbers)} numbers"
+                f"{subject} has {count} statements, but {key} has {len(numbers)} numbers"
             )
     if len(set(order)) != count:
-        raise LoweringError(f"{ORDER} of {what} gives one place to two statements: {list(order)}")
-    for stage in _numbers(notes.get(ASYNC, ()), f"{ASYNC} of {what}"):
+        raise LoweringError(
+            f"{ORDER} of {subject} gives one place to two statements: {list(order)}"
+        )
+    for stage in _numbers(notes.get(ASYNC, ()), f"{ASYNC} of {subject}"):
         if stage not in stages:
-            raise LoweringError(f"{ASYNC} of {what} names stage {stage}, which it has not")
+            raise LoweringError(f"{ASYNC} of {subject} names stage {stage}, which it has not")
     return PipelinePlan(stages, order, _OPTIONAL in loop.annotations)
 
 
-def _numbers(value: AnnotationValue, what: str) -> tuple[int, ...]:
+def _numbers(value: AnnotationValue, subject: str) -> tuple[int, ...]:
     numbers = value if isinstance(value, tuple) else (value,)
     naturals = tuple(
         n for n in numbers if isinstance(n, int) and not isinstance(n, bool) and n >= 0
     )
     if not isinstance(value, tuple) or len(naturals) != len(numbers):
-        raise LoweringError(f"{what} is {value!r}: expected a list of integers from 0 on")
+        raise LoweringError(f"{subject} is {value!r}: expected a list of integers from 0 on")
     return naturals
 
 

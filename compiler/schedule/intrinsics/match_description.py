@@ -93,19 +93,19 @@ class Matcher:
                 self._realize(ours, theirs)
             case Seq(a), Seq(b):
                 self._all(a, b, self.stmt, "statements in a row")
-            case Store(buffer, indices, value), Store(other, places, wanted):
-                self._access(buffer, indices, other, places)
-                self.expr(value, wanted)
-            case If(condition, then, otherwise), If(wanted, then_too, otherwise_too):
-                self.expr(condition, wanted)
+            case Store(buffer, indices, value), Store(other, expected_indices, expected):
+                self._access(buffer, indices, other, expected_indices)
+                self.expr(value, expected)
+            case If(condition, then, otherwise), If(expected, then_too, otherwise_too):
+                self.expr(condition, expected)
                 self.stmt(then, then_too)
                 self._optional(otherwise, otherwise_too, "an else")
-            case Let(var, value, body), Let(wanted_var, wanted, body_too):
-                self.expr(value, wanted)
-                self._bind(var, wanted_var, None)
+            case Let(var, value, body), Let(expected_var, expected, body_too):
+                self.expr(value, expected)
+                self._bind(var, expected_var, None)
                 self.stmt(body, body_too)
-            case Evaluate(value), Evaluate(wanted):
-                self.expr(value, wanted)
+            case Evaluate(value), Evaluate(expected):
+                self.expr(value, expected)
             case _:
                 raise MismatchError(f"{_kind(ours)} stands where it has {_kind(theirs)}")
 
@@ -127,12 +127,12 @@ class Matcher:
         a, b = ours.block, theirs.block
         self._all(ours.iter_values, theirs.iter_values, self.index, f"iterators of block {a.name}")
         self.expr(ours.predicate, theirs.predicate)
-        for mine, wanted in zip(a.iter_vars, b.iter_vars, strict=True):
-            if mine.kind != wanted.kind:
-                raise MismatchError(f"iterator {mine.var.name} is {mine.kind}, not {wanted.kind}")
-            self.index(mine.extent, wanted.extent)
+        for mine, expected in zip(a.iter_vars, b.iter_vars, strict=True):
+            if mine.kind != expected.kind:
+                raise MismatchError(f"iterator {mine.var.name} is {mine.kind}, not {expected.kind}")
+            self.index(mine.extent, expected.extent)
             size = mine.extent.value if isinstance(mine.extent, IntImm) else None
-            self._bind(mine.var, wanted.var, size)
+            self._bind(mine.var, expected.var, size)
         if a.match_buffers or b.match_buffers:
             raise MismatchError(f"block {a.name}, or the one it is compared with, has views")
         self._all(a.alloc_buffers, b.alloc_buffers, self._local, f"buffers of block {a.name}")
@@ -164,8 +164,8 @@ class Matcher:
         elif _is_number(ours) and _is_number(theirs):
             self._number(ours, theirs)
         elif same_operation(ours, theirs):
-            for mine, wanted in zip(operands_of(ours), operands_of(theirs), strict=True):
-                self.expr(mine, wanted)
+            for mine, expected in zip(operands_of(ours), operands_of(theirs), strict=True):
+                self.expr(mine, expected)
         else:
             self._differ(ours, theirs)
 
@@ -241,10 +241,10 @@ class Matcher:
         if extent is not None:
             self._extents[ours] = extent
 
-    def _optional(self, ours: Stmt | None, theirs: Stmt | None, what: str) -> None:
+    def _optional(self, ours: Stmt | None, theirs: Stmt | None, subject: str) -> None:
         if (ours is None) != (theirs is None):
             which = "the description has none" if theirs is None else "the program has none"
-            raise MismatchError(f"{what}: {which}")
+            raise MismatchError(f"{subject}: {which}")
         if ours is not None and theirs is not None:
             self.stmt(ours, theirs)
 
@@ -253,10 +253,10 @@ class Matcher:
         ours: Sequence[_Part],
         theirs: Sequence[_Part],
         compare: Callable[[_Part, _Part], None],
-        what: str,
+        subject: str,
     ) -> None:
         if len(ours) != len(theirs):
-            raise MismatchError(f"there are {len(ours)} {what}, not {len(theirs)}")
+            raise MismatchError(f"there are {len(ours)} {subject}, not {len(theirs)}")
         for a, b in zip(ours, theirs, strict=True):
             compare(a, b)
 

@@ -78,13 +78,15 @@ class CopyLocation:
 
 
 def region_buffer(
-    regions: Sequence[BufferRegion], index: int, what: str, at: BlockRealize, refuse: Refuse
+    regions: Sequence[BufferRegion], index: int, access: str, at: BlockRealize, refuse: Refuse
 ) -> Buffer:
     """Return the buffer of one of the regions that a block reads or writes."""
     if not 0 <= index < len(regions):
         numbered_names = ", ".join(f"{n}: {r.buffer.name}" for n, r in enumerate(regions)) or "none"
         raise refuse(
-            f"block {at.block.name} has no {what} {index}; it has {numbered_names}", at, "not_found"
+            f"block {at.block.name} has no {access} {index}; it has {numbered_names}",
+            at,
+            "not_found",
         )
     return regions[index].buffer
 

@@ -201,7 +201,7 @@ def _message(group: _Group, first: Instance, second: Instance) -> str:
         ", ".join(f"{_name(loop)} = {i.point.get(loop.var, 0)}" for loop in group.moving)
         for i in (first, second)
     ]
-    what = {
+    subject = {
         "parallel": "iterations of a parallel loop",
         "vectorized": "iterations of a vectorized loop",
         "blocks": "blocks of threads",
@@ -209,7 +209,7 @@ def _message(group: _Group, first: Instance, second: Instance) -> str:
     }[group.what]
     certain = all(_is_certain(instance.access) for instance in (first, second))
     return (
-        f"{what} race: the one with {who[0]} {both[0]}, and the one with {who[1]} {both[1]}, "
+        f"{subject} race: the one with {who[0]} {both[0]}, and the one with {who[1]} {both[1]}, "
         f"which {'is' if certain else 'may be'} the same element{_advice(group, first, second)}"
     )
 

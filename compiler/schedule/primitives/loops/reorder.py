@@ -97,8 +97,8 @@ def _require_any_order(nest: IterationNest, order: Sequence[For]) -> None:
     for site in nest.sites:
         for iter_var in site.block.iter_vars:
             if iter_var.kind not in ("spatial", "reduce"):
-                what = f"the {iter_var.kind} iterator {iter_var.var.name}"
-                raise refuse(f"block {site.name} has {what}", site.realize, "block_kind")
+                subject = f"the {iter_var.kind} iterator {iter_var.var.name}"
+                raise refuse(f"block {site.name} has {subject}", site.realize, "block_kind")
     for buffer in nest.written():
         if has_disjoint_iterations(nest, buffer) or is_iteration_private(nest, buffer):
             continue

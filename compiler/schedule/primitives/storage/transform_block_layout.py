@@ -140,8 +140,10 @@ def _keeps_reduction_order(site: PlacedBlock, index_map: IndexMap) -> bool:
     reduce = [(param, value) for i, param, value in pairs if i.kind != "spatial"]
     loops = [loop.var for loop in site.loops if any(loop.var is value for _, value in reduce)]
     params = {param for param, _ in reduce}
-    made = [r for r in index_map.results if any(node in params for node in walk(r))]
-    return loops == [value for _, value in reduce] and made == [param for param, _ in reduce]
+    new_reduce_indices = [r for r in index_map.results if any(node in params for node in walk(r))]
+    return loops == [value for _, value in reduce] and new_reduce_indices == [
+        param for param, _ in reduce
+    ]
 
 
 def _new_iterators(

@@ -80,9 +80,9 @@ def _scaled(on: Lanes, p: Value, shifted: Value) -> Value:
     """
     biased = on.bits(shifted)
     half = on.integer("lshr", biased, 1)
-    rest = on.integer("sub", biased, half)
+    other_half = on.integer("sub", biased, half)
     first = on.from_bits(on.integer("shl", half, 23))
-    second = on.from_bits(on.integer("shl", rest, 23))
+    second = on.from_bits(on.integer("shl", other_half, 23))
     return on.mul(on.mul(p, first), second)
 
 

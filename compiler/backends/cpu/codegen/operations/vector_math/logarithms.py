@@ -41,8 +41,8 @@ def log_2(on: Lanes, x: Value) -> Value:
 def log_10(on: Lanes, x: Value) -> Value:
     """Return the logarithm to the base 10."""
     k, f = _split_any(on, x)
-    rest = on.fma(_log1p(on, f), 1 / log(10), on.mul(k, _LOG10_2_LOW))
-    return _with_limits(on, x, on.fma(k, _LOG10_2_HIGH, rest))
+    low_part = on.fma(_log1p(on, f), 1 / log(10), on.mul(k, _LOG10_2_LOW))
+    return _with_limits(on, x, on.fma(k, _LOG10_2_HIGH, low_part))
 
 
 def log1p(on: Lanes, x: Value) -> Value:
