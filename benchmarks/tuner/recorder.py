@@ -31,7 +31,7 @@ from compiler.runtime.time_calls import calls_per_sample, time_calls
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace_prefix_cache import TracePrefixCache
 from compiler.target.cpu import CpuTarget
-from tuner.space.design_space import DesignSpace, Point, distinct
+from tuner.space.design_space import Point, SketchSpace, distinct
 from tuner.space.filter.static_filter import is_compilable
 from tuner.space.generate import design_space
 from tuner.space.tables.knob import Ints
@@ -175,7 +175,7 @@ class Recorder:
             self._take(json.loads(line))
 
 
-def _drawn(recording: Recording, space: DesignSpace) -> tuple[list[Point], list[str]]:
+def _drawn(recording: Recording, space: SketchSpace) -> tuple[list[Point], list[str]]:
     """Return what is recorded in random order, with marks; sketches have equal shares."""
     marks: dict[Point, str] = {}
     num = len(space.sketches)
@@ -192,7 +192,7 @@ def _drawn(recording: Recording, space: DesignSpace) -> tuple[list[Point], list[
     return [points[place] for place in order], [marks[points[place]] for place in order]
 
 
-def _draw_whole(space: DesignSpace, index: int, num: int) -> Ints:
+def _draw_whole(space: SketchSpace, index: int, num: int) -> Ints:
     """Draw up to `num` different rows of a sketch, of all that code can be made for."""
     sketch = space.sketches[index]
     rng = np.random.default_rng(100 + index)
@@ -209,7 +209,7 @@ def _draw_whole(space: DesignSpace, index: int, num: int) -> Ints:
     return found[:num]
 
 
-def _own(space: DesignSpace, index: int, rows: Ints) -> Ints:
+def _own(space: SketchSpace, index: int, rows: Ints) -> Ints:
     """Return the rows that stand for programs of their own, and whose code is not too long."""
     sketch = space.sketches[index]
     rows = rows[sketch.is_representative(rows)]

@@ -14,7 +14,7 @@ import loopwright as lw
 from benchmarks.report import Metric, report
 from tuner.cost_model.cost_model import Samples
 from tuner.cost_model.xgboost_model import XGBoostModel
-from tuner.space.design_space import DesignSpace
+from tuner.space.design_space import SketchSpace
 from tuner.space.generate import design_space
 from tuner.space.tables.knob import Ints
 from tuner.task import Task
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def _seconds(
-    space: DesignSpace, model: XGBoostModel, sketch: int, rows: Ints
+    space: SketchSpace, model: XGBoostModel, sketch: int, rows: Ints
 ) -> tuple[float, float]:
     """Return the CPU seconds that features and predictions of all candidates take."""
     of_features = of_predictions = 0.0

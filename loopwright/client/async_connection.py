@@ -45,7 +45,7 @@ _CHUNK_BYTES = 1 << 16
 
 
 @dataclass
-class _Opened:
+class _AsyncOpened:
     """What a plan that is carried out has open."""
 
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
@@ -68,7 +68,7 @@ class AsyncConnection(ConnectionBase):
 
     async def run(self, plan: Plan[T]) -> T:
         """Carry out a plan, and return its result."""
-        opened = _Opened()
+        opened = _AsyncOpened()
         async with opened.stack:
             with PlanRunner(plan) as runner:
                 while not runner.is_over:
@@ -77,7 +77,7 @@ class AsyncConnection(ConnectionBase):
 
     async def items(self, stream: Stream[T]) -> AsyncGenerator[T]:
         """Carry out a stream, and yield its items; who leaves it early closes it (`aclosing`)."""
-        opened = _Opened()
+        opened = _AsyncOpened()
         async with opened.stack:
             with PlanRunner(stream) as runner:
                 while not runner.is_over:
@@ -87,7 +87,7 @@ class AsyncConnection(ConnectionBase):
                     else:
                         await self._take(runner, opened)
 
-    async def _take(self, runner: PlanRunner[Any], opened: _Opened) -> None:
+    async def _take(self, runner: PlanRunner[Any], opened: _AsyncOpened) -> None:
         try:
             with self.translated_errors(runner.step):
                 result = await self._do(runner.step, opened)
@@ -96,7 +96,7 @@ class AsyncConnection(ConnectionBase):
         else:
             runner.resume(result)
 
-    async def _do(self, step: Step | Item[Any], opened: _Opened) -> Any:
+    async def _do(self, step: Step | Item[Any], opened: _AsyncOpened) -> Any:
         match step:
             case HttpCall():
                 return await self._send(step)

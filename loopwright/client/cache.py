@@ -49,7 +49,7 @@ class CachedAnswer:
         return max(0.0, (datetime.now(UTC) - self.fetched_at).total_seconds())
 
 
-class AnswerCache:
+class DiskCache:
     """Answers by kind, server and query, under one directory.
 
     A directory that cannot be written, or a file that another process takes away meanwhile, costs

@@ -19,7 +19,7 @@ from compiler.runtime.signature import KeyFileError, PublicKey
 from compiler.target.target import Target
 from loopwright.client.async_connection import AsyncConnection
 from loopwright.client.best import Best
-from loopwright.client.cache import MAX_BYTES, AnswerCache
+from loopwright.client.cache import MAX_BYTES, DiskCache
 from loopwright.client.connection import Connection
 from loopwright.client.decoding import read
 from loopwright.client.frames import trials_frame
@@ -86,7 +86,7 @@ class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]
             is_offline=offline,
         )
         self._known = KernelResolver(
-            self._connection.url, AnswerCache(cache, cache_bytes), offline, _public_key(public_key)
+            self._connection.url, DiskCache(cache, cache_bytes), offline, _public_key(public_key)
         )
 
     def __repr__(self) -> str:

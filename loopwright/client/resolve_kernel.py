@@ -19,7 +19,7 @@ from compiler.runtime.signature import PublicKey, SignatureMismatchError
 from compiler.script.parser import parse
 from compiler.target.target import Target
 from loopwright.client.best import Best
-from loopwright.client.cache import AnswerCache, CachedAnswer
+from loopwright.client.cache import CachedAnswer, DiskCache
 from loopwright.client.decoding import read
 from loopwright.client.steps import HttpCall, Plan, send, work
 from loopwright.errors import (
@@ -54,7 +54,7 @@ class KernelResolver:
     """
 
     url: str
-    cache: AnswerCache
+    cache: DiskCache
     is_offline: bool
     public_key: PublicKey | None = None
 

@@ -23,7 +23,7 @@ from service.common.errors import LeaseLostError
 from service.common.owner import Owner
 from service.coordinator.heartbeat import PATIENCE_SECS, Heartbeat
 from service.coordinator.heartbeat_measurer import Measuring
-from service.coordinator.job_runner import Driver, Drives, JobOutcome
+from service.coordinator.job_runner import JobDriver, JobOutcome, JobRunner
 from service.learning import training
 from service.learning.retrain import Retrainer
 from service.store import workers
@@ -81,11 +81,11 @@ class _Work:
 
 
 class Coordinator:
-    """Drives one job, or one group of jobs, after another.
+    """Run one job, or one group of jobs, after another.
 
     Args:
         measuring: What measures candidates, and compares the best.
-        rivals: Times libraries beside the best; without it, none are.
+        baselines: Times libraries beside the best; if None, none are timed.
         interrupt: Makes it give up what is under way, by an error of its own.
         lease_secs: How long a job stays ours without a heartbeat.
         retrainer: Receives the kind of target of each finished job.
@@ -101,7 +101,7 @@ class Coordinator:
         database: Database,
         measuring: Measuring,
         *,
-        rivals: BaselineMeasurer | None = None,
+        baselines: BaselineMeasurer | None = None,
         interrupt: Callable[[], None] = _nothing,
         lease_secs: float = leases.LEASE_SECS,
         patience_secs: float = PATIENCE_SECS,
@@ -118,7 +118,7 @@ class Coordinator:
         self._prove = prove
         self._serves = serves
         self._num_errors = 0  # in a row
-        self.driver: Drives = Driver(database, measuring, self.owner, rivals)
+        self.driver: JobDriver = JobRunner(database, measuring, self.owner, baselines)
         self._stopping = Event()
         self._work = Event()
         self._thread = Thread(target=self._run, name="coordinator", daemon=True)

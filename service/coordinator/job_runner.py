@@ -49,8 +49,8 @@ class JobOutcome:
     baselines: Sequence[Baseline] = ()
 
 
-class Drives(Protocol):
-    """Takes jobs from their last trials to their ends; see `Driver`."""
+class JobDriver(Protocol):
+    """Run jobs from their last trials to their ends; see `JobRunner`."""
 
     def drive(
         self, jobs: Sequence[JobRow], heartbeat: Heartbeat, is_stopping: Callable[[], bool]
@@ -68,11 +68,11 @@ class _Search:
     kept_before: Sequence[int]  # the trials that finishes of the job kept
 
 
-class Driver:
+class JobRunner:
     """Runs the tuning loop on jobs that `owner` has claimed.
 
     Args:
-        rivals: Times libraries beside the best kernels; without it, none are.
+        baselines: Times libraries beside the best kernels; if None, none are timed.
     """
 
     def __init__(
@@ -80,11 +80,11 @@ class Driver:
         database: Database,
         measuring: Measuring,
         owner: Owner,
-        rivals: BaselineMeasurer | None = None,
+        baselines: BaselineMeasurer | None = None,
     ) -> None:
         self._database = database
         self._measuring = measuring
-        self._rivals = rivals
+        self._baselines = baselines
         self._owner = owner
         self._store = SqlStore(database, owner)
 
@@ -122,7 +122,7 @@ class Driver:
             task = _task(session, job)
             kept_before = finals.kept_numbers(session, job.id)
         job_id = str(job.id)
-        measuring = HeartbeatMeasurer(self._measuring, self._rivals, job.id, heartbeat)
+        measuring = HeartbeatMeasurer(self._measuring, self._baselines, job.id, heartbeat)
         start_secs = time.monotonic()
 
         def interrupted() -> StopReason | None:

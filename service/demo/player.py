@@ -12,7 +12,7 @@ from sqlalchemy import select
 from compiler.runtime.measurement import Measurement, Setting
 from service.common.owner import Owner
 from service.coordinator.heartbeat import Heartbeat
-from service.coordinator.job_runner import Drives, JobOutcome
+from service.coordinator.job_runner import JobDriver, JobOutcome
 from service.store.database.database import Database
 from service.store.jobs import jobs
 from service.store.jobs.baselines import BaselineRow
@@ -41,7 +41,7 @@ class Player:
     the libraries beside it. A job that is played is stopped, cancelled and resumed like any other.
     """
 
-    def __init__(self, database: Database, owner: Owner, driver: Drives) -> None:
+    def __init__(self, database: Database, owner: Owner, driver: JobDriver) -> None:
         self._database = database
         self._store = SqlStore(database, owner)
         self._driver = driver

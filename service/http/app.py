@@ -9,7 +9,7 @@ from fastapi import APIRouter, FastAPI
 from service.common.request_ids import RequestIds
 from service.http import openapi, problems
 from service.http.auth import READ, Tokens
-from service.http.cache.answer_cache import AnswerCache
+from service.http.cache.answer_cache import AnswerCacheMiddleware
 from service.http.cache.schedule_answers import ScheduleAnswers
 from service.http.dependencies import Dependencies
 from service.http.event_feed import EventFeed
@@ -101,7 +101,7 @@ def create_app(
     problems.install(app)
     openapi.install(app)
     app.add_middleware(
-        AnswerCache,
+        AnswerCacheMiddleware,
         prefix=PREFIX,
         version=DataVersion(parts.database),
         tokens=app.state.tokens,

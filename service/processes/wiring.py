@@ -38,7 +38,7 @@ def coordinate(
     coordinator = Coordinator(
         database,
         measurer,
-        rivals=measurer,
+        baselines=measurer,
         interrupt=workers.interrupt,
         retrainer=Retrainer(database),
         serves=workers.labels,

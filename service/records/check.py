@@ -63,7 +63,7 @@ def checked(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes, AnyLine]]:
     Raises:
         InvalidRequestError: If a line is wrong; names up to twenty of them by their numbers.
     """
-    checker = _Checker()
+    checker = _LineChecker()
     flaws: list[tuple[int, str]] = []
     number = 0
     for number, text in enumerate(lines, start=1):
@@ -109,7 +109,7 @@ def _parsed(text: bytes) -> AnyLine:
         raise _LineError(f"{field}: {reason}" if field else reason) from None
 
 
-class _Checker:
+class _LineChecker:
     """Sees one line after the other, and knows what those before it allow."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""What every driver of jobs must do (`Drives`). Subclass `DrivesContract`."""
+"""The contract of `JobDriver`. Subclass `JobDriverContract`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pytest
 
 from service.coordinator.coordinator import Coordinator
 from service.coordinator.heartbeat import Heartbeat
-from service.coordinator.job_runner import Drives, JobOutcome
+from service.coordinator.job_runner import JobDriver, JobOutcome
 from service.store.database.database import Database
 from service.store.jobs import claims, controls
 from service.store.results.sql_store import SqlStore
 
 
-class DrivesContract:
+class JobDriverContract:
     """Tests of a driver: override `coordinator`, whose driver it is and which has a queued job."""
 
     @pytest.fixture
@@ -31,7 +31,7 @@ class DrivesContract:
         act: Callable[[UUID], object] = lambda _: None,
     ) -> tuple[UUID, list[JobOutcome]]:
         """Claim the job, act on it, and drive it."""
-        driver: Drives = coordinator.driver
+        driver: JobDriver = coordinator.driver
         with database.write() as session:
             jobs = claims.claim(session, coordinator.owner, lease_secs=3600)
         [job] = jobs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from workers.libraries.kernel_sets import KernelSet
+from workers.libraries.kernel_sets import LibraryCode
 from workers.libraries.library import Library, LibraryError
 
 A = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -27,7 +27,7 @@ class LibraryContract:
         assert any(letter.isdigit() for letter in library.start(1))
 
     def test_it_has_a_kernel_set(self, library: Library) -> None:
-        assert isinstance(library.kernel_set(), KernelSet)
+        assert isinstance(library.kernel_set(), LibraryCode)
 
     def test_it_computes_a_product_each_time_it_runs(self, library: Library) -> None:
         call = library.prepare("matmul:2,4,3", [A, B])

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from workers.child.child import main
-from workers.libraries.kernel_sets import CORE_TYPE, KernelSet
+from workers.libraries.kernel_sets import CORE_TYPE, LibraryCode
 from workers.libraries.library import Array, Library, LibraryCall
 from workers.libraries.load import load_library
 
@@ -68,10 +68,10 @@ class Faulty:
         self._numpy.start(num_threads)
         return self._name
 
-    def kernel_set(self) -> KernelSet:
+    def kernel_set(self) -> LibraryCode:
         if self._name == "is old":
-            return KernelSet("Haswell", CORE_TYPE)
-        return KernelSet(os.environ.get(CORE_TYPE, "Haswell"), CORE_TYPE)
+            return LibraryCode("Haswell", CORE_TYPE)
+        return LibraryCode(os.environ.get(CORE_TYPE, "Haswell"), CORE_TYPE)
 
     def prepare(self, operator: str, inputs: Sequence[Array]) -> LibraryCall:
         call = self._numpy.prepare(operator, inputs)

@@ -69,7 +69,7 @@ SEVERAL = {
 
 
 def test_the_protocols_are_found() -> None:
-    assert {"Measurer", "Comparer", "Library", "ScheduleRule", "Drives"} <= SEVERAL.keys()
+    assert {"Measurer", "Comparer", "Library", "ScheduleRule", "JobDriver"} <= SEVERAL.keys()
     assert {"ReplayMeasurer", "WorkerMeasurer"} <= set(SEVERAL["Measurer"])
     assert "workers.libraries.numpy" in SEVERAL["Library"]
 

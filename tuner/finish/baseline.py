@@ -96,7 +96,7 @@ def _never() -> bool:
 def measure_baselines(
     task: Task,
     trial: MeasuredTrial,
-    rivals: BaselineMeasurer,
+    measurer: BaselineMeasurer,
     *,
     seed: int = 0,
     should_stop: Callable[[], bool] = _never,
@@ -108,7 +108,7 @@ def measure_baselines(
     """
     kernel: list[Measurement] = []
     libraries: dict[str, list[Measurement]] = {}
-    for kernel_round, others in rivals.measure_baselines(task, trial, NUM_ROUNDS, seed):
+    for kernel_round, others in measurer.measure_baselines(task, trial, NUM_ROUNDS, seed):
         if should_stop() or not kernel_round.ok:
             return []
         kernel.append(kernel_round)

@@ -9,12 +9,12 @@ import numpy as np
 
 from compiler.target.target import Target
 from tuner.candidate import Candidate
-from tuner.space.design_space import DesignSpace, Point
+from tuner.space.design_space import Point, SketchSpace
 from tuner.space.tables.knob import Ints
 from tuner.space.tables.sketch import Sketch
 
 
-class RecordedSpace(DesignSpace):
+class RecordedSpace(SketchSpace):
     """Sketches of which some rows are legal: those that were recorded.
 
     Args:

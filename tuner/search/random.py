@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 import numpy as np
 
 from tuner.search.search_state import SearchState, points_of
-from tuner.space.design_space import DesignSpace, Point
+from tuner.space.design_space import Point, SketchSpace
 
 
 class Random:
@@ -19,7 +19,7 @@ class Random:
 
 
 def draw_points(
-    space: DesignSpace, num: int, seen: AbstractSet[Point], rng: np.random.Generator
+    space: SketchSpace, num: int, seen: AbstractSet[Point], rng: np.random.Generator
 ) -> list[Point]:
     """Draw up to `num` different points that were not seen, evenly over sketches."""
     streams: list[list[Point]] = []

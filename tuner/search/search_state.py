@@ -8,7 +8,7 @@ import numpy as np
 
 from compiler.runtime.measurement import ErrorKind
 from tuner.cost_model.cost_model import CostModel, Samples, Scores
-from tuner.space.design_space import DesignSpace, Point
+from tuner.space.design_space import Point, SketchSpace
 from tuner.space.search_space import FeatureMatrix
 from tuner.space.tables.knob import Ints
 from tuner.trial import MeasuredTrial
@@ -23,7 +23,7 @@ class SearchState:
         seen: The points that were proposed or measured; they are not proposed again.
     """
 
-    def __init__(self, space: DesignSpace, model: CostModel | None, task_key: str) -> None:
+    def __init__(self, space: SketchSpace, model: CostModel | None, task_key: str) -> None:
         self.space = space
         self.secs: dict[Point, float] = {}
         self.seen: set[Point] = set()

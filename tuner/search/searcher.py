@@ -11,7 +11,7 @@ from tuner.candidate import Candidate
 from tuner.cost_model.cost_model import CostModel
 from tuner.search.search_state import SearchState
 from tuner.search.strategy import Proposal
-from tuner.space.design_space import DesignSpace, Point
+from tuner.space.design_space import Point, SketchSpace
 from tuner.trial import MeasuredTrial
 
 
@@ -37,7 +37,7 @@ class Searcher:
     def __init__(
         self,
         proposer: Proposer,
-        space: DesignSpace,
+        space: SketchSpace,
         seed: int,
         model: CostModel | None,
         *,

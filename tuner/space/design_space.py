@@ -43,7 +43,7 @@ class Count:
     is_exact: bool
 
 
-class DesignSpace:
+class SketchSpace:
     """The sketches of a task on its target."""
 
     def __init__(self, sketches: Iterable[Sketch], target: Target) -> None:
@@ -52,10 +52,10 @@ class DesignSpace:
         self.search_space = search_space_of(target)
         self._small: dict[int, Ints] = {}
 
-    def without(self, dropped: Collection[int]) -> DesignSpace:
+    def without(self, dropped: Collection[int]) -> SketchSpace:
         """Return the space without some sketches; keep the cached facts of the others."""
         retained = [index for index in range(len(self.sketches)) if index not in dropped]
-        space = DesignSpace([self.sketches[index] for index in retained], self.target)
+        space = SketchSpace([self.sketches[index] for index in retained], self.target)
         space._small = {n: self._small[i] for n, i in enumerate(retained) if i in self._small}
         return space
 

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from compiler.bounded_cache import BoundedCache
 from compiler.ir.text.printer import script
 from compiler.schedule.error import ScheduleError
-from tuner.space.design_space import DesignSpace
+from tuner.space.design_space import SketchSpace
 from tuner.space.own_rules import finished, own_rules
 from tuner.space.registry import search_space_of
 from tuner.space.rules.rule import ScheduleRule, rule_name
@@ -23,11 +23,11 @@ MAX_SKETCHES = 8
 _MAX_SPACES = 16
 """Design spaces that stay in memory: those of the tasks of one group and their relatives. Chosen.
 """
-_spaces: BoundedCache[tuple[str, str, tuple[str, ...] | None], DesignSpace]
+_spaces: BoundedCache[tuple[str, str, tuple[str, ...] | None], SketchSpace]
 _spaces = BoundedCache(_MAX_SPACES)
 
 
-def design_space(task: Task, rules: Collection[str] | None = None) -> DesignSpace:
+def design_space(task: Task, rules: Collection[str] | None = None) -> SketchSpace:
     """Return the non-empty sketches that rules make of a task; none if no rule applies.
 
     The default schedule is not part of it: it has no decisions. The spaces of the last few tasks
@@ -54,12 +54,12 @@ def design_space(task: Task, rules: Collection[str] | None = None) -> DesignSpac
     return space
 
 
-def _design_space(task: Task, rules: Collection[str] | None) -> DesignSpace:
+def _design_space(task: Task, rules: Collection[str] | None) -> SketchSpace:
     drafts = [SketchBuilder.begin(task.func, task.target)]
     for rule in _chosen(task, rules):
         drafts = [d for draft in drafts for d in _applied(rule, draft)][:MAX_SKETCHES]
     sketches = [_finished(draft) for draft in drafts if draft.knobs]
-    space = DesignSpace(sketches, task.target)
+    space = SketchSpace(sketches, task.target)
     return space.without([i for i in range(len(sketches)) if not space.count(i).number])
 
 

@@ -14,7 +14,7 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from tuner.space.design_space import DesignSpace, Point
+from tuner.space.design_space import Point, SketchSpace
 from tuner.space.tables.knob import Ints
 from tuner.space.tables.nest import NUM_LEVELS, UNROLLED_LEVEL, Floats, TiledNest
 from tuner.space.tables.sketch import Sketch
@@ -43,7 +43,7 @@ class RefitError(ValueError):
 
 
 def refit(
-    point: Point, source: DesignSpace, space: DesignSpace, *, keep_whole: bool = False
+    point: Point, source: SketchSpace, space: SketchSpace, *, keep_whole: bool = False
 ) -> Point:
     """Return the point of `space` that is nearest to a point of another shape's space.
 
@@ -154,7 +154,7 @@ def _tile_columns(nests: tuple[TiledNest, ...]) -> set[int]:
     }
 
 
-def _nearest(goal: _Goal, space: DesignSpace, index: int) -> Ints:
+def _nearest(goal: _Goal, space: SketchSpace, index: int) -> Ints:
     """Return the nearest row that passes the static filter."""
     sketch = goal.sketch
     if space.is_small(index):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 
 from tuner.candidate import Candidate
-from tuner.space.design_space import DesignSpace, Point
+from tuner.space.design_space import Point, SketchSpace
 from tuner.space.generate import design_space
 from tuner.task import Task
 from tuner.transfer.refit import RefitError, refit
@@ -74,7 +74,7 @@ def refitted(
 
 
 def _of_one(
-    number: int, relative: Relative, source: DesignSpace, space: DesignSpace
+    number: int, relative: Relative, source: SketchSpace, space: SketchSpace
 ) -> Iterator[tuple[Point, int, int]]:
     """Yield what a relative's candidates become, with the relative and the candidate's rank."""
     for rank, candidate in enumerate(relative.candidates):

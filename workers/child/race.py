@@ -25,7 +25,7 @@ from compiler.target.target import Target
 from workers.child.host import Host
 from workers.child.phase_clock import PhaseClock
 from workers.child.process import ChildGoneError, ChildProcess, DeadlineError
-from workers.libraries.kernel_sets import KernelSet, better_settings, is_below
+from workers.libraries.kernel_sets import LibraryCode, better_settings, is_below
 from workers.measure.compare import CompareRequest
 from workers.wire.frames import FrameError, Message
 from workers.wire.phase import Phase
@@ -313,8 +313,8 @@ def _is_positive(value: Any) -> bool:
     return is_number and 0 < value < math.inf
 
 
-def _kernel_set(facts: Mapping[str, Any]) -> KernelSet:
-    return KernelSet(facts.get("kernel_set", "")[:64], facts.get("is_chosen_by", ""))
+def _kernel_set(facts: Mapping[str, Any]) -> LibraryCode:
+    return LibraryCode(facts.get("kernel_set", "")[:64], facts.get("is_chosen_by", ""))
 
 
 def _words(settings: Mapping[str, str], num_threads: int | None) -> str:

@@ -162,7 +162,7 @@ class DaskEngine:
             NoWorkerError: If no worker serves the target.
             EngineClosedError: If the engine is closed, now or meanwhile.
         """
-        run = _Run(self._slots_for(request.target), request)
+        run = _RoutedRequest(self._slots_for(request.target), request)
         try:
             yield from run.results()
         finally:
@@ -306,7 +306,7 @@ class _Batch:
     num_losses: int = 0
 
 
-class _Run:
+class _RoutedRequest:
     """One request in the cluster."""
 
     def __init__(self, slots: _Slots, request: MeasureRequest) -> None:

@@ -35,7 +35,7 @@ CORE_TYPE = "OPENBLAS_CORETYPE"
 
 
 @dataclass(frozen=True, slots=True)
-class KernelSet:
+class LibraryCode:
     """The code that a library uses here.
 
     Attributes:
@@ -67,7 +67,7 @@ def is_below(kernel_set: str, features: str) -> bool:
     return level is not None and level < cpu_level(features)
 
 
-def better_settings(chosen: KernelSet, features: str) -> list[Mapping[str, str]]:
+def better_settings(chosen: LibraryCode, features: str) -> list[Mapping[str, str]]:
     """Return environments in which a library may use more of the CPU than it does by default."""
     chosen_level = set_level(chosen.name)
     if chosen.is_chosen_by != CORE_TYPE or chosen_level is None:

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias
 
 from numpy.typing import NDArray
 
-from workers.libraries.kernel_sets import KernelSet
+from workers.libraries.kernel_sets import LibraryCode
 
 Array: TypeAlias = NDArray[Any]
 
@@ -41,7 +41,7 @@ class Library(Protocol):
         """
         ...
 
-    def kernel_set(self) -> KernelSet:
+    def kernel_set(self) -> LibraryCode:
         """Return the code that it uses on this CPU, after its start."""
         ...
 

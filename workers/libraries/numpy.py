@@ -10,7 +10,7 @@ from threadpoolctl import ThreadpoolController
 
 from compiler.ops.operator import OPERATORS
 from compiler.ops.spec import parse_spec
-from workers.libraries.kernel_sets import CORE_TYPE, KernelSet
+from workers.libraries.kernel_sets import CORE_TYPE, LibraryCode
 from workers.libraries.library import Array, LibraryCall, LibraryError
 
 _NAMES = {"blis": "BLIS", "mkl": "MKL", "openblas": "OpenBLAS"}
@@ -26,14 +26,14 @@ def start(num_threads: int) -> str:
     return ", ".join([f"NumPy {np.__version__}", *blas[:1]])
 
 
-def kernel_set() -> KernelSet:
+def kernel_set() -> LibraryCode:
     """Return the architecture that OpenBLAS chose; other libraries do not report theirs."""
     libraries = ThreadpoolController().select(user_api="blas").info()
     chosen = next((i for i in libraries if i.get("architecture")), None)
     if chosen is None:
-        return KernelSet()
+        return LibraryCode()
     is_openblas = chosen["internal_api"] == "openblas"
-    return KernelSet(chosen["architecture"], CORE_TYPE if is_openblas else "")
+    return LibraryCode(chosen["architecture"], CORE_TYPE if is_openblas else "")
 
 
 def prepare(operator: str, inputs: Sequence[Array]) -> LibraryCall:

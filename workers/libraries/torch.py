@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - its usual name
 
 from compiler.ops.spec import parse_spec
-from workers.libraries.kernel_sets import KernelSet
+from workers.libraries.kernel_sets import LibraryCode
 from workers.libraries.library import Array, LibraryCall, LibraryError
 
 Options: TypeAlias = SimpleNamespace
@@ -45,9 +45,9 @@ def start(num_threads: int) -> str:
     return ", ".join([f"PyTorch {torch.__version__}", *used])
 
 
-def kernel_set() -> KernelSet:
+def kernel_set() -> LibraryCode:
     """Return the instructions that its own kernels use; oneDNN and MKL choose theirs by call."""
-    return KernelSet(str(torch.backends.cpu.get_cpu_capability()))
+    return LibraryCode(str(torch.backends.cpu.get_cpu_capability()))
 
 
 def prepare(operator: str, inputs: Sequence[Array]) -> LibraryCall:

@@ -45,7 +45,7 @@ def access_regions(
     What `init` writes is not counted as read: the update reads only what the block itself wrote.
     An access to a view counts as one to all that it is a view of.
     """
-    found = _Accesses(views={view.buffer: view.source for view in views})
+    found = _RegionAccesses(views={view.buffer: view.source for view in views})
     if init is not None:
         found.stmt(init)
     initialised = tuple(found.writes)
@@ -76,13 +76,13 @@ def read_outside_blocks(stmt: Stmt) -> tuple[BufferRegion, ...]:
 
     What blocks below it read themselves is left out: they name it.
     """
-    found = _Accesses(enters_blocks=False)
+    found = _RegionAccesses(enters_blocks=False)
     found.stmt(stmt)
     return tuple(found.reads.values())
 
 
 @dataclass
-class _Accesses:
+class _RegionAccesses:
     reads: dict[Buffer, BufferRegion] = field(default_factory=dict)
     writes: dict[Buffer, BufferRegion] = field(default_factory=dict)
     loops: dict[Var, int] = field(default_factory=dict)  # loops inside the block, by extent

@@ -47,7 +47,7 @@ class ParamRoles(NamedTuple):
 
 def param_roles(func: PrimFunc) -> ParamRoles:
     """Return the parameters that a program reads before it writes them, and those it writes."""
-    accesses = _Accesses()
+    accesses = _FirstAccesses()
     accesses.stmt(func.body)
     outputs = written_whole(func) - accesses.read_first
     return ParamRoles(
@@ -120,7 +120,7 @@ class _Ranges:
                     self._limit(child, low, high)  # type: ignore[arg-type]
 
 
-class _Accesses:
+class _FirstAccesses:
     """The buffers that are written, and those that are read before that, in program order."""
 
     def __init__(self) -> None:

@@ -36,7 +36,7 @@ _KINDS = ("serial", "unrolled", "vectorized")
 
 
 @dataclass(slots=True)
-class _Region:
+class _LoopRegion:
     """The statements of a loop, without those of its inner loops.
 
     `changing` holds what it stores and binds, including inner loops. `evaluated` holds the
@@ -51,10 +51,10 @@ class _Region:
 
 def hoist_loads(stmt: Stmt) -> Stmt:
     """Move loop-invariant loads out of their loops, as far out as possible."""
-    return _visit(stmt, _Region(), is_sure=True)
+    return _visit(stmt, _LoopRegion(), is_sure=True)
 
 
-def _visit(stmt: Stmt, region: _Region, *, is_sure: bool) -> Stmt:
+def _visit(stmt: Stmt, region: _LoopRegion, *, is_sure: bool) -> Stmt:
     """Rewrite the loops of a statement, and record its effects; `is_sure` if it runs each time."""
     match stmt:
         case Store(buffer, indices, value):
@@ -79,8 +79,8 @@ def _visit(stmt: Stmt, region: _Region, *, is_sure: bool) -> Stmt:
     return map_stmt(stmt, lambda child: _visit(child, region, is_sure=is_sure), lambda expr: expr)
 
 
-def _loop(loop: For, region: _Region, *, is_sure: bool) -> Stmt:
-    inner = _Region()
+def _loop(loop: For, region: _LoopRegion, *, is_sure: bool) -> Stmt:
+    inner = _LoopRegion()
     body = _visit(loop.body, inner, is_sure=True)
     inner.changing.add(loop.var)
     region.changing |= inner.changing

@@ -54,7 +54,7 @@ _INNER = ("serial", "unrolled")
 
 
 @dataclass(frozen=True, slots=True)
-class _Target:
+class _LaneReduction:
     """The reduction of a loop: the store, the loops below that move it, its box, and the lanes."""
 
     store: Store
@@ -88,7 +88,7 @@ def _lanes(loop: For) -> int:
     return 1 << (max(1, min(num_lanes, extent.value)).bit_length() - 1)
 
 
-def _targets(loop: For, outer: Path, count: int) -> list[_Target] | None:
+def _targets(loop: For, outer: Path, count: int) -> list[_LaneReduction] | None:
     """Return the reductions of a loop, or None if it does anything else."""
     for node in walk_stmts(loop.body):
         if isinstance(node, If | Allocate) or (isinstance(node, For) and node.kind not in _INNER):
@@ -101,7 +101,7 @@ def _targets(loop: For, outer: Path, count: int) -> list[_Target] | None:
     return reductions if len(reductions) == len(targets) else None
 
 
-def _target(loop: For, store: Store, outer: Path, count: int) -> _Target | None:
+def _target(loop: For, store: Store, outer: Path, count: int) -> _LaneReduction | None:
     buffer = store.buffer
     op = _operation(store)
     accesses = collect_accesses(loop, {buffer})[buffer]
@@ -121,7 +121,7 @@ def _target(loop: For, store: Store, outer: Path, count: int) -> _Target | None:
     corner: list[Affine] = [low for low, _ in dimensions]
     shape = (*(IntImm(extent) for _, extent in dimensions), IntImm(count))
     moving = {n for index in store.indices for n in walk(index) if isinstance(n, Var)}
-    return _Target(
+    return _LaneReduction(
         store,
         op,
         tuple(node for var, node in below.items() if var in moving),
@@ -159,7 +159,7 @@ def _identity(op: ArithOp, dtype: DType) -> Expr:
     return IntImm(int(largest if op == "min" else smallest), dtype)
 
 
-def _rewritten(loop: For, targets: list[_Target], count: int) -> Stmt:
+def _rewritten(loop: For, targets: list[_LaneReduction], count: int) -> Stmt:
     assert isinstance(loop.extent, IntImm), "the extent is constant: the caller checked it"
     num_full, remainder = divmod(loop.extent.value, count)
     outer = Var(f"{loop.var.name}_0")
@@ -180,7 +180,7 @@ def _rewritten(loop: For, targets: list[_Target], count: int) -> Stmt:
     return result
 
 
-def _step(loop: For, targets: list[_Target], first: Expr, lanes: int) -> Stmt:
+def _step(loop: For, targets: list[_LaneReduction], first: Expr, lanes: int) -> Stmt:
     """Return the body of a loop, run for `lanes` iterations at once from `first` on."""
     by_buffer = {target.store.buffer: target for target in targets}
 
@@ -203,16 +203,16 @@ def _step(loop: For, targets: list[_Target], first: Expr, lanes: int) -> Stmt:
     return _over(lanes, run)
 
 
-def _at(target: _Target, lane: Expr) -> Load:
+def _at(target: _LaneReduction, lane: Expr) -> Load:
     return Load(target.lanes, (*target.lane_indices, lane))
 
 
-def _started(target: _Target, count: int) -> Stmt:
+def _started(target: _LaneReduction, count: int) -> Stmt:
     start = _identity(target.op, target.lanes.dtype)
     return _over(count, lambda lane: Store(target.lanes, (*target.lane_indices, lane), start))
 
 
-def _folded(target: _Target, half: int) -> Stmt:
+def _folded(target: _LaneReduction, half: int) -> Stmt:
     """Return the statements that combine the upper half of the lanes with the lower half."""
 
     def fold(lane: Expr) -> Stmt:
@@ -222,7 +222,7 @@ def _folded(target: _Target, half: int) -> Stmt:
     return _over(half, fold)
 
 
-def _finish(target: _Target) -> Stmt:
+def _finish(target: _LaneReduction) -> Stmt:
     current = Load(target.store.buffer, target.store.indices)
     return replace(target.store, value=BinOp(target.op, current, _at(target, IntImm(0))))
 
@@ -232,7 +232,7 @@ def _over(lanes: int, make: Callable[[Expr], Stmt]) -> Stmt:
     return For(lane, IntImm(lanes), make(lane), "vectorized")
 
 
-def _each(target: _Target, stmt: Stmt) -> Stmt:
+def _each(target: _LaneReduction, stmt: Stmt) -> Stmt:
     """Run a statement for each element of the target."""
     for loop in reversed(target.loops):
         stmt = replace(loop, body=stmt, annotations=())

@@ -48,7 +48,7 @@ from compiler.passes.common.thread_loops import (
 
 
 @dataclass(slots=True)
-class _Span:
+class _BarrierSpan:
     """A part of a program: its accesses before its first barrier, and after its last."""
 
     stmt: Stmt
@@ -58,7 +58,7 @@ class _Span:
 
 
 @dataclass(frozen=True, slots=True)
-class _Region:
+class _ThreadPosition:
     """Facts at a position inside the loops over threads.
 
     Attributes:
@@ -73,7 +73,7 @@ class _Region:
     varying: frozenset[Var] = frozenset()
     is_divergent: bool = False
 
-    def inside(self, loop: For) -> _Region:
+    def inside(self, loop: For) -> _ThreadPosition:
         """Return the facts in the body of a loop."""
         extents = {**self.extents, loop.var: extent_or_unknown(loop.extent)}
         if not is_thread(loop):
@@ -100,7 +100,7 @@ def insert_barriers(stmt: Stmt, private: Container[Buffer]) -> Stmt:
 
     def visit(node: Stmt) -> Stmt:
         if isinstance(node, For) and is_thread(node):
-            return _Inserter(private, stored).span(node, _Region()).stmt
+            return _Inserter(private, stored).span(node, _ThreadPosition()).stmt
         if is_barrier(node):
             return NOTHING  # all threads of the earlier loops have reached this point
         return map_stmt(node, visit, lambda expr: expr)
@@ -115,7 +115,7 @@ class _Inserter:
         self._private = private
         self._stored = stored
 
-    def span(self, stmt: Stmt, region: _Region) -> _Span:
+    def span(self, stmt: Stmt, region: _ThreadPosition) -> _BarrierSpan:
         """Return a statement with the barriers that it needs inside."""
         if is_barrier(stmt):
             if region.is_divergent:
@@ -123,7 +123,7 @@ class _Inserter:
                     "a barrier stands under a condition that may differ from thread to thread: "
                     "threads that come there would wait for those that do not"
                 )
-            return _Span(stmt, [], [], has_barrier=True)
+            return _BarrierSpan(stmt, [], [], has_barrier=True)
         if is_one_by_one(stmt):
             return self._plain(stmt, region)
         match stmt:
@@ -149,27 +149,29 @@ class _Inserter:
             case _:
                 return self._plain(stmt, region)
 
-    def _plain(self, stmt: Stmt, region: _Region) -> _Span:
+    def _plain(self, stmt: Stmt, region: _ThreadPosition) -> _BarrierSpan:
         touches = [
             touch
             for touch in touches_of(stmt, region.extents, region.names, region.varying)
             if touch.buffer in self._stored and touch.buffer not in self._private
         ]
-        return _Span(stmt, touches, touches, has_barrier=False)
+        return _BarrierSpan(stmt, touches, touches, has_barrier=False)
 
-    def _then(self, first: _Span, second: _Span, region: _Region) -> _Span:
+    def _then(
+        self, first: _BarrierSpan, second: _BarrierSpan, region: _ThreadPosition
+    ) -> _BarrierSpan:
         """Join two spans, with a barrier between them if they need one."""
         if self._conflict(first.tail, second.head, region) is None:
             head = first.head if first.has_barrier else [*first.head, *second.head]
             tail = second.tail if second.has_barrier else [*first.tail, *second.tail]
             has_barrier = first.has_barrier or second.has_barrier
-            return _Span(seq(first.stmt, second.stmt), head, tail, has_barrier)
+            return _BarrierSpan(seq(first.stmt, second.stmt), head, tail, has_barrier)
         self._check_place(first, second, region)
-        return _Span(
+        return _BarrierSpan(
             seq(first.stmt, BARRIER, second.stmt), first.head, second.tail, has_barrier=True
         )
 
-    def _loop(self, loop: For, region: _Region) -> _Span:
+    def _loop(self, loop: For, region: _ThreadPosition) -> _BarrierSpan:
         if not self._is_uniform(loop.extent, region):
             region = replace(region, is_divergent=True)
         body = self.span(loop.body, region.inside(loop))
@@ -182,23 +184,25 @@ class _Inserter:
         ):
             self._check_place(body, body, region)
             stmt = replace(loop, body=seq(body.stmt, BARRIER))
-            return _Span(stmt, body.head, [], has_barrier=True)
+            return _BarrierSpan(stmt, body.head, [], has_barrier=True)
         return replace(body, stmt=stmt)
 
-    def _branch(self, branch: If, region: _Region) -> _Span:
+    def _branch(self, branch: If, region: _ThreadPosition) -> _BarrierSpan:
         first = self._plain(Evaluate(branch.condition), region)
         if not self._is_uniform(branch.condition, region):
             region = replace(region, is_divergent=True)
         then = self.span(branch.then, region)
         otherwise = None if branch.otherwise is None else self.span(branch.otherwise, region)
-        return _Span(
+        return _BarrierSpan(
             If(branch.condition, then.stmt, None if otherwise is None else otherwise.stmt),
             [*first.head, *then.head, *([] if otherwise is None else otherwise.head)],
             [*first.tail, *then.tail, *([] if otherwise is None else otherwise.tail)],
             then.has_barrier or (otherwise is not None and otherwise.has_barrier),
         )
 
-    def _check_place(self, first: _Span, second: _Span, region: _Region) -> None:
+    def _check_place(
+        self, first: _BarrierSpan, second: _BarrierSpan, region: _ThreadPosition
+    ) -> None:
         shared = self._conflict(first.tail, second.head, region)
         if shared is not None and region.is_divergent:
             raise LoweringError(
@@ -206,7 +210,7 @@ class _Inserter:
                 "thread: there is no place for the barrier that they need"
             )
 
-    def _is_uniform(self, expr: Expr, region: _Region) -> bool:
+    def _is_uniform(self, expr: Expr, region: _ThreadPosition) -> bool:
         """Return whether an expression surely has one value for all threads."""
         return not any(
             node in region.varying
@@ -215,7 +219,9 @@ class _Inserter:
             for node in walk(expr)
         )
 
-    def _conflict(self, before: list[Touch], after: list[Touch], region: _Region) -> Buffer | None:
+    def _conflict(
+        self, before: list[Touch], after: list[Touch], region: _ThreadPosition
+    ) -> Buffer | None:
         """Return a buffer through which different threads may conflict.
 
         For divergent threads, only stores to shared memory that another thread loads count.

@@ -104,7 +104,7 @@ class BlockAccesses:
 @by_identity
 def facts_of(block: Block) -> BlockAccesses:
     """Return what a block touches."""
-    collector = _Collector()
+    collector = _AccessCollector()
     context = _BodyContext(block)
     collector.matches(block.match_buffers, context)
     if block.init is not None:
@@ -137,7 +137,7 @@ class _BodyContext:
     fresh: tuple[tuple[Buffer, tuple[Expr, ...]], ...] = ()
 
 
-class _Collector:
+class _AccessCollector:
     def __init__(self) -> None:
         self.reads: list[BlockAccess] = []
         self.writes: list[BlockAccess] = []

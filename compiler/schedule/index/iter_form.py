@@ -68,14 +68,14 @@ def in_iter_form(
         bounds: What the block's predicate says of sums of loops.
         keep_units: Whether loops of a single iteration appear in the values.
     """
-    reader = _Reader(extents, bounds, keep_units=keep_units)
+    reader = _IterFormReader(extents, bounds, keep_units=keep_units)
     try:
         return tuple(reader.whole(value).to_expr() for value in values)
     except _NoFormError:
         return None
 
 
-class _Reader:
+class _IterFormReader:
     def __init__(self, extents: Extents, bounds: Guards, *, keep_units: bool) -> None:
         self._extents = extents
         self._bounds = bounds

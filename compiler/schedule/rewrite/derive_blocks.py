@@ -65,7 +65,7 @@ _COMBINES = ("+", "*", "min", "max")
 
 
 @dataclass(frozen=True, slots=True)
-class _Nest:
+class _StatementNest:
     """Loops, the outermost first, around a statement without loops, and the start of its sum."""
 
     loops: tuple[For, ...]
@@ -114,7 +114,7 @@ def _is_plain(stmt: Stmt) -> bool:
             return True
 
 
-def _nests(stmt: Stmt, loops: tuple[For, ...]) -> Iterator[_Nest]:
+def _nests(stmt: Stmt, loops: tuple[For, ...]) -> Iterator[_StatementNest]:
     """Yield each statement without loops, with the loops around it."""
     match stmt:
         case Seq(stmts):
@@ -123,10 +123,10 @@ def _nests(stmt: Stmt, loops: tuple[For, ...]) -> Iterator[_Nest]:
         case For():
             yield from _nests(stmt.body, (*loops, stmt))
         case _:
-            yield _Nest(loops, stmt)
+            yield _StatementNest(loops, stmt)
 
 
-def _may_be_distributed(nests: Sequence[_Nest]) -> bool:
+def _may_be_distributed(nests: Sequence[_StatementNest]) -> bool:
     """Return whether several statements in loops may get separate loops.
 
     They may if two statements access a common element, and one writes it, in the same iteration
@@ -141,7 +141,7 @@ def _may_be_distributed(nests: Sequence[_Nest]) -> bool:
     return True
 
 
-def _meet_in_one_iteration(first: _Nest, second: _Nest, depth: int) -> bool:
+def _meet_in_one_iteration(first: _StatementNest, second: _StatementNest, depth: int) -> bool:
     var = first.loops[depth].var
     touched = [_touches(nest, depth) for nest in (first, second)]
     return all(
@@ -151,7 +151,7 @@ def _meet_in_one_iteration(first: _Nest, second: _Nest, depth: int) -> bool:
     )
 
 
-def _touches(nest: _Nest, depth: int) -> list[Touch]:
+def _touches(nest: _StatementNest, depth: int) -> list[Touch]:
     """Return the accesses of a statement, if the loops from a depth on move."""
     moving = {loop.var: static_int(loop.extent) for loop in nest.loops[depth:]}
     return touches_of(nest.leaf, moving, {var: var for var in moving})
@@ -175,7 +175,7 @@ def _reads(expr: Expr, buffer: Buffer) -> bool:
     return any(isinstance(node, Load) and node.buffer == buffer for node in walk(expr))
 
 
-def _reduced(nest: _Nest) -> tuple[For, ...]:
+def _reduced(nest: _StatementNest) -> tuple[For, ...]:
     """Return the loops over which a statement combines into one element."""
     if not isinstance(nest.leaf, Store) or _term(nest.leaf) is None:
         return ()
@@ -183,9 +183,9 @@ def _reduced(nest: _Nest) -> tuple[For, ...]:
     return tuple(loop for loop in nest.loops if loop.var not in used)
 
 
-def _with_inits(nests: Sequence[_Nest]) -> list[_Nest]:
+def _with_inits(nests: Sequence[_StatementNest]) -> list[_StatementNest]:
     """Join a statement that begins a sum with the next one, which adds to it."""
-    joined: list[_Nest] = []
+    joined: list[_StatementNest] = []
     for nest in nests:
         before = joined[-1] if joined else None
         init = None if before is None else _init_of(before, nest)
@@ -196,7 +196,7 @@ def _with_inits(nests: Sequence[_Nest]) -> list[_Nest]:
     return joined
 
 
-def _init_of(before: _Nest, nest: _Nest) -> Store | None:
+def _init_of(before: _StatementNest, nest: _StatementNest) -> Store | None:
     """Return the start of a nest's sums, in terms of its loops, if the previous nest is it."""
     reduced = _reduced(nest)
     first, update = before.leaf, nest.leaf
@@ -217,8 +217,8 @@ def _init_of(before: _Nest, nest: _Nest) -> Store | None:
 
 
 def _with_private_buffers(
-    nests: Sequence[_Nest], used_names: set[str]
-) -> tuple[list[_Nest], tuple[Buffer, ...]]:
+    nests: Sequence[_StatementNest], used_names: set[str]
+) -> tuple[list[_StatementNest], tuple[Buffer, ...]]:
     """Give separate buffers to all but the last value of elements that are overwritten in place."""
     new_buffers: list[Buffer] = []
     result = list(nests)
@@ -238,7 +238,7 @@ def _with_private_buffers(
     return result, tuple(new_buffers)
 
 
-def _is_overwritten(nests: Sequence[_Nest], number: int) -> bool:
+def _is_overwritten(nests: Sequence[_StatementNest], number: int) -> bool:
     """Return whether a statement replaces each element that the previous one computed.
 
     Nothing else may have accessed the buffer before.
@@ -268,12 +268,12 @@ def _is_overwritten(nests: Sequence[_Nest], number: int) -> bool:
     )
 
 
-def _spatial(nest: _Nest) -> tuple[For, ...]:
+def _spatial(nest: _StatementNest) -> tuple[For, ...]:
     reduced = _reduced(nest)
     return tuple(loop for loop in nest.loops if loop not in reduced)
 
 
-def _redirected(nest: _Nest, old: Buffer, new: Buffer, *, stores: bool) -> _Nest:
+def _redirected(nest: _StatementNest, old: Buffer, new: Buffer, *, stores: bool) -> _StatementNest:
     """Redirect the loads of a nest to another buffer, and its stores, too, if requested."""
 
     def on_expr(expr: Expr) -> Expr:
@@ -290,13 +290,13 @@ def _redirected(nest: _Nest, old: Buffer, new: Buffer, *, stores: bool) -> _Nest
 
     init = None if nest.init is None else on_stmt(nest.init)
     assert init is None or isinstance(init, Store)
-    return _Nest(nest.loops, on_stmt(nest.leaf), init)
+    return _StatementNest(nest.loops, on_stmt(nest.leaf), init)
 
 
 # Blocks
 
 
-def _block(nest: _Nest, names: set[str]) -> Stmt:
+def _block(nest: _StatementNest, names: set[str]) -> Stmt:
     """Return a nest with its statement in a block, in new loops."""
     stores = [stmt for stmt in walk_stmts(nest.leaf) if isinstance(stmt, Store)]
     name = unique(stores[0].buffer.name if stores else "block", names)
@@ -319,7 +319,7 @@ def _block(nest: _Nest, names: set[str]) -> Stmt:
     return stmt
 
 
-def _kinds(nest: _Nest) -> list[IterKind]:
+def _kinds(nest: _StatementNest) -> list[IterKind]:
     """Return the kind of iterator for each loop around a statement."""
     stores = [stmt for stmt in walk_stmts(nest.leaf) if isinstance(stmt, Store)]
     opaque: list[IterKind] = ["opaque"] * len(nest.loops)

@@ -93,7 +93,7 @@ def write_padding(func: PrimFunc, scope: Path, padded: Padded, refuse: Refuse) -
         return replace_at(func, (*scope, body), seq(_assumption(name, padded), body))
     replaced = False
     for path in writes:
-        nest = _Nest.of(path, padded)
+        nest = _WriterNest.of(path, padded)
         # The first of several stores in one nest has replaced them all.
         if nest is not None and any(stmt is nest.top for stmt in walk_stmts(func.body)):
             func = _replace(func, nest.top, nest.in_new_order(padded))
@@ -176,7 +176,7 @@ def _bound(indices: Sequence[Expr], path: Path) -> tuple[Expr, ...]:
 
 
 @dataclass(frozen=True)
-class _Nest:
+class _WriterNest:
     """Loops that write a buffer row by row, with one block in them."""
 
     top: For
@@ -186,7 +186,7 @@ class _Nest:
     first: int  # the first iterator of the block that is an index
 
     @classmethod
-    def of(cls, path: Path, padded: Padded) -> _Nest | None:
+    def of(cls, path: Path, padded: Padded) -> _WriterNest | None:
         """Return the nest around a store, if it is one."""
         store, rank = path[-1], len(padded.old.shape)
         assert isinstance(store, Store), "the path leads to a store"

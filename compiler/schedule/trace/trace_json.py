@@ -124,7 +124,8 @@ def read_trace(obj: object) -> tuple[Instruction, ...]:
         raise TraceError("instructions", reason)
     defined: set[str] = set()
     return tuple(
-        _Reader(f"instructions[{n}]", defined).instruction(entry) for n, entry in enumerate(entries)
+        _InstructionReader(f"instructions[{n}]", defined).instruction(entry)
+        for n, entry in enumerate(entries)
     )
 
 
@@ -173,7 +174,7 @@ def decided_numbers(trace: Mapping[str, Any]) -> list[int]:
     return numbers
 
 
-class _Reader:
+class _InstructionReader:
     """Reads one instruction; `defined` are the handles that earlier ones returned."""
 
     def __init__(self, where: str, defined: set[str]) -> None:

@@ -43,7 +43,7 @@ class _Answer:
         return len(self.body) + sum(len(name) + len(value) for name, value in self.headers)
 
 
-class AnswerCache:
+class AnswerCacheMiddleware:
     """Middleware that answers repeated requests; the answer is the same for every caller.
 
     Args:

@@ -1,7 +1,7 @@
 """Answers of best schedules: each is made again only when the row of its task changes.
 
 A look at the row is cheaper than reading a schedule, and a database that measures changes often.
-While it does not change at all, `AnswerCache` answers before this does.
+While it does not change at all, `AnswerCacheMiddleware` answers before this does.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Task: TypeAlias = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Answer:
+class ScheduleAnswer:
     """A best schedule as JSON, and its entity tag."""
 
     body: bytes
@@ -37,9 +37,9 @@ class ScheduleAnswers:
 
     def __init__(self, database: Database, max_answers: int = MAX_ANSWERS) -> None:
         self._database = database
-        self._answers: BoundedCache[Task, tuple[Stamp, Answer]] = BoundedCache(max_answers)
+        self._answers: BoundedCache[Task, tuple[Stamp, ScheduleAnswer]] = BoundedCache(max_answers)
 
-    def find(self, workload_key: str, target: str, *, nearest: bool) -> Answer:
+    def find(self, workload_key: str, target: str, *, nearest: bool) -> ScheduleAnswer:
         """Return the best schedule of a workload, or with `nearest` that of the nearest shape.
 
         Raises:
@@ -51,7 +51,7 @@ class ScheduleAnswers:
             return _made(find_nearest_by_key(self._database, workload_key, parsed))
         return self._exact((workload_key, parsed.name))
 
-    def find_by_text(self, query: ScheduleQuery) -> Answer:
+    def find_by_text(self, query: ScheduleQuery) -> ScheduleAnswer:
         """Do the same for a workload that is given as text.
 
         Raises:
@@ -63,7 +63,7 @@ class ScheduleAnswers:
             return _made(find_nearest(self._database, workload, target))
         return self._exact((workload.key, target.name))
 
-    def _exact(self, task: Task) -> Answer:
+    def _exact(self, task: Task) -> ScheduleAnswer:
         with self._database.read() as session:
             stamp = best_schedules.stamp(session, *task)
         cached = self._answers.get(task)
@@ -76,7 +76,7 @@ class ScheduleAnswers:
         return answer
 
 
-def _made(best: BestRead) -> Answer:
+def _made(best: BestRead) -> ScheduleAnswer:
     # A finish changes the times of a trial that stays the best, and the library beside it; of a
     # schedule that was adapted, the shape that it is for and what is expected of it count, too.
     parts: list[Any] = [
@@ -92,4 +92,4 @@ def _made(best: BestRead) -> Answer:
     if best.nearest is not None:
         parts += [best.workload_key, best.nearest.expected_loss]
     digest = hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
-    return Answer(best.model_dump_json().encode(), digest)
+    return ScheduleAnswer(best.model_dump_json().encode(), digest)

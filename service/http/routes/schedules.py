@@ -9,7 +9,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 
 from service.common.errors import Flaw, UnprocessableError
 from service.http.auth import CallerOf
-from service.http.cache.schedule_answers import Answer, ScheduleAnswers
+from service.http.cache.schedule_answers import ScheduleAnswer, ScheduleAnswers
 from service.http.conditional import NOT_MODIFIED, has_it, quoted
 from service.http.dependencies import PartsOf
 from service.http.problems import responses
@@ -77,7 +77,7 @@ def get_best(
 
 
 def _sent(
-    answer: Answer, if_none_match: str | None, headers: Mapping[str, str] | None = None
+    answer: ScheduleAnswer, if_none_match: str | None, headers: Mapping[str, str] | None = None
 ) -> Response:
     etag = quoted(answer.etag)
     headers = {"ETag": etag, **(headers or {})}

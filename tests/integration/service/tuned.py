@@ -17,7 +17,7 @@ from service.store.jobs.jobs import JobRow
 from service.store.results.sql_store import SqlStore
 from service.wire.models import JobCreate, Strategy, Workload
 from tuner.candidate import Candidate, default_candidate
-from tuner.space.design_space import DesignSpace, Point
+from tuner.space.design_space import Point, SketchSpace
 from tuner.space.generate import design_space
 from tuner.task import Task
 from tuner.transfer.seed import BEST_OF_EACH
@@ -31,7 +31,7 @@ def task_of(spec: str, target: str = "cpu -num-cores=1") -> Task:
     return Task(from_spec(spec), Target(target))
 
 
-def some_candidates(space: DesignSpace, num: int) -> list[Candidate]:
+def some_candidates(space: SketchSpace, num: int) -> list[Candidate]:
     """Return candidates of a space, of each sketch in turn."""
     rng = np.random.default_rng(0)
     each = [space.draw(index, num, rng) for index in range(len(space.sketches))]

@@ -15,7 +15,7 @@ from compiler.ir.interpret.oracle.oracle import compare, interpret, random_input
 from compiler.schedule.trace.trace import Trace
 from compiler.target.target import Target
 from tuner.candidate import Candidate
-from tuner.space.design_space import DesignSpace
+from tuner.space.design_space import SketchSpace
 
 Array = NDArray[Any]
 
@@ -36,7 +36,7 @@ def computed(
 
 
 def check_candidates(
-    func: PrimFunc, space: DesignSpace, sketches: Iterable[int] | None = None, *, each: int
+    func: PrimFunc, space: SketchSpace, sketches: Iterable[int] | None = None, *, each: int
 ) -> None:
     """Check that candidates are right.
 

@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 
 from compiler.backends.cpu.codegen import instruction_estimate
 from compiler.backends.cpu.codegen.emitters.expressions import Expressions
-from compiler.backends.cpu.codegen.emitters.scope import Scope
+from compiler.backends.cpu.codegen.emitters.scope import CodeScope
 from compiler.backends.cpu.codegen.emitters.statements import Statements
 from compiler.backends.cpu.codegen.emitters.stores import Stores
 from compiler.backends.cpu.codegen.instruction_estimate import InstructionEstimate
 from compiler.backends.cpu.codegen.text.builder import CodeBuilder
 from compiler.backends.cpu.codegen.text.frame import Frame
-from compiler.backends.cpu.codegen.text.instructions import Instructions, Value
+from compiler.backends.cpu.codegen.text.instructions import Instructions, RegisterValue
 from compiler.backends.cpu.codegen.text.types import scalar_type
 from compiler.backends.cpu.codegen.threads.dynamic_partition import (
     DYNAMIC_LAUNCH,
@@ -62,7 +62,7 @@ class FunctionEmitter:
         target = module.target
         self._builder = CodeBuilder()
         self._instructions = Instructions(self._builder)
-        self._scope = Scope(module.registers)
+        self._scope = CodeScope(module.registers)
         self._expressions = Expressions(self._instructions, self._scope, target)
         self._stores = Stores(self._instructions, self._scope, self._expressions)
         self._frame = Frame(self._builder)
@@ -86,7 +86,7 @@ class FunctionEmitter:
         """Bind buffers to the function's first parameters; return these."""
         names = [f"%arg{position}" for position in range(len(buffers))]
         for buffer, name in zip(buffers, names, strict=True):
-            self._scope.storage[buffer] = Value(name, 0)
+            self._scope.storage[buffer] = RegisterValue(name, 0)
         return [f"ptr noalias {name}" for name in names]
 
     def run(self, stmt: Stmt) -> None:
@@ -151,17 +151,17 @@ class FunctionEmitter:
         variables = {n: None for n in walk(loop) if isinstance(n, Var) and n in scope.env}
         return [
             *(b for b in buffers if b in scope.storage),
-            *(v for v in variables if isinstance(scope.env[v], Value)),
+            *(v for v in variables if isinstance(scope.env[v], RegisterValue)),
         ]
 
     def _capture(self, parent: FunctionEmitter, captured: list[Buffer | Var]) -> list[str]:
         """Bind what the parent captured to the parameters of this function; return these."""
         scope, outer = self._scope, parent._scope
         scope.extents = dict(outer.extents)
-        scope.env = {v: b for v, b in outer.env.items() if not isinstance(b, Value)}
+        scope.env = {v: b for v, b in outer.env.items() if not isinstance(b, RegisterValue)}
         params = []
         for position, item in enumerate(captured):
-            value = Value(f"%arg{position}", 0)
+            value = RegisterValue(f"%arg{position}", 0)
             if isinstance(item, Buffer):
                 scope.storage[item] = value
                 params.append(f"ptr noalias {value.name}")
@@ -184,7 +184,7 @@ class FunctionEmitter:
         words = [
             (value.name, "ptr" if isinstance(c, Buffer) else _register_type(c))
             for value, c in zip(values, captured, strict=True)
-            if isinstance(value, Value)
+            if isinstance(value, RegisterValue)
         ]
         words += [(workspace, "ptr"), (str(task_bytes), "i64")]
         for position, (word, kind) in enumerate(words):

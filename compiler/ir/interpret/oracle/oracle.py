@@ -42,7 +42,7 @@ from compiler.ir.core.visit import walk, walk_stmts
 from compiler.ir.interpret.inputs import ParamRoles, param_roles, random_inputs
 from compiler.ir.interpret.oracle.contraction import contract, factors, stepped
 from compiler.ir.interpret.oracle.nest import NestReduction, OracleNest
-from compiler.ir.interpret.oracle.oracle_frame import Frame, Names, aligned, all_zero
+from compiler.ir.interpret.oracle.oracle_frame import Names, OracleFrame, aligned, all_zero
 from compiler.ir.interpret.oracle.oracle_memory import (
     given_array,
     nudged,
@@ -130,7 +130,7 @@ def interpret(
                 f"{secs:.0f} s to run them in lockstep: expected {limit_secs:.0f} s at most"
             )
         return run_in_lockstep(func, inputs_by_buffer, roles)
-    run = _Run(func, inputs_by_buffer, plan, roles, nudge)
+    run = _OracleRun(func, inputs_by_buffer, plan, roles, nudge)
     with np.errstate(all="ignore"):
         run.program(func.root.body)
     return run.outputs()
@@ -141,7 +141,7 @@ def estimated_secs(func: PrimFunc) -> float:
     return OraclePlan(_CHUNK).secs(func.root.body)
 
 
-class _Run:
+class _OracleRun:
     """One run: the buffers, in wide types."""
 
     def __init__(
@@ -176,7 +176,7 @@ class _Run:
     def program(self, body: Stmt) -> None:
         """Run the whole program, one nest of loops after another."""
         for nest in body.stmts if isinstance(body, Seq) else (body,):
-            self._stmt(nest, Frame(Box({}, {}), {}))
+            self._stmt(nest, OracleFrame(Box({}, {}), {}))
             for buffer, array in self._wide.items():
                 array[...] = self._held(array, buffer)
             self._wide.clear()
@@ -194,12 +194,12 @@ class _Run:
             if buffer.name in self._roles.outputs
         }
 
-    def _value(self, expr: Expr, frame: Frame) -> Array:
+    def _value(self, expr: Expr, frame: OracleFrame) -> Array:
         return ArrayEvaluator(self._memory, frame.box, frame.names).value(expr)
 
     # Statements
 
-    def _stmt(self, stmt: Stmt, frame: Frame) -> None:  # noqa: C901 - one case a node
+    def _stmt(self, stmt: Stmt, frame: OracleFrame) -> None:  # noqa: C901 - one case a node
         match stmt:
             case Store():
                 self._store(stmt, frame)
@@ -229,7 +229,7 @@ class _Run:
             name = value.name if isinstance(value, Call) else "an expression"
             raise OracleError(f"the oracle does not know what {name} does")
 
-    def _loop(self, loop: For, frame: Frame) -> None:
+    def _loop(self, loop: For, frame: OracleFrame) -> None:
         is_outermost = not frame.box.extents
         if is_outermost:
             if self._plan.is_scalar(loop):
@@ -259,7 +259,7 @@ class _Run:
         action({var: value.item() for var, value in names.items()})
         self._wide.update(widened)
 
-    def _realize(self, realize: BlockRealize, frame: Frame) -> None:
+    def _realize(self, realize: BlockRealize, frame: OracleFrame) -> None:
         reached = frame.where(self._value(realize.predicate, frame))
         if reached is None:
             return
@@ -280,7 +280,7 @@ class _Run:
                 self._stmt(block.init, first)
         self._stmt(block.body, inside)
 
-    def _view(self, match: MatchBuffer, frame: Frame) -> Names:
+    def _view(self, match: MatchBuffer, frame: OracleFrame) -> Names:
         """Bind a view to the memory of its region; return the variables that it binds."""
         source, view = match.source.buffer, match.buffer
         corner = [self._value(r.minimum, frame).item() for r in match.source.region]
@@ -298,7 +298,7 @@ class _Run:
             bound[view.elem_offset] = (start - base) // array.itemsize
         return {v: np.asarray(value) for v, value in bound.items() if isinstance(v, Var)}
 
-    def _store(self, store: Store, frame: Frame) -> None:
+    def _store(self, store: Store, frame: OracleFrame) -> None:
         box = frame.box
         lanes = max((n.lanes for n in walk(store) if isinstance(n, Ramp | Broadcast)), default=0)
         if lanes:
@@ -338,7 +338,7 @@ class _Run:
 
     # Nests
 
-    def _nest(self, nest: OracleNest, frame: Frame) -> bool:
+    def _nest(self, nest: OracleNest, frame: OracleFrame) -> bool:
         """Run a nest over its iterators; return False if that is not possible."""
         domain = nest.domain(self._memory, frame.names)
         if domain is None:
@@ -346,7 +346,7 @@ class _Run:
         lanes, steps = domain
         order = None if steps is not None and nest.reduction else self._order(nest, frame)
         for box in lanes.cut(_CHUNK):
-            inside = Frame(box, frame.names)
+            inside = OracleFrame(box, frame.names)
             if order is None and steps is not None and self._reduce(nest, inside, steps):
                 continue
             order = order or self._order(nest, frame)
@@ -354,19 +354,19 @@ class _Run:
                 self._point(nest, inside.named(values))
         return True
 
-    def _order(self, nest: OracleNest, frame: Frame) -> list[dict[Var, Array]]:
+    def _order(self, nest: OracleNest, frame: OracleFrame) -> list[dict[Var, Array]]:
         order = nest.steps(self._memory, frame.names)
         if order is None:
             raise OracleError("a loop has too many steps for the oracle")
         return order
 
-    def _point(self, nest: OracleNest, frame: Frame) -> None:
+    def _point(self, nest: OracleNest, frame: OracleFrame) -> None:
         """Run the block of a nest for one value of the stepped iterators."""
         if nest.init is not None and not any(frame.names[v].item() for v in nest.reduced):
             self._stmt(nest.init, frame)
         self._stmt(nest.body, frame)
 
-    def _reduce(self, nest: OracleNest, frame: Frame, steps: Box) -> bool:
+    def _reduce(self, nest: OracleNest, frame: OracleFrame, steps: Box) -> bool:
         """Run a nest that combines its output with terms; return False if that is not possible."""
         reduction = nest.reduction
         assert reduction is not None
@@ -384,7 +384,9 @@ class _Run:
         self._accumulate(update, at, total)
         return True
 
-    def _partials(self, reduction: NestReduction, frame: Frame, steps: Box) -> Iterator[Array]:
+    def _partials(
+        self, reduction: NestReduction, frame: OracleFrame, steps: Box
+    ) -> Iterator[Array]:
         """Yield the values to combine with the output, for parts that cover the reduction."""
         moving = {**frame.box.extents, **steps.extents}
         product = factors(reduction.term) if reduction.op == "+" else None

@@ -15,7 +15,7 @@ Names: TypeAlias = Mapping[Var, Array]
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class OracleFrame:
     """The lanes that a statement runs for, the values of variables, and a mask.
 
     Only lanes for which the mask is true take part; None stands for all.
@@ -25,15 +25,15 @@ class Frame:
     names: Names
     mask: Array | None = None
 
-    def named(self, names: Names) -> Frame:
+    def named(self, names: Names) -> OracleFrame:
         """Return the frame with more variables."""
-        return Frame(self.box, {**self.names, **names}, self.mask)
+        return OracleFrame(self.box, {**self.names, **names}, self.mask)
 
-    def across(self, box: Box) -> Frame:
+    def across(self, box: Box) -> OracleFrame:
         """Return the frame with more lanes."""
-        return Frame(self.box.joined(box), self.names, self.mask)
+        return OracleFrame(self.box.joined(box), self.names, self.mask)
 
-    def where(self, condition: Array) -> Frame | None:
+    def where(self, condition: Array) -> OracleFrame | None:
         """Return the frame of the lanes for which a condition holds; None if there are none."""
         if condition.all():
             return self
@@ -41,7 +41,7 @@ class Frame:
             return None
         ndim = max(condition.ndim, 0 if self.mask is None else self.mask.ndim)
         mask = condition if self.mask is None else aligned(self.mask, ndim) & condition
-        return Frame(self.box, self.names, mask) if mask.any() else None
+        return OracleFrame(self.box, self.names, mask) if mask.any() else None
 
 
 def all_zero(values: list[Array]) -> Array:

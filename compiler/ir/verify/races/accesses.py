@@ -114,7 +114,7 @@ def is_concurrent(stmt: Stmt) -> bool:
 
 def accesses_of(func: PrimFunc) -> list[SharedAccess]:
     """Return the accesses of a static program to the buffers that it stores, in program order."""
-    collector = _Collector(func)
+    collector = _RaceAccesses(func)
     collector.program(func)
     return collector.accesses
 
@@ -170,7 +170,7 @@ class _Length:
     time: int
 
 
-class _Collector:
+class _RaceAccesses:
     """Walks a program twice: the first walk finds the lengths of the bodies of loops."""
 
     def __init__(self, func: PrimFunc) -> None:

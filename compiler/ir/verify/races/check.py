@@ -50,7 +50,7 @@ def check_races(func: PrimFunc) -> None:
     """
     if not any(is_concurrent(stmt) for stmt in walk_stmts(func.body)):
         return
-    checker = _Checker(frozenset(func.buffers))
+    checker = _RaceChecker(frozenset(func.buffers))
     for touching in _by_buffer(func).values():
         for group in _groups(touching):
             checker.check(group, touching)
@@ -125,7 +125,7 @@ def _kernel(access: SharedAccess) -> int | None:
     return next((loop.number for loop in access.loops if loop.axis is not None), None)
 
 
-class _Checker:
+class _RaceChecker:
     """Checks groups of accesses, within a total limit of points to try."""
 
     def __init__(self, params: Collection[Buffer]) -> None:

@@ -90,7 +90,7 @@ def can_decompose_padding(func: PrimFunc, block: str, loop: Var) -> bool:
 
 
 @dataclass(frozen=True)
-class _Span:
+class _UnpaddedSpan:
     """The values of an iterator outside of the padding."""
 
     low: int
@@ -106,7 +106,7 @@ class _Padding:
     value: Expr
     constant: Expr
     conditions: tuple[Expr, ...]
-    spans: tuple[_Span, ...]
+    spans: tuple[_UnpaddedSpan, ...]
 
 
 def _padding(site: PlacedBlock, refuse: Refuse) -> _Padding:
@@ -145,7 +145,9 @@ def _padding(site: PlacedBlock, refuse: Refuse) -> _Padding:
     return _Padding(buffer, indices, value, constant, unproved, spans)
 
 
-def _inside_spans(site: PlacedBlock, inside: Sequence[Expr], refuse: Refuse) -> tuple[_Span, ...]:
+def _inside_spans(
+    site: PlacedBlock, inside: Sequence[Expr], refuse: Refuse
+) -> tuple[_UnpaddedSpan, ...]:
     """Return the span of each iterator under the conditions, or refuse."""
     ends: list[tuple[int, int]] = []
     places: dict[Terms, int] = {}
@@ -179,7 +181,7 @@ def _inside_spans(site: PlacedBlock, inside: Sequence[Expr], refuse: Refuse) -> 
             raise refuse(reason, site.realize, "not_proved")
     if any(low > high for low, high in ends):
         raise refuse(f"the condition of block {site.name} never holds", site.realize, "not_proved")
-    return tuple(_Span(low, high - low + 1) for low, high in ends)
+    return tuple(_UnpaddedSpan(low, high - low + 1) for low, high in ends)
 
 
 def _require_alone(scope: BlockScope, site: PlacedBlock, target: For) -> None:

@@ -83,7 +83,7 @@ def tensorize(
         at = block_path(func, target, refuse)[-1]
         if at is func.body:
             raise refuse(f'"{target}" is the root block: it holds the program', func, "structure")
-    tensorized = _Target(func, block_path(func, target, refuse), at, refuse)
+    tensorized = _TensorizedBlock(func, block_path(func, target, refuse), at, refuse)
     block = tensorized.block
     if block.match_buffers:
         raise tensorized.error(f"block {block.name} has views already")
@@ -100,7 +100,7 @@ def tensorize(
 
 
 @dataclass(frozen=True)
-class _Target:
+class _TensorizedBlock:
     """The block to replace by an intrinsic; errors mark `at`, a node of the old program."""
 
     func: PrimFunc
@@ -127,7 +127,7 @@ class _Target:
         return self.refuse(reason, self.at, "intrinsic_mismatch")
 
 
-def _matched(target: _Target, desc: PrimFunc) -> Mapping[Buffer, MatchedBuffer]:
+def _matched(target: _TensorizedBlock, desc: PrimFunc) -> Mapping[Buffer, MatchedBuffer]:
     """Return the regions that the description's buffers match."""
     block = target.block
     description = desc.root if block.init is None else _outer_description(desc)
@@ -162,7 +162,7 @@ def _outer_description(desc: PrimFunc) -> Block | None:
 
 
 def _require_disjoint_matches(
-    target: _Target, matched_buffers: Mapping[Buffer, MatchedBuffer], desc: PrimFunc
+    target: _TensorizedBlock, matched_buffers: Mapping[Buffer, MatchedBuffer], desc: PrimFunc
 ) -> None:
     written = {region.buffer for child in child_blocks(desc.body) for region in child.block.writes}
     for buffer, matched in matched_buffers.items():
@@ -176,7 +176,7 @@ def _require_disjoint_matches(
 
 
 def _implementation(
-    target: _Target, intrin: TensorIntrin, places: Mapping[Buffer, MatchedBuffer]
+    target: _TensorizedBlock, intrin: TensorIntrin, places: Mapping[Buffer, MatchedBuffer]
 ) -> Block:
     """Return the root of a copy of the implementation, with views of the program's buffers."""
     views: list[MatchBuffer] = []

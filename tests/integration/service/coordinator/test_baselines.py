@@ -24,7 +24,7 @@ from tuner.trial import MeasuredTrial
 CRASH = Measurement(error=ErrorKind.CRASH, message="the first run died of SIGSEGV")
 
 
-class Rivals:
+class TimedLibraries:
     """Libraries that take a given multiple of the kernel's time, or do not run."""
 
     def __init__(self, **ratios: float | Measurement) -> None:
@@ -45,7 +45,7 @@ class Rivals:
         yield from [(own, others)] * num_rounds
 
 
-class Broken(Rivals):
+class Broken(TimedLibraries):
     def measure_baselines(self, *_: Any) -> Iterator[Any]:
         raise OSError("there is no such library")
         yield
@@ -55,15 +55,17 @@ def opened(database: Database) -> TestClient:
     return TestClient(create_app(Dependencies(database)), base_url="http://testserver/api/v1")
 
 
-def driven(database: Database, rivals: Rivals | None, job_id: UUID | None = None) -> UUID:
+def driven(
+    database: Database, libraries: TimedLibraries | None, job_id: UUID | None = None
+) -> UUID:
     job_id = job_id or submit(database, max_trials=16)
-    assert Coordinator(database, MemoryMeasurer(cost), rivals=rivals).run_one()
+    assert Coordinator(database, MemoryMeasurer(cost), baselines=libraries).run_one()
     return job_id
 
 
 @pytest.mark.on_both_databases
 def test_the_fastest_library_is_shown_with_the_job_and_its_best(database: Database) -> None:
-    job_id = driven(database, Rivals(numpy=1.5, torch=1.25, none=CRASH))
+    job_id = driven(database, TimedLibraries(numpy=1.5, torch=1.25, none=CRASH))
     with opened(database) as client:
         job = client.get(f"/jobs/{job_id}").json()
         listed = client.get("/jobs").json()["items"][0]
@@ -78,17 +80,21 @@ def test_the_fastest_library_is_shown_with_the_job_and_its_best(database: Databa
     assert listed["baseline"] == best["baseline"] == answer["baseline"] == baseline
 
 
-@pytest.mark.parametrize("rivals", [None, Rivals(), Rivals(numpy=CRASH), Broken(numpy=1.0)])
+@pytest.mark.parametrize(
+    "libraries", [None, TimedLibraries(), TimedLibraries(numpy=CRASH), Broken(numpy=1.0)]
+)
 def test_without_a_library_the_job_ends_as_it_would(
-    database: Database, rivals: Rivals | None
+    database: Database, libraries: TimedLibraries | None
 ) -> None:
-    job = read(database, driven(database, rivals))
+    job = read(database, driven(database, libraries))
     assert (job.state, job.baseline) == ("succeeded", None)
     assert job.best_interval is not None
 
 
 def test_libraries_change_neither_trials_nor_the_winner(database: Database) -> None:
-    with_them, without = (driven(database, rivals) for rivals in (Rivals(numpy=0.1), None))
+    with_them, without = (
+        driven(database, libraries) for libraries in (TimedLibraries(numpy=0.1), None)
+    )
     one, other = (read(database, job_id) for job_id in (with_them, without))
     assert one.baseline is not None
     kept = {"best_secs", "best_interval", "default_secs", "num_measured", "sparkline"}
@@ -97,7 +103,7 @@ def test_libraries_change_neither_trials_nor_the_winner(database: Database) -> N
 
 @pytest.mark.on_both_databases
 def test_how_a_library_ran_is_kept_and_shown(database: Database) -> None:
-    job_id = driven(database, Rivals(numpy=2.0))
+    job_id = driven(database, TimedLibraries(numpy=2.0))
     with database.read() as session:
         (row,) = jobs.get(session, job_id).baselines
     assert (row.kernel_set, row.tried) == (None, None)
@@ -120,7 +126,7 @@ def test_how_a_library_ran_is_kept_and_shown(database: Database) -> None:
 
 
 def test_a_new_baseline_is_another_answer(database: Database) -> None:
-    job_id = driven(database, Rivals(numpy=2.0))
+    job_id = driven(database, TimedLibraries(numpy=2.0))
     job = read(database, job_id)
     assert job.baseline is not None
     query = {"workload_key": job.workload_key, "target": job.target}
@@ -139,7 +145,7 @@ def test_a_new_baseline_is_another_answer(database: Database) -> None:
 
 
 def test_a_baseline_is_of_the_kernel_that_it_was_timed_beside(database: Database) -> None:
-    job_id = driven(database, Rivals(numpy=2.0))
+    job_id = driven(database, TimedLibraries(numpy=2.0))
     with database.read() as session:
         (row,) = jobs.get(session, job_id).baselines
     found = Baseline("numpy", "NumPy 3", 1.0, 0.5, 3.0, None, "w", "ours")
@@ -157,12 +163,12 @@ def test_a_baseline_is_of_the_kernel_that_it_was_timed_beside(database: Database
 
 
 def test_more_trials_are_compared_anew(database: Database) -> None:
-    rivals = Rivals(numpy=2.0)
-    job_id = driven(database, rivals)
+    libraries = TimedLibraries(numpy=2.0)
+    job_id = driven(database, libraries)
     act(database, "change", job_id, max_trials=32)
-    rivals.ratios["numpy"] = 4.0
-    driven(database, rivals, job_id)
+    libraries.ratios["numpy"] = 4.0
+    driven(database, libraries, job_id)
     baseline = read(database, job_id).baseline
     assert baseline is not None
     assert baseline.speedup == pytest.approx(4.0)
-    assert len(rivals.asked) == 2
+    assert len(libraries.asked) == 2

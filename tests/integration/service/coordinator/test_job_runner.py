@@ -1,29 +1,29 @@
-"""The driver of jobs, and the player of recorded ones, keep the contract of `Drives`."""
+"""The driver of jobs, and the player of recorded ones, keep the contract of `JobDriver`."""
 
 from __future__ import annotations
 
 import pytest
 
 from service.coordinator.coordinator import Coordinator
-from service.coordinator.job_runner import Driver
+from service.coordinator.job_runner import JobRunner
 from service.demo import player
 from service.demo.player import Player
 from service.store.database.database import Database
-from tests.contracts.job_driver import DrivesContract
+from tests.contracts.job_driver import JobDriverContract
 from tests.integration.service.driving import cost, drive, submit
 from tuner.measurer.memory import MemoryMeasurer
 
 
-class TestDriver(DrivesContract):
+class TestJobRunner(JobDriverContract):
     @pytest.fixture
     def coordinator(self, database: Database) -> Coordinator:
         submit(database)
         coordinator = Coordinator(database, MemoryMeasurer(cost))
-        assert isinstance(coordinator.driver, Driver)
+        assert isinstance(coordinator.driver, JobRunner)
         return coordinator
 
 
-class TestPlayer(DrivesContract):
+class TestPlayer(JobDriverContract):
     @pytest.fixture
     def coordinator(self, database: Database, monkeypatch: pytest.MonkeyPatch) -> Coordinator:
         monkeypatch.setattr(player, "MAX_PAUSE_SECS", 0.0)

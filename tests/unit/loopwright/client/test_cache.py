@@ -9,7 +9,7 @@ import pytest
 
 from compiler.user_cache import default_directory
 from loopwright.atomic_file import PARTIAL
-from loopwright.client.cache import AnswerCache, CachedAnswer
+from loopwright.client.cache import CachedAnswer, DiskCache
 from service.wire.models import ScheduleQuery, Workload
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -25,9 +25,9 @@ def files(directory: Path) -> list[Path]:
 
 
 def test_what_was_put_is_got_by_kind_server_and_query(tmp_path: Path) -> None:
-    cache = AnswerCache(tmp_path)
+    cache = DiskCache(tmp_path)
     cache.put("kernels", "http://a", query(), KEPT)
-    assert AnswerCache(tmp_path).get("kernels", "http://a", query()) == KEPT
+    assert DiskCache(tmp_path).get("kernels", "http://a", query()) == KEPT
     assert cache.get("schedules", "http://a", query()) is None
     assert cache.get("kernels", "http://b", query()) is None
     other = query().model_copy(update={"target": "cpu -num-cores=1"})
@@ -43,7 +43,7 @@ def damage(content: bytes) -> list[bytes]:
 
 @pytest.mark.parametrize("kind", range(6))
 def test_a_damaged_file_is_dropped_and_written_anew(tmp_path: Path, kind: int) -> None:
-    cache = AnswerCache(tmp_path)
+    cache = DiskCache(tmp_path)
     cache.put("kernels", "http://a", query(), KEPT)
     (file,) = files(tmp_path)
     file.write_bytes(damage(file.read_bytes())[kind])
@@ -54,7 +54,7 @@ def test_a_damaged_file_is_dropped_and_written_anew(tmp_path: Path, kind: int) -
 
 
 def test_what_was_not_asked_for_longest_goes_first(tmp_path: Path) -> None:
-    cache = AnswerCache(tmp_path, max_bytes=10_000)
+    cache = DiskCache(tmp_path, max_bytes=10_000)
     for size in range(8):
         cache.put("kernels", "http://a", query(size), CachedAnswer("", bytes(1000), AT))
         (newest,) = {*files(tmp_path)} - {f for f in files(tmp_path) if f.stat().st_mtime < 1e6}
@@ -69,7 +69,7 @@ def test_what_was_not_asked_for_longest_goes_first(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_writer_left_is_cleared_away_after_a_while(tmp_path: Path) -> None:
-    cache = AnswerCache(tmp_path)
+    cache = DiskCache(tmp_path)
     cache.put("kernels", "http://a", query(), KEPT)
     old, new = (tmp_path / "kernels" / f"{PARTIAL}{name}" for name in ("old", "new"))
     for path in (old, new):
@@ -81,7 +81,7 @@ def test_what_a_killed_writer_left_is_cleared_away_after_a_while(tmp_path: Path)
 
 def hammer(directory: Path, seed: int) -> int:
     """Put and get at random; return how many answers were found, each of them right."""
-    cache = AnswerCache(directory, max_bytes=20_000)
+    cache = DiskCache(directory, max_bytes=20_000)
     num_found = 0
     for turn in range(60):
         size = 1 + (seed * 7 + turn * 5) % 12
@@ -98,7 +98,7 @@ def test_processes_share_a_directory_that_is_too_small_for_all(tmp_path: Path) -
     with ProcessPoolExecutor(3) as pool:
         found = list(pool.map(hammer, [tmp_path] * 3, range(3)))
     assert sum(found) > 0
-    AnswerCache(tmp_path, max_bytes=20_000).put("kernels", "http://a", query(99), KEPT)
+    DiskCache(tmp_path, max_bytes=20_000).put("kernels", "http://a", query(99), KEPT)
     assert sum(file.stat().st_size for file in files(tmp_path)) <= 20_000
     assert not [file for file in files(tmp_path) if file.name.startswith(PARTIAL)]
 
@@ -106,7 +106,7 @@ def test_processes_share_a_directory_that_is_too_small_for_all(tmp_path: Path) -
 def test_a_directory_that_cannot_be_written_costs_nothing_but_the_cache(tmp_path: Path) -> None:
     blocked = tmp_path / "a file, not a directory"
     blocked.write_text("")
-    cache = AnswerCache(blocked)
+    cache = DiskCache(blocked)
     cache.put("kernels", "http://a", query(), KEPT)
     assert cache.get("kernels", "http://a", query()) is None
 

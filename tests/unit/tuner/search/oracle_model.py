@@ -7,7 +7,7 @@ import numpy as np
 from tuner.cost_model.cost_model import Samples
 from tuner.search.evolutionary import Evolutionary
 from tuner.search.searcher import Searcher
-from tuner.space.design_space import DesignSpace
+from tuner.space.design_space import SketchSpace
 from tuner.space.features.features import FEATURE_NAMES
 
 COLUMN = FEATURE_NAMES.index("cycles.total")
@@ -37,5 +37,5 @@ class Oracle:
         return b""
 
 
-def searcher(space: DesignSpace, model: Oracle) -> Searcher:
+def searcher(space: SketchSpace, model: Oracle) -> Searcher:
     return Searcher(Evolutionary(), space, 0, model, task_key="task")

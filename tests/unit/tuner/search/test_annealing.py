@@ -7,14 +7,14 @@ import numpy as np
 from tests.contracts.proposer import new_state
 from tuner.search.annealing import Annealing
 from tuner.search.search_state import SearchState
-from tuner.space.design_space import DesignSpace, Point
+from tuner.space.design_space import Point, SketchSpace
 
 
 def secs(point: Point) -> float:
     return 1e-3 * (1 + point.sketch + sum(point.choices))
 
 
-def test_chains_take_steps_of_one_knob(space: DesignSpace) -> None:
+def test_chains_take_steps_of_one_knob(space: SketchSpace) -> None:
     state, annealing = SearchState(space, None, "task"), Annealing()
     first = annealing.propose(4, state, np.random.default_rng(0))
     state.seen.update(first)
@@ -25,7 +25,7 @@ def test_chains_take_steps_of_one_knob(space: DesignSpace) -> None:
         assert sum(a != b for a, b in zip(step.choices, chain.choices, strict=True)) == 1
 
 
-def test_chains_go_down(space: DesignSpace) -> None:
+def test_chains_go_down(space: SketchSpace) -> None:
     state, annealing = SearchState(space, None, "task"), Annealing()
     for turn in range(40):
         points = annealing.propose(8, state, np.random.default_rng(turn))

@@ -8,10 +8,10 @@ from tests.contracts.search_strategy import (
     measured,
 )
 from tests.unit.tuner.search.oracle_model import COLUMN, Oracle, searcher
-from tuner.space.design_space import DesignSpace
+from tuner.space.design_space import SketchSpace
 
 
-def test_a_share_of_the_proposals_stays_random(space: DesignSpace) -> None:
+def test_a_share_of_the_proposals_stays_random(space: SketchSpace) -> None:
     """The model may be wrong: it has to see what it does not like."""
     search = searcher(space, Oracle(COLUMN))
     search.tell(measured(search.ask(16)))
@@ -20,7 +20,7 @@ def test_a_share_of_the_proposals_stays_random(space: DesignSpace) -> None:
     assert min(chosen) > drawn
 
 
-def test_proposals_climb_what_the_model_predicts(space: DesignSpace) -> None:
+def test_proposals_climb_what_the_model_predicts(space: SketchSpace) -> None:
     column = 20
     search = searcher(space, Oracle(column))
     search.tell(measured(search.ask(16)))

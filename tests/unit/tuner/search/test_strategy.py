@@ -14,7 +14,7 @@ from tests.contracts.search_strategy import (
 from tests.unit.tuner.search.oracle_model import COLUMN, Oracle, searcher
 from tuner.cost_model.xgboost_model import XGBoostModel
 from tuner.search.make import make_strategy
-from tuner.space.design_space import DesignSpace
+from tuner.space.design_space import SketchSpace
 from tuner.task import Task
 from tuner.trial import MeasuredTrial
 from tuner.warm_start import WarmStart
@@ -32,7 +32,7 @@ def trained() -> bytes:
 
 
 def test_failures_teach_the_model_the_worst_time_and_lost_workers_nothing(
-    space: DesignSpace,
+    space: SketchSpace,
 ) -> None:
     model = Oracle(COLUMN)
     search = searcher(space, model)

@@ -17,7 +17,7 @@ from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates
 from tuner.candidate import default_candidate
 from tuner.space.analysis.block_facts import sites
-from tuner.space.design_space import DesignSpace, Point, distinct
+from tuner.space.design_space import Point, SketchSpace, distinct
 from tuner.space.filter.static_filter import passes
 from tuner.space.generate import design_space
 from tuner.task import Task
@@ -45,7 +45,7 @@ PROGRAMS = [
 ]
 
 
-def space_of(func: PrimFunc, target: CpuTarget = LEVEL_3) -> DesignSpace:
+def space_of(func: PrimFunc, target: CpuTarget = LEVEL_3) -> SketchSpace:
     return design_space(Task(func, target))
 
 

@@ -15,7 +15,7 @@ from compiler.target.target import Target
 from tuner.candidate import default_candidate
 from tuner.cost_model import stored_format
 from tuner.cost_model.training import Measured, MeasuredTask
-from tuner.space.design_space import DesignSpace, Point
+from tuner.space.design_space import Point, SketchSpace
 from tuner.space.generate import design_space
 from tuner.task import Task
 from tuner.transfer.from_measurements import warm_start_of
@@ -48,11 +48,11 @@ def shape(spec: str) -> Shape:
 
 
 @cache
-def space_of(spec: str, target: str) -> DesignSpace:
+def space_of(spec: str, target: str) -> SketchSpace:
     return design_space(Task(from_spec(spec), Target(target)))
 
 
-def points(space: DesignSpace, num: int, seed: int) -> list[Point]:
+def points(space: SketchSpace, num: int, seed: int) -> list[Point]:
     rng = np.random.default_rng(seed)
     drawn = [(i, space.draw(i, num, rng)) for i in range(len(space.sketches))]
     return [Point(i, tuple(row)) for i, rows in drawn for row in rows.tolist()]
@@ -141,12 +141,12 @@ def test_a_refitted_convolution_is_legal(one: str, other: str, seed: int) -> Non
     check_refit(one, other, (ONE_CORE, ONE_CORE), seed)
 
 
-def tiles_of(space: DesignSpace, point: Point) -> np.ndarray:
+def tiles_of(space: SketchSpace, point: Point) -> np.ndarray:
     """Return the tiles of the heaviest block, by level and axis."""
     return all_tiles(space, point.sketch, np.array([point.choices], np.int64))[:, :, 0]
 
 
-def all_tiles(space: DesignSpace, index: int, rows: np.ndarray) -> np.ndarray:
+def all_tiles(space: SketchSpace, index: int, rows: np.ndarray) -> np.ndarray:
     sketch = space.sketches[index]
     tiles: np.ndarray = sketch.nests[0].tables(sketch.values(rows)).tiles
     return tiles
@@ -189,7 +189,7 @@ def test_a_sketch_that_is_not_there_is_named() -> None:
     others = [s for i, s in enumerate(source.sketches) if i != point.sketch]
     message = f"no sketch {source.sketches[point.sketch].name!r}, only {others[0].name}"
     with pytest.raises(RefitError, match=message):
-        refit(point, source, DesignSpace(others, source.target))
+        refit(point, source, SketchSpace(others, source.target))
 
 
 def relative(spec: str, num: int) -> Relative:

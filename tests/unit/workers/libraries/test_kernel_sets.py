@@ -5,7 +5,7 @@ import pytest
 from compiler.target.cpus import CPUS
 from workers.libraries.kernel_sets import (
     CORE_TYPE,
-    KernelSet,
+    LibraryCode,
     better_settings,
     cpu_level,
     is_below,
@@ -16,8 +16,8 @@ from workers.libraries.load import load_library
 ZEN5, ZEN3, NEHALEM = (CPUS[name].features for name in ("znver5", "znver3", "nehalem"))
 
 
-def openblas(name: str) -> KernelSet:
-    return KernelSet(name, CORE_TYPE)
+def openblas(name: str) -> LibraryCode:
+    return LibraryCode(name, CORE_TYPE)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_nothing_is_tried_that_the_cpu_cannot_run_or_the_library_cannot_be_told(
     assert better_settings(openblas("SkylakeX"), ZEN5) == []
     assert better_settings(openblas("Haswell"), NEHALEM) == []
     assert better_settings(openblas("a core of tomorrow"), ZEN5) == []
-    assert better_settings(KernelSet("AVX2"), ZEN5) == []
+    assert better_settings(LibraryCode("AVX2"), ZEN5) == []
 
 
 def test_a_kernel_set_below_the_cpu_is_known_as_such() -> None:

@@ -66,14 +66,14 @@ class ProductChains:
             return [draft]
         fork = draft.fork("products", "fused")
         try:
-            _Scheduler(fork, chain).run()
+            _ProductScheduler(fork, chain).run()
         except ScheduleError:
             return [draft]
         return [fork]
 
 
 @dataclass(frozen=True)
-class _Chain:
+class _ProductChain:
     """The blocks of a chain, the last one the sink; `tiled` are its products, with their axes."""
 
     blocks: list[BlockFacts]
@@ -84,7 +84,7 @@ class _Chain:
         return [i for i in range(len(block.axes)) if i not in self.rows.of[block.name]]
 
 
-def _chain(draft: SketchBuilder) -> _Chain | None:
+def _chain(draft: SketchBuilder) -> _ProductChain | None:
     blocks = list(draft.block_facts().values())
     if len(blocks) < len(sites(draft.schedule.func)) or len(blocks) < 2 or draft.scheduled:
         return None
@@ -110,15 +110,15 @@ def _chain(draft: SketchBuilder) -> _Chain | None:
         else:
             return None
     is_product = rows.sink in tiled and len(tiled) + others > 1
-    return _Chain(blocks, rows, tiled) if is_product else None
+    return _ProductChain(blocks, rows, tiled) if is_product else None
 
 
 @dataclass
-class _Scheduler:
+class _ProductScheduler:
     """Schedules the blocks of a chain."""
 
     draft: SketchBuilder
-    chain: _Chain
+    chain: _ProductChain
     factors: list[ExprRV] = field(default_factory=list)
     first: int = 0
     around: list[LoopRV] = field(default_factory=list)

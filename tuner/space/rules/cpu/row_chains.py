@@ -61,14 +61,14 @@ class RowChains:
             return [draft]
         fork = draft.fork("columns" if chain.is_across else "rows")
         try:
-            _Scheduler(fork, chain).run()
+            _RowScheduler(fork, chain).run()
         except ScheduleError:
             return [draft]
         return [fork]
 
 
 @dataclass(frozen=True)
-class _Chain:
+class _RowChain:
     """The blocks of a chain, the last one the sink, and the facts about its rows."""
 
     blocks: list[BlockFacts]
@@ -81,7 +81,7 @@ class _Chain:
         return [index for index in range(len(block.axes)) if index not in row_axes_of_block]
 
 
-def _chain(draft: SketchBuilder) -> _Chain | None:
+def _chain(draft: SketchBuilder) -> _RowChain | None:
     facts = list(draft.block_facts().values())
     if not facts or len(facts) < len(sites(draft.schedule.func)) or draft.scheduled:
         return None
@@ -92,7 +92,7 @@ def _chain(draft: SketchBuilder) -> _Chain | None:
     rows = row_axes(facts)
     blocks = [b for b in facts if b.name in rows.of] or facts
     reductions = [b for b in blocks if b.is_reduction]
-    chain = _Chain(blocks, rows, is_across=False)
+    chain = _RowChain(blocks, rows, is_across=False)
     if not reductions or any(_has_inner_axes(chain, b) for b in reductions):
         return None
     if all(_suits_lanes(b) for b in reductions):
@@ -112,18 +112,18 @@ def _suits_lanes(block: BlockFacts) -> bool:
     return is_long or block.axes[axis].extent >= MIN_LANES
 
 
-def _has_inner_axes(chain: _Chain, block: BlockFacts) -> bool:
+def _has_inner_axes(chain: _RowChain, block: BlockFacts) -> bool:
     """Return whether a reduction makes more than one element a row, as a matrix product does."""
     inner = chain.inner(block)
     return any(block.axes[i].extent > 1 and not block.axes[i].is_reduction for i in inner)
 
 
 @dataclass
-class _Scheduler:
+class _RowScheduler:
     """Schedules the blocks of a chain."""
 
     draft: SketchBuilder
-    chain: _Chain
+    chain: _RowChain
     depth: int = 0
     row_column: int | None = None
     lanes: ExprRV | None = None

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import field
 from math import gcd
 
-from compiler.backends.cpu.codegen.emitters.scope import Binding, LaneRange, Scope
+from compiler.backends.cpu.codegen.emitters.scope import Binding, CodeScope, LaneRange
 from compiler.backends.cpu.codegen.text.builder import AddressKey
-from compiler.backends.cpu.codegen.text.instructions import Instructions, Value
+from compiler.backends.cpu.codegen.text.instructions import Instructions, RegisterValue
 from compiler.backends.cpu.codegen.text.types import memory_type
 from compiler.identity_cache import IdentityCache
 from compiler.ir.arith.affine import Affine
@@ -41,9 +41,9 @@ class Address:
             is a multiple of any number.
     """
 
-    pointer: Value
+    pointer: RegisterValue
     stride: int | None
-    offsets: Value | None = None
+    offsets: RegisterValue | None = None
     lanes: int = 1
     multiple: int = field(default=1, compare=False)
 
@@ -83,7 +83,10 @@ class Addresses:
     """
 
     def __init__(
-        self, instructions: Instructions, scope: Scope, emit_index: Callable[[Expr], Value]
+        self,
+        instructions: Instructions,
+        scope: CodeScope,
+        emit_index: Callable[[Expr], RegisterValue],
     ) -> None:
         self._instructions = instructions
         self._builder = instructions.builder
@@ -91,7 +94,7 @@ class Addresses:
         self._emit_index = emit_index
         # By the name of a pointer: the element of its buffer, for those that no variable moves.
         self._elements: dict[str, int] = {}
-        self._moved_pointers: dict[object, tuple[Value, int]] = {}
+        self._moved_pointers: dict[object, tuple[RegisterValue, int]] = {}
         self._offsets: IdentityCache[
             tuple[Expr, ...], IdentityCache[Buffer, _LinearOffset | None]
         ] = IdentityCache()
@@ -110,7 +113,11 @@ class Addresses:
             offset.number,
             scope.storage[buffer].name,
             *[
-                b if isinstance(b, int) else b.name if isinstance(b, Value) else (b.offset, b.width)
+                b
+                if isinstance(b, int)
+                else b.name
+                if isinstance(b, RegisterValue)
+                else (b.offset, b.width)
                 for b in map(scope.env.__getitem__, offset.variables)
             ],
         )
@@ -124,7 +131,7 @@ class Addresses:
     def _linear(self, buffer: Buffer, offset: _LinearOffset) -> Address | None:
         """Return the address of an offset; None if it is not linear under these bindings."""
         constant, stride = offset.base.const, offset.stride
-        moving: list[tuple[Value, int]] = []
+        moving: list[tuple[RegisterValue, int]] = []
         env = self._scope.env
         for atom, coefficient in offset.base.terms:
             binding = env[atom] if isinstance(atom, Var) else self._atom(atom)
@@ -148,8 +155,8 @@ class Addresses:
         return Address(pointer, stride, None, offset.lanes, gcd(constant, step) * size)
 
     def _moved(
-        self, pointer: Value, moving: list[tuple[Value, int]], size: int
-    ) -> tuple[Value, int]:
+        self, pointer: RegisterValue, moving: list[tuple[RegisterValue, int]], size: int
+    ) -> tuple[RegisterValue, int]:
         """Return a pointer moved by a sum of values times elements, and the steps' common divisor.
 
         The cache serves copies of a statement. A pointer made of values that are available is
@@ -164,7 +171,9 @@ class Addresses:
             moved = self._moved_pointers[key] = pointer, divisor
         return moved
 
-    def _advanced(self, pointer: Value, value: Value, step_bytes: int) -> Value:
+    def _advanced(
+        self, pointer: RegisterValue, value: RegisterValue, step_bytes: int
+    ) -> RegisterValue:
         level = max(pointer.level, value.level)
         offset = value.name
         if step_bytes != 1:
@@ -201,9 +210,9 @@ class Addresses:
     def _scattered(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Address:
         """Return an address with a vector of offsets, one a lane."""
         binary = self._instructions.binary
-        offsets = Value("0", 0)
+        offsets = RegisterValue("0", 0)
         for stride, index in zip(strides_of(buffer), indices, strict=True):
-            step = binary("mul", "i64", self._emit_index(index), Value(str(stride), 0))
+            step = binary("mul", "i64", self._emit_index(index), RegisterValue(str(stride), 0))
             offsets = binary("add", "i64", offsets, step)
         return Address(self._scope.storage[buffer], None, offsets)
 

@@ -13,7 +13,7 @@ from compiler.backends.cpu.codegen.operations.math_functions import (
 )
 from compiler.backends.cpu.codegen.operations.vector_math.exponentials import logistic
 from compiler.backends.cpu.codegen.operations.vector_math.lanes import Lanes
-from compiler.backends.cpu.codegen.text.instructions import Instructions, Value
+from compiler.backends.cpu.codegen.text.instructions import Instructions, RegisterValue
 from compiler.backends.cpu.codegen.text.types import scalar_type, type_suffix, vector
 from compiler.ir.core.dtypes import DType, is_float
 from compiler.ir.core.expr_types import dtype_of, lanes_of
@@ -35,7 +35,7 @@ class Calls:
         self,
         instructions: Instructions,
         conversions: Conversions,
-        emit_value: Callable[[Expr], Value],
+        emit_value: Callable[[Expr], RegisterValue],
         *,
         has_fma: bool,
     ) -> None:
@@ -47,7 +47,7 @@ class Calls:
     def _lanes(self, dtype: DType) -> Lanes:
         return Lanes(self._instructions, self._conversions, dtype)
 
-    def call(self, call: Call) -> Value:
+    def call(self, call: Call) -> RegisterValue:
         """Emit a call under the current bindings."""
         instructions = self._instructions
         has_polynomial = self._has_fma and scalar_type(call.dtype) == "float"
@@ -80,7 +80,7 @@ class Calls:
             case expanded:
                 return self._value(expanded)
 
-    def _llvm_call(self, name: str, operands: list[Expr], dtype: DType) -> Value:
+    def _llvm_call(self, name: str, operands: list[Expr], dtype: DType) -> RegisterValue:
         """Call a function of LLVM with exactly the lanes that its operands have."""
         function = llvm_function(name)
         types = [(dtype_of(a), lanes_of(a)) for a in operands]

@@ -14,11 +14,11 @@ from compiler.backends.cpu.codegen.emitters.addresses import Addresses
 from compiler.backends.cpu.codegen.emitters.calls import Calls
 from compiler.backends.cpu.codegen.emitters.conditions import Conditions
 from compiler.backends.cpu.codegen.emitters.loads import Loads
-from compiler.backends.cpu.codegen.emitters.scope import LaneRange, Scope
+from compiler.backends.cpu.codegen.emitters.scope import CodeScope, LaneRange
 from compiler.backends.cpu.codegen.operations.conversions import Conversions
 from compiler.backends.cpu.codegen.operations.dot_products import DotProducts
 from compiler.backends.cpu.codegen.operations.integer_division import divide, floor_divide, shift
-from compiler.backends.cpu.codegen.text.instructions import Instructions, Value
+from compiler.backends.cpu.codegen.text.instructions import Instructions, RegisterValue
 from compiler.backends.cpu.codegen.text.types import literal, scalar_type, vector
 from compiler.ir.arith.bounds import bounds
 from compiler.ir.core.dtypes import DType, bits, is_float, is_integer, is_signed
@@ -66,7 +66,7 @@ class Expressions:
         target: The CPU.
     """
 
-    def __init__(self, instructions: Instructions, scope: Scope, target: CpuTarget) -> None:
+    def __init__(self, instructions: Instructions, scope: CodeScope, target: CpuTarget) -> None:
         self._instructions = instructions
         self._builder = instructions.builder
         self._scope = scope
@@ -79,11 +79,11 @@ class Expressions:
         self._conditions = Conditions()
         self._dot_products = DotProducts(instructions, target.features)
 
-    def integer(self, expr: Expr) -> Value:
+    def integer(self, expr: Expr) -> RegisterValue:
         """Emit an index expression as a 64-bit integer or a vector of them."""
         return self._int(expr, _INDEX)
 
-    def value(self, expr: Expr) -> Value:  # noqa: C901
+    def value(self, expr: Expr) -> RegisterValue:  # noqa: C901
         """Emit an expression of the dtype it has."""
         match expr:
             case Load():
@@ -91,7 +91,7 @@ class Expressions:
             case BinOp():
                 return self._arithmetic(expr)
             case IntImm() | FloatImm():
-                return Value(literal(expr), 0)
+                return RegisterValue(literal(expr), 0)
             case Var():
                 return self._variable(expr, dtype_of(expr))
             case Compare(op, lhs, rhs):
@@ -124,11 +124,11 @@ class Expressions:
 
     # --- integers that address memory ---------------------------------------------------------
 
-    def _int(self, expr: Expr, dtype: DType) -> Value:
+    def _int(self, expr: Expr, dtype: DType) -> RegisterValue:
         """Emit an integer expression in `dtype`, wider than its own, without overflow."""
         match expr:
             case IntImm(value):
-                return Value(str(value), 0)
+                return RegisterValue(str(value), 0)
             case Var():
                 return self._variable(expr, dtype)
             case BinOp(op, lhs, rhs):
@@ -138,28 +138,32 @@ class Expressions:
             case _:
                 return self.conversions.convert(self.value(expr), dtype_of(expr), dtype)
 
-    def _ramp(self, ramp: Ramp, dtype: DType) -> Value:
+    def _ramp(self, ramp: Ramp, dtype: DType) -> RegisterValue:
         scalar = scalar_type(dtype)
         steps = ", ".join(f"{scalar} {ramp.stride * lane}" for lane in range(ramp.lanes))
         base = self._int(ramp.base, dtype)
-        return self._instructions.binary("add", scalar, base, Value(f"<{steps}>", 0, ramp.lanes))
+        return self._instructions.binary(
+            "add", scalar, base, RegisterValue(f"<{steps}>", 0, ramp.lanes)
+        )
 
-    def _variable(self, var: Var, dtype: DType) -> Value:
+    def _variable(self, var: Var, dtype: DType) -> RegisterValue:
         binding = self._scope.env[var]
         if isinstance(binding, int):
-            return Value(str(binding), 0)
+            return RegisterValue(str(binding), 0)
         scalar = scalar_type(dtype)
         match binding:
             case LaneRange(offset, width):
                 lanes = ", ".join(f"{scalar} {offset + lane}" for lane in range(width))
-                return Value(f"<{lanes}>", 0, width)
-            case Value() if scalar == "i64" or not is_integer(dtype):
+                return RegisterValue(f"<{lanes}>", 0, width)
+            case RegisterValue() if scalar == "i64" or not is_integer(dtype):
                 return binding
-            case Value():
+            case RegisterValue():
                 # Registers of loop variables have 64 bits; the program's type may be narrower.
                 return self._instructions.cast("trunc", "i64", scalar, binding)
 
-    def _int_op(self, op: ArithOp, dtype: DType, a: Value, b: Value, expr: BinOp) -> Value:
+    def _int_op(
+        self, op: ArithOp, dtype: DType, a: RegisterValue, b: RegisterValue, expr: BinOp
+    ) -> RegisterValue:
         scalar = scalar_type(dtype)
         signed = is_signed(dtype)
         if op in _INT_OPS:
@@ -181,7 +185,7 @@ class Expressions:
 
     # --- arithmetic -------------------------------------------------------------------------
 
-    def _arithmetic(self, expr: BinOp) -> Value:
+    def _arithmetic(self, expr: BinOp) -> RegisterValue:
         dtype = dtype_of(expr)
         if not is_float(dtype):
             match expr:
@@ -206,7 +210,7 @@ class Expressions:
         name = f"{_FLOAT_OPS[op]} contract"
         return self._instructions.binary(name, scalar, self.value(lhs), self.value(rhs))
 
-    def _extremum(self, op: str, scalar: str, lhs: Expr, rhs: Expr) -> Value:
+    def _extremum(self, op: str, scalar: str, lhs: Expr, rhs: Expr) -> RegisterValue:
         """Take the lesser or greater; NaN if either is NaN, as NumPy does; either of two zeros.
 
         With a literal, which is not NaN, one comparison and one select suffice, a single
@@ -230,7 +234,7 @@ class Expressions:
             scalar, self._instructions.fcmp("uno", scalar, a, a), a, chosen
         )
 
-    def _compare(self, op: str, lhs: Expr, rhs: Expr) -> Value:
+    def _compare(self, op: str, lhs: Expr, rhs: Expr) -> RegisterValue:
         dtype = dtype_of(lhs)
         a, b = self.value(lhs), self.value(rhs)
         scalar = scalar_type(dtype)
@@ -248,7 +252,7 @@ class Expressions:
 
     # --- choices ----------------------------------------------------------------------------
 
-    def _conditional(self, expr: Conditional) -> Value:
+    def _conditional(self, expr: Conditional) -> RegisterValue:
         """Evaluate one side only: by branches, or if lanes differ by masking their loads."""
         scope = self._scope
         test = self._conditions.simplified(expr.condition, scope.env, scope.extents)
@@ -271,10 +275,10 @@ class Expressions:
             )
         return self._branches(condition, expr)
 
-    def _masked(self, condition: Value, side: Expr) -> Value:
+    def _masked(self, condition: RegisterValue, side: Expr) -> RegisterValue:
         return self.under_mask(condition, lambda: self.value(side))
 
-    def under_mask(self, condition: Value, emit: Callable[[], T]) -> T:
+    def under_mask(self, condition: RegisterValue, emit: Callable[[], T]) -> T:
         """Emit code for only the lanes that satisfy a condition."""
         scope = self._scope
         outer = scope.mask
@@ -286,7 +290,7 @@ class Expressions:
         finally:
             scope.mask = outer
 
-    def _branches(self, condition: Value, expr: Conditional) -> Value:
+    def _branches(self, condition: RegisterValue, expr: Conditional) -> RegisterValue:
         builder = self._builder
         then_label, else_label, end_label = map(builder.fresh_name, ("then", "else", "end"))
         sides = []
@@ -309,4 +313,4 @@ class Expressions:
         outer.lines.append(f"{end_label}:")
         outer.label = end_label
         result = builder.emit(f"phi {vector(scalar, lanes)} {', '.join(incoming)}")
-        return Value(result, builder.depth, lanes)
+        return RegisterValue(result, builder.depth, lanes)

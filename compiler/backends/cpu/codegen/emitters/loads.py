@@ -13,10 +13,10 @@ A load is emitted once for each address, number of lanes and mask, until a store
 from __future__ import annotations
 
 from compiler.backends.cpu.codegen.emitters.addresses import Address, Addresses
-from compiler.backends.cpu.codegen.emitters.scope import Scope
+from compiler.backends.cpu.codegen.emitters.scope import CodeScope
 from compiler.backends.cpu.codegen.operations.conversions import Conversions
 from compiler.backends.cpu.codegen.operations.strided_loads import is_strided, strided_load
-from compiler.backends.cpu.codegen.text.instructions import Instructions, Value
+from compiler.backends.cpu.codegen.text.instructions import Instructions, RegisterValue
 from compiler.backends.cpu.codegen.text.types import (
     element_alignment,
     is_narrow,
@@ -35,7 +35,7 @@ class Loads:
     def __init__(
         self,
         instructions: Instructions,
-        scope: Scope,
+        scope: CodeScope,
         addresses: Addresses,
         conversions: Conversions,
     ) -> None:
@@ -45,7 +45,7 @@ class Loads:
         self._addresses = addresses
         self._conversions = conversions
 
-    def load(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Value:
+    def load(self, buffer: Buffer, indices: tuple[Expr, ...]) -> RegisterValue:
         """Emit the load of a buffer's element, or of those of all lanes."""
         addresses, levels = self._addresses, self._builder.levels
         address = addresses.address(buffer, indices)
@@ -57,14 +57,16 @@ class Loads:
         name = loads.get(key)
         if name is None:
             name = loads[key] = self._load_lanes(buffer.dtype, address, lanes, mask)
-        value = Value(name, len(levels) - 1, lanes)
+        value = RegisterValue(name, len(levels) - 1, lanes)
         if buffer.dtype == "bool":
-            return self._instructions.icmp("ne", "i8", value, Value("0", 0))
+            return self._instructions.icmp("ne", "i8", value, RegisterValue("0", 0))
         if is_narrow(buffer.dtype):
             return self._conversions.from_bits(value, buffer.dtype)
         return value
 
-    def _load_lanes(self, dtype: DType, address: Address, lanes: int, mask: Value | None) -> str:
+    def _load_lanes(
+        self, dtype: DType, address: Address, lanes: int, mask: RegisterValue | None
+    ) -> str:
         scalar = memory_type(dtype)
         kind = vector(scalar, lanes)
         align = element_alignment(dtype)

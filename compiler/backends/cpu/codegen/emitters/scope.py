@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from typing import TypeAlias
 
-from compiler.backends.cpu.codegen.text.instructions import Value
+from compiler.backends.cpu.codegen.text.instructions import RegisterValue
 from compiler.ir.arith.bounds import bounds
 from compiler.ir.core.frozen import frozen
 from compiler.ir.core.nodes import Buffer, Expr, Var
@@ -19,11 +19,11 @@ class LaneRange:
     width: int
 
 
-Binding: TypeAlias = Value | LaneRange | int
+Binding: TypeAlias = RegisterValue | LaneRange | int
 """A variable's meaning: a register, the lanes of a vector, or a constant of an unrolled loop."""
 
 
-class Scope:
+class CodeScope:
     """The surroundings of a statement or expression in one function.
 
     Attributes:
@@ -37,9 +37,9 @@ class Scope:
     def __init__(self, registers: AbstractSet[Buffer]) -> None:
         self.env: dict[Var, Binding] = {}
         self.extents: dict[Var, int] = {}
-        self.storage: dict[Buffer, Value] = {}
+        self.storage: dict[Buffer, RegisterValue] = {}
         self.registers = registers
-        self.mask: Value | None = None
+        self.mask: RegisterValue | None = None
 
     def num_lanes(self) -> int:
         """Return the number of lanes of the enclosing vectorized loop; 1 outside of one."""

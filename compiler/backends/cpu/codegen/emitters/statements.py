@@ -23,11 +23,11 @@ from typing import TypeAlias, assert_never
 
 from compiler.backends.cpu.codegen.emitters.expressions import Expressions
 from compiler.backends.cpu.codegen.emitters.loops import Counter, rotated_loop
-from compiler.backends.cpu.codegen.emitters.scope import Binding, LaneRange, Scope
+from compiler.backends.cpu.codegen.emitters.scope import Binding, CodeScope, LaneRange
 from compiler.backends.cpu.codegen.emitters.stores import MAX_EXPANDED_STORES, STREAMS, Stores
 from compiler.backends.cpu.codegen.emitters.vectorization import Vectorization, chunks, strips
 from compiler.backends.cpu.codegen.text.frame import CACHE_LINE_BYTES, Frame
-from compiler.backends.cpu.codegen.text.instructions import Instructions, Value
+from compiler.backends.cpu.codegen.text.instructions import Instructions, RegisterValue
 from compiler.backends.cpu.codegen.text.types import memory_type
 from compiler.ir.arith.bounds import bounds, reach
 from compiler.ir.arith.simplify import simplify
@@ -81,7 +81,7 @@ class Statements:
     def __init__(
         self,
         instructions: Instructions,
-        scope: Scope,
+        scope: CodeScope,
         expressions: Expressions,
         stores: Stores,
         frame: Frame,
@@ -170,7 +170,7 @@ class Statements:
         if not streams:
             self.run(plain)
             return
-        test = Value("true", 0)
+        test = RegisterValue("true", 0)
         for pointer in streams.values():
             test = self._instructions.binary("and", "i1", test, self._stores.is_aligned(pointer))
 
@@ -206,7 +206,7 @@ class Statements:
         label, after = builder.fresh_name("loop"), builder.fresh_name("after")
         index, following = f"%{builder.fresh_name('i')}", f"%{builder.fresh_name('next')}"
         builder.open(label)
-        self._run_body(loop, Value(index, builder.depth))
+        self._run_body(loop, RegisterValue(index, builder.depth))
         body, outer = builder.close(), builder.innermost
         counter = Counter(index, following, begin, end)
         labels = (outer.label, label, body.label, after)
@@ -218,7 +218,7 @@ class Statements:
         _, most = bounds(extent, self._scope.extents) or reach(extent, self._scope.extents)
         self._scope.extents[loop.var] = most
         count = self._expressions.integer(extent)
-        is_entered = self._instructions.icmp("sgt", "i64", count, Value("0", 0))
+        is_entered = self._instructions.icmp("sgt", "i64", count, RegisterValue("0", 0))
         self._guarded(is_entered, lambda: self.run_range(loop, "0", count.name))
 
     def _is_vectorizable(self, loop: For) -> bool:
@@ -295,7 +295,7 @@ class Statements:
         if otherwise is not None:
             guarded(self._instructions.invert(test), lambda: self.run(otherwise))
 
-    def _guarded(self, test: Value, run: Action) -> None:
+    def _guarded(self, test: RegisterValue, run: Action) -> None:
         """Emit code behind a branch."""
         builder = self._builder
         then_label, end_label = builder.fresh_name("then"), builder.fresh_name("end")
@@ -322,9 +322,9 @@ class Statements:
             count += self._vector_bits // bits(buffer.dtype)
             element = memory_type(buffer.dtype)
             name = self._frame.allocate_on_stack(count, element, CACHE_LINE_BYTES, "local")
-            scope.storage[buffer] = Value(name, 0)
+            scope.storage[buffer] = RegisterValue(name, 0)
             self.run(body)
             return
-        scope.storage[buffer] = Value(self._frame.allocate_in_workspace(rounded), 0)
+        scope.storage[buffer] = RegisterValue(self._frame.allocate_in_workspace(rounded), 0)
         self.run(body)
         self._frame.release(rounded)

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from compiler.backends.cpu.codegen.emitters.addresses import Address
 from compiler.backends.cpu.codegen.emitters.expressions import Expressions
-from compiler.backends.cpu.codegen.emitters.scope import LaneRange, Scope
+from compiler.backends.cpu.codegen.emitters.scope import CodeScope, LaneRange
 from compiler.backends.cpu.codegen.error import CodegenError
 from compiler.backends.cpu.codegen.operations.transposes import transpose
 from compiler.backends.cpu.codegen.text.frame import CACHE_LINE_BYTES
-from compiler.backends.cpu.codegen.text.instructions import Instructions, Value
+from compiler.backends.cpu.codegen.text.instructions import Instructions, RegisterValue
 from compiler.backends.cpu.codegen.text.types import (
     element_alignment,
     is_narrow,
@@ -52,7 +52,9 @@ class Stores:
         streams: The buffers whose whole vectors are stored past the caches.
     """
 
-    def __init__(self, instructions: Instructions, scope: Scope, expressions: Expressions) -> None:
+    def __init__(
+        self, instructions: Instructions, scope: CodeScope, expressions: Expressions
+    ) -> None:
         self._instructions = instructions
         self._builder = instructions.builder
         self._scope = scope
@@ -103,7 +105,7 @@ class Stores:
                 if loaded is None or (loaded < first + lanes and first < loaded + width):
                     del loads[key]
 
-    def _merged(self, buffer: Buffer, address: Address, value: Value) -> Value:
+    def _merged(self, buffer: Buffer, address: Address, value: RegisterValue) -> RegisterValue:
         """Return a value with the old contents of a register in the lanes that are masked out."""
         mask = self._scope.mask
         is_register = self._addresses.is_register(buffer, address)
@@ -112,7 +114,7 @@ class Stores:
         scalar, align = memory_type(buffer.dtype), element_alignment(buffer.dtype)
         kind = vector(scalar, value.lanes)
         name = self._builder.emit(f"load {kind}, ptr {address.pointer.name}, align {align}")
-        old = Value(name, self._builder.depth, value.lanes)
+        old = RegisterValue(name, self._builder.depth, value.lanes)
         lane_mask = self._instructions.broadcast(mask, "i1", value.lanes)
         return self._instructions.select(scalar, lane_mask, value, old)
 
@@ -123,7 +125,7 @@ class Stores:
                 f"the program expands to more than {MAX_EXPANDED_STORES} stores: unroll less"
             )
 
-    def _store_lanes(self, buffer: Buffer, address: Address, value: Value) -> None:
+    def _store_lanes(self, buffer: Buffer, address: Address, value: RegisterValue) -> None:
         scalar = memory_type(buffer.dtype)
         lanes, align = value.lanes, element_alignment(buffer.dtype)
         kind = vector(scalar, lanes)
@@ -156,7 +158,7 @@ class Stores:
 
     # --- non-temporal stores ----------------------------------------------------------------------
 
-    def streamable(self, stmt: Stmt) -> dict[Buffer, Value]:
+    def streamable(self, stmt: Stmt) -> dict[Buffer, RegisterValue]:
         """Return the addresses of the parameters that a statement writes and does not read."""
         nodes = list(walk(stmt))
         storage = self._scope.storage
@@ -176,13 +178,13 @@ class Stores:
             self._builder.emit_void("fence seq_cst")
             self.streams = set()
 
-    def is_aligned(self, pointer: Value) -> Value:
+    def is_aligned(self, pointer: RegisterValue) -> RegisterValue:
         """Emit a test whether a pointer is at the beginning of a cache line."""
         text = f"ptrtoint ptr {pointer.name} to i64"
-        address = Value(self._builder.emit_once(text, pointer.level), 0)
-        last_byte = Value(str(CACHE_LINE_BYTES - 1), 0)
+        address = RegisterValue(self._builder.emit_once(text, pointer.level), 0)
+        last_byte = RegisterValue(str(CACHE_LINE_BYTES - 1), 0)
         remainder = self._instructions.binary("and", "i64", address, last_byte)
-        return self._instructions.icmp("eq", "i64", remainder, Value("0", 0))
+        return self._instructions.icmp("eq", "i64", remainder, RegisterValue("0", 0))
 
     # --- tiles ------------------------------------------------------------------------------------
 
@@ -240,5 +242,5 @@ class Stores:
         for column, name in enumerate(names):
             env[columns.var] = along.offset + column
             address = self._addresses.address(buffer, store.indices)
-            self._store_lanes(buffer, address, Value(name, self._builder.depth, down.width))
+            self._store_lanes(buffer, address, RegisterValue(name, self._builder.depth, down.width))
         del env[columns.var], env[rows.var]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from compiler.backends.cpu.codegen.text.instructions import Instructions, Value
+from compiler.backends.cpu.codegen.text.instructions import Instructions, RegisterValue
 from compiler.backends.cpu.codegen.text.types import (
     conversion,
     is_narrow,
@@ -27,14 +27,14 @@ class Conversions:
         self._instructions = instructions
         self._has_halves = has_halves
 
-    def convert(self, value: Value, source: DType, target: DType) -> Value:
+    def convert(self, value: RegisterValue, source: DType, target: DType) -> RegisterValue:
         """Convert a value of one dtype to another."""
         if source == target:
             return value
         instructions = self._instructions
         from_type, to_type = scalar_type(source), scalar_type(target)
         if target == "bool":
-            zero = Value("0.0" if is_float(source) else "0", 0)
+            zero = RegisterValue("0.0" if is_float(source) else "0", 0)
             compare = instructions.fcmp if is_float(source) else instructions.icmp
             return compare("une" if is_float(source) else "ne", from_type, value, zero)
         op = conversion(source, target)
@@ -47,7 +47,7 @@ class Conversions:
             value = instructions.emit_once(text, value.level, value.lanes)
         return self.round_to(value, target) if is_narrow(target) else value
 
-    def reinterpret(self, value: Value, source: DType, target: DType) -> Value:
+    def reinterpret(self, value: RegisterValue, source: DType, target: DType) -> RegisterValue:
         """Read the bits of a value as another type, in as many lanes as they fill."""
         if is_narrow(source):
             value = self.to_bits(value, source)
@@ -60,11 +60,11 @@ class Conversions:
 
     # --- floats of 16 bits ----------------------------------------------------------------------
 
-    def round_to(self, value: Value, dtype: DType) -> Value:
+    def round_to(self, value: RegisterValue, dtype: DType) -> RegisterValue:
         """Round a 32-bit float to a value of a narrow type."""
         return self.from_bits(self.to_bits(value, dtype), dtype)
 
-    def from_bits(self, value: Value, dtype: DType) -> Value:
+    def from_bits(self, value: RegisterValue, dtype: DType) -> RegisterValue:
         """Return the 32-bit float that equals a narrow one, given as its bits."""
         instructions = self._instructions
         if dtype == "bfloat16" or self._has_halves:
@@ -78,23 +78,25 @@ class Conversions:
         # corrects the exponent's bias. It normalizes subnormal numbers, too.
         magnitude = self._i32("and", wide, 0x7FFF)
         shifted = instructions.cast("bitcast", "i32", "float", self._i32("shl", magnitude, 13))
-        scaled = instructions.binary("fmul", "float", shifted, Value("0x46F0000000000000", 0))
+        scaled = instructions.binary(
+            "fmul", "float", shifted, RegisterValue("0x46F0000000000000", 0)
+        )
         number = instructions.cast("bitcast", "float", "i32", scaled)
-        special = instructions.icmp("uge", "i32", magnitude, Value(str(0x7C00), 0))
+        special = instructions.icmp("uge", "i32", magnitude, RegisterValue(str(0x7C00), 0))
         infinite = self._i32("or", number, 0x7F800000)
         number = instructions.select("i32", special, infinite, number)
         sign = self._i32("shl", self._i32("and", wide, 0x8000), 16)
         signed = instructions.binary("or", "i32", number, sign)
         return instructions.cast("bitcast", "i32", "float", signed)
 
-    def _widened(self, value: Value, dtype: DType) -> Value:
+    def _widened(self, value: RegisterValue, dtype: DType) -> RegisterValue:
         cast = self._instructions.cast
         if dtype == "float16":
             return cast("fpext", "half", "float", cast("bitcast", "i16", "half", value))
         wide = cast("zext", "i16", "i32", value)
         return cast("bitcast", "i32", "float", self._i32("shl", wide, 16))
 
-    def _broadcast(self, scalar: Value, dtype: DType, lanes: int) -> Value:
+    def _broadcast(self, scalar: RegisterValue, dtype: DType, lanes: int) -> RegisterValue:
         """Return a narrow float, given as its bits, as a 32-bit float in every lane.
 
         CPUs load 16 bits into all lanes at once. Widened before the broadcast, the scalar would
@@ -108,7 +110,7 @@ class Conversions:
         pairs = instructions.bitcast(copies, f"<{2 * lanes} x i16>", f"<{lanes} x i32>", lanes)
         return instructions.cast("bitcast", "i32", "float", self._i32("shl", pairs, 16))
 
-    def to_bits(self, value: Value, dtype: DType) -> Value:
+    def to_bits(self, value: RegisterValue, dtype: DType) -> RegisterValue:
         """Return the bits of a 32-bit float rounded to a narrow one: to nearest, ties to even."""
         instructions = self._instructions
         cast = instructions.cast
@@ -116,7 +118,7 @@ class Conversions:
             return cast("bitcast", "half", "i16", cast("fptrunc", "float", "half", value))
         number = cast("bitcast", "float", "i32", value)
         magnitude = self._i32("and", number, 0x7FFFFFFF)
-        is_nan = instructions.icmp("ugt", "i32", magnitude, Value(str(0x7F800000), 0))
+        is_nan = instructions.icmp("ugt", "i32", magnitude, RegisterValue(str(0x7F800000), 0))
         if dtype == "bfloat16":
             # The addition of just under half a unit, plus the lowest bit that stays, carries into
             # the upper half exactly where the number rounds up.
@@ -129,19 +131,21 @@ class Conversions:
         # A subnormal result: the CPU rounds the sum with 0.5, whose last bit has the weight of the
         # last bit of a subnormal float16.
         small = cast("bitcast", "i32", "float", magnitude)
-        small = instructions.binary("fadd", "float", small, Value("0.5", 0))
+        small = instructions.binary("fadd", "float", small, RegisterValue("0.5", 0))
         small = self._i32("sub", cast("bitcast", "float", "i32", small), 0x3F000000)
         # A normal result: as for bfloat16, and the exponent's bias changes from 127 to 15.
         lowest_bit = self._i32("and", self._i32("lshr", magnitude, 13), 1)
         rebased = self._i32("add", magnitude, 0xFFF - (112 << 23))
         normal = self._i32("lshr", instructions.binary("add", "i32", rebased, lowest_bit), 13)
-        is_small = instructions.icmp("ult", "i32", magnitude, Value(str(113 << 23), 0))
-        is_large = instructions.icmp("uge", "i32", magnitude, Value(str(143 << 23), 0))
-        special = instructions.select("i32", is_nan, Value(str(0x7E00), 0), Value(str(0x7C00), 0))
+        is_small = instructions.icmp("ult", "i32", magnitude, RegisterValue(str(113 << 23), 0))
+        is_large = instructions.icmp("uge", "i32", magnitude, RegisterValue(str(143 << 23), 0))
+        special = instructions.select(
+            "i32", is_nan, RegisterValue(str(0x7E00), 0), RegisterValue(str(0x7C00), 0)
+        )
         finite = instructions.select("i32", is_small, small, normal)
         unsigned = instructions.select("i32", is_large, special, finite)
         sign = self._i32("and", self._i32("lshr", number, 16), 0x8000)
         return cast("trunc", "i32", "i16", instructions.binary("or", "i32", unsigned, sign))
 
-    def _i32(self, op: str, a: Value, b: int) -> Value:
-        return self._instructions.binary(op, "i32", a, Value(str(b), 0))
+    def _i32(self, op: str, a: RegisterValue, b: int) -> RegisterValue:
+        return self._instructions.binary(op, "i32", a, RegisterValue(str(b), 0))

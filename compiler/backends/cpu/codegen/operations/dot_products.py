@@ -14,7 +14,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.backends.cpu.codegen.text.instructions import Instructions, NarrowInteger, Value
+from compiler.backends.cpu.codegen.text.instructions import (
+    Instructions,
+    NarrowInteger,
+    RegisterValue,
+)
 from compiler.backends.cpu.codegen.text.types import vector
 from compiler.ir.core.llvm_calls import is_offered, llvm_function
 
@@ -30,10 +34,10 @@ _FOURS_OF_ARM = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Chain:
+class _ProductSum:
     """A sum: its first term, and the products that were added to it."""
 
-    start: Value
+    start: RegisterValue
     products: tuple[tuple[NarrowInteger, NarrowInteger], ...]
 
 
@@ -48,10 +52,10 @@ class DotProducts:
     def __init__(self, instructions: Instructions, features: str) -> None:
         self._instructions = instructions
         self._features = features
-        self._chains: dict[str, _Chain] = {}
+        self._chains: dict[str, _ProductSum] = {}
         self._is_offered: dict[str, bool] = {}
 
-    def add(self, total: Value, a: Value, b: Value) -> Value:
+    def add(self, total: RegisterValue, a: RegisterValue, b: RegisterValue) -> RegisterValue:
         """Return `total + a * b` in 32 bits."""
         plain = self._instructions.binary(
             "add", "i32", total, self._instructions.binary("mul", "i32", a, b)
@@ -65,16 +69,19 @@ class DotProducts:
         return self._extended(plain, total, (factors[0], factors[1]))
 
     def _extended(
-        self, plain: Value, total: Value, factors: tuple[NarrowInteger, NarrowInteger]
-    ) -> Value:
+        self,
+        plain: RegisterValue,
+        total: RegisterValue,
+        factors: tuple[NarrowInteger, NarrowInteger],
+    ) -> RegisterValue:
         lanes = plain.lanes
         four, pair = self._four(*factors, lanes), self._pair(*factors, lanes)
         if four is None and pair is None:
             return plain
         chain = self._chains.get(total.name)
         if chain is None or not _are_alike(chain.products[0], factors):
-            chain = _Chain(total, ())
-        chain = _Chain(chain.start, (*chain.products, factors))
+            chain = _ProductSum(total, ())
+        chain = _ProductSum(chain.start, (*chain.products, factors))
         if len(chain.products) == 4 and four is not None:
             return self._sum_of_four(four, chain, lanes)
         result = plain
@@ -106,19 +113,19 @@ class DotProducts:
 
     # --- sums -------------------------------------------------------------------------------------
 
-    def _sum_of_two(self, name: str, chain: _Chain, lanes: int) -> Value:
+    def _sum_of_two(self, name: str, chain: _ProductSum, lanes: int) -> RegisterValue:
         kind = vector("i16", 2 * lanes)
         sides = [(kind, self._halves(side, lanes)) for side in zip(*chain.products, strict=True)]
         total = self._instructions.call(vector("i32", lanes), name, sides, lanes)
         return self._instructions.binary("add", "i32", chain.start, total)
 
-    def _halves(self, factors: tuple[NarrowInteger, ...], lanes: int) -> Value:
+    def _halves(self, factors: tuple[NarrowInteger, ...], lanes: int) -> RegisterValue:
         """Return two factors side by side as 16-bit integers, for every lane."""
         packed = self._packed(factors, lanes)
         op = "sext" if factors[0].is_signed else "zext"
         return packed if factors[0].bits == 16 else self._instructions.cast(op, "i8", "i16", packed)
 
-    def _sum_of_four(self, name: str, chain: _Chain, lanes: int) -> Value:
+    def _sum_of_four(self, name: str, chain: _ProductSum, lanes: int) -> RegisterValue:
         kind, full_type = vector("i8", 4 * lanes), vector("i32", lanes)
         # `vpdpbusd` takes the unsigned operand first.
         sides = sorted(zip(*chain.products, strict=True), key=lambda side: side[0].is_signed)
@@ -133,7 +140,7 @@ class DotProducts:
 
     # --- operands ---------------------------------------------------------------------------------
 
-    def _packed(self, factors: tuple[NarrowInteger, ...], lanes: int) -> Value:
+    def _packed(self, factors: tuple[NarrowInteger, ...], lanes: int) -> RegisterValue:
         """Return factors side by side for every lane, as a vector of their own type."""
         size = factors[0].bits
         values = [factor.value for factor in factors]
@@ -157,7 +164,7 @@ class DotProducts:
             rows[0], zipped, vector(element, len(values) * lanes), len(values) * lanes
         )
 
-    def _word(self, values: list[Value], size: int, word: str) -> Value:
+    def _word(self, values: list[RegisterValue], size: int, word: str) -> RegisterValue:
         """Return scalars as parts of one integer, the lowest first.
 
         LLVM turns loads of neighbours that are combined so into a single load.
@@ -165,11 +172,13 @@ class DotProducts:
         result = self._instructions.cast("zext", f"i{size}", word, values[0])
         for position, value in enumerate(values[1:], 1):
             part = self._instructions.cast("zext", f"i{size}", word, value)
-            part = self._instructions.binary("shl", word, part, Value(str(position * size), 0))
+            part = self._instructions.binary(
+                "shl", word, part, RegisterValue(str(position * size), 0)
+            )
             result = self._instructions.binary("or", word, result, part)
         return result
 
-    def _zipped(self, a: Value, b: Value, size: int) -> Value:
+    def _zipped(self, a: RegisterValue, b: RegisterValue, size: int) -> RegisterValue:
         """Return the lanes of two vectors, interleaved."""
         kind = vector(f"i{size}", a.lanes)
         order = ", ".join(f"i32 {lane}, i32 {lane + a.lanes}" for lane in range(a.lanes))

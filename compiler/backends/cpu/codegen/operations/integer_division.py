@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from compiler.backends.cpu.codegen.text.instructions import Instructions, Value
+from compiler.backends.cpu.codegen.text.instructions import Instructions, RegisterValue
 
-_ZERO, _ONE = Value("0", 0), Value("1", 0)
+_ZERO, _ONE = RegisterValue("0", 0), RegisterValue("1", 0)
 
 
 def divide(
-    instructions: Instructions, scalar: str, a: Value, b: Value, *, signed: bool, quotient: bool
-) -> Value:
+    instructions: Instructions,
+    scalar: str,
+    a: RegisterValue,
+    b: RegisterValue,
+    *,
+    signed: bool,
+    quotient: bool,
+) -> RegisterValue:
     """Divide integers, rounding down, or take the remainder; for a divisor of zero both are 0.
 
     Args:
@@ -22,7 +28,9 @@ def divide(
     """
     is_zero = instructions.icmp("eq", scalar, b, _ZERO)
     is_minus_one = (
-        instructions.icmp("eq", scalar, b, Value("-1", 0)) if signed else Value("false", 0)
+        instructions.icmp("eq", scalar, b, RegisterValue("-1", 0))
+        if signed
+        else RegisterValue("false", 0)
     )
     # The least integer divided by -1 overflows, and traps on x86 as a division by zero does.
     traps = instructions.binary("or", "i1", is_zero, is_minus_one)
@@ -40,8 +48,8 @@ def divide(
 
 
 def floor_divide(
-    instructions: Instructions, scalar: str, a: Value, b: Value, *, quotient: bool
-) -> Value:
+    instructions: Instructions, scalar: str, a: RegisterValue, b: RegisterValue, *, quotient: bool
+) -> RegisterValue:
     """Divide signed integers, rounding towards minus infinity; `b` is neither 0 nor -1."""
     truncated = instructions.binary("sdiv", scalar, a, b)
     remainder = instructions.binary("srem", scalar, a, b)
@@ -58,12 +66,14 @@ def floor_divide(
     return instructions.select(scalar, is_too_large, floored, remainder)
 
 
-def shift(instructions: Instructions, op: str, scalar: str, a: Value, b: Value) -> Value:
+def shift(
+    instructions: Instructions, op: str, scalar: str, a: RegisterValue, b: RegisterValue
+) -> RegisterValue:
     """Shift by any number of bits: by the width or more, only copies of the sign remain.
 
     LLVM's own result for such a shift is poison.
     """
-    most = Value(str(int(scalar[1:]) - 1), 0)
+    most = RegisterValue(str(int(scalar[1:]) - 1), 0)
     is_beyond = instructions.icmp("ugt", scalar, b, most)
     if op == "ashr":
         distance = instructions.select(scalar, is_beyond, most, b)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compiler.backends.cpu.codegen.operations.conversions import Conversions
-from compiler.backends.cpu.codegen.text.instructions import Instructions, Value
+from compiler.backends.cpu.codegen.text.instructions import Instructions, RegisterValue
 from compiler.backends.cpu.codegen.text.types import vector
 from compiler.ir.core.dtypes import DType
 
@@ -13,8 +13,8 @@ def library_call(
     conversions: Conversions,
     name: str,
     dtype: DType,
-    args: tuple[Value, ...],
-) -> Value:
+    args: tuple[RegisterValue, ...],
+) -> RegisterValue:
     """Call a function of the C library on doubles, one lane after another.
 
     Args:
@@ -34,7 +34,7 @@ def library_call(
         return conversions.convert(result, "float64", dtype)
     level = max(a.level for a in doubles)
     kind = vector("double", lanes)
-    result = Value("poison", level, lanes)
+    result = RegisterValue("poison", level, lanes)
     for lane in range(lanes):
         scalars = [
             (

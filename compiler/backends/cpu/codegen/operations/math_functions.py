@@ -14,13 +14,13 @@ from compiler.backends.cpu.codegen.operations.vector_math import (
     logarithms,
     powers,
 )
-from compiler.backends.cpu.codegen.text.instructions import Value
+from compiler.backends.cpu.codegen.text.instructions import RegisterValue
 from compiler.ir.core.dtypes import is_float
 from compiler.ir.core.llvm_calls import LLVM_CALL
 from compiler.ir.core.nodes import BinOp, Call, Expr, FloatImm, IntImm
 
 # Functions of `Lanes` and values that return a value.
-POLYNOMIALS: dict[str, Callable[..., Value]] = {
+POLYNOMIALS: dict[str, Callable[..., RegisterValue]] = {
     "cos": circular.cos,
     "erf": error_function.erf,
     "exp": exponentials.exp,

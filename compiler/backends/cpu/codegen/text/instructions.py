@@ -13,7 +13,7 @@ from compiler.ir.core.frozen import frozen
 
 
 @frozen
-class Value:
+class RegisterValue:
     """A value in a register: its name or literal, the level that computes it, its lanes."""
 
     name: str
@@ -25,7 +25,7 @@ class Value:
 class NarrowInteger:
     """An integer of 8 or 16 bits, or a vector of them."""
 
-    value: Value
+    value: RegisterValue
     bits: int
     is_signed: bool
 
@@ -44,37 +44,43 @@ class Instructions:
         self.builder = builder
         self.externals: set[str] = set()
         self.widened_from: dict[str, NarrowInteger] = {}
-        self.broadcasts: dict[str, Callable[[int], Value]] = {}
+        self.broadcasts: dict[str, Callable[[int], RegisterValue]] = {}
 
-    def emit_once(self, text: str, level: int, lanes: int = 1) -> Value:
+    def emit_once(self, text: str, level: int, lanes: int = 1) -> RegisterValue:
         """Return the value of an instruction without effect; emit it at `level` if it is new."""
-        return Value(self.builder.emit_once(text, level), level, lanes)
+        return RegisterValue(self.builder.emit_once(text, level), level, lanes)
 
-    def binary(self, op: str, scalar: str, a: Value, b: Value) -> Value:
+    def binary(self, op: str, scalar: str, a: RegisterValue, b: RegisterValue) -> RegisterValue:
         """Emit an operation on two values; a scalar that meets a vector is copied into lanes."""
         lanes = max(a.lanes, b.lanes)
         a, b = self.broadcast(a, scalar, lanes), self.broadcast(b, scalar, lanes)
         level = max(a.level, b.level)
         text = f"{op} {vector(scalar, lanes)} {a.name}, {b.name}"
-        return Value(self.builder.emit_once(text, level), level, lanes)
+        return RegisterValue(self.builder.emit_once(text, level), level, lanes)
 
-    def icmp(self, predicate: str, scalar: str, a: Value, b: Value) -> Value:
+    def icmp(
+        self, predicate: str, scalar: str, a: RegisterValue, b: RegisterValue
+    ) -> RegisterValue:
         """Compare integers."""
         return self.binary(f"icmp {predicate}", scalar, a, b)
 
-    def fcmp(self, predicate: str, scalar: str, a: Value, b: Value) -> Value:
+    def fcmp(
+        self, predicate: str, scalar: str, a: RegisterValue, b: RegisterValue
+    ) -> RegisterValue:
         """Compare floats."""
         return self.binary(f"fcmp {predicate}", scalar, a, b)
 
-    def invert(self, condition: Value) -> Value:
+    def invert(self, condition: RegisterValue) -> RegisterValue:
         """Return the opposite of a condition."""
-        return self.binary("xor", "i1", condition, Value("true", 0))
+        return self.binary("xor", "i1", condition, RegisterValue("true", 0))
 
-    def negate(self, scalar: str, a: Value) -> Value:
+    def negate(self, scalar: str, a: RegisterValue) -> RegisterValue:
         """Return a float with its sign flipped."""
         return self.emit_once(f"fneg {vector(scalar, a.lanes)} {a.name}", a.level, a.lanes)
 
-    def select(self, scalar: str, condition: Value, then: Value, otherwise: Value) -> Value:
+    def select(
+        self, scalar: str, condition: RegisterValue, then: RegisterValue, otherwise: RegisterValue
+    ) -> RegisterValue:
         """Take one of two values, lane by lane."""
         lanes = max(condition.lanes, then.lanes, otherwise.lanes)
         then, otherwise = (
@@ -86,13 +92,13 @@ class Instructions:
         text = f"select {test} {condition.name}, {kind} {then.name}, {kind} {otherwise.name}"
         return self.emit_once(text, level, lanes)
 
-    def broadcast(self, a: Value, scalar: str, lanes: int) -> Value:
+    def broadcast(self, a: RegisterValue, scalar: str, lanes: int) -> RegisterValue:
         """Copy a scalar into every lane; a vector of as many lanes stays as it is."""
         if a.lanes == lanes:
             return a
         assert a.lanes == 1, f"{a.lanes} lanes meet {lanes}"
         if not a.name.startswith("%"):
-            return Value(splat(scalar, a.name, lanes), a.level, lanes)
+            return RegisterValue(splat(scalar, a.name, lanes), a.level, lanes)
         cheaper = self.broadcasts.get(a.name)
         if cheaper is not None:
             return cheaper(lanes)
@@ -102,7 +108,7 @@ class Instructions:
         text = f"shufflevector {kind} {inserted}, {kind} poison, <{lanes} x i32> zeroinitializer"
         return self.emit_once(text, a.level, lanes)
 
-    def cast(self, op: str, source: str, target: str, value: Value) -> Value:
+    def cast(self, op: str, source: str, target: str, value: RegisterValue) -> RegisterValue:
         """Emit a conversion of one LLVM type to another, lane by lane."""
         lanes = value.lanes
         text = f"{op} {vector(source, lanes)} {value.name} to {vector(target, lanes)}"
@@ -113,13 +119,13 @@ class Instructions:
             self.widened_from[result.name] = self.widened_from[value.name]
         return result
 
-    def bitcast(self, value: Value, source: str, target: str, lanes: int) -> Value:
+    def bitcast(self, value: RegisterValue, source: str, target: str, lanes: int) -> RegisterValue:
         """Read the bits of a whole vector of one type as `lanes` lanes of another type."""
         if source == target:
             return value
         return self.emit_once(f"bitcast {source} {value.name} to {target}", value.level, lanes)
 
-    def intrinsic(self, name: str, scalar: str, args: tuple[Value, ...]) -> Value:
+    def intrinsic(self, name: str, scalar: str, args: tuple[RegisterValue, ...]) -> RegisterValue:
         """Call an LLVM intrinsic that is overloaded on the type of its operands."""
         lanes = max(a.lanes for a in args)
         kind = vector(scalar, lanes)
@@ -127,8 +133,13 @@ class Instructions:
         return self.call(kind, f"llvm.{name}.{type_suffix(scalar, lanes)}", operands, lanes)
 
     def call(
-        self, kind: str, name: str, args: Sequence[tuple[str, Value]], lanes: int, flags: str = ""
-    ) -> Value:
+        self,
+        kind: str,
+        name: str,
+        args: Sequence[tuple[str, RegisterValue]],
+        lanes: int,
+        flags: str = "",
+    ) -> RegisterValue:
         """Call a function without effect.
 
         Args:

@@ -9,7 +9,7 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from service.http.auth import Tokens
-from service.http.cache.answer_cache import AnswerCache
+from service.http.cache.answer_cache import AnswerCacheMiddleware
 from service.http.rate_limit import RateLimit
 from service.store.database.data_version import DataVersion
 from service.store.database.database import Database
@@ -35,17 +35,17 @@ class Slow:
 
 
 @pytest.fixture
-def kept(database: Database) -> Callable[[Slow], AnswerCache]:
+def kept(database: Database) -> Callable[[Slow], AnswerCacheMiddleware]:
     """Return what puts the cache before an application."""
     tokens = Tokens(database)
     tokens.identify(None)  # now it is known that none is needed
     version = DataVersion(database)
-    return lambda app: AnswerCache(
+    return lambda app: AnswerCacheMiddleware(
         app, prefix="/api/v1", version=version, tokens=tokens, limit=RateLimit(0)
     )
 
 
-async def ask(app: AnswerCache, query: bytes = b"") -> bytes:
+async def ask(app: AnswerCacheMiddleware, query: bytes = b"") -> bytes:
     bodies = []
 
     async def send(message: Message) -> None:
@@ -59,7 +59,7 @@ async def ask(app: AnswerCache, query: bytes = b"") -> bytes:
     return b"".join(bodies)
 
 
-async def asked_at_once(app: AnswerCache, slow: Slow, num: int) -> list[bytes]:
+async def asked_at_once(app: AnswerCacheMiddleware, slow: Slow, num: int) -> list[bytes]:
     slow.go_on.clear()
     asking = [asyncio.create_task(ask(app)) for _ in range(num)]
     await asyncio.sleep(0)
@@ -68,7 +68,7 @@ async def asked_at_once(app: AnswerCache, slow: Slow, num: int) -> list[bytes]:
 
 
 def test_those_who_ask_at_once_cost_one_answer(
-    database: Database, kept: Callable[[Slow], AnswerCache]
+    database: Database, kept: Callable[[Slow], AnswerCacheMiddleware]
 ) -> None:
     async def main() -> None:
         slow = Slow()
@@ -82,7 +82,7 @@ def test_those_who_ask_at_once_cost_one_answer(
 
 
 def test_a_change_meanwhile_is_not_missed(
-    database: Database, kept: Callable[[Slow], AnswerCache]
+    database: Database, kept: Callable[[Slow], AnswerCacheMiddleware]
 ) -> None:
     async def main() -> None:
         slow = Slow()
@@ -107,7 +107,7 @@ def test_the_oldest_answers_make_room_for_new_ones(database: Database) -> None:
         slow = Slow()
         slow.go_on.set()
         version, limit = DataVersion(database), RateLimit(0)
-        app = AnswerCache(
+        app = AnswerCacheMiddleware(
             slow, prefix="/api/v1", version=version, tokens=tokens, limit=limit, max_bytes=2
         )
         queries = (b"a=1", b"a=2", b"a=3", b"a=3", b"a=2", b"a=1")
@@ -117,7 +117,9 @@ def test_the_oldest_answers_make_room_for_new_ones(database: Database) -> None:
     asyncio.run(main())
 
 
-def test_who_waited_for_a_refusal_asks_in_turn(kept: Callable[[Slow], AnswerCache]) -> None:
+def test_who_waited_for_a_refusal_asks_in_turn(
+    kept: Callable[[Slow], AnswerCacheMiddleware],
+) -> None:
     async def main() -> None:
         slow = Slow(status=500)
         assert await asked_at_once(kept(slow), slow, 3) == [b"1", b"2", b"3"]
@@ -125,7 +127,9 @@ def test_who_waited_for_a_refusal_asks_in_turn(kept: Callable[[Slow], AnswerCach
     asyncio.run(main())
 
 
-def test_a_reader_who_takes_nothing_delays_no_other(kept: Callable[[Slow], AnswerCache]) -> None:
+def test_a_reader_who_takes_nothing_delays_no_other(
+    kept: Callable[[Slow], AnswerCacheMiddleware],
+) -> None:
     async def main() -> None:
         slow = Slow()
         app = kept(slow)

@@ -8,7 +8,7 @@ import pytest
 from compiler import ops
 from compiler.target.cpu import CpuTarget
 from tuner.space.cpu_space import CPU_SPACE
-from tuner.space.design_space import DesignSpace
+from tuner.space.design_space import SketchSpace
 from tuner.space.features.features import FEATURE_NAMES, NUM_FEATURES, features, named_features
 from tuner.space.features.groups.buffers import UPDATED
 from tuner.space.generate import design_space
@@ -137,7 +137,7 @@ def test_a_candidate_has_the_same_features_in_any_batch(spec: str) -> None:
 
 
 def test_different_decisions_have_different_features() -> None:
-    space: DesignSpace = design_space(Task(ops.matmul(64, 64, 64), AVX2))
+    space: SketchSpace = design_space(Task(ops.matmul(64, 64, 64), AVX2))
     choices = space.draw(0, 200, np.random.default_rng(0))
     matrix = features(space.sketches[0], choices, AVX2)
     assert len(np.unique(matrix, axis=0)) > 0.9 * len(choices)

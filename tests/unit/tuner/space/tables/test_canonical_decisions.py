@@ -18,7 +18,7 @@ from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import substitute
 from compiler.target.target import Target
 from tuner.candidate import Candidate
-from tuner.space.design_space import DesignSpace, Point, distinct
+from tuner.space.design_space import Point, SketchSpace, distinct
 from tuner.space.generate import design_space
 from tuner.space.tables.canonical_decisions import LoopSlot, canonical
 from tuner.space.tables.knob import Ints, TileKnob
@@ -62,12 +62,12 @@ def _without_single_turns(stmt: Stmt) -> Stmt:
             return stmt
 
 
-def space_of(spec: str, target: Target) -> tuple[PrimFunc, DesignSpace]:
+def space_of(spec: str, target: Target) -> tuple[PrimFunc, SketchSpace]:
     func = ops.from_spec(spec)
     return func, design_space(Task(func, target))
 
 
-def repeated(space: DesignSpace, sketch: int, num: int) -> Ints:
+def repeated(space: SketchSpace, sketch: int, num: int) -> Ints:
     """Return rows that do not stand for themselves."""
     drawn = distinct(space.sketches[sketch].draw(64 * num, np.random.default_rng(0)))
     others = (space.canonical(sketch, drawn) != drawn).any(axis=1)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import pi
 
 from compiler.backends.cpu.codegen.operations.vector_math.lanes import Lanes
-from compiler.backends.cpu.codegen.text.instructions import Value
+from compiler.backends.cpu.codegen.text.instructions import RegisterValue
 
 # Adding it rounds a float to a whole number: floats of this size are 1 apart (see exponentials).
 _ROUNDING = 1.5 * 2**23
@@ -33,19 +33,19 @@ _COS = (
 )
 
 
-def sin(on: Lanes, x: Value) -> Value:
+def sin(on: Lanes, x: RegisterValue) -> RegisterValue:
     """Return the sine of an angle in radians."""
     quadrant, sine, cosine = _parts(on, x, 0)
     return _unless_far(on, x, _chosen(on, quadrant, sine, cosine), "sin")
 
 
-def cos(on: Lanes, x: Value) -> Value:
+def cos(on: Lanes, x: RegisterValue) -> RegisterValue:
     """Return the cosine of an angle in radians."""
     quadrant, sine, cosine = _parts(on, x, 1)
     return _unless_far(on, x, _chosen(on, quadrant, sine, cosine), "cos")
 
 
-def tan(on: Lanes, x: Value) -> Value:
+def tan(on: Lanes, x: RegisterValue) -> RegisterValue:
     """Return the tangent of an angle in radians: sin / cos, or -cos / sin in odd quadrants."""
     quadrant, sine, cosine = _parts(on, x, 0)
     swaps = _is_set(on, quadrant, 1)
@@ -55,7 +55,9 @@ def tan(on: Lanes, x: Value) -> Value:
     return _unless_far(on, x, on.div(on.flipped(above, sign), below), "tan")
 
 
-def _parts(on: Lanes, x: Value, ahead: int) -> tuple[Value, Value, Value]:
+def _parts(
+    on: Lanes, x: RegisterValue, ahead: int
+) -> tuple[RegisterValue, RegisterValue, RegisterValue]:
     """Return the quadrant plus `ahead`, and the sine and the cosine of the remaining angle."""
     shifted = on.fma(x, 2 / pi, _ROUNDING + ahead)
     n = on.sub(shifted, _ROUNDING + ahead)
@@ -67,19 +69,23 @@ def _parts(on: Lanes, x: Value, ahead: int) -> tuple[Value, Value, Value]:
     return on.bits(shifted), sine, on.polynomial(square, (1.0, -0.5, *_COS))
 
 
-def _chosen(on: Lanes, quadrant: Value, sine: Value, cosine: Value) -> Value:
+def _chosen(
+    on: Lanes, quadrant: RegisterValue, sine: RegisterValue, cosine: RegisterValue
+) -> RegisterValue:
     """Return the sine of the whole angle."""
     result = on.select(_is_set(on, quadrant, 1), cosine, sine)
     sign = on.integer("shl", on.integer("and", quadrant, 2), 30)
     return on.flipped(result, sign)
 
 
-def _is_set(on: Lanes, quadrant: Value, bit: int) -> Value:
-    return on.instructions.icmp("ne", on.int, on.integer("and", quadrant, bit), Value("0", 0))
+def _is_set(on: Lanes, quadrant: RegisterValue, bit: int) -> RegisterValue:
+    return on.instructions.icmp(
+        "ne", on.int, on.integer("and", quadrant, bit), RegisterValue("0", 0)
+    )
 
 
-def _unless_far(on: Lanes, x: Value, result: Value, name: str) -> Value:
-    def slow() -> Value:
+def _unless_far(on: Lanes, x: RegisterValue, result: RegisterValue, name: str) -> RegisterValue:
+    def slow() -> RegisterValue:
         return on.library(name, x)
 
     is_far = on.compare("ogt", on.magnitude(x), _FARTHEST)

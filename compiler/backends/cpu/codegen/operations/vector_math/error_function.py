@@ -7,7 +7,7 @@ less its errors matter.
 from __future__ import annotations
 
 from compiler.backends.cpu.codegen.operations.vector_math.lanes import Lanes
-from compiler.backends.cpu.codegen.text.instructions import Value
+from compiler.backends.cpu.codegen.text.instructions import RegisterValue
 
 # Adding it rounds a float to a whole number: floats of this size are 1 apart (see exponentials).
 _ROUNDING = 1.5 * 2**23
@@ -44,7 +44,7 @@ _EXP2 = (
 )
 
 
-def erf(on: Lanes, x: Value) -> Value:
+def erf(on: Lanes, x: RegisterValue) -> RegisterValue:
     """Return the error function; from 3.92 on, the nearest float is 1."""
     magnitude = on.magnitude(x)
     near = on.fma(on.polynomial(on.mul(x, x), _NEAR), magnitude, magnitude)

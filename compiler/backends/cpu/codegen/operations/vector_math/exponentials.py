@@ -13,7 +13,7 @@ from functools import partial
 from math import log, log2
 
 from compiler.backends.cpu.codegen.operations.vector_math.lanes import Lanes
-from compiler.backends.cpu.codegen.text.instructions import Value
+from compiler.backends.cpu.codegen.text.instructions import RegisterValue
 
 _ROUNDING = 1.5 * 2**23
 _LOG2_E = 1 / log(2)
@@ -37,12 +37,12 @@ _EXPM1 = (
 )
 
 
-def exp(on: Lanes, x: Value) -> Value:
+def exp(on: Lanes, x: RegisterValue) -> RegisterValue:
     """Return `e**x`; infinity above 88.72, zero below -103.97, subnormal numbers in between."""
     return _exp_of_at_most_89(on, on.at_most(x, 89.0))
 
 
-def _exp_of_at_most_89(on: Lanes, x: Value) -> Value:
+def _exp_of_at_most_89(on: Lanes, x: RegisterValue) -> RegisterValue:
     x = on.at_least(x, -104.0)
     shifted = on.fma(x, _LOG2_E, _ROUNDING + 254)
     n = on.sub(shifted, _ROUNDING + 254)
@@ -50,7 +50,7 @@ def _exp_of_at_most_89(on: Lanes, x: Value) -> Value:
     return _scaled(on, _power_of_e(on, r), shifted)
 
 
-def exp2(on: Lanes, x: Value) -> Value:
+def exp2(on: Lanes, x: RegisterValue) -> RegisterValue:
     """Return `2**x`, exactly where `x` is a whole number."""
     x = on.at_least(on.at_most(x, 129.0), -151.0)
     shifted = on.add(x, _ROUNDING + 254)
@@ -58,7 +58,7 @@ def exp2(on: Lanes, x: Value) -> Value:
     return _scaled(on, _power_of_e(on, on.mul(on.sub(x, n), log(2))), shifted)
 
 
-def exp10(on: Lanes, x: Value) -> Value:
+def exp10(on: Lanes, x: RegisterValue) -> RegisterValue:
     """Return `10**x`."""
     x = on.at_least(on.at_most(x, 39.0), -46.0)
     shifted = on.fma(x, log2(10), _ROUNDING + 254)
@@ -67,12 +67,12 @@ def exp10(on: Lanes, x: Value) -> Value:
     return _scaled(on, _power_of_e(on, on.mul(r, log(10))), shifted)
 
 
-def _power_of_e(on: Lanes, r: Value) -> Value:
+def _power_of_e(on: Lanes, r: RegisterValue) -> RegisterValue:
     """Return `e**r` for a small `r`."""
     return on.polynomial(r, (1.0, 1.0, *_EXP))
 
 
-def _scaled(on: Lanes, p: Value, shifted: Value) -> Value:
+def _scaled(on: Lanes, p: RegisterValue, shifted: RegisterValue) -> RegisterValue:
     """Return `p * 2**n`, where n + 254 is in the low bits of `shifted`.
 
     Each factor has half of the exponent. So a subnormal result is rounded once, and no factor
@@ -86,12 +86,14 @@ def _scaled(on: Lanes, p: Value, shifted: Value) -> Value:
     return on.mul(on.mul(p, first), second)
 
 
-def sigmoid(on: Lanes, x: Value) -> Value:
+def sigmoid(on: Lanes, x: RegisterValue) -> RegisterValue:
     """Return `1 / (1 + e**-x)`."""
     return logistic(on, x, partial(_exp_of_at_most_89, on))
 
 
-def logistic(on: Lanes, x: Value, exp: Callable[[Value], Value]) -> Value:
+def logistic(
+    on: Lanes, x: RegisterValue, exp: Callable[[RegisterValue], RegisterValue]
+) -> RegisterValue:
     """Return `1 / (1 + e**-x)`; below zero as `e**x / (1 + e**x)`, which never overflows.
 
     Args:
@@ -104,7 +106,7 @@ def logistic(on: Lanes, x: Value, exp: Callable[[Value], Value]) -> Value:
     return on.div(above, on.add(t, 1.0))
 
 
-def tanh(on: Lanes, x: Value) -> Value:
+def tanh(on: Lanes, x: RegisterValue) -> RegisterValue:
     """Return `E / (E + 2)` where `E = e**2|x| - 1`, with the sign of `x`.
 
     `E = 2**n (e**r - 1) + (2**n - 1)` has no cancellation, and is accurate near zero, too. From

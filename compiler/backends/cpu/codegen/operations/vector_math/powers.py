@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf, nan
 
 from compiler.backends.cpu.codegen.operations.vector_math.lanes import Lanes
-from compiler.backends.cpu.codegen.text.instructions import Value
+from compiler.backends.cpu.codegen.text.instructions import RegisterValue
 
 # Adding it rounds a double to a whole number: doubles of this size are 1 apart (see exponentials).
 _ROUNDING = 1.5 * 2**52
@@ -34,7 +34,7 @@ _EXP2 = (
 )
 
 
-def power(on: Lanes, x: Value, y: Value) -> Value:
+def power(on: Lanes, x: RegisterValue, y: RegisterValue) -> RegisterValue:
     """Return `x**y`, with C's values for the special cases (C17, F.10.4.4)."""
     double = on.as_type("float64")
     magnitude = on.magnitude(x)
@@ -46,19 +46,19 @@ def power(on: Lanes, x: Value, y: Value) -> Value:
     half = on.mul(y, 0.5)
     is_whole = on.compare("oeq", on.nearest(y), y)
     is_odd = on.both(is_whole, on.compare("une", on.nearest(half), half))
-    sign = on.instructions.select(on.int, is_odd, on.sign(x), Value("0", 0))
+    sign = on.instructions.select(on.int, is_odd, on.sign(x), RegisterValue("0", 0))
     result = on.with_sign(result, sign)
     is_negative = on.both(on.compare("olt", x, 0.0), on.compare("ogt", x, -inf))
     has_none = on.both(is_negative, on.compare("une", on.nearest(y), y))
     return on.select(has_none, nan, result)
 
 
-def rsqrt(on: Lanes, x: Value) -> Value:
+def rsqrt(on: Lanes, x: RegisterValue) -> RegisterValue:
     """Return `1 / sqrt(x)`: two roundings, and the correct limits."""
     return on.div(1.0, on.instructions.intrinsic("sqrt", on.float, (x,)))
 
 
-def _log2(on: Lanes, x: Value) -> Value:
+def _log2(on: Lanes, x: RegisterValue) -> RegisterValue:
     """Return log2 of a double that was a float: zero, infinity, NaN, or normal."""
     shifted = on.integer("add", on.bits(x), (_BIAS << 52) - _TWO_THIRDS)
     # k + 1024 in the bits of 2**52 + k + 1024: no CPU before AVX-512 converts 64-bit integers.
@@ -72,7 +72,7 @@ def _log2(on: Lanes, x: Value) -> Value:
     return on.select(on.compare("oeq", x, 0.0), -inf, result)
 
 
-def _exp2(on: Lanes, x: Value) -> Value:
+def _exp2(on: Lanes, x: RegisterValue) -> RegisterValue:
     """Return 2**x; far below and far above what a float can hold for the rest."""
     x = on.at_least(on.at_most(x, 200.0), -200.0)
     shifted = on.add(x, _ROUNDING + 1023)

@@ -10,7 +10,7 @@ import pytest
 
 from compiler import ops
 from tests.targets import level
-from tuner.space.design_space import DesignSpace
+from tuner.space.design_space import SketchSpace
 from tuner.space.features.features import FEATURE_NAMES
 from tuner.space.features.groups import buffers, costs, knobs, levels, sketches, tiles
 from tuner.space.features.groups.batch import CandidateBatch
@@ -37,7 +37,7 @@ GROUPS: dict[str, tuple[tuple[str, ...], Callable[[CandidateBatch], Floats]]] = 
 SPECS = ("matmul:64,48,32", "conv2d:1,8,14,14,16,3,1,1", "softmax:32,64", "row_sum:64,64")
 
 
-def space_of(spec: str) -> DesignSpace:
+def space_of(spec: str) -> SketchSpace:
     return design_space(Task(ops.from_spec(spec), TARGET))
 
 

@@ -17,7 +17,7 @@ from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates, computed
 from tuner.space.analysis.block_facts import block_facts, sites
 from tuner.space.analysis.product_roles import Product, find_product
-from tuner.space.design_space import DesignSpace
+from tuner.space.design_space import SketchSpace
 from tuner.space.generate import design_space
 from tuner.task import Task
 
@@ -79,7 +79,7 @@ def check(func: PrimFunc, target: Target, *, each: int) -> None:
     check_candidates(func, space, packed(space), each=each)
 
 
-def packed(space: DesignSpace) -> list[int]:
+def packed(space: SketchSpace) -> list[int]:
     return [i for i, sketch in enumerate(space.sketches) if "packed_right" in sketch.tags]
 
 

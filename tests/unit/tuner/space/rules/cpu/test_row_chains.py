@@ -14,7 +14,7 @@ from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates, computed
 from tuner.space.analysis.block_facts import block_facts, sites
 from tuner.space.analysis.row_axes import row_axes
-from tuner.space.design_space import DesignSpace
+from tuner.space.design_space import SketchSpace
 from tuner.space.generate import design_space
 from tuner.task import Task
 
@@ -43,7 +43,7 @@ COLUMNS = {
 }
 
 
-def space_of(func: PrimFunc, target: Target) -> DesignSpace:
+def space_of(func: PrimFunc, target: Target) -> SketchSpace:
     return design_space(Task(func, target))
 
 

@@ -10,12 +10,12 @@ from compiler.ir.core.program import PrimFunc
 from compiler.target.target import Target
 from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates
-from tuner.space.design_space import DesignSpace
+from tuner.space.design_space import SketchSpace
 from tuner.space.generate import design_space
 from tuner.task import Task
 
 
-def space_of(func: PrimFunc, target: Target) -> DesignSpace:
+def space_of(func: PrimFunc, target: Target) -> SketchSpace:
     return design_space(Task(func, target))
 
 
