@@ -11,7 +11,7 @@ LoopwrightError
 │   ├── ConflictError           what was asked contradicts the state of the thing (409)
 │   └── ServerFailedError       the server is busy or broken (429, 5xx), after every retry
 ├── ProtocolError               the answer is not what this client understands
-├── JobFailedError              the job ended without one kernel that builds, runs and is right
+├── JobFailedError              the job ended without a correct kernel
 ├── WaitTimeoutError            the job goes on; the caller's patience ended
 ├── ArtifactRefusedError        a kernel that this host cannot run, or that is damaged
 └── SignatureError              a kernel that is not signed by the key that the client was given

@@ -39,7 +39,7 @@ def best(
         typer.Option("--nearest", help="Fall back to the schedule of the nearest shape."),
     ] = False,
     enqueue: Annotated[
-        bool, typer.Option("--enqueue", help="If there is none, queue a job for it.")
+        bool, typer.Option("--enqueue", help="Queue a job if no schedule is stored.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:

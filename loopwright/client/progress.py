@@ -32,7 +32,7 @@ class TrialProgress:
     Args:
         label: What is tuned.
         total: The budget, in trials.
-        show: Whether to draw; by default only where somebody looks (a terminal, a notebook).
+        show: Whether to draw; by default only in a terminal or a notebook.
         console: Where to draw; standard error by default, so that output can be piped.
     """
 

@@ -124,7 +124,7 @@ def tune(
             trained on all that are for the same kind of CPU. In any case it begins with what the
             measurements that come with Loopwright taught a model, which takes seconds the first
             time; None is to begin with nothing.
-        progress: Whether to draw the bar; by default only where somebody looks.
+        progress: Whether to draw the bar; by default only in a terminal or a notebook.
         on_trial: Called with each trial as it is measured.
         should_stop: Asked between results; once true, the search ends, and the best so far counts.
         limits: Deadlines and memory of a candidate.

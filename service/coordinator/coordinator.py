@@ -137,7 +137,7 @@ class Coordinator:
         self._work.set()
 
     def stop(self, timeout_secs: float) -> bool:
-        """End in good order: the job in hand goes back to the queue with all its trials.
+        """Shut down: the current job returns to the queue with all its trials.
 
         Returns:
             Whether the thread ended in time; if not, the job's lease shows that we are gone.

@@ -172,7 +172,7 @@ async def _authenticate(
         return authenticated
     known_tokens: Tokens = request.app.state.tokens
     token = None if credentials is None else credentials.credentials
-    # What is at hand is not worth a thread, and a look into the database may not hold up others.
+    # A cached answer is not worth a thread, and a look into the database may not hold up others.
     at_hand = known_tokens.is_at_hand(token)
     caller = (
         known_tokens.identify(token)

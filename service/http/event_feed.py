@@ -117,7 +117,7 @@ class Listener:
 class EventFeed:
     """Hands the events of jobs to those who listen; belongs to one event loop.
 
-    While somebody listens, a task looks for events newer than the last it saw: only when the
+    While a client listens, a task looks for events newer than the last it saw: only when the
     database has changed, and once for all listeners.
     """
 
@@ -192,7 +192,7 @@ class EventFeed:
                 del self._listeners[job_id]
 
     async def _poll(self, started: asyncio.Event) -> None:
-        """Look for new events while somebody listens."""
+        """Look for new events while a client listens."""
         last_id: int | None = None
         version: int | None = None
         try:
@@ -253,7 +253,7 @@ class EventFeed:
             return events.newest_id(session)
 
     def _of_all_after(self, last_id: int) -> tuple[int, dict[UUID, EventBatch]] | None:
-        """Return the last of the events after that one, and what there is for each job."""
+        """Return the last of the events after that one, and the events of each job."""
         with self._database.read() as session:
             rows = events.of_all_after(session, last_id)
         of_jobs: defaultdict[UUID, list[Event]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Look at a workload that somebody is about to submit. Knows nothing of HTTP."""
+"""Check a workload before its submission, without HTTP."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def check(database: Database, request: CheckRequest) -> WorkloadCheck:
 
 
 def _space(script: str, target: str) -> SpaceRead | None:
-    """Return how large a design space is; None if somebody else's is being made.
+    """Return how large a design space is; None if another one is being computed.
 
     That takes up to a second, of which a process has only so many: an editor repeats its request.
     """

@@ -160,7 +160,7 @@ class ReadInChildren:
 
 
 class _ChildDiedError(Exception):
-    """A child ended amid a text; says why, and whether that was surely for the text."""
+    """A child ended during a text; holds the reason, and whether the text surely caused it."""
 
     def __init__(self, reason: str, *, is_the_text_s_doing: bool) -> None:
         super().__init__(reason)

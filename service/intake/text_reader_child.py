@@ -1,6 +1,6 @@
 """The child process that reads the programs of users: a question a line, an answer a line.
 
-It ends with its parent, also amid a text: a thread of its own sees the end of the questions.
+It ends with its parent, also during a text: a separate thread detects the end of the requests.
 """
 
 from __future__ import annotations

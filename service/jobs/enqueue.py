@@ -1,9 +1,9 @@
-"""Queue a job where a schedule was asked for that no job has looked for. Knows nothing of HTTP.
+"""Queue a job for a requested schedule that no job has searched for. Independent of HTTP.
 
-A program that is deployed asks for what it runs; what it misses is found for it while it goes on
-with what there is. A task has one such job: a repeated request returns that job, also one that
-failed or was cancelled, which only its users may repeat. A schedule that was measured with an older
-code generator is measured again, by one job, too.
+A deployed program requests the schedules of its workloads, and continues without a missing one
+while the job searches for it. A task has one such job: a repeated request returns that job, also
+one that failed or was cancelled, which only its users may repeat. One job also repeats the
+measurement of a schedule from an older code generator.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def enqueue(database: Database, query: ScheduleQuery, *, caller: Caller) -> Enqu
     """Return the job for a request; None if its exact schedule is stored.
 
     Args:
-        caller: Whose job it becomes if there is none.
+        caller: The owner of a new job.
 
     Raises:
         InvalidRequestError: If the workload or the target cannot be meant, or if nothing here

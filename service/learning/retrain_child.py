@@ -1,6 +1,6 @@
 """The child process that trains a cost model on the store: it reads, and answers on stdout.
 
-It runs at a low priority, so it writes nothing to the database: somebody would wait for its lock.
+It runs at a low priority, so it writes nothing to the database: others would wait for its lock.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tuner.cost_model.cost_model import CostModelError
 from workers.child.parent_death import die_with_parent
 
 NOTHING = 3
-"""The exit code where there is nothing to train on."""
+"""The exit code if the store has no training data."""
 
 
 def main() -> int:

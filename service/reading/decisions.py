@@ -15,7 +15,7 @@ MAX_ROWS = 2000
 FASTEST = 500
 """So many of the fastest trials are shown in any case."""
 _LEAST_RIGHT = 8
-"""Fewer right trials say nothing of what matters."""
+"""The minimum number of correct trials for an importance."""
 NONE = Decisions(
     sketch=None,
     sketches=(),

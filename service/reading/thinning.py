@@ -1,4 +1,4 @@
-"""Thinning: which trials a plot keeps where there are more than it can show."""
+"""Thinning: which trials a plot keeps if there are too many."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ _MEMBERSHIP = ("group_id", "weight")
 def import_records(database: Database, lines: Iterable[bytes]) -> ImportRead:
     """Add the records of a file to a store, all of them or none.
 
-    Others write to the store until the whole file was read and found right.
+    Others write to the store until the whole file is read and valid.
 
     Raises:
         InvalidRequestError: If a line is wrong, or says otherwise than the store of the same trial.

@@ -1,4 +1,4 @@
-"""The schedule of the nearest shape, adapted: what there is before a workload is tuned itself.
+"""The adapted schedule of the nearest shape, for a workload that was never tuned.
 
 What is handed out was replayed on the workload, so that it is legal there; it was not measured.
 """

@@ -48,7 +48,7 @@ def find_best(database: Database, workload_key: str, target: str) -> BestRead:
     """Return the best schedule of a workload on a target.
 
     Raises:
-        NotFoundError: If nothing of it was measured and right; says what to do.
+        NotFoundError: If it has no correct measurement; says what to do.
     """
     best = _best(database, workload_key, target)
     if best is None:

@@ -73,7 +73,7 @@ def forget_lost(session: Session, *, after: timedelta = timedelta(hours=1)) -> N
 
 
 def record_resting(session: Session, names: Sequence[str]) -> None:
-    """Record that workers were ended in good order."""
+    """Record that workers were shut down."""
     for name in names:
         if (row := session.get(WorkerRow, name)) is not None:
             row.state = WorkerState.RESTING

@@ -77,7 +77,7 @@ class JobState(StrEnum):
 
     @property
     def is_final(self) -> bool:
-        """Whether the job has ended: it does nothing more unless somebody has it go on."""
+        """Whether the job has ended: it continues only if a user resumes it."""
         return self in {JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED}
 
 

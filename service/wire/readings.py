@@ -17,7 +17,7 @@ from service.wire.times import BestTimes
 
 
 class TrialOutcome(StrEnum):
-    """How a trial ended: right, or with an error of a kind."""
+    """The outcome of a trial: correct, or a kind of error."""
 
     OK = "ok"
     BUILD_ERROR = "build_error"
@@ -164,7 +164,7 @@ class Decision(Response):
 
     name: str
     values: tuple[float, ...]  # that occur, ascending
-    importance: float | None  # null where too few right trials were measured
+    importance: float | None  # null if too few trials are correct
 
 
 class Decisions(Response):

@@ -20,7 +20,7 @@ class WorkerState(StrEnum):
 
     IDLE = "idle"
     BUSY = "busy"
-    RESTING = "resting"  # it ended in good order, for there is no work; the next job starts it
+    RESTING = "resting"  # it was shut down for lack of work; the next job starts it
     LOST = "lost"  # its heartbeat stopped; what it held was handed to another
 
 
@@ -49,8 +49,8 @@ class Canary(Response):
 class WorkerRead(Response):
     """A worker as the service last heard of it, and its health over time.
 
-    `jobs_lost` counts how often its process went away while it had work, which another process did
-    then; `restarts` how often it went away without notice at all.
+    `jobs_lost` counts how often its process was lost during work, which another process repeated
+    then; `restarts` counts all losses.
     """
 
     name: str

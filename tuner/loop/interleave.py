@@ -61,7 +61,7 @@ def _drop(
 
 
 def _next(searches: Sequence[SearchLoop], running: Sequence[int], ended: Sequence[Progress]) -> int:
-    """Return the index of the search that gets a round: one amid a round, else the best gain."""
+    """Return the index of the search that gets a round: one within a round, else the best gain."""
     for index in running:
         if searches[index].is_midway:
             return index

@@ -43,7 +43,7 @@ class MemoryStore:
             return [trial for _, trial in sorted(self._jobs.get(job_id, {}).items())]
 
     def best(self, task_key: str) -> MeasuredTrial | None:
-        """Return the fastest right trial of a task over all jobs, the first added among equals."""
+        """Return the fastest correct trial of a task over all jobs; the earliest of equals."""
         with self._lock:
             return self._best.get(task_key)
 

@@ -35,5 +35,5 @@ class MeasurementStore(Protocol):
         ...
 
     def best(self, task_key: str) -> MeasuredTrial | None:
-        """Return the fastest right trial of a task over all jobs, the first added among equals."""
+        """Return the fastest correct trial of a task over all jobs; the earliest of equals."""
         ...

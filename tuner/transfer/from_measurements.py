@@ -1,4 +1,4 @@
-"""Begin a search with measurements that are at hand."""
+"""Begin a search with existing measurements."""
 
 from __future__ import annotations
 

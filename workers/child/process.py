@@ -173,7 +173,7 @@ class ChildProcess:
     def _has_stopped(self) -> bool:
         try:
             return os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG) is not None
-        except ChildProcessError:  # it died, or somebody reaped it
+        except ChildProcessError:  # it died, or other code reaped it
             return False
 
     def resume(self) -> None:

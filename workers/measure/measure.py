@@ -105,7 +105,7 @@ class CandidateMeasurer:
                 module.close()
 
     def compare(self, request: CompareRequest, announce: Announce) -> Iterator[Message]:
-        """Time the contestants of a request side by side; yield what there is to tell.
+        """Time the contestants of a request side by side; yield the events.
 
         That is `{"samples": ...}`, by index, for a round, and
         `{"fault": ..., "contestant": ...}` for a contestant that dropped out.

@@ -44,7 +44,7 @@ export async function signIn(token: string): Promise<void> {
   signedIn(token);
 }
 
-/** Send a request; the caller reads the body. While the service wants a token, none is sent. */
+/** Send a request; the caller reads the body. While the service requires a new token, none is sent. */
 export async function send(path: string, init: RequestInit = {}): Promise<Response> {
   const { token, wants } = session();
   if (wants) throw new ApiError(UNKNOWN);

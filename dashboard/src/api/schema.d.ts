@@ -584,7 +584,7 @@ export interface paths {
          * Post Check
          * @description Say what a workload is read as, and how large its design space is; nothing is stored.
          *
-         *     It may be asked while somebody types: nothing of the workload is run or compiled.
+         *     Suitable while a user types: the workload is neither run nor compiled.
          */
         post: operations["post_check_api_v1_workloads_check_post"];
         delete?: never;
@@ -2484,7 +2484,7 @@ export interface components {
         };
         /**
          * TrialOutcome
-         * @description How a trial ended: right, or with an error of a kind.
+         * @description The outcome of a trial: correct, or a kind of error.
          * @enum {string}
          */
         TrialOutcome: "ok" | "build_error" | "wrong_result" | "timeout" | "crash" | "out_of_memory" | "device_error" | "worker_lost";
@@ -2569,8 +2569,8 @@ export interface components {
          * WorkerRead
          * @description A worker as the service last heard of it, and its health over time.
          *
-         *     `jobs_lost` counts how often its process went away while it had work, which another process did
-         *     then; `restarts` how often it went away without notice at all.
+         *     `jobs_lost` counts how often its process was lost during work, which another process repeated
+         *     then; `restarts` counts all losses.
          */
         WorkerRead: {
             /** Name */

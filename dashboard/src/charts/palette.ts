@@ -2,18 +2,18 @@
 
 import { OK } from "./columns";
 
-const RIGHT = "#2f9e5b";
+const CORRECT = "#2f9e5b";
 const FAILURES = ["#d0453c", "#d1761f", "#a35bc4", "#c4466f", "#7a7f22", "#8a6d5a", "#2a9d9d"];
-const SKETCHES = ["#3b82c4", "#d1761f", RIGHT, "#a35bc4", "#c4466f", "#7a7f22", "#2a9d9d"];
+const SKETCHES = ["#3b82c4", "#d1761f", CORRECT, "#a35bc4", "#c4466f", "#7a7f22", "#2a9d9d"];
 
 export function sketchColors(names: readonly string[]): string[] {
-  return names.map((_, index) => SKETCHES[index % SKETCHES.length] ?? RIGHT);
+  return names.map((_, index) => SKETCHES[index % SKETCHES.length] ?? CORRECT);
 }
 
 export function outcomeColors(names: readonly string[]): string[] {
   let failures = 0;
   return names.map((name) =>
-    name === OK ? RIGHT : (FAILURES[failures++ % FAILURES.length] ?? RIGHT),
+    name === OK ? CORRECT : (FAILURES[failures++ % FAILURES.length] ?? CORRECT),
   );
 }
 

@@ -1,4 +1,4 @@
-"""`/workloads`: what was asked to be computed; and a look at what somebody is about to ask."""
+"""`/workloads`: stored workloads, and checks of workloads before their submission."""
 
 from __future__ import annotations
 
@@ -42,6 +42,6 @@ def get_workload(
 def post_check(parts: PartsOf, request: CheckRequest) -> WorkloadCheck:
     """Say what a workload is read as, and how large its design space is; nothing is stored.
 
-    It may be asked while somebody types: nothing of the workload is run or compiled.
+    Suitable while a user types: the workload is neither run nor compiled.
     """
     return check(parts.database, request)

@@ -113,8 +113,8 @@ def open_database(
         must_exist: Whether to refuse a file that does not exist: who only reads has mistyped it.
 
     Raises:
-        ServeError: If the URL cannot be used, or what it names is not a database, is somebody
-            else's, was written by a newer version, or cannot be written. It is then as it was.
+        ServeError: If the URL is invalid, or its file is not a database, belongs to another
+            program, was written by a newer version, or is not writable. It does not change.
     """
     parsed = _parse(url)
     if parsed.get_backend_name() == "postgresql":

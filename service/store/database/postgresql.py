@@ -1,9 +1,9 @@
 """PostgreSQL, kept to what holds on SQLite: one transaction writes at a time.
 
 The first thing that a writing transaction does is to wait for one lock of the database, which it
-holds to its end. So what looks before it writes (is there such a row? which number is the next?)
-is as right here as there, and events become visible in the order of their ids. Writes are short;
-reads take no locks, and see one snapshot of the database throughout.
+holds to its end. A read before a write (does the row exist? which number is next?) is therefore
+correct, as on SQLite, and events become visible in the order of their ids. Writes are short; reads
+take no locks, and use one snapshot of the database.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def open_engine(url: URL, busy_timeout_secs: float) -> Engine:
     """Return an engine on a database with today's schema; it exists, and may be empty.
 
     Raises:
-        ServeError: If there is no driver or no such database, or if it is somebody else's or was
-            written by a newer version. It is then as it was.
+        ServeError: If the driver or the database is missing, or if the database belongs to another
+            program or was written by a newer version. It does not change.
     """
     shown = url.render_as_string(hide_password=True)
     engine = _engine(url, busy_timeout_secs)

@@ -29,8 +29,8 @@ def open_engine(url: URL, busy_timeout_secs: float) -> Engine:
     """Return an engine on a file with today's schema; a file that does not exist is created.
 
     Raises:
-        ServeError: If the file is not a database, is somebody else's, was written by a newer
-            version, or cannot be written. It is then as it was.
+        ServeError: If the file is not a database, belongs to another program, was written by a
+            newer version, or is not writable. It does not change.
     """
     path = path_of(url)
     _refuse_foreign_file(path)

@@ -20,7 +20,7 @@ class BaselineRow(Base):
     """A library beside one trial of a job, that which its last finish kept.
 
     `speedup` says how many times longer the library took, and has bounds, between which it is with
-    a confidence of 95%; none where there were too few rounds for that.
+    a confidence of 95%; none after too few rounds.
     """
 
     __tablename__ = "baselines"

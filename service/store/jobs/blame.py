@@ -1,4 +1,4 @@
-"""Blame: whether a job, or the service around it, is the reason why claims come to nothing.
+"""Blame: whether a job, or the service around it, is the reason why claims fail.
 
 A job may bring its coordinator down (its search takes all memory, say), and so may anything else:
 the host restarts, the workers do not start, the disk is full. A job fails only for what is its own:
@@ -76,7 +76,7 @@ def count_error(row: JobRow, *, is_own: bool, has_begun: bool) -> None:
 
 
 def forget(row: JobRow) -> None:
-    """Note that a job gets somewhere, or that somebody wants it tried anew."""
+    """Note that a job makes progress, or that a user retries it."""
     row.fruitless_claims = row.crashes = 0
     row.retry_at = None
 

@@ -111,7 +111,7 @@ class JobRow(Base):
     group_id: Mapped[UUID | None]  # of those that it shares trials with
     weight: Mapped[float] = mapped_column(default=1.0, server_default=text("1"))  # among them
     stop_requested: Mapped[bool] = mapped_column(default=False, server_default=false())
-    # So many trials were there when somebody asked for more after a plateau.
+    # The number of trials when a user raised the limit after a plateau.
     plateau_from: Mapped[int] = mapped_column(Integer, default=0, server_default=text("0"))
     num_finishes: Mapped[int] = mapped_column(Integer, default=0, server_default=text("0"))
     # Where its best time improved: points of `tuner.loop.progress`.

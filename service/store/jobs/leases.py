@@ -43,7 +43,7 @@ def owned(session: Session, job_id: UUID, owner: str) -> JobRow:
 
 
 def renew(session: Session, job_id: UUID, owner: Owner, *, lease_secs: float = LEASE_SECS) -> bool:
-    """Extend the lease; tell whether somebody wants the job cancelled.
+    """Extend the lease; tell whether the job is to be cancelled.
 
     Raises:
         LeaseLostError: If `owner` no longer holds the lease.

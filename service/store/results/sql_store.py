@@ -82,7 +82,7 @@ class SqlStore:
             return [_trial(row) for row in trials.of_job(session, job_uuid)]
 
     def best(self, task_key: str) -> MeasuredTrial | None:
-        """Return the fastest right trial of a task over all jobs, the first added among equals."""
+        """Return the fastest correct trial of a task over all jobs; the earliest of equals."""
         workload_key, _, target = task_key.partition("@")
         with self._database.read() as session:
             row = best_schedules.find(session, workload_key, target)

@@ -89,7 +89,7 @@ def provisional_secs(session: Session, job_id: UUID, number: int) -> float | Non
 
 
 def explain_failures(session: Session, job_id: UUID) -> str:
-    """Say of a job without a right trial how its trials failed: how many how, and the first."""
+    """Describe the failures of a job without a correct trial: counts by kind, first message."""
     count, first = func.count(), func.min(TrialRow.number)
     rows = session.execute(
         select(TrialRow.error, count, first)

@@ -75,7 +75,7 @@ class TileKnob:
         return neighbours
 
     def choices(self, factors: Ints) -> Ints:
-        """Return the indices of the options that rows of factors are, -1 where there is none."""
+        """Return the indices of the options that rows of factors are, -1 if none matches."""
         codes = self._codes(factors)
         index = np.minimum(np.searchsorted(self._own_codes, codes), len(self.options) - 1)
         matches: Ints = np.where((self.options[index] == factors).all(axis=1), index, -1)

@@ -152,7 +152,7 @@ class NestTables:
 
     @cached_property
     def vector_length(self) -> Floats:
-        """The extent of the vectorized loop, 1 where there is none."""
+        """The extent of the vectorized loop; 1 without one."""
         axis = self.nest.vector_axis
         if axis is None:
             return np.ones_like(self.level_extents[0])

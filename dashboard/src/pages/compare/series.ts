@@ -131,6 +131,6 @@ export function ratioTo(job: Job, base: Job, kind: TimeKind): Ratio | null {
 
 /** The job with the shortest time of a kind. */
 export function fastest(jobs: readonly Job[], kind: TimeKind): Job | undefined {
-  const right = jobs.filter((job) => timeOf(job, kind));
-  return right.toSorted((a, b) => (timeOf(a, kind) ?? 0) - (timeOf(b, kind) ?? 0))[0];
+  const timed = jobs.filter((job) => timeOf(job, kind));
+  return timed.toSorted((a, b) => (timeOf(a, kind) ?? 0) - (timeOf(b, kind) ?? 0))[0];
 }

@@ -49,7 +49,7 @@ export function useSelection(): SelectionHandle {
   return { selection, select, clear };
 }
 
-/** An option of a view in the address; the first is meant where there is none. */
+/** An option of a view in the address; the first is the default. */
 export function useOption<Value extends string>(
   name: string,
   values: readonly [Value, ...Value[]],

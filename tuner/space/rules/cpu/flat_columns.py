@@ -180,7 +180,7 @@ class _Layout:
     Attributes:
         extents: Of all indices.
         flat: Which of them are flattened; they follow one another.
-        before: The index that comes right before the tile, if it is not to stay where it is.
+        before: The index that comes directly before the tile; None if it does not move.
         tile: The extent of a tile.
     """
 

@@ -109,7 +109,7 @@ def _packed(
 ) -> str | None:
     """Give what a block reads another layout; return the block that writes it.
 
-    None if it is a parameter, which stays as it is where there is no layout.
+    None if it is a parameter, which does not change without a layout.
     """
     schedule = draft.schedule
     maker = _maker(draft, name, read)

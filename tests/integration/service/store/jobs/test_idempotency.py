@@ -37,7 +37,7 @@ def test_a_key_stands_for_one_request(client: TestClient) -> None:
     headers = {"Idempotency-Key": "k1"}
     client.post("/jobs", json=JOB, headers=headers)
     refused = problem(client.post("/jobs", json={**JOB, "max_trials": 9}, headers=headers), 422)
-    assert "'k1' was used before with another request" in refused["detail"]
+    assert "'k1' belongs to another request" in refused["detail"]
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256])
