@@ -47,7 +47,7 @@ class Evolutionary:
         return chosen + draw_points(state.space, num - len(chosen), state.seen | set(chosen), rng)
 
     def _promising(self, num: int, state: SearchState) -> list[Point]:
-        """Return new points by expected speed; without a model, by turns of sketches."""
+        """Return new points by expected speed; without a model, in turns of sketches."""
         ranked = [pool.best(num, state, OPTIMISM) for pool in self._pools]
         if state.has_model:
             together = [entry for ranking in ranked for entry in ranking]

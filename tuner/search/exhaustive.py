@@ -15,7 +15,7 @@ GOLDEN = 0.618033988749895
 
 
 class Exhaustive:
-    """Proposes all candidates of each small sketch, by turns of sketches; see `Proposer`.
+    """Proposes all candidates of each small sketch, in turns of sketches; see `Proposer`.
 
     The next point of a sketch is a golden section further, so that any number of them is spread
     over the grid. The seed determines the first one. Random points of sketches that are too large
