@@ -159,7 +159,7 @@ def tune(
         TrialProgress(name, max_trials, show=progress) as bar,
         ChildRunner(limits or MeasureLimits()) as runner,
     ):
-        seen = _Seen(tasks, bar, on_trial)
+        seen = _TrialReporter(tasks, bar, on_trial)
         # PyTorch would have to be loaded first, which takes as long as a short search.
         libraries = tuple(name for name in chosen_libraries() if name == "numpy")
         measurer = WorkerMeasurer(runner, libraries=libraries)
@@ -193,7 +193,7 @@ def _static(func: PrimFunc) -> PrimFunc:
     return func
 
 
-class _Seen:
+class _TrialReporter:
     """Shows trials as they are measured: the weighted times of all tasks together."""
 
     def __init__(
@@ -219,7 +219,7 @@ class _Seen:
                 if trial.number == 0:
                     self._default[task.key] = trial.best_secs
             if self._on_trial is not None:
-                self._on_trial(_seen(trial))
+                self._on_trial(_public_trial(trial))
         best, default = self._sum(self._best), self._sum(self._default)
         ratio = default / best if default and best else None
         self._bar.update(self._num_measured, best, TimeKind.PROVISIONAL, ratio)
@@ -284,7 +284,7 @@ def _result(
     baseline: Baseline | None,
 ) -> TuneResult:
     finalists = {} if final is None else {f.trial.number: f for f in final.finalists}
-    trials = tuple(_seen(trial, finalists.get(trial.number)) for trial in search.trials)
+    trials = tuple(_public_trial(trial, finalists.get(trial.number)) for trial in search.trials)
     if not trials:
         raise NothingMeasuredError(
             f"tuning {task.func.name} was stopped before the first measurement"
@@ -292,6 +292,6 @@ def _result(
     return TuneResult(task.func, task.target, trials, search.stop_reason, baseline)
 
 
-def _seen(trial: tuner_trial.MeasuredTrial, final: Finalist | None = None) -> Trial:
+def _public_trial(trial: tuner_trial.MeasuredTrial, final: Finalist | None = None) -> Trial:
     candidate = trial.candidate
     return Trial(trial.number, candidate.sketch, candidate.trace, trial.measurement, final)

@@ -68,7 +68,7 @@ _OF_THE_SERVICE = (
 """Errors that say nothing of the job that was driven."""
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     pass
 
 
@@ -102,11 +102,11 @@ class Coordinator:
         measuring: Measuring,
         *,
         baselines: BaselineMeasurer | None = None,
-        interrupt: Callable[[], None] = _nothing,
+        interrupt: Callable[[], None] = _do_nothing,
         lease_secs: float = leases.LEASE_SECS,
         patience_secs: float = PATIENCE_SECS,
         retrainer: Retrainer | None = None,
-        prove: Callable[[], None] = _nothing,
+        prove: Callable[[], None] = _do_nothing,
         serves: Callable[[], Collection[str] | None] | None = None,
     ) -> None:
         self.owner = Owner.here()

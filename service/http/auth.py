@@ -75,7 +75,7 @@ class Tokens:
             return ANYBODY
         return None if token is None else self._caller(token)
 
-    def is_at_hand(self, token: str | None) -> bool:
+    def is_cached(self, token: str | None) -> bool:
         """Tell whether `identify` needs no look into the database."""
         now = self._clock()
         if not self._is_closed:
@@ -137,7 +137,7 @@ def admits_at_once(tokens: Tokens, limit: RateLimit, headers: Mapping[bytes, byt
         Whether it may read. If not, the route of the request decides, and refuses if it must.
     """
     token = token_in(headers)
-    if not tokens.is_at_hand(token):
+    if not tokens.is_cached(token):
         return False
     caller = tokens.identify(token)
     if caller is None or caller is ANYBODY:
@@ -173,10 +173,10 @@ async def _authenticate(
     known_tokens: Tokens = request.app.state.tokens
     token = None if credentials is None else credentials.credentials
     # A cached answer is not worth a thread, and a look into the database may not hold up others.
-    at_hand = known_tokens.is_at_hand(token)
+    is_cached = known_tokens.is_cached(token)
     caller = (
         known_tokens.identify(token)
-        if at_hand
+        if is_cached
         else await run_in_threadpool(known_tokens.identify, token)
     )
     if caller is not ANYBODY:

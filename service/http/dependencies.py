@@ -15,7 +15,7 @@ from service.schedules.kernel_builder import KernelBuilder
 from service.store.database.database import Database
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     pass
 
 
@@ -37,7 +37,7 @@ class Dependencies:
     plots: Plots = field(default_factory=Plots)
     reader: TextReader = field(default_factory=shared_reader)
     signer: SigningKey | None = None
-    wake: Callable[[], None] = _nothing
+    wake: Callable[[], None] = _do_nothing
     is_stopping: Callable[[], bool] = _never
     is_coordinating: Callable[[], bool] = _never
 

@@ -179,7 +179,7 @@ class _Child:
                 stdout=subprocess.DEVNULL,
                 start_new_session=True,
                 # The child finds modules where we do, and never in the working directory.
-                env={**_harmless(), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                env={**_child_environment(), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             )
         ours.settimeout(WALL_SECS)
         self._socket = ours
@@ -216,6 +216,6 @@ def _death(code: int) -> str:
     return f"the process that reads it {'was killed' if code < 0 else f'ended with code {code}'}"
 
 
-def _harmless() -> dict[str, str]:
+def _child_environment() -> dict[str, str]:
     """Return the environment without what is secret in it."""
     return {name: text for name, text in os.environ.items() if "TOKEN" not in name}

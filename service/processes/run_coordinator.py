@@ -24,7 +24,7 @@ _LOOK_SECS = 1.0
 """Pause between two looks whether to stop. Chosen."""
 
 
-def _say(text: str) -> None:
+def _print_line(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
@@ -34,7 +34,7 @@ def run_coordinator(
     num_workers: int = 1,
     *,
     cluster: ClusterAddress | None = None,
-    announce: Callable[[str], None] = _say,
+    announce: Callable[[str], None] = _print_line,
 ) -> None:
     """Claim and drive jobs until SIGINT or SIGTERM; the job in hand goes back to the queue then.
 

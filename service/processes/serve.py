@@ -38,7 +38,7 @@ Chosen.
 """
 
 
-def _say(url: str) -> None:
+def _print_url(url: str) -> None:
     sys.stdout.write(f"Loopwright is running at {url}\n")
     if not is_built():
         sys.stdout.write(f"The dashboard was not built; to see it, run: {HOW_TO_BUILD}\n")
@@ -55,7 +55,7 @@ def serve(
     requests_per_sec: float = DEFAULT_PER_SEC,
     signing_key: Path | None = None,
     demo: bool = False,
-    announce: Callable[[str], None] = _say,
+    announce: Callable[[str], None] = _print_url,
 ) -> None:
     """Serve until SIGINT or SIGTERM. Jobs that run then are resumed by the next service.
 

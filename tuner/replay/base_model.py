@@ -49,12 +49,12 @@ def base_model(directory: Path) -> BaseModel:
     """Return the base model from `directory`, or train one and store it there."""
     fingerprint = _fingerprint()
     path = directory / "models" / fingerprint[:32]
-    stored = _kept(path, fingerprint)
+    stored = _load(path, fingerprint)
     if stored is not None:
         return stored
     trained = _trained(packaged.packaged_samples(), fingerprint)
     with suppress(OSError):  # if it can't be stored, it is trained again next time
-        _keep(trained, path)
+        _save(trained, path)
     return trained
 
 
@@ -75,7 +75,7 @@ def _fingerprint() -> str:
     return sha256(repr(decides).encode()).hexdigest()
 
 
-def _kept(path: Path, fingerprint: str) -> BaseModel | None:
+def _load(path: Path, fingerprint: str) -> BaseModel | None:
     """Return the model in a file; None if there is none, or if it is damaged."""
     try:
         head, _, model = path.read_bytes().partition(b"\n")
@@ -86,7 +86,7 @@ def _kept(path: Path, fingerprint: str) -> BaseModel | None:
     return stored if stored.fingerprint == fingerprint else None
 
 
-def _keep(trained: BaseModel, path: Path) -> None:
+def _save(trained: BaseModel, path: Path) -> None:
     """Write a file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     head = asdict(trained)

@@ -31,11 +31,11 @@ def find_server(url: str | None, token: str | None) -> str | None:
     """
     if url is not None:
         if url == os.environ.get("LOOPWRIGHT_URL"):
-            _say(f"using the server at {url} (from $LOOPWRIGHT_URL)")
+            _print_status(f"using the server at {url} (from $LOOPWRIGHT_URL)")
         return url
     if not _answers(DEFAULT_URL, token):
         return None
-    _say(f"using the server at {DEFAULT_URL}")
+    _print_status(f"using the server at {DEFAULT_URL}")
     return DEFAULT_URL
 
 
@@ -58,7 +58,7 @@ def server(url: str | None, token: str | None) -> Iterator[Client]:
 
 def say_in_process() -> None:
     """Print that the search runs in this process, because no server responds."""
-    _say(
+    _print_status(
         f"no server responds at {DEFAULT_URL}: tuning in this process; the result is not stored "
         "(`loopwright serve` starts a server that stores it)"
     )
@@ -75,5 +75,5 @@ def _answers(url: str, token: str | None) -> bool:
     return True
 
 
-def _say(words: str) -> None:
+def _print_status(words: str) -> None:
     err_console.print(words, highlight=False, soft_wrap=True, style="dim")

@@ -74,7 +74,7 @@ class TuneOutcome:
         }
 
 
-def as_told(baseline: Baseline | None) -> BaselineRead | None:
+def baseline_read(baseline: Baseline | None) -> BaselineRead | None:
     """Convert a baseline timed in this process to the server's model."""
     if baseline is None:
         return None

@@ -13,7 +13,7 @@ from compiler.target.target import Target
 from loopwright.cli.shared.failure import ExitCode
 from loopwright.cli.shared.output import err_console
 from loopwright.cli.shared.where import say_in_process
-from loopwright.cli.tuning.outcome import Search, Several, TuneOutcome, as_told
+from loopwright.cli.tuning.outcome import Search, Several, TuneOutcome, baseline_read
 from loopwright.local import tune_result, tuning
 from loopwright.workload import to_func
 from service.wire.times import RunTime
@@ -93,7 +93,7 @@ def _outcome(
         result.best.time,
         result.stop_reason.value,
         result.best.trace,
-        as_told(result.baseline),
+        baseline_read(result.baseline),
         was_interrupted,
     )
 

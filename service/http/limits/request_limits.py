@@ -117,15 +117,15 @@ class KnownCallers:
         """Answer a request."""
         if scope["type"] == "http" and scope["method"] not in _READS:
             token = token_in(dict(scope["headers"]))
-            at_hand = self._tokens.is_at_hand(token)
+            is_cached = self._tokens.is_cached(token)
             identify = self._tokens.identify
-            caller = identify(token) if at_hand else await run_in_threadpool(identify, token)
+            caller = identify(token) if is_cached else await run_in_threadpool(identify, token)
             if caller is None:
-                receive = _nothing
+                receive = _no_body
             else:
                 scope[CALLER] = caller.name
         await self._app(scope, receive, send)
 
 
-async def _nothing() -> Message:
+async def _no_body() -> Message:
     return {"type": "http.request", "body": b"", "more_body": False}
