@@ -230,12 +230,12 @@ _HOMES = {
     "tuner.loop.search_result": ("NothingMeasuredError",),
 }
 _FORMER_NAMES = {"Draft": "SketchBuilder"}
-"""Names of the version before, which work for one version."""
+"""Names of the previous version, which work for one version."""
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    """Find a public name in its home, and keep it here."""
+    """Find a public name in its module, and cache it here."""
     name = _FORMER_NAMES.get(name, name)
     if name in _MODULES:
         value: Any = importlib.import_module(_MODULES[name])

@@ -10,17 +10,17 @@ from secrets import token_hex
 from typing import BinaryIO
 
 PARTIAL = ".partial-"
-"""How the name of a file begins that is still being written."""
+"""The prefix of the name of a file that is still being written."""
 
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a file beside `path`, which takes its place if no error leaves the body.
+    """Open a temporary file that replaces `path` if the body raises no error.
 
-    A link stays one, and what it leads to is written.
+    A symbolic link stays one, and its target is replaced.
 
     Raises:
-        OSError: If it cannot be written, or is a device or pipe; `path` is as it was.
+        OSError: If it cannot be written, or is a device or pipe; `path` is unchanged.
     """
     path = path.resolve()
     if path.exists() and not path.is_file():

@@ -1,18 +1,18 @@
-"""What can go wrong between a user and a server.
+"""Errors between a user and a server.
 
 LoopwrightError
-├── InvalidAddressError         the text given as a server's address is none
-├── ClientClosedError           the client was closed, and is asked for something
+├── InvalidAddressError         the server's address is not valid
+├── ClientClosedError           the client was closed before the call
 ├── ServerUnreachableError      no answer: wrong address, not running, or the network is down
 ├── RequestError                the server answered with a problem document, kept in `.problem`
 │   ├── InvalidRequestError     a bad script, operator or number, an unknown target (400, 413, 422)
-│   ├── AccessDeniedError       the token is missing, unknown, or not allowed to do this (401, 403)
+│   ├── AccessDeniedError       the token is missing, unknown, or lacks the scope (401, 403)
 │   ├── NotFoundError           no such job, or nothing was tuned for that workload (404)
-│   ├── ConflictError           what was asked contradicts the state of the thing (409)
+│   ├── ConflictError           the request contradicts the current state (409)
 │   └── ServerFailedError       the server is busy or broken (429, 5xx), after every retry
-├── ProtocolError               the answer is not what this client understands
-├── JobFailedError              the job ended without a correct kernel
-├── WaitTimeoutError            the job goes on; the caller's patience ended
+├── ProtocolError               the answer does not match this client's protocol
+├── JobFailedError              the job ended without a kernel that builds, runs and is correct
+├── WaitTimeoutError            the job did not end within the caller's timeout; it continues
 ├── ArtifactRefusedError        a kernel that this host cannot run, or that is damaged
 └── SignatureError              a kernel that is not signed by the key that the client was given
 
@@ -36,11 +36,11 @@ class LoopwrightError(Exception):
 
 
 class InvalidAddressError(LoopwrightError, ValueError):
-    """The text given as a server's address is none."""
+    """The server's address is not valid."""
 
 
 class ClientClosedError(LoopwrightError, RuntimeError):
-    """The client was closed, and is asked for something."""
+    """The client was closed before the call."""
 
 
 class ServerUnreachableError(LoopwrightError):
@@ -64,19 +64,19 @@ class RequestError(LoopwrightError):
 
 
 class InvalidRequestError(RequestError):
-    """The request is well-formed HTTP and means nothing."""
+    """The request is well-formed HTTP, but its contents are invalid."""
 
 
 class AccessDeniedError(RequestError):
-    """The token is missing, unknown, or not allowed to do this."""
+    """The token is missing, unknown, or lacks the required scope."""
 
 
 class NotFoundError(RequestError):
-    """There is no such thing."""
+    """The job, schedule or other object does not exist."""
 
 
 class ConflictError(RequestError):
-    """The state of the thing forbids what was asked of it."""
+    """The current state of the object forbids the request."""
 
 
 class ServerFailedError(RequestError):
@@ -84,14 +84,14 @@ class ServerFailedError(RequestError):
 
 
 class ProtocolError(LoopwrightError):
-    """The answer is not what this client understands: another service, or another version."""
+    """The answer does not match this client's protocol: another service, or another version."""
 
 
 class JobFailedError(LoopwrightError):
     """A tuning job ended without a kernel.
 
     Attributes:
-        results: What `lw.tune` found of each of its workloads, also of those that have a kernel.
+        results: The results of `lw.tune` for all workloads, including those that have a kernel.
     """
 
     def __init__(self, message: str, results: Sequence[TuneResult] = ()) -> None:
@@ -100,7 +100,7 @@ class JobFailedError(LoopwrightError):
 
 
 class WaitTimeoutError(LoopwrightError, TimeoutError):
-    """A job did not end in the time given; it goes on."""
+    """A job did not end within the given time; it continues."""
 
 
 class ArtifactRefusedError(LoopwrightError):
@@ -108,15 +108,15 @@ class ArtifactRefusedError(LoopwrightError):
 
 
 class SignatureError(LoopwrightError):
-    """A kernel without the signature that this client demands, or a public key that is none."""
+    """A kernel without a valid signature by the given key, or an invalid public key."""
 
 
 class StaleAnswerWarning(UserWarning):
-    """The server did not answer; what it answered some time ago is used."""
+    """The server did not answer; an earlier answer is used."""
 
 
 class FallbackWarning(UserWarning):
-    """A kernel was built from the default schedule, because no tuned one could be had."""
+    """A kernel was built from the default schedule, because no tuned kernel is available."""
 
 
 _BY_STATUS: dict[int, type[RequestError]] = {
@@ -132,6 +132,6 @@ _BY_STATUS: dict[int, type[RequestError]] = {
 
 
 def error_for(problem: Problem) -> RequestError:
-    """Return the error that a problem document stands for."""
+    """Return the error for a problem document."""
     fallback = ServerFailedError if problem.status >= 500 else RequestError
     return _BY_STATUS.get(problem.status, fallback)(problem)

@@ -175,7 +175,7 @@ def _surroundings(function: FunctionType, frame: FrameType | None) -> Mapping[st
 
 
 def _is_empty(cell: object) -> bool:
-    """Tell whether a variable of a closure has no value yet."""
+    """Return whether a variable of a closure has no value yet."""
     try:
         cell.cell_contents  # type: ignore[attr-defined] # noqa: B018
     except ValueError:

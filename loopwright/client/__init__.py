@@ -1,1 +1,1 @@
-"""The client of a server: submit, follow, fetch."""
+"""The client of a server: submit jobs, follow them, fetch kernels."""

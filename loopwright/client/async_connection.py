@@ -1,4 +1,4 @@
-"""HTTP to one server for programs that await; see `loopwright.client.connection`."""
+"""HTTP to one server for asynchronous programs; see `loopwright.client.connection`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from loopwright.client.steps import (
 T = TypeVar("T")
 
 _CHUNK_BYTES = 1 << 16
-"""Bytes of a file that are sent at a time. Chosen."""
+"""Bytes of a file in one chunk. Chosen."""
 
 
 @dataclass
@@ -53,7 +53,7 @@ class _AsyncOpened:
 
 
 class AsyncConnection(ConnectionBase):
-    """The same for a program that awaits: `run` is awaited, `items` iterated with `async for`."""
+    """The asynchronous connection: `run` is awaited, `items` iterated with `async for`."""
 
     def __init__(self, url: str, token: str | None, **options: Any) -> None:
         super().__init__(url, token, **options)
@@ -67,7 +67,7 @@ class AsyncConnection(ConnectionBase):
         await self._http.aclose()
 
     async def run(self, plan: Plan[T]) -> T:
-        """Carry out a plan, and return its result."""
+        """Run a plan, and return its result."""
         opened = _AsyncOpened()
         async with opened.stack:
             with PlanRunner(plan) as runner:
@@ -76,7 +76,7 @@ class AsyncConnection(ConnectionBase):
                 return runner.result
 
     async def items(self, stream: Stream[T]) -> AsyncGenerator[T]:
-        """Carry out a stream, and yield its items; who leaves it early closes it (`aclosing`)."""
+        """Run a stream, and yield its items; close it (`aclosing`) to leave it early."""
         opened = _AsyncOpened()
         async with opened.stack:
             with PlanRunner(stream) as runner:

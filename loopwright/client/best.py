@@ -1,4 +1,4 @@
-"""The best schedule that a server knows of a workload, ready to be applied."""
+"""The best schedule of a workload on a server, ready to be applied."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from service.wire.times import TimeKind
 
 @dataclass(frozen=True, repr=False)
 class Best:
-    """The fastest schedule known of one workload on one target.
+    """The fastest known schedule of one workload on one target.
 
-    It was measured there, unless it is that of the nearest shape (`nearest`), adapted. One from the
-    cache has the time when the server said so, `fetched_at`.
+    It was measured there, unless it is adapted from the nearest shape (`nearest`). If it comes from
+    the cache, `fetched_at` is the time when the server sent it.
     """
 
     record: BestRead
@@ -33,44 +33,44 @@ class Best:
 
     @property
     def age_secs(self) -> float:
-        """How long ago the server said so; 0 if it did just now."""
+        """Return the time since the server sent it, in seconds; 0 if it was just now."""
         if self.fetched_at is None:
             return 0.0
         return (datetime.now(UTC) - self.fetched_at).total_seconds()
 
     @property
     def run_secs(self) -> float | None:
-        """Seconds of one run; None for a schedule that was adapted."""
+        """Return the seconds of one run; None for a schedule that was adapted."""
         return self.record.run_secs
 
     @property
     def kind(self) -> TimeKind | None:
-        """Which statistic `run_secs` is: confirmed by its job's finish, or provisional."""
+        """Return which statistic `run_secs` is: confirmed by its job's finish, or provisional."""
         return self.record.kind
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Where `run_secs` is with a confidence of 95%; None while it is provisional."""
+        """Return the 95% confidence interval of `run_secs`; None while it is provisional."""
         return self.record.interval
 
     @property
     def provisional_secs(self) -> float | None:
-        """The shortest sample of its trial in the search."""
+        """Return the shortest sample of its trial in the search."""
         return self.record.provisional_secs
 
     @property
     def default_secs(self) -> float | None:
-        """Seconds of one run of the default schedule in the same job."""
+        """Return the seconds of one run of the default schedule in the same job."""
         return self.record.default_secs
 
     @property
     def speedup(self) -> float | None:
-        """How many times faster it is than the default schedule, by two times of one kind."""
+        """Return the speed-up over the default schedule, by two times of one kind."""
         return self.record.speedup
 
     @property
     def nearest(self) -> NearestRead | None:
-        """From which shape it was adapted, how far that is, and what is expected of it.
+        """Return the shape that it was adapted from, its distance, and the expected loss.
 
         None if it was measured on this very workload.
         """
@@ -78,7 +78,7 @@ class Best:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether it was measured with another code generator than the server's.
+        """Return whether it was measured with another code generator than the server's.
 
         The schedule still applies; its kernel, built today, may take another time.
         """
@@ -86,17 +86,17 @@ class Best:
 
     @property
     def baseline(self) -> BaselineRead | None:
-        """The fastest library that computes the same, timed beside it; None if none was."""
+        """Return the fastest library that computes the same, timed beside it; None if none was."""
         return self.record.baseline
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        """On what the schedule was measured, and with which tools."""
+        """Return the machine and the tools of the measurement."""
         return self.record.provenance
 
     @property
     def trace(self) -> Trace:
-        """The schedule as a list of primitives and decisions."""
+        """Return the schedule as a list of primitives and decisions."""
         return Trace.from_json(dict(self.record.trace))
 
     def apply(self, func: PrimFunc) -> Schedule:

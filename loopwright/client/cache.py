@@ -1,8 +1,7 @@
-"""What servers answered, kept on disk between runs within a bound.
+"""The cache of servers' answers on disk, kept between runs, with a size limit.
 
-One file an answer, written whole or not at all, with a checksum: several processes may share the
-directory, and a damaged file is as good as none. When the files outgrow the bound, those go first
-that were not asked for longest.
+One file an answer, written atomically, with a checksum: several processes may share the directory,
+and a damaged file is ignored. If the files exceed the limit, the least recently used are removed.
 """
 
 from __future__ import annotations
@@ -23,18 +22,17 @@ from service.wire.models import ScheduleQuery
 MAX_BYTES = 256 << 20
 """Limit of all cached answers. Chosen."""
 _KEPT_SHARE = 0.9
-"""The share of the limit that remains after a clean-up, so that not each new file looks at all
-others. Chosen.
-"""
+"""The share of the limit that remains after a clean-up, so that it is rare. Chosen."""
 _ABANDONED_SECS = 3600.0
 """A partial file of this age belongs to a process that died. Chosen."""
 
 
 @dataclass(frozen=True)
 class CachedAnswer:
-    """An answer: its bytes, the tag by which the server knows them, and when it gave them.
+    """An answer: its bytes, the tag by which the server identifies them, and their time.
 
-    `schedule` is what the server said of a kernel's schedule, `signature` its word for the kernel.
+    `schedule` is the server's header for a kernel's schedule, `signature` its signature of the
+    kernel.
     """
 
     etag: str
@@ -45,7 +43,7 @@ class CachedAnswer:
 
     @property
     def age_secs(self) -> float:
-        """How long ago the server said so."""
+        """Return the time since the server sent it, in seconds."""
         return max(0.0, (datetime.now(UTC) - self.fetched_at).total_seconds())
 
 
@@ -119,7 +117,7 @@ def _encode(answer: CachedAnswer) -> bytes:
 
 
 def _decode(file_content: bytes) -> CachedAnswer | None:
-    """Return what a file holds, None if it is damaged."""
+    """Return the contents of a file; None if it is damaged."""
     line, _, content = file_content.partition(b"\n")
     try:
         head = json.loads(line)

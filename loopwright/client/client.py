@@ -1,8 +1,8 @@
-"""The client: submit workloads to a server, follow their jobs, take kernels home.
+"""The client: submit workloads to a server, follow their jobs, fetch kernels.
 
-This module knows no web framework, no database and no cost model: what it needs is a network and,
-to load kernels, the compiler's runtime. Each method is described once, in `ClientMethods`, for the
-client that blocks and for the one that is awaited.
+This module imports no web framework, no database and no cost model. It needs a network and, to load
+kernels, the compiler's runtime. Each method is described once, in `ClientMethods`, for the blocking
+client and the asynchronous one.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _public_key(text_or_path: str | None) -> PublicKey | None:
 
 
 class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]):
-    """What a client can do.
+    """The methods of a client.
 
     A workload may be a program (`PrimFunc`), a module of a function and those that it calls
     (`IRModule`), a task of `lw.extract_tasks`, the text of a script, or an operator such as
@@ -94,11 +94,11 @@ class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]
 
     @property
     def url(self) -> str:
-        """The server's address."""
+        """Return the server's address."""
         return self._known.url
 
     def job(self, job_id: UUID | str) -> HandleT:
-        """Return a handle on a job by its id; nothing is asked of the server yet.
+        """Return a handle on a job by its id, without a request to the server.
 
         Raises:
             ValueError: If the text is not an id.
@@ -124,12 +124,12 @@ class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]
             state: Only jobs in this state, such as `"running"`, or in one of these.
             operator: Only jobs of this operator, such as `matmul`.
             target: Only jobs for targets with this in their text.
-            owner: Only jobs submitted by the token of this name.
+            owner: Only jobs submitted with the token of this name.
             text: Only jobs with this in their workload's name or their id.
-            sort: By which column, such as `-created_at` or `best_secs`.
+            sort: The field to sort by, such as `-created_at` or `best_secs`.
 
         Raises:
-            ValueError: If there is no such state.
+            ValueError: If the state does not exist.
         """
         params = {
             "state": None if state is None else read_states(state),
@@ -163,23 +163,24 @@ class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]
         nearest: bool = False,
         enqueue: bool = False,
     ) -> Plan[Best]:
-        """Return the fastest schedule that the server knows.
+        """Return the fastest schedule on the server.
 
-        If the server does not answer, what it answered last serves, and a `StaleAnswerWarning` says
-        how old that is.
+        If the server does not answer, its last answer is used, and a `StaleAnswerWarning` names its
+        age.
 
         Args:
-            nearest: Whether, if this workload was not tuned, that of the nearest shape of its
-                operator will do. It is adapted, replays on the workload, and was not measured
-                there; `Best.nearest` says from which shape it is and what is expected of it.
-            enqueue: Whether the server is to queue a job of low priority if this workload was not
-                tuned: one only, however often it is asked for. A later call finds what it found.
+            nearest: Whether to fall back to the schedule of the nearest shape of the operator if
+                this
+                workload was not tuned. It is adapted, replays on the workload, and was not measured
+                there; `Best.nearest` has its shape and the expected loss.
+            enqueue: Whether the server queues a job of low priority if this workload was not tuned.
+                Repeated calls queue one job only. A later call returns its result.
 
         Raises:
             NotFoundError: If this workload was not tuned for this target, nor with `nearest`
                 another shape whose schedule fits; with `enqueue`, `problem.job_id` is the job.
             AccessDeniedError: If the token may not submit jobs, with `enqueue`.
-            ServerUnreachableError: If no server answers, and none ever did.
+            ServerUnreachableError: If no server answers, and the cache has no answer.
         """
         query = schedule_query(workload, target, nearest=nearest, enqueue=enqueue)
         return (yield from self._known.schedule(query))
@@ -194,18 +195,20 @@ class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]
         enqueue: bool = False,
         fallback: bool = True,
     ) -> Plan[Kernel]:
-        """Return the fastest kernel that the server knows, compiled and loaded.
+        """Return the fastest kernel on the server, compiled and loaded.
 
-        A kernel is kept in a local cache, and asked for again only if the server has a better one;
-        the cache also answers when the server does not, and a `StaleAnswerWarning` says how old it
-        is. Without any tuned kernel, or with one that this host cannot run, the default schedule is
-        built here, and a `FallbackWarning` says so.
+        Kernels are cached, and downloaded again only if the server has a better one. If the server
+        does not answer, the cache is used, and a `StaleAnswerWarning` names the age. Without any
+        tuned kernel, or with one that this host cannot run, the default schedule is built here,
+        with a `FallbackWarning`.
 
         Args:
-            nearest: Whether, if this workload was not tuned, the schedule of the nearest shape will
-                do, adapted; see `best`. `Kernel.schedule` says which it was.
+            nearest: Whether to fall back to the adapted schedule of the nearest shape if this
+                workload
+                was not tuned; see `best`. `Kernel.schedule` says which it was.
             enqueue: Whether the server queues a job if this workload was not tuned: see `best`.
-            fallback: Whether a kernel of the default schedule will do; if not, errors are raised.
+            fallback: Whether to fall back to a kernel of the default schedule; if not, errors are
+                raised.
 
         Raises:
             ServerUnreachableError: Without fallback, if no server answers.
@@ -222,12 +225,12 @@ class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]
 
     @request
     def workers(self) -> Plan[tuple[WorkerRead, ...]]:
-        """Return the workers that the server knows."""
+        """Return the workers of the server."""
         return read(Page[WorkerRead], (yield from send(HttpCall("GET", "/workers")))).items
 
     @request
     def health(self) -> Plan[Health]:
-        """Return whether the server can do its work."""
+        """Return whether the server is healthy."""
         return read(Health, (yield from send(HttpCall("GET", "/health"))))
 
     @request
@@ -251,12 +254,12 @@ class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]
 
     @request
     def import_records(self, file: Path) -> Plan[ImportRead]:
-        """Add the records of a file to the server's own: all of them, or none if one is wrong.
+        """Import the records of a file into the server: all of them, or none if one is invalid.
 
-        What the server has already stays as it is, so that importing twice is as importing once.
+        Existing records do not change, so importing twice is safe.
 
         Raises:
-            InvalidRequestError: If a line of the file is wrong; says which.
+            InvalidRequestError: If a line of the file is invalid, with its number.
         """
         return read(ImportRead, (yield Upload("/import", Path(file))))
 
@@ -266,13 +269,13 @@ class Client(ClientMethods[JobHandle, JobHandle, GroupHandle], Blocking):
 
     Args:
         url: The server's address; by default `$LOOPWRIGHT_URL`, else port 8080 of this host.
-        token: What the server knows you by; by default `$LOOPWRIGHT_TOKEN`.
-        timeout_secs: How long one answer may take; that to a file that is imported, up to an hour.
-        attempts: How often to ask a server that does not answer or is busy.
-        cache: Where to keep schedules and kernels; by default `$LOOPWRIGHT_CACHE`, else the user's
-            cache.
-        cache_bytes: How much to keep there.
-        offline: Whether to ask no server, and answer from the cache.
+        token: The access token; by default `$LOOPWRIGHT_TOKEN`.
+        timeout_secs: The time limit of one answer; that to an imported file, up to an hour.
+        attempts: The number of attempts if a server does not answer or is busy.
+        cache: The directory of cached schedules and kernels; by default `$LOOPWRIGHT_CACHE`, else
+            the user's cache.
+        cache_bytes: The size limit of the cache.
+        offline: Whether to use the cache only, without requests to a server.
 
     Raises:
         InvalidAddressError: If `url` is not an address.
@@ -283,7 +286,7 @@ class Client(ClientMethods[JobHandle, JobHandle, GroupHandle], Blocking):
     _group_handle = GroupHandle
 
     def group(self, group_id: UUID | str) -> GroupHandle:
-        """Return a handle on a group by its id; nothing is asked of the server yet.
+        """Return a handle on a group by its id, without a request to the server.
 
         Raises:
             ValueError: If the text is not an id.
@@ -310,7 +313,7 @@ class AsyncClient(
     ClientMethods[AsyncJobHandle, Awaitable[AsyncJobHandle], Awaitable[AsyncGroupHandle]],
     Awaiting,
 ):
-    """The same for programs that await: `await client.best(...)`, `async for job in client.jobs()`.
+    """The asynchronous client: `await client.best(...)`, `async for job in client.jobs()`.
 
     Takes the same arguments as `Client`, and is used in an `async with` statement.
     """
@@ -320,7 +323,7 @@ class AsyncClient(
     _group_handle = AsyncGroupHandle
 
     def group(self, group_id: UUID | str) -> AsyncGroupHandle:
-        """Return a handle on a group by its id; nothing is asked of the server yet.
+        """Return a handle on a group by its id, without a request to the server.
 
         Raises:
             ValueError: If the text is not an id.

@@ -1,7 +1,7 @@
 """HTTP to one server: retries, and problem documents as errors.
 
-A request is sent again when the server is busy or does not answer, if that can do no harm: when it
-changes nothing, carries an idempotency key, or cannot have been acted upon.
+A request is repeated if the server is busy or does not answer, and repeating is safe: it changes
+nothing, has an idempotency key, or can't have been executed.
 """
 
 from __future__ import annotations
@@ -49,16 +49,18 @@ from service.wire.problems import problem_from
 
 API = "/api/v1"
 LONGEST_WAIT_SECS = 60.0
-"""A longer `Retry-After` is not waited for: the request fails. Chosen."""
+"""A request with a longer `Retry-After` fails instead of waiting. Chosen."""
 
 _BUSY = frozenset({429, 502, 503, 504})
 _REFUSED = frozenset({429, 503})  # nothing was done, so that any request may be sent again
 _NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 LONGEST_UPLOAD_SECS = 3600.0
-"""What is sent as a file is answered when all of it was read, and others have let it in."""
+"""The time limit of the answer to an upload: the server reads all of it first, and may wait for
+others.
+"""
 _SILENT_SECS = 60.0
-"""A stream that is silent for so long is broken: the server sends a sign of life every 15 s."""
+"""A stream that is silent for so long is broken: the server sends a heartbeat every 15 s."""
 
 # Each retry would be a line on the standard output of the importing program; the error or warning
 # that ends the retries says enough.
@@ -68,7 +70,7 @@ T = TypeVar("T")
 
 
 class BusyError(Exception):
-    """The server asked for another try; the last response is kept to be shown if all fail."""
+    """The server asked for a retry; the last response is shown if all attempts fail."""
 
     def __init__(self, response: httpx2.Response) -> None:
         super().__init__(f"status {response.status_code}")
@@ -76,7 +78,7 @@ class BusyError(Exception):
 
 
 class ConnectionBase:
-    """What both transports have in common: the address, how to ask, when to ask again.
+    """The common part of both transports: the address, the headers, the retries.
 
     Raises:
         InvalidAddressError: If `url` is not an address.
@@ -99,7 +101,7 @@ class ConnectionBase:
             "base_url": self.url + API,
             "headers": {"Authorization": f"Bearer {token}"} if token else {},
             "timeout": httpx2.Timeout(timeout_secs, connect=min(5.0, timeout_secs)),
-            # A proxy from the environment knows nothing of this host's own loopback.
+            # A proxy from the environment can't reach this host's loopback.
             "trust_env": host not in _LOOPBACK,
         }
 
@@ -115,7 +117,7 @@ class ConnectionBase:
 
     @contextmanager
     def translated_errors(self, step: Step | Item[Any]) -> Iterator[None]:
-        """Take a step; what goes wrong on the way to the server becomes an error of ours."""
+        """Run a step; convert errors of the transport to errors of this package."""
         if isinstance(step, HttpCall | Download | Upload | Listen):
             if self._is_closed():
                 raise ClientClosedError(
@@ -137,7 +139,7 @@ class ConnectionBase:
 
 @dataclass
 class _Opened:
-    """What a plan that is carried out has open."""
+    """The open resources of a running plan."""
 
     stack: ExitStack = field(default_factory=ExitStack)
     events: Iterator[httpx2.ServerSentEvent] = field(default_factory=lambda: iter(()))
@@ -158,7 +160,7 @@ class Connection(ConnectionBase):
         self._http.close()
 
     def run(self, plan: Plan[T]) -> T:
-        """Carry out a plan, and return its result."""
+        """Run a plan, and return its result."""
         opened = _Opened()
         with opened.stack, PlanRunner(plan) as runner:
             while not runner.is_over:
@@ -166,7 +168,7 @@ class Connection(ConnectionBase):
             return runner.result
 
     def items(self, stream: Stream[T]) -> Iterator[T]:
-        """Carry out a stream, and yield its items."""
+        """Run a stream, and yield its items."""
         opened = _Opened()
         with opened.stack, PlanRunner(stream) as runner:
             while not runner.is_over:
@@ -260,16 +262,16 @@ def present_params(params: Params) -> dict[str, Any]:
 
 
 def stream_options(step: Listen) -> dict[str, Any]:
-    """Return how a stream of events is opened."""
+    """Return the transport's arguments for a stream of events."""
     headers = {"Accept": "text/event-stream", "Last-Event-ID": str(step.after)}
     return {"headers": headers, "timeout": _SILENT_SECS}
 
 
 def not_busy(response: httpx2.Response) -> httpx2.Response:
-    """Return an answer that is one.
+    """Return a response, unless it asks for a retry.
 
     Raises:
-        BusyError: If it asks for another try.
+        BusyError: If it asks for a retry.
     """
     if response.status_code in _BUSY:
         raise BusyError(response)
@@ -277,10 +279,10 @@ def not_busy(response: httpx2.Response) -> httpx2.Response:
 
 
 def checked(response: httpx2.Response) -> httpx2.Response:
-    """Return a response that is no error.
+    """Return a response, unless it is an error.
 
     Raises:
-        RequestError: If it is one.
+        RequestError: If it is an error.
     """
     if response.is_error:
         problem = problem_from(
@@ -307,7 +309,7 @@ def _host(url: object) -> str:
 
 
 def _advice(url: str, error: httpx2.TransportError) -> str:
-    """Return what to try where client and server do not speak the same protocol."""
+    """Return what to try if client and server do not use the same protocol."""
     address = url.partition("://")[2]
     tls = _tls_error(error)
     if isinstance(tls, ssl.SSLCertVerificationError):
@@ -334,7 +336,7 @@ def _body(response: httpx2.Response) -> object:
 
 
 def _wait(error: Exception, *, may_repeat: bool) -> bool | float:
-    """Say whether to try again, or after how many seconds if the server told."""
+    """Return whether to try again, or the seconds to wait if the server gave them."""
     if isinstance(error, BusyError):
         if not may_repeat and error.response.status_code not in _REFUSED:
             return False

@@ -1,4 +1,4 @@
-"""Read what a server answered."""
+"""Parse the answers of a server."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
 def read(model: type[ModelT], response: httpx2.Response) -> ModelT:
-    """Read a response body as a model.
+    """Parse a response body as a model.
 
     Raises:
-        ProtocolError: If it is not one.
+        ProtocolError: If it does not match the model.
     """
     try:
         return model.model_validate_json(response.content)
@@ -31,10 +31,10 @@ def read(model: type[ModelT], response: httpx2.Response) -> ModelT:
 
 
 def read_event(sent: httpx2.ServerSentEvent) -> Event:
-    """Read an event of a stream.
+    """Parse an event of a stream.
 
     Raises:
-        ProtocolError: If it is not one.
+        ProtocolError: If it is not valid.
     """
     try:
         return Event.model_validate_json(sent.data)

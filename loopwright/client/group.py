@@ -19,7 +19,7 @@ from service.wire.models import GroupChange, GroupRead, JobState
 
 
 class GroupMethods:
-    """What a handle can do; handles hold no state: make as many as you like."""
+    """The methods of a handle; handles hold no state, so make as many as you like."""
 
     id: UUID
     _connection: Any
@@ -33,28 +33,28 @@ class GroupMethods:
 
     @request
     def read(self) -> Plan[GroupRead]:
-        """Return where the group stands now, with its jobs in the order of the workloads."""
+        """Return the current state of the group, with its jobs in the order of the workloads."""
         return (yield from self._read())
 
     @request
     def cancel(self) -> Plan[GroupRead]:
-        """Give up the jobs that have not ended, and keep what was measured."""
+        """Cancel the jobs that have not ended, and keep their trials."""
         return (yield from self._act("cancel"))
 
     @request
     def stop(self) -> Plan[GroupRead]:
-        """End the search now: of each job, the best so far are compared, and the best is kept."""
+        """Stop the search now; compare the fastest trials of each job, and keep the winner."""
         return (yield from self._act("stop"))
 
     @request
     def extend(self, *, max_trials: int) -> Plan[GroupRead]:
-        """Give the jobs another budget of trials, those that are measured included.
+        """Set another total limit on trials, including the measured ones.
 
-        Jobs that ended because the trials were spent go on.
+        Jobs that ended because the limit was reached continue.
 
         Raises:
-            InvalidRequestError: If there cannot be so many.
-            ConflictError: If all jobs have ended and none can go on.
+            InvalidRequestError: If the limit is not possible.
+            ConflictError: If all jobs have ended and none can continue.
         """
         change = checked(GroupChange, max_trials=max_trials)
         return read(
@@ -65,16 +65,16 @@ class GroupMethods:
     def wait(
         self, *, timeout_secs: float | None = None, progress: bool | None = None
     ) -> Plan[GroupRead]:
-        """Wait until all jobs end; a cancelled job is an end like any other.
+        """Wait until all jobs end; a cancelled job counts as ended.
 
         Args:
-            timeout_secs: How long to wait at most.
+            timeout_secs: The maximum time to wait.
             progress: Whether to draw a progress bar; by default only on a terminal or notebook.
 
         Raises:
             JobFailedError: If a job ended without a kernel.
             WaitTimeoutError: If they did not end in time.
-            ServerUnreachableError: If the server stays away for a minute.
+            ServerUnreachableError: If the server does not answer for a minute.
         """
         deadline = None if timeout_secs is None else time.monotonic() + timeout_secs
         group = yield from self._read()

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 RECONNECT_SECS = 60.0
-"""How long a handle calls a server that stopped answering: a restarted server resumes its jobs, and
-a waiting client should not notice. Chosen.
+"""The time for which a handle retries a server that stopped answering: a waiting client should
+not notice a restart. Chosen.
 """
 POLL_SECS = 0.5
 """Pause between two reads of a job. Chosen."""
@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 
 class JobMethods:
-    """What a handle can do; handles hold no state: make as many as you like."""
+    """The methods of a handle; handles hold no state, so make as many as you like."""
 
     id: UUID
     _connection: Any
@@ -62,17 +62,17 @@ class JobMethods:
 
     @request
     def read(self) -> Plan[JobRead]:
-        """Return where the job stands now."""
+        """Return the current state of the job."""
         return (yield from self._read())
 
     @request
     def cancel(self) -> Plan[JobRead]:
-        """Give the job up and keep what was measured; a job that has ended stays as it is."""
+        """Cancel the job and keep its trials; a job that has ended does not change."""
         return (yield from self._act("cancel"))
 
     @request
     def stop(self) -> Plan[JobRead]:
-        """End the search now: the best so far are compared, and the job ends with the best of them.
+        """Stop the search now; compare the fastest trials, and end the job with the winner.
 
         Raises:
             ConflictError: If the job is being cancelled, or has ended without a result.
@@ -81,10 +81,10 @@ class JobMethods:
 
     @request
     def resume(self) -> Plan[JobRead]:
-        """Have a job that was cancelled or stopped, or failed, go on where it was.
+        """Resume a job that was cancelled or stopped, or that failed.
 
         Raises:
-            ConflictError: If it came to its end, which `extend` moves, or is about to end.
+            ConflictError: If it has ended by a limit, which `extend` changes, or is about to end.
         """
         return (yield from self._act("resume"))
 
@@ -96,18 +96,18 @@ class JobMethods:
         max_secs: float | None = None,
         plateau: int | None = None,
     ) -> Plan[JobRead]:
-        """Give the job other budgets, in all; a job that has ended goes on.
+        """Set other total limits of the job; a job that has ended continues.
 
-        A running job heeds smaller ones with its next trial, others from its next round on.
+        A running job applies smaller limits with its next trial, others from its next round on.
 
         Args:
-            max_trials: How many trials, those that are measured included.
-            max_secs: How long it may run, from its start.
-            plateau: After how many trials without progress it ends.
+            max_trials: The number of trials, including the measured ones.
+            max_secs: The time limit, from its start.
+            plateau: The number of trials without progress after which it ends.
 
         Raises:
-            InvalidRequestError: If no budget is given, or one that cannot be.
-            ConflictError: If the job has ended and that leaves it nothing to do.
+            InvalidRequestError: If no limit is given, or an invalid one.
+            ConflictError: If the job has ended and the limits leave nothing to do.
         """
         budgets = {"max_trials": max_trials, "max_secs": max_secs, "plateau": plateau}
         changes = {name: value for name, value in budgets.items() if value is not None}
@@ -115,7 +115,7 @@ class JobMethods:
 
     @request
     def prioritize(self, priority: int) -> Plan[JobRead]:
-        """Have the job wait before those of a lower priority, and behind those of a higher one."""
+        """Set the job's priority: queued jobs of higher priority start first."""
         return (yield from self._change(checked(JobChange, priority=priority)))
 
     @stream
@@ -130,10 +130,10 @@ class JobMethods:
         """Yield the trials measured so far, in order.
 
         Args:
-            outcome: Only those that ended so: `ok`, or kinds of errors.
+            outcome: Only those with this outcome: `ok`, or kinds of errors.
             sketch: Only those of this sketch.
             sort: `number`, `-number`, `best_secs` or `-best_secs`.
-            limit: How many at most.
+            limit: The maximum number of trials.
         """
         params = {"outcome": list(outcome) or None, "sketch": sketch, "sort": sort}
         yield from pages(TrialRead, f"{self._path}/trials", params, limit=limit)
@@ -152,14 +152,14 @@ class JobMethods:
     def events(self, *, after: int = 0) -> Stream[Event]:
         """Yield the job's events as they happen, until it ends.
 
-        A stream that breaks is taken up after the last event seen, so that each event comes once,
-        also if the server is started again meanwhile.
+        A broken stream continues after the last event received, so that each event comes once,
+        also if the server restarts meanwhile.
 
         Args:
-            after: The `id` of the last event already known; 0 for all of them.
+            after: The `id` of the last known event; 0 for all events.
 
         Raises:
-            ServerUnreachableError: If the server stays away for a minute.
+            ServerUnreachableError: If the server does not answer for a minute.
         """
         alive_at = time.monotonic()
         has_ended = False
@@ -186,21 +186,21 @@ class JobMethods:
     def wait(
         self, *, timeout_secs: float | None = None, progress: bool | None = None
     ) -> Plan[JobRead]:
-        """Wait until the job ends; a cancelled job is an end like any other.
+        """Wait until the job ends; a cancelled job counts as ended.
 
         Args:
-            timeout_secs: How long to wait at most.
+            timeout_secs: The maximum time to wait.
             progress: Whether to draw a progress bar; by default only on a terminal or notebook.
 
         Raises:
             JobFailedError: If the job ended without a kernel.
             WaitTimeoutError: If it did not end in time.
-            ServerUnreachableError: If the server stays away for a minute.
+            ServerUnreachableError: If the server does not answer for a minute.
         """
         deadline = None if timeout_secs is None else time.monotonic() + timeout_secs
         job = yield from self._read()
         with TrialProgress(job.workload_name, job.max_trials, show=progress) as bar:
-            # Asking now and then keeps to the deadline, which reading a silent stream would not.
+            # Polling keeps to the deadline, which reading a silent stream would not.
             while True:
                 bar.update(job.num_measured, job.best_secs, job.best_kind, job.speedup)
                 if job.state.is_final:
@@ -245,7 +245,7 @@ class AsyncJobHandle(JobMethods, Awaiting):
 
 
 def read_patiently(ask: Callable[[], Plan[T]]) -> Plan[T]:
-    """Ask a server that may be away for a while."""
+    """Read from a server that may not answer for a while."""
     lost_at = time.monotonic()
     while True:
         try:

@@ -1,7 +1,7 @@
-"""Methods that are described once, for clients that block and clients that are awaited.
+"""Methods that are described once, for blocking and asynchronous clients.
 
-`@request` turns a method that returns a plan into one that carries it out: at once on a `Blocking`
-object, when awaited on an `Awaiting` one. `@stream` does the same for iterators.
+`@request` turns a method that returns a plan into one that runs it: at once on a `Blocking` object,
+when awaited on an `Awaiting` one. `@stream` does the same for iterators.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ T = TypeVar("T")
 
 
 class Blocking:
-    """Has its plans carried out at once."""
+    """Runs its plans at once."""
 
     _connection: Connection
 
 
 class Awaiting:
-    """Has its plans carried out when they are awaited."""
+    """Runs its plans when they are awaited."""
 
     _connection: AsyncConnection
 
 
 class request(Generic[P, T]):  # noqa: N801 - a decorator
-    """A method whose plan returns one thing."""
+    """A method whose plan returns one result."""
 
     def __init__(self, plan: Callable[Concatenate[Any, P], Plan[T]]) -> None:
         self._plan = plan
@@ -47,7 +47,7 @@ class request(Generic[P, T]):  # noqa: N801 - a decorator
     @overload
     def __get__(self, owner: Awaiting, kind: type) -> Callable[P, Awaitable[T]]: ...
     def __get__(self, owner: Any, kind: type) -> Any:
-        """Bind the method to the object whose connection carries it out."""
+        """Bind the method to the object whose connection runs it."""
         if owner is None:
             return self._plan
 
@@ -75,7 +75,7 @@ class stream(Generic[P, T]):  # noqa: N801 - a decorator
     @overload
     def __get__(self, owner: Awaiting, kind: type) -> Callable[P, AsyncGenerator[T]]: ...
     def __get__(self, owner: Any, kind: type) -> Any:
-        """Bind the method to the object whose connection carries it out."""
+        """Bind the method to the object whose connection runs it."""
         if owner is None:
             return self._plan
 

@@ -1,4 +1,4 @@
-"""Lists that a server gives out page by page, as one stream."""
+"""Iterate over a server's paged lists as one stream."""
 
 from __future__ import annotations
 

@@ -27,13 +27,13 @@ _NARROW, _WIDE = 60, 90
 
 
 class TrialProgress:
-    """Shows how many trials of a job are measured, and the best time so far.
+    """Shows the number of measured trials of a job, and the best time so far.
 
     Args:
-        label: What is tuned.
+        label: The name of the workload.
         total: The budget, in trials.
-        show: Whether to draw; by default only in a terminal or a notebook.
-        console: Where to draw; standard error by default, so that output can be piped.
+        show: Whether to draw; by default only on a terminal or in a notebook.
+        console: The output; standard error by default, so that output can be piped.
     """
 
     def __init__(
@@ -72,13 +72,13 @@ class TrialProgress:
         kind: TimeKind | None,
         speedup: float | None,
     ) -> None:
-        """Draw where the job stands.
+        """Draw the current state of the job.
 
         Args:
-            num_measured: How many trials are measured.
-            best_secs: The best time so far; None as long as nothing ran.
-            kind: Which statistic that is.
-            speedup: How many times faster that is than the default schedule, if known.
+            num_measured: The number of measured trials.
+            best_secs: The best time so far; None without a correct trial.
+            kind: The statistic of that time.
+            speedup: The speed-up over the default schedule, if known.
         """
         note = "measuring"
         if best_secs is not None:
@@ -116,7 +116,7 @@ class _TerminalBar:
 
 
 def _columns(width: int) -> list[ProgressColumn]:
-    """Return what fits a terminal of that width: rich would cut off the numbers instead."""
+    """Return the columns that fit a terminal of that width: rich would cut off numbers instead."""
     counted, note = MofNCompleteColumn(), TextColumn("{task.fields[note]}")
     if width < _NARROW:
         return [counted, note]
@@ -128,9 +128,9 @@ def _columns(width: int) -> list[ProgressColumn]:
 
 
 class NotebookBar:
-    """An output of a notebook's cell that is drawn over in place.
+    """An output of a notebook's cell that is redrawn in place.
 
-    Rich would want `ipywidgets` for that, and draw nothing until the end without them.
+    Rich requires `ipywidgets` for that, and draws nothing until the end without them.
     """
 
     def __init__(self, label: str, total: int, *, is_shown: bool) -> None:
@@ -142,21 +142,21 @@ class NotebookBar:
         self._handle: Any = None
 
     def start(self) -> None:
-        """Make the output."""
+        """Create the output."""
         self._started_at = time.monotonic()
         if self._is_shown:
             ipython = importlib.import_module("IPython.display")
             self._handle = ipython.display(self, display_id=True)
 
     def draw(self, num_measured: int, note: str) -> None:
-        """Draw it over, if anything is different."""
+        """Redraw it, if anything has changed."""
         is_new = (num_measured, note) != (self._num_measured, self._note)
         self._num_measured, self._note = num_measured, note
         if is_new and self._handle is not None:
             self._handle.update(self)
 
     def stop(self) -> None:
-        """Draw it as it stays."""
+        """Draw the final state."""
         if self._handle is not None:
             self._handle.update(self)
 

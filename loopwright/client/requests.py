@@ -21,7 +21,7 @@ RequestT = TypeVar("RequestT", bound=BaseModel)
 
 
 def checked(model: type[RequestT], **fields: Any) -> RequestT:
-    """Make a request body, or the error that the server would have answered."""
+    """Make a request body, or raise the error that the server would answer."""
     try:
         return model(**fields)
     except ValidationError as error:
@@ -32,7 +32,7 @@ def checked(model: type[RequestT], **fields: Any) -> RequestT:
 
 
 def _flaw(details: ErrorDetails) -> str:
-    """Say what is wrong with a field, or with several that do not go together."""
+    """Return what is wrong with a field, or with several that contradict each other."""
     field = ".".join(map(str, details["loc"]))
     reason = details["msg"].removeprefix("Value error, ")
     if not field:
@@ -45,7 +45,7 @@ def _flaw(details: ErrorDetails) -> str:
 def schedule_query(
     workload: WorkloadLike, target: Target | str, *, nearest: bool, enqueue: bool
 ) -> ScheduleQuery:
-    """Ask for what is best known of a workload on a target."""
+    """Return the query for the best schedule of a workload on a target."""
     return checked(
         ScheduleQuery,
         workload=to_wire(workload),
@@ -56,13 +56,13 @@ def schedule_query(
 
 
 def target_text(target: object) -> str:
-    """Return a target as it is sent.
+    """Return the text of a target for a request.
 
     Raises:
         TargetError: If it is neither a target nor a text.
     """
     if isinstance(target, str):
-        return target  # the server reads it: "cpu" is its own CPU
+        return target  # the server parses it: "cpu" is the server's CPU
     if isinstance(target, Target):
         return target.name
     raise TargetError(f"a target is a Target or its text, such as 'cpu', not {target!r}")
@@ -86,10 +86,10 @@ def read_id(text_or_id: UUID | str, kind: str) -> UUID:
 
 
 def read_states(names: JobState | str | Sequence[JobState | str]) -> list[str]:
-    """Return states as they are sent.
+    """Return states for a request.
 
     Raises:
-        ValueError: If there is no such state.
+        ValueError: If a state does not exist.
     """
     states = [names] if isinstance(names, str) else names
     valid = [state.value for state in JobState]

@@ -1,7 +1,7 @@
-"""What a server knows best of a workload: its schedule, or its kernel; else what the cache kept.
+"""Find the best schedule or kernel of a workload: from the server, or else from the cache.
 
-A server that does not answer is no reason to be without: what it said last serves, with its age
-said aloud. Where nothing was ever said, the default schedule is built here.
+If the server does not answer, its last answer is used, with a warning that names its age. Without
+one, the default schedule is built here.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ _AWAY = (ServerUnreachableError, ServerFailedError)
 
 @dataclass(frozen=True)
 class KernelResolver:
-    """Asks a server, and its cache when the server is away.
+    """Requests schedules and kernels from a server, or from the cache if the server is away.
 
     Args:
-        is_offline: Whether the user said that there is no server: then an old answer is no news.
-        public_key: That of the server; with it, only kernels that it signed are loaded.
+        is_offline: Whether the user chose to work offline: then an old answer needs no warning.
+        public_key: The server's public key; with it, only kernels that it signed are loaded.
     """
 
     url: str
@@ -100,7 +100,7 @@ class KernelResolver:
         return fetched
 
     def _cached_kernel(self, query: ScheduleQuery) -> tuple[CachedAnswer | None, Kernel | None]:
-        """Return the kernel in the cache; one that cannot be loaded is as good as none."""
+        """Return the kernel in the cache; None if it cannot be loaded."""
         cached = self.cache.get(_KERNELS, self.url, query)
         if cached is None:
             return None, None
@@ -135,7 +135,7 @@ class KernelResolver:
 def default_kernel(
     workload: WorkloadLike, target: Target | str, why: LoopwrightError
 ) -> Plan[Kernel]:
-    """Build the default schedule, and say so."""
+    """Build the default schedule, with a warning."""
     warn_user(f"no tuned kernel, using the default schedule: {why}", FallbackWarning)
     # A tuned kernel that was refused was made for another CPU: build for this one.
     requested = Target("cpu") if isinstance(why, ArtifactRefusedError) else target

@@ -1,8 +1,8 @@
-"""The steps of a client method, which either transport carries out.
+"""The steps of a client method, which either transport runs.
 
-What a method does is described once, as a plan: a generator that yields steps (a request, a pause,
-work that takes a while), is sent each step's result, and returns the method's result. An error of a
-step is thrown into it. A stream is a plan that also yields items.
+A method is described once, as a plan: a generator that yields steps (a request, a pause, slow local
+work), receives each step's result, and returns the method's result. An error of a step is thrown
+into it. A stream is a plan that also yields items.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _REPEATABLE = frozenset({"GET", "HEAD", "PUT", "DELETE"})
 
 @dataclass(frozen=True)
 class HttpCall:
-    """A request; it comes to the response, which is no error.
+    """A request; its result is the response, which is not an error.
 
-    `is_query` says of a POST that it changes nothing, or that twice is the same as once.
+    `is_query` marks a POST that changes nothing, or that is safe to repeat.
     """
 
     method: str
@@ -46,7 +46,7 @@ class HttpCall:
 
 @dataclass(frozen=True)
 class Download:
-    """A request whose answer goes into a file, which appears when it is whole."""
+    """A request whose answer goes to a file, which appears when it is complete."""
 
     path: str
     file: Path
@@ -55,7 +55,7 @@ class Download:
 
 @dataclass(frozen=True)
 class Upload:
-    """A request that sends a file; twice is the same as once."""
+    """A request that sends a file; it is safe to repeat."""
 
     path: str
     file: Path
@@ -70,14 +70,14 @@ class Pause:
 
 @dataclass(frozen=True)
 class LocalWork(Generic[T]):
-    """Do something that takes a while; it comes to the result."""
+    """Slow local work; its result is the step's result."""
 
     act: Callable[[], T]
 
 
 @dataclass(frozen=True)
 class Listen:
-    """Open a job's stream of events, after event number `after`; what was open is closed."""
+    """Open a job's stream of events, after event number `after`; close the open one."""
 
     path: str
     after: int
@@ -85,12 +85,12 @@ class Listen:
 
 @dataclass(frozen=True)
 class NextEvent:
-    """Wait for the open stream; it comes to an event, or to None at the stream's end."""
+    """Wait for the open stream; the result is an event, or None at the stream's end."""
 
 
 @dataclass(frozen=True)
 class Item(Generic[T]):
-    """Something that a stream has for its user."""
+    """An item of a stream for its user."""
 
     value: T
 
@@ -107,13 +107,13 @@ def send(call: HttpCall) -> Plan[httpx2.Response]:
 
 
 def work(act: Callable[[], T]) -> Plan[T]:
-    """Do something that takes a while."""
+    """Run slow local work: a plan of one step."""
     result: T = yield LocalWork(act)
     return result
 
 
 class PlanRunner(Generic[T]):
-    """A plan or a stream on its way: the `step` to take now, until it `is_over`."""
+    """A running plan or stream: the next `step`, until it `is_over`."""
 
     step: Step | Item[Any]
     result: T
@@ -134,7 +134,7 @@ class PlanRunner(Generic[T]):
         self._go_on(self._plan.send, value)
 
     def fail(self, error: Exception) -> None:
-        """Go on with the error of the step; it comes back out if the plan does not expect it."""
+        """Continue with the error of the step; it is raised if the plan does not handle it."""
         self._go_on(self._plan.throw, error)
 
     def _go_on(self, act: Callable[[Any], Any], value: Any) -> None:

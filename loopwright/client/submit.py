@@ -24,7 +24,7 @@ _OPTIONS = {"weights", *JobCreate.model_fields} - {"workload"}
 
 
 class Submitting(Generic[OneT, SeveralT]):
-    """What a client submits; `OneT` and `SeveralT` are what comes back, awaited or not."""
+    """Methods that submit jobs; `OneT` and `SeveralT` are the types of the handles."""
 
     _connection: Any
     _handle: ClassVar[Callable[..., Any]]
@@ -62,30 +62,31 @@ class Submitting(Generic[OneT, SeveralT]):
         priority: int = 0,
     ) -> SeveralT: ...
     def tune(self, workload: Any, **options: Any) -> Any:
-        """Submit a tuning job and return at once; it is submitted once, however often we retry.
+        """Submit a tuning job and return at once; retries do not submit it twice.
 
-        The job ends when one of its budgets is spent, and says which (`stop_reason`); `stop` ends
-        it at once with the best so far, and `cancel` gives it up.
+        The job ends at the first limit, which `stop_reason` names. `stop` ends it at once with the
+        best so far, and `cancel` discards the rest of the search.
 
         A list of workloads becomes a group of jobs, one each, that share the trials: each round
-        goes to the job that is expected to gain most of the weighted time.
+        goes to the job with the largest expected gain in weighted time.
 
         Args:
-            weights: How much the time of each workload matters, such as how often a model runs it;
+            weights: The weight of each workload's time, such as the number of its runs in a model;
                 by default the weight of a task, and 1 for any other workload.
-            max_trials: The budget of trials; trial 0 of a job is the default schedule. Of several
-                workloads each takes 16 at least.
-            max_secs: The budget of time, while the job runs.
+            max_trials: The limit on trials; trial 0 of a job is the default schedule. Each of
+                several
+                workloads needs at least 16.
+            max_secs: The limit on the running time of the job.
             plateau: End after so many trials in a row that brought less than 1% together.
             rules: The names of the schedule rules that make the design space; by default all.
-            warm_start: Whether to begin with what the server knows of other shapes of the operator,
-                and with its cost model. Without, the search depends on the seed alone.
-            priority: Of the jobs that wait, those of a higher one come first.
+            warm_start: Whether to reuse the server's cost model and its schedules of other shapes.
+                Without it, the search depends on the seed alone.
+            priority: Queued jobs of higher priority start first.
 
         Raises:
-            TypeError: If there is no such option, or the workload has none of its forms.
-            InvalidRequestError: If the server does not understand the workload, the target, a
-                rule or a number; for a script the message shows the place.
+            TypeError: If an option does not exist, or the workload has none of its forms.
+            InvalidRequestError: If the workload, the target, a rule or a number is invalid; for a
+                script the message shows the position.
             ServerUnreachableError: If no server answers.
         """
         # Whether it is awaited is known to the class that inherits this.

@@ -1,1 +1,1 @@
-"""Compiled kernels in the hands of users."""
+"""Compiled kernels for users."""

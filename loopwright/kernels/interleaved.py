@@ -1,4 +1,4 @@
-"""Compare run times on a machine that is never quiet: take turns, and let medians speak."""
+"""Compare run times on a busy machine: interleave the runs, and compare medians."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def time_interleaved(
     min_sample_secs: float = 2e-3,
     num_threads: int = 1,
 ) -> dict[str, Timing]:
-    """Time several functions in turns, so that a slow moment of the machine hits them all.
+    """Time several functions in turns, so that disturbances of the machine affect all of them.
 
     Args:
-        runs: What to time, by name; each is called once to warm up.
-        samples: How many turns each gets.
-        min_sample_secs: How long a turn lasts at least.
-        num_threads: How many threads the functions use.
+        runs: The functions to time, by name; each is called once to warm up.
+        samples: The number of turns of each.
+        min_sample_secs: The minimum time of a turn.
+        num_threads: The number of threads of the functions.
     """
     calls = {}
     for name, run in runs.items():

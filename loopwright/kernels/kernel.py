@@ -1,4 +1,4 @@
-"""A compiled kernel in the user's hands."""
+"""A compiled kernel for users."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from loopwright.errors import ArtifactRefusedError
 
 
 class KernelSource(StrEnum):
-    """Where a kernel comes from."""
+    """The source of a kernel."""
 
-    SERVER = "server"  # just fetched: the best that the server knows
+    SERVER = "server"  # just fetched: the server's best
     CACHE = "cache"  # fetched earlier; the server still has the same one, or does not answer
-    DEFAULT = "default"  # built here from the default schedule, for want of a tuned one
+    DEFAULT = "default"  # built here from the default schedule, because there is no tuned one
 
 
 class KernelSchedule(StrEnum):
-    """Which schedule a kernel has."""
+    """The schedule of a kernel."""
 
-    BEST = "best"  # the fastest that was measured of this workload
+    BEST = "best"  # the fastest measured schedule of this workload
     NEAREST = "nearest"  # that of the nearest shape, adapted, and not measured on this one
-    DEFAULT = "default"  # the program as it is
+    DEFAULT = "default"  # the default schedule
 
 
 class Kernel:
     """A kernel, called like its program: arrays in the order of the parameters, outputs in place.
 
-    One from the cache has the time when the server gave it, `fetched_at`.
+    If it comes from the cache, `fetched_at` is the time when the server sent it.
 
     Raises:
-        ArtifactRefusedError: If the artifact is meant for a CPU that this is not.
+        ArtifactRefusedError: If the artifact is for another CPU.
     """
 
     def __init__(
@@ -57,10 +57,10 @@ class Kernel:
 
         Args:
             arrays: One a parameter.
-            num_threads: How many threads to use at most, if not as many as there are cores.
+            num_threads: The maximum number of threads, by default the number of cores.
 
         Raises:
-            ArgumentError: If an array has not the shape, dtype or layout of its parameter.
+            ArgumentError: If an array does not have the shape, dtype or layout of its parameter.
         """
         self._module(*arrays, num_threads=num_threads)
 
@@ -70,17 +70,17 @@ class Kernel:
 
     @property
     def is_tuned(self) -> bool:
-        """Whether this is the product of a search, and not of the default schedule."""
+        """Return whether a search found its schedule; false for the default schedule."""
         return self.source is not KernelSource.DEFAULT
 
     @property
     def module(self) -> Module:
-        """The loaded module, for `time_evaluator`."""
+        """Return the loaded module, for `time_evaluator`."""
         return self._module
 
 
 def schedule_of(word: str | None) -> KernelSchedule:
-    """Return the schedule that a server's word means; one that it does not say is the best."""
+    """Return the schedule that the server's header names; the best without a header."""
     return KernelSchedule(word) if word in list(KernelSchedule) else KernelSchedule.BEST
 
 
@@ -93,7 +93,7 @@ def load(
     """Load a kernel that a server compiled.
 
     Raises:
-        ArtifactRefusedError: If the bytes are damaged, or meant for a CPU that this is not.
+        ArtifactRefusedError: If the bytes are damaged, or for another CPU.
     """
     try:
         artifact = Artifact.from_bytes(content)

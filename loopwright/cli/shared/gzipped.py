@@ -1,4 +1,4 @@
-"""Files of records that are gzipped, to and fro: they take a twentieth of the room."""
+"""Compressed files of records: they take a twentieth of the space."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _MAGIC = b"\x1f\x8b"
 
 
 def is_to_be_gzipped(file: Path) -> bool:
-    """Tell whether a file that is to be written is named as one that is gzipped."""
+    """Return whether the name of an output file asks for compression."""
     return file.suffix == ".gz"
 
 
 def gzip_file(plain: Path, file: Path) -> None:
-    """Write a gzipped copy.
+    """Write a compressed copy.
 
     Raises:
         OSError: If it cannot be written.
@@ -34,7 +34,7 @@ def gzip_file(plain: Path, file: Path) -> None:
 
 
 def plain_file(file: Path, folder: Path) -> Path:
-    """Return a file, or if it is gzipped a copy in a folder that is not.
+    """Return a file, or an uncompressed copy of it in a folder if it is compressed.
 
     Raises:
         InputError: If it is damaged.
