@@ -70,7 +70,7 @@ def block(context: Context, node: ast.With, body: Body) -> BlockRealize:
 
 
 def root(
-    context: Context, statements: Sequence[ast.stmt], body: Body, source_node: ast.AST
+    context: Context, statements: Sequence[ast.stmt], body: Body, origin: ast.AST
 ) -> BlockRealize:
     """Parse the body of a function: the block "root", explicit or implied.
 
@@ -81,15 +81,13 @@ def root(
     if len(statements) == 1 and _is_root(only := statements[0]):
         assert isinstance(only, ast.With)
         name = _name(context, only)
-        statements, source_node = only.body, only
+        statements, origin = only.body, only
     head = _Head(context)
     computation = head.take_all(statements)
     if head.iter_vars or head.predicate is not None or head.init is not None:
-        raise context.error(
-            "the whole function has no axes, no predicate and no T.init", source_node
-        )
-    root_block = head.block(name, body(context, computation, source_node), source_node)
-    return BlockRealize((), TRUE, context.at(root_block, source_node))
+        raise context.error("the whole function has no axes, no predicate and no T.init", origin)
+    root_block = head.block(name, body(context, computation, origin), origin)
+    return BlockRealize((), TRUE, context.at(root_block, origin))
 
 
 def is_block(node: ast.stmt) -> bool:
@@ -154,7 +152,7 @@ class _Head:
         return []
 
     def realize(
-        self, name: str, computation: Sequence[ast.stmt], body: Body, source_node: ast.AST
+        self, name: str, computation: Sequence[ast.stmt], body: Body, origin: ast.AST
     ) -> BlockRealize:
         """Parse the rest, which is the computation, and build the block."""
         init = None
@@ -162,16 +160,16 @@ class _Head:
             with self._context.scope():
                 init = body(self._context, self.init.body, self.init)
         computed = self.block(
-            name, body(self._context, computation, source_node), source_node, init, is_root=False
+            name, body(self._context, computation, origin), origin, init, is_root=False
         )
         predicate = TRUE if self.predicate is None else self.predicate
-        return BlockRealize(tuple(self._values), predicate, self._context.at(computed, source_node))
+        return BlockRealize(tuple(self._values), predicate, self._context.at(computed, origin))
 
     def block(
         self,
         name: str,
         body: Stmt,
-        source_node: ast.AST,
+        origin: ast.AST,
         init: Stmt | None = None,
         *,
         is_root: bool = True,
@@ -192,7 +190,7 @@ class _Head:
             return plain
         derived_block = with_regions(plain)
         for derived in (derived_block.reads, derived_block.writes):
-            check_regions(self._context, len(derived), source_node)
+            check_regions(self._context, len(derived), origin)
         return replace(
             plain,
             reads=derived_block.reads if self._reads is None else self._reads,
@@ -241,11 +239,9 @@ class _Head:
                 argument = bind(self._context, call, ("attrs",))["attrs"]
                 self._annotations = literal_dict(self._context, argument)
 
-    def _require_first(self, already: object, source_node: ast.AST) -> None:
+    def _require_first(self, already: object, origin: ast.AST) -> None:
         if already is not None:
-            raise self._context.error(
-                "this appears twice in the block", source_node, code="duplicate"
-            )
+            raise self._context.error("this appears twice in the block", origin, code="duplicate")
 
     def _axis(self, statement: ast.Assign, call: ast.Call) -> None:
         target = statement.targets[0]

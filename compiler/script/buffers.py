@@ -100,7 +100,7 @@ def declare(
     context: Context,
     name: str,
     arguments: Arguments,
-    source_node: ast.AST,
+    origin: ast.AST,
     source: BufferRegion | None = None,
 ) -> Buffer:
     """Make the buffer that the arguments describe; a view inherits the rest from its source.
@@ -119,14 +119,14 @@ def declare(
     of, scope, factor = (arguments.get(key) for key in ("dtype", "scope", "offset_factor"))
     buffer = Buffer(
         Var(name, "handle"),
-        _shape(context, arguments, source_node, source),
+        _shape(context, arguments, origin, source),
         _default_dtype(source) if of is None else dtype(context, of),
         _default_scope(source) if scope is None else string(context, scope, "a scope"),
         _strides(context, arguments.get("strides")),
         _offset(context, name, arguments.get("elem_offset"), is_named=source is not None),
         0 if factor is None else _offset_factor(context, factor),
     )
-    return context.at(buffer, source_node)
+    return context.at(buffer, origin)
 
 
 def _offset_factor(context: Context, node: ast.expr) -> int:
@@ -147,13 +147,13 @@ def _default_scope(source: BufferRegion | None) -> str:
 
 
 def _shape(
-    context: Context, arguments: Arguments, source_node: ast.AST, source: BufferRegion | None
+    context: Context, arguments: Arguments, origin: ast.AST, source: BufferRegion | None
 ) -> tuple[Expr, ...]:
     shape = arguments.get("shape")
     if shape is None and source is not None:
         return tuple(r.extent for r in source.region)
     if shape is None:
-        raise context.error("expected a shape", source_node)
+        raise context.error("expected a shape", origin)
     extents = shape.elts if isinstance(shape, ast.Tuple | ast.List) else [shape]
     return tuple(extent_of(dimension(context, extent)) for extent in extents)
 
@@ -192,7 +192,7 @@ def allocation(context: Context, statement: ast.Assign) -> Buffer:
     return buffer
 
 
-def flat_allocation(context: Context, name: str, call: ast.Call, source_node: ast.AST) -> Buffer:
+def flat_allocation(context: Context, name: str, call: ast.Call, origin: ast.AST) -> Buffer:
     """Parse storage that lives to the end of the enclosing statements, and define its name.
 
     Raises:
@@ -201,9 +201,9 @@ def flat_allocation(context: Context, name: str, call: ast.Call, source_node: as
     called = call_name(call) or ""
     details = _ALLOCATE_DETAILS if called == "allocate" else DETAILS
     arguments = bind(context, call, ("shape",), details)
-    buffer = declare(context, name, arguments, source_node)
+    buffer = declare(context, name, arguments, origin)
     if called in _SCOPED:
-        buffer = context.at(replace(buffer, scope=_SCOPED[called]), source_node)
+        buffer = context.at(replace(buffer, scope=_SCOPED[called]), origin)
     context.define(name, buffer)
     return buffer
 
@@ -241,7 +241,7 @@ def regions(context: Context, call: ast.Call) -> tuple[BufferRegion, ...]:
     return tuple(region(context, part) for part in parts)
 
 
-def check_regions(context: Context, number: int, source_node: ast.AST) -> None:
+def check_regions(context: Context, number: int, origin: ast.AST) -> None:
     """Raise if a block reads or writes too many buffers.
 
     Raises:
@@ -249,7 +249,7 @@ def check_regions(context: Context, number: int, source_node: ast.AST) -> None:
     """
     if number > _MAX_REGIONS:
         raise context.error(
-            f"{number} regions: expected {_MAX_REGIONS} at most", source_node, code="limit"
+            f"{number} regions: expected {_MAX_REGIONS} at most", origin, code="limit"
         )
 
 

@@ -216,7 +216,7 @@ class _Inliner(ast.NodeTransformer):
             case _:
                 return None
 
-    def _constant(self, value: object, source_node: ast.expr) -> ast.expr | None:
+    def _constant(self, value: object, origin: ast.expr) -> ast.expr | None:
         """Return the node of a constant; None if the value is not a constant."""
         if isinstance(value, np.generic):
             value = value.item()
@@ -225,26 +225,26 @@ class _Inliner(ast.NodeTransformer):
         ):
             value = np.dtype(value).name
         if isinstance(value, float) and not math.isfinite(value):
-            return self._infinite(value, source_node)
+            return self._infinite(value, origin)
         if isinstance(value, bool | int | float | str):
-            return self._put(value, source_node)
+            return self._put(value, origin)
         if isinstance(value, tuple | list):
-            elements = [self._constant(element, source_node) for element in value]
+            elements = [self._constant(element, origin) for element in value]
             if None in elements:
                 return None
             elements_node = ast.Tuple(elts=elements, ctx=ast.Load())  # type: ignore[arg-type]
-            return self._remember(ast.copy_location(elements_node, source_node))
+            return self._remember(ast.copy_location(elements_node, origin))
         return None
 
-    def _infinite(self, value: float, source_node: ast.expr) -> ast.expr:
+    def _infinite(self, value: float, origin: ast.expr) -> ast.expr:
         func = ast.Attribute(value=ast.Name(id="T", ctx=ast.Load()), attr="float32", ctx=ast.Load())
         call = ast.Call(func=func, args=[ast.Constant(value=str(value))], keywords=[])
         for node in ast.walk(call):
-            ast.copy_location(node, source_node)
+            ast.copy_location(node, origin)
         return call
 
-    def _put(self, value: object, source_node: ast.expr) -> ast.expr:
-        return self._remember(ast.copy_location(ast.Constant(value=value), source_node))  # type: ignore[arg-type]
+    def _put(self, value: object, origin: ast.expr) -> ast.expr:
+        return self._remember(ast.copy_location(ast.Constant(value=value), origin))  # type: ignore[arg-type]
 
     def _remember(self, node: ast.expr) -> ast.expr:
         self._constant_ids.add(id(node))

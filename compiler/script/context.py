@@ -127,17 +127,17 @@ class Context:
         """Return whether a name is defined around the innermost scope, and not in it."""
         return name not in self._scopes[-1] and self.get(name) is not None
 
-    def value_of(self, entity: BlockAxis | NamedValue, source_node: ast.AST) -> Expr:
+    def value_of(self, entity: BlockAxis | NamedValue, origin: ast.AST) -> Expr:
         """Return the expression that a name stands for.
 
         Raises:
             ScriptError: If names that refer to names expand to too many operations.
         """
         value = entity.value if isinstance(entity, BlockAxis) else entity.expr
-        self.copying(value, 1, source_node)
+        self.copying(value, 1, origin)
         return value
 
-    def copying(self, value: Expr, copies: int, source_node: ast.AST) -> None:
+    def copying(self, value: Expr, copies: int, origin: ast.AST) -> None:
         """Count the operations that the program gains because a text uses `value` several times.
 
         Copies of copies would grow exponentially, so their total is limited.
@@ -145,7 +145,7 @@ class Context:
         Args:
             value: The value of a name, or an argument of a function.
             copies: The number of times that it is added to the program.
-            source_node: The name or the function.
+            origin: The name or the function.
 
         Raises:
             ScriptError: If the total exceeds what a program may have.
@@ -157,7 +157,7 @@ class Context:
         if self._substituted > _MAX_SUBSTITUTED:
             raise self.error(
                 f"names and functions expand to more than {_MAX_SUBSTITUTED} operations",
-                source_node,
+                origin,
                 code="limit",
             )
 
@@ -179,20 +179,18 @@ class Context:
             axis.var: (0, axis.extent.value - 1) for axis in axes if isinstance(axis.extent, IntImm)
         }
 
-    def at(self, node: Node, source_node: ast.AST) -> Node:
+    def at(self, node: Node, origin: ast.AST) -> Node:
         """Remember the source position of an IR node, and return the node."""
-        self._source_nodes.find(node, lambda _: source_node)  # the first position stays
+        self._source_nodes.find(node, lambda _: origin)  # the first position stays
         return node
 
     def source_node_of(self, node: object) -> ast.AST | None:
         """Return the source position of an IR node."""
         return self._source_nodes.get(node)
 
-    def error(
-        self, message: str, source_node: ast.AST, code: ScriptErrorCode = "syntax"
-    ) -> ScriptError:
+    def error(self, message: str, origin: ast.AST, code: ScriptErrorCode = "syntax") -> ScriptError:
         """Return an error at a position in the script."""
-        return self._source.error(message, source_node, code)
+        return self._source.error(message, origin, code)
 
 
 def _is_zero(expr: Expr) -> bool:

@@ -77,7 +77,7 @@ def _checked(context: Context, lhs: Expr, rhs: Expr, node: ast.Call) -> tuple[Ex
     return lhs, rhs
 
 
-def _towards_zero(context: Context, lhs: Expr, rhs: Expr, source_node: ast.AST) -> Expr:
+def _towards_zero(context: Context, lhs: Expr, rhs: Expr, origin: ast.AST) -> Expr:
     """Return a quotient rounded towards zero.
 
     `//` rounds down. If the signs differ and there is a remainder, its result is one too low.
@@ -85,8 +85,8 @@ def _towards_zero(context: Context, lhs: Expr, rhs: Expr, source_node: ast.AST) 
     quotient = BinOp("//", lhs, rhs)
     if _is_at_least(context, lhs, 0) and _is_at_least(context, rhs, 1):
         return quotient
-    context.copying(lhs, 3, source_node)
-    context.copying(rhs, 3, source_node)
+    context.copying(lhs, 3, origin)
+    context.copying(rhs, 3, origin)
     dtype = dtype_of(lhs)
     zero, one = IntImm(0, dtype), IntImm(1, dtype)
     negative = Logic("and", Compare("<", lhs, zero), Compare(">", rhs, zero))

@@ -218,9 +218,7 @@ def interval(context: Context, first: ast.expr, last: ast.expr) -> tuple[Expr, E
     return start, extent_between(start, stop)
 
 
-def combine(
-    context: Context, op: ast.operator, lhs: Parsed, rhs: Parsed, source_node: ast.AST
-) -> Expr:
+def combine(context: Context, op: ast.operator, lhs: Parsed, rhs: Parsed, origin: ast.AST) -> Expr:
     """Build the expression of a Python operator.
 
     Raises:
@@ -229,64 +227,58 @@ def combine(
     if type(op) not in _ARITHMETIC:
         instead = ": use T.pow(a, b)" if isinstance(op, ast.Pow) else ""
         raise context.error(
-            f"{described(op)} is not part of the dialect{instead}", source_node, code="unsupported"
+            f"{described(op)} is not part of the dialect{instead}", origin, code="unsupported"
         )
-    return arithmetic(context, _ARITHMETIC[type(op)], lhs, rhs, source_node)
+    return arithmetic(context, _ARITHMETIC[type(op)], lhs, rhs, origin)
 
 
-def arithmetic(
-    context: Context, op: ArithOp, left: Parsed, right: Parsed, source_node: ast.AST
-) -> Expr:
+def arithmetic(context: Context, op: ArithOp, left: Parsed, right: Parsed, origin: ast.AST) -> Expr:
     """Build an arithmetic operation.
 
     Raises:
         ScriptError: If its operands have different types, or types that it does not take.
     """
-    lhs, rhs = match_types(context, left, right, source_node)
+    lhs, rhs = match_types(context, left, right, origin)
     dtype = dtype_of(lhs)
     if dtype == "bool" and op in ("&", "|"):
         return Logic("and" if op == "&" else "or", lhs, rhs)
     if op == "/" and not is_float(dtype):
         raise context.error(
-            f"/ divides floating-point values, got {dtype}: use //", source_node, code="type"
+            f"/ divides floating-point values, got {dtype}: use //", origin, code="type"
         )
     if not (is_integer(dtype) or (is_float(dtype) and op in _ON_FLOATS)):
-        raise context.error(
-            f"{op} does not take operands of type {dtype}", source_node, code="type"
-        )
+        raise context.error(f"{op} does not take operands of type {dtype}", origin, code="type")
     check_divisor(context, op, rhs, right[1])
     return BinOp(op, lhs, rhs)
 
 
-def check_divisor(context: Context, op: ArithOp, divisor: Expr, source_node: ast.AST) -> None:
+def check_divisor(context: Context, op: ArithOp, divisor: Expr, origin: ast.AST) -> None:
     """Refuse an integer division by a literal zero.
 
     Raises:
         ScriptError: If the divisor is zero.
     """
     if op in ("//", "%") and isinstance(divisor, IntImm) and divisor.value == 0:
-        raise context.error("this divides by zero", source_node, code="arithmetic")
+        raise context.error("this divides by zero", origin, code="arithmetic")
 
 
-def pair(
-    context: Context, left: ast.expr, right: ast.expr, source_node: ast.AST
-) -> tuple[Expr, Expr]:
+def pair(context: Context, left: ast.expr, right: ast.expr, origin: ast.AST) -> tuple[Expr, Expr]:
     """Parse two operands of one type.
 
     Raises:
         ScriptError: If their types differ.
     """
     lhs, rhs = expression(context, left), expression(context, right)
-    return match_types(context, (lhs, left), (rhs, right), source_node)
+    return match_types(context, (lhs, left), (rhs, right), origin)
 
 
-def logical(context: Context, op: LogicOp, values: list[ast.expr], source_node: ast.AST) -> Expr:
+def logical(context: Context, op: LogicOp, values: list[ast.expr], origin: ast.AST) -> Expr:
     """Parse a conjunction or disjunction of any number of conditions.
 
     Raises:
         ScriptError: If an operand is not a condition.
     """
-    _check_chain(context, len(values), source_node)
+    _check_chain(context, len(values), origin)
     total = condition(context, values[0])
     for value in values[1:]:
         total = Logic(op, total, condition(context, value))
@@ -297,7 +289,7 @@ def choice(
     context: Context,
     node: type[Conditional | Select],
     parts: tuple[ast.expr, ast.expr, ast.expr],
-    source_node: ast.AST,
+    origin: ast.AST,
 ) -> Expr:
     """Parse a conditional expression: a condition and two values.
 
@@ -305,7 +297,7 @@ def choice(
         ScriptError: If the condition is not one, or the values have different types.
     """
     test = condition(context, parts[0])
-    then, otherwise = pair(context, parts[1], parts[2], source_node)
+    then, otherwise = pair(context, parts[1], parts[2], origin)
     return node(test, then, otherwise)
 
 
@@ -397,10 +389,10 @@ def _comparison(context: Context, node: ast.Compare) -> Expr:
     return total
 
 
-def _check_chain(context: Context, length: int, source_node: ast.AST) -> None:
+def _check_chain(context: Context, length: int, origin: ast.AST) -> None:
     if length > _MAX_CHAIN:
         raise context.error(
             f"a chain of {length} conditions: expected {_MAX_CHAIN} at most",
-            source_node,
+            origin,
             code="limit",
         )

@@ -88,9 +88,7 @@ def adapt(context: Context, expr: Expr, node: ast.expr, dtype: DType) -> Expr:
     return expr
 
 
-def match_types(
-    context: Context, lhs: Parsed, rhs: Parsed, source_node: ast.AST
-) -> tuple[Expr, Expr]:
+def match_types(context: Context, lhs: Parsed, rhs: Parsed, origin: ast.AST) -> tuple[Expr, Expr]:
     """Return two operands of one type.
 
     A bare number takes the type of the other operand, and the narrower operand is widened.
@@ -110,13 +108,13 @@ def match_types(
         raise context.error(
             f"expected operands of one type, got {dtype_of(a)} and {dtype_of(b)}: "
             f'convert with T.Cast("{dtype_of(a)}", ...)',
-            source_node,
+            origin,
             code="type",
         )
-    return same_lanes(context, a, b, source_node) if context.has_vectors else (a, b)
+    return same_lanes(context, a, b, origin) if context.has_vectors else (a, b)
 
 
-def same_lanes(context: Context, a: Expr, b: Expr, source_node: ast.AST) -> tuple[Expr, Expr]:
+def same_lanes(context: Context, a: Expr, b: Expr, origin: ast.AST) -> tuple[Expr, Expr]:
     """Return two operands with the same number of lanes: a scalar beside a vector is repeated.
 
     Raises:
@@ -129,7 +127,7 @@ def same_lanes(context: Context, a: Expr, b: Expr, source_node: ast.AST) -> tupl
         return Broadcast(a, right), b
     if right == 1:
         return a, Broadcast(b, left)
-    raise context.error(f"vectors of {left} and {right} lanes", source_node, code="type")
+    raise context.error(f"vectors of {left} and {right} lanes", origin, code="type")
 
 
 def stored(context: Context, name: str, dtype: DType, computed: Expr, value: ast.expr) -> Expr:

@@ -322,13 +322,11 @@ def _prelude(
 
 
 def _joined(
-    context: Context, attrs: Annotations, more: Annotations, source_node: ast.AST
+    context: Context, attrs: Annotations, more: Annotations, origin: ast.AST
 ) -> Annotations:
     for key, _ in more:
         if key in dict(attrs):
-            raise context.error(
-                f"the attribute {key!r} is set already", source_node, code="duplicate"
-            )
+            raise context.error(f"the attribute {key!r} is set already", origin, code="duplicate")
     return (*attrs, *more)
 
 

@@ -156,8 +156,8 @@ def is_nan(context: Context, node: ast.Call) -> Expr:
     return _differs_from_itself(context, _floating(context, node), node)
 
 
-def _differs_from_itself(context: Context, value: Expr, source_node: ast.AST) -> Expr:
-    context.copying(value, 1, source_node)
+def _differs_from_itself(context: Context, value: Expr, origin: ast.AST) -> Expr:
+    context.copying(value, 1, origin)
     return Compare("!=", value, value)
 
 
@@ -170,11 +170,11 @@ def is_inf(context: Context, node: ast.Call) -> Expr:
     return _is_infinite(context, _floating(context, node), node)
 
 
-def _is_infinite(context: Context, value: Expr, source_node: ast.AST) -> Expr:
-    context.copying(value, 1, source_node)
+def _is_infinite(context: Context, value: Expr, origin: ast.AST) -> Expr:
+    context.copying(value, 1, origin)
     dtype = dtype_of(value)
     infinite = Compare("==", Call("abs", (value,), dtype), FloatImm(float("inf"), dtype))
-    return Logic("and", infinite, Not(_differs_from_itself(context, value, source_node)))
+    return Logic("and", infinite, Not(_differs_from_itself(context, value, origin)))
 
 
 def is_finite(context: Context, node: ast.Call) -> Expr:

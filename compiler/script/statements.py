@@ -30,7 +30,7 @@ from compiler.script.symbols import declare_symbol
 _THREADS = frozenset({"thread_extent", "virtual_thread"})
 
 
-def statements(context: Context, body: Sequence[ast.stmt], source_node: ast.AST) -> Stmt:
+def statements(context: Context, body: Sequence[ast.stmt], origin: ast.AST) -> Stmt:
     """Parse a list of statements.
 
     Raises:
@@ -38,7 +38,7 @@ def statements(context: Context, body: Sequence[ast.stmt], source_node: ast.AST)
     """
     parsed = [statement for node in body if (statement := _statement(context, node)) is not None]
     if not parsed:
-        raise context.error("expected at least one statement that computes something", source_node)
+        raise context.error("expected at least one statement that computes something", origin)
     if not any(isinstance(statement, Binding) for statement in parsed):
         return seq(*parsed)  # type: ignore[arg-type]
     remaining: list[Stmt] = []
@@ -192,12 +192,12 @@ def _misplaced_with(context: Context, node: ast.With) -> ScriptError:
     return context.error(expected + near(spelled, spellings)[1:], call)
 
 
-def _store(context: Context, target: ast.Subscript, value: ast.expr, source_node: ast.stmt) -> Stmt:
+def _store(context: Context, target: ast.Subscript, value: ast.expr, origin: ast.stmt) -> Stmt:
     buffer, indices = element(context, target)
     computed = stored(context, buffer.name, buffer.dtype, expression(context, value), value)
     if context.has_vectors:
         _check_lanes(context, indices, computed, value)
-    return context.at(Store(buffer, indices, computed), source_node)
+    return context.at(Store(buffer, indices, computed), origin)
 
 
 def _check_lanes(

@@ -117,11 +117,9 @@ def interpret(
             f"expected {limit_secs:.0f} s at most"
         )
     roles = param_roles(func)
-    inputs_by_buffer = {b: given_array(b, inputs) for b in func.buffers if b.name in roles.inputs}
+    arrays = {b: given_array(b, inputs) for b in func.buffers if b.name in roles.inputs}
     if nudge:
-        inputs_by_buffer = {
-            b: nudged(a, nudge) if is_float(b.dtype) else a for b, a in inputs_by_buffer.items()
-        }
+        arrays = {b: nudged(a, nudge) if is_float(b.dtype) else a for b, a in arrays.items()}
     if threads_communicate(func):
         secs = _LOCKSTEP_FACTOR * plan.scalar_secs(func.root.body)
         if secs > limit_secs:
@@ -129,8 +127,8 @@ def interpret(
                 f"threads of {func.name} share memory, and the oracle would take about "
                 f"{secs:.0f} s to run them in lockstep: expected {limit_secs:.0f} s at most"
             )
-        return run_in_lockstep(func, inputs_by_buffer, roles)
-    run = _OracleRun(func, inputs_by_buffer, plan, roles, nudge)
+        return run_in_lockstep(func, arrays, roles)
+    run = _OracleRun(func, arrays, plan, roles, nudge)
     with np.errstate(all="ignore"):
         run.program(func.root.body)
     return run.outputs()
@@ -272,9 +270,7 @@ class _OracleRun:
         for match in block.match_buffers:
             inside = inside.named(self._view(match, inside))
         if block.init is not None:
-            reduced = [
-                values[iter_var.var] for iter_var in block.iter_vars if iter_var.kind == "reduce"
-            ]
+            reduced = [values[i.var] for i in block.iter_vars if i.kind == "reduce"]
             first = inside.where(np.asarray(True) if not reduced else all_zero(reduced))
             if first is not None:
                 self._stmt(block.init, first)
@@ -390,9 +386,9 @@ class _OracleRun:
         """Yield the values to combine with the output, for parts that cover the reduction."""
         moving = {**frame.box.extents, **steps.extents}
         product = factors(reduction.term) if reduction.op == "+" else None
-        stepped_vars = (
-            stepped(product, steps.extents, moving) if product and len(product) > 1 else None
-        )
+        stepped_vars = None
+        if product and len(product) > 1:
+            stepped_vars = stepped(product, steps.extents, moving)
         if product and stepped_vars is not None:
             at_once, one_by_one = steps.parted(stepped_vars)
             for point in one_by_one.cut(1):
