@@ -4,7 +4,7 @@ import "uplot/dist/uPlot.min.css";
 
 import { color } from "../components/theme";
 import { useThemeName } from "../components/useThemeName";
-import { clocks, extent, linearTicks, logTicks, wholeTicks } from "./ticks";
+import { clocks, extent, linearTicks, logTicks, unrepeated, wholeTicks } from "./ticks";
 
 export interface Line {
   label: string;
@@ -70,7 +70,7 @@ function options(props: Props, width: number, height: number): uPlot.Options {
     font: "12px sans-serif",
   };
   const words = (_: uPlot, ticks: (number | null)[]) =>
-    ticks.map((tick) => (tick === null ? "" : format(tick)));
+    unrepeated(ticks.map((tick) => (tick === null ? "" : format(tick))));
   return {
     width,
     height,

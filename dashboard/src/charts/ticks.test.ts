@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 
 import { labelled, positions, valuesBetween } from "./axes";
-import { clocks, extent, linearTicks, logTicks, tickSecs, wholeTicks } from "./ticks";
+import { clocks, extent, linearTicks, logTicks, tickSecs, wholeTicks, unrepeated } from "./ticks";
 
 describe("ticks", () => {
   test.each([
@@ -68,4 +68,8 @@ test("of many values some are written, the least and the greatest among them", (
   expect(shown).toHaveLength(9);
   expect([shown[0], shown.at(-1)]).toEqual([0, 49]);
   expect(labelled([1, 2], 9)).toEqual([1, 2]);
+});
+
+test("labels of close values appear once", () => {
+  expect(unrepeated(["20.5 µs", "20.5 µs", "20.6 µs"])).toEqual(["20.5 µs", "", "20.6 µs"]);
 });

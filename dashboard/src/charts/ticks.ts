@@ -74,3 +74,8 @@ export function clocks(ticks: readonly number[]): string[] {
 export function tickSecs(value: number): string {
   return secs(value).replace(/(\.\d*?)0+ /, (_, kept: string) => `${kept === "." ? "" : kept} `);
 }
+
+/** Labels without those that repeat the one before, as close values may read alike. */
+export function unrepeated(labels: readonly string[]): string[] {
+  return labels.map((label, index) => (label === labels[index - 1] ? "" : label));
+}

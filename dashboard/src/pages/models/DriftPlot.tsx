@@ -11,16 +11,14 @@ const KINDS = [
 
 /** The pairwise accuracy of each version; chance is one half. */
 export function DriftPlot({ models }: { models: readonly CostModel[] }) {
-  const lines: Line[] = KINDS.filter(([, isSuch]) => models.some(isSuch)).map(
-    ([label, isSuch], place) => ({
-      label,
-      color: colorOf(place),
-      hasDots: true,
-      values: models.map((model) =>
-        isSuch(model) ? figure(model.quality, "pairwise_accuracy") : null,
-      ),
-    }),
-  );
+  const lines: Line[] = KINDS.map(([label, isSuch], place) => ({
+    label,
+    color: colorOf(place),
+    hasDots: true,
+    values: models.map((model) =>
+      isSuch(model) ? figure(model.quality, "pairwise_accuracy") : null,
+    ),
+  })).filter(({ values }) => values.some((value) => value !== null));
   return (
     <figure style={{ margin: 0 }}>
       <LinePlot

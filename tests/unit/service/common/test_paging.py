@@ -42,8 +42,8 @@ def test_a_row_that_vanishes_hides_no_other() -> None:
     [
         ({"sort": "-name"}, "sorted by 'name'"),
         ({"filters": {"state": "queued"}}, "other filters"),
-        ({"cursor": "????"}, "not one that this list gave out"),
-        ({"cursor": "e30"}, "not one that this list gave out"),
+        ({"cursor": "????"}, "not a cursor of this list"),
+        ({"cursor": "e30"}, "not a cursor of this list"),
     ],
 )
 def test_a_cursor_of_another_list_is_refused(changes: dict[str, object], message: str) -> None:
