@@ -1,4 +1,4 @@
-"""The programs that a module runs, each once: what to tune for all of it."""
+"""The programs that a module runs, each once: the tasks to tune for all of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ExtractedTask:
 
     Attributes:
         func: The program, with its calls inlined.
-        weight: How often one run of all entries runs it.
+        weight: The number of its runs in one run of all entries.
         names: The functions of the module that are this program.
     """
 
@@ -26,17 +26,17 @@ class ExtractedTask:
 
 
 def extract_tasks(module: IRModule) -> list[ExtractedTask]:
-    """Return the programs that a module runs, with how often it runs each.
+    """Return the programs that a module runs, with the number of runs of each.
 
     Each function that no other calls is an entry. An entry that only calls others, as a model calls
-    its operators, stands for what they run; any other is one program, its calls inlined. Equal
-    programs are one task: those of one structural hash.
+    its operators, is replaced by these; any other is one program, with its calls inlined. Equal
+    programs, by their structural hash, are one task.
 
     Args:
         module: A module of one or more functions.
 
     Raises:
-        TypeError: If it is no module.
+        TypeError: If it is not a module.
         VerifyError: If a call is not legal.
     """
     if not isinstance(module, IRModule):

@@ -1,4 +1,4 @@
-"""Names of TVM and of its course notes that Loopwright spells another way, and how."""
+"""Names of TVM and of its course notes that differ in Loopwright, with their replacements."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """The script dialect as decorators: `from loopwright.script import I, T`.
 
-A decorated function is read, never run: `T.prim_func` takes its source text, and the parser makes a
-program of it. Sizes, types and other constants that the function takes from around it are looked
-up in its closure, in the functions that enclose it, and in its module. What the names of the
-dialect (`T.grid`, `T.block`, ...) are is known to the parser alone; here they stand for nothing, so
-that Python can evaluate a signature that uses them.
+A decorated function is parsed, never run: `T.prim_func` takes its source text, and the parser makes
+a program of it. Sizes, types and other constants from its surroundings are looked up in its
+closure, in the enclosing functions, and in its module. Only the parser defines the names of the
+dialect (`T.grid`, `T.block`, ...). Here they are placeholders, so that Python can evaluate a
+signature.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _Decorator = Callable[[Callable[..., Any]], PrimFunc]
 
 
 class _Name:
-    """A name of the dialect; it can be called, indexed and looked into, and means nothing."""
+    """A placeholder for a name of the dialect; it can be called, indexed and have attributes."""
 
     def __call__(self, *_: Any, **__: Any) -> _Name:
         return self
@@ -76,10 +76,10 @@ class Dialect:
         s_tir: bool = True,
         check_well_formed: bool = True,
     ) -> PrimFunc | _Decorator:
-        """Read a Python function as a program; what the options say in TVM holds for all here.
+        """Parse a Python function as a program; TVM's options have no effect.
 
         Raises:
-            ScriptError: If its text is not a program; the error shows the place.
+            ScriptError: If its text is not a program; the error shows the position.
             ValueError: If its text cannot be found, as for a function typed at a prompt.
         """
         frame = sys._getframe(1)  # where the decorator stands
@@ -88,7 +88,7 @@ class Dialect:
         return _read(function, frame)
 
     def __getattr__(self, name: str) -> Any:
-        """Return what stands for a name of the dialect."""
+        """Return the placeholder for a name of the dialect."""
         if name.startswith("__"):
             raise AttributeError(name)
         return _Type(cast("DType", name)) if name in DTYPES else _Name()
@@ -101,8 +101,8 @@ def ir_module(namespace: type) -> IRModule:
     """Make a module of the programs in a class body, which may call each other.
 
     Raises:
-        TypeError: If it is no class.
-        VerifyError: If a call is not legal, or a function is not with what it calls.
+        TypeError: If it is not a class.
+        VerifyError: If a call is not legal, or a called function is missing.
     """
     if not isinstance(namespace, type):
         raise TypeError(f"expected a class of programs, got a {type(namespace).__name__}")
@@ -121,14 +121,14 @@ class _Modules:
 
     @staticmethod
     def module_attrs(_: Mapping[str, object]) -> None:
-        """Take the attributes of a module, which say nothing of its functions."""
+        """Ignore the attributes of a module, which do not affect its functions."""
 
 
 I = _Modules()  # noqa: E741 - as TVM calls it
 
 
 def _read(function: Callable[..., Any], frame: FrameType | None) -> PrimFunc:
-    """Return the program that a function's text is."""
+    """Return the program in a function's text."""
     if not isinstance(function, FunctionType):
         raise TypeError(f"expected a function, got {type(function).__name__}")
     try:
@@ -151,7 +151,7 @@ def _read(function: Callable[..., Any], frame: FrameType | None) -> PrimFunc:
 
 
 def _surroundings(function: FunctionType, frame: FrameType | None) -> Mapping[str, object]:
-    """Return what names stand for around a function: nearest first."""
+    """Return the values of names around a function: nearest first."""
     closure = {
         name: cell.cell_contents
         for name, cell in zip(

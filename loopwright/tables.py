@@ -17,11 +17,10 @@ _MIN_WIDTH = 20
 
 
 class FittedTable:
-    """Draws a table as it is if it fits, and else each of its rows on several lines.
+    """Draws a table on one line a row if it fits, and else each row on several lines.
 
-    Nothing is cut off and columns stay aligned, so that what is in a cell can be read and copied.
-    Only a cell that is wider than the whole terminal is folded, and columns without content are
-    left out. At 30 columns:
+    Nothing is cut off and columns stay aligned, so that cells can be read and copied. Only a cell
+    that is wider than the whole terminal is folded, and empty columns are left out. At 30 columns:
 
         workload     default  best
           speed-up  created
@@ -34,7 +33,7 @@ class FittedTable:
         self._table = table
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield what rich draws."""
+        """Yield the parts for rich to draw."""
         unlimited = options.update(max_width=10_000)
         if console.measure(self._table, options=unlimited).maximum <= options.max_width:
             yield self._table

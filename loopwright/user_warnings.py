@@ -7,7 +7,7 @@ import warnings
 
 
 def warn_user(message: str, category: type[Warning]) -> None:
-    """Warn with the place of the nearest frame that is not Loopwright's own."""
+    """Warn at the nearest frame outside of Loopwright."""
     frame, level = sys._getframe(), 1
     while frame.f_back is not None and frame.f_globals["__name__"].startswith("loopwright."):
         frame, level = frame.f_back, level + 1

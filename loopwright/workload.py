@@ -1,8 +1,8 @@
-"""The forms in which a user gives a workload, and what each becomes.
+"""The forms of a workload, and their conversion to a program or a request.
 
-A program (`PrimFunc`), a module (`IRModule`) of a function and those that it calls, which are
-inlined, a schedule, which stands for its program as it is now, a task of a module, the text of a
-script, or an operator such as `matmul:512,512,512:float32`.
+A workload is a program (`PrimFunc`), a module (`IRModule`) of a function and those that it calls,
+which are inlined, a schedule, which stands for its current program, a task of a module, the text of
+a script, or an operator such as `matmul:512,512,512:float32`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Workloads: TypeAlias = (
 
 
 def to_wire(workload: WorkloadLike) -> Workload:
-    """Return what is sent to a server; text is sent as it was given, and read over there.
+    """Return the text for a server; a text is sent unchanged, and parsed there.
 
     Raises:
         TypeError: If it has none of the forms.
@@ -51,11 +51,11 @@ def to_wire(workload: WorkloadLike) -> Workload:
 
 
 def to_func(workload: WorkloadLike) -> PrimFunc:
-    """Return the program that a workload means.
+    """Return the program of a workload.
 
     Raises:
-        ScriptError: If the text of a script is wrong; the error shows the place.
-        OperatorError: If it is no operator that is known.
+        ScriptError: If the text of a script is invalid; the error shows the position.
+        OperatorError: If the operator is unknown.
         TypeError: If it has none of the forms.
         ValueError: If not exactly one function of a module is called by no other, or a call is not
             legal.
@@ -67,7 +67,7 @@ def to_func(workload: WorkloadLike) -> PrimFunc:
 
 
 def is_script(text: str) -> bool:
-    """Say whether a text is a script, and not the name of an operator with its shape."""
+    """Return whether a text is a script, not the name of an operator with its shape."""
     return "def " in text or "\n" in text.strip()
 
 

@@ -1,8 +1,8 @@
-"""Check scripts: each parses, prints and parses back, builds, and computes what it should.
+"""Check scripts: each parses, prints and parses back, builds, and computes correct results.
 
-A script passes if that holds for each of its functions that no other calls. What a kernel computes
-on random inputs is held against the oracle, or, where that takes no program of the kind, against
-the plain evaluation of the program, if it is small enough.
+A script passes if that is true for each of its functions that no other calls. The results of a
+kernel on random inputs are compared with the oracle's. If the oracle does not support the program,
+they are compared with the evaluator's, if the program is small enough.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ SUFFIXES = frozenset({".py", ".script", ".tvmscript"})
 
 _SEED = 0
 _LARGEST = 1_000_000
-"""Statements of a program that is evaluated one at a time: some ten seconds. Chosen."""
+"""The limit on statements for the evaluator: some ten seconds. Chosen."""
 _SIZES = (24, 20, 28, 12, 36, 16)
 """Values of symbolic variables, in their order: small, different, of several divisors. Chosen."""
 _UNWRITTEN = 77  # what outputs hold before: elements that only one side writes are seen
@@ -59,7 +59,7 @@ Report: TypeAlias = Callable[[str], None]
 
 
 class FunctionCheck(BaseModel):
-    """What was found of one function."""
+    """The result for one function."""
 
     name: str
     compared_with: str | None = None  # "oracle", "evaluation", or None if it was not compared
@@ -68,7 +68,7 @@ class FunctionCheck(BaseModel):
 
 
 class ScriptCheck(BaseModel):
-    """What was found of one script; it passes unless `failed` names a step."""
+    """The result for one script; it passes unless `failed` names a step."""
 
     path: str
     failed: str | None = None  # "read", "parse", "round trip", "build", "run" or "compare"
@@ -106,7 +106,7 @@ def check_script(path: Path, report: Report = lambda _: None) -> ScriptCheck:
 
     Args:
         path: The file.
-        report: Called with what is being done, as it begins.
+        report: Called with a description of each step as it begins.
     """
     result = ScriptCheck(path=str(path))
     start = time.perf_counter()
@@ -185,7 +185,7 @@ def _evaluated(
     function_check: FunctionCheck,
     report: Report,
 ) -> Arrays | None:
-    """Return what the outputs should hold if the oracle can't; None if that takes too long."""
+    """Return the expected outputs if the oracle can't compute them; None if that takes too long."""
     size = _statements(func.body)
     if size > _LARGEST:
         function_check.not_compared = f"{error}; evaluating it takes {size} steps"
@@ -202,7 +202,7 @@ def _unwritten(func: PrimFunc, name: str) -> NDArray[Any]:
 
 
 def _statements(stmt: Stmt) -> int:
-    """Return how many statements one run of a program evaluates, at most."""
+    """Return the maximum number of statements in one run of a program."""
     match stmt:
         case Seq(stmts):
             return sum(_statements(s) for s in stmts)
@@ -220,7 +220,7 @@ def _statements(stmt: Stmt) -> int:
 
 @contextmanager
 def _step(name: str, *errors: type[Exception]) -> Iterator[None]:
-    """Turn the errors that a script may be the cause of into the failure of a step."""
+    """Convert the errors that a script may cause to the failure of a step."""
     try:
         yield
     except _Failure:

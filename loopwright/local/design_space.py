@@ -1,4 +1,4 @@
-"""The design space of a program, shown to a person and drawn from."""
+"""The design space of a program, to show to users and to sample from."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class SketchSummary:
 
     Attributes:
         rules: The names of the rules that made it, in the order in which they ran.
-        knobs: What is decided, a line for each decision: its label, its options and how many.
-        num_decisions: How many combinations of options there are.
-        num_schedules: How many of them are different programs that pass the static filter: an
+        knobs: A line for each decision: its label, its options and their number.
+        num_decisions: The number of combinations of options.
+        num_schedules: The number of different programs among them that pass the static filter: an
             estimate from a sample, unless `is_exact`.
     """
 
@@ -47,11 +47,11 @@ class SketchSummary:
 
 
 class DesignSpace:
-    """What the search chooses from: sketches, each with open decisions.
+    """The candidates of a search: sketches, each with open decisions.
 
     Attributes:
         func: The program.
-        target: For which machine.
+        target: The target.
         sketches: In the order of their indices.
     """
 
@@ -76,12 +76,12 @@ class DesignSpace:
 
     @property
     def num_schedules(self) -> int:
-        """How many schedules there are in all sketches; see `SketchSummary.num_schedules`."""
+        """Return the number of schedules in all sketches; see `SketchSummary.num_schedules`."""
         return sum(sketch.num_schedules for sketch in self.sketches)
 
     @property
     def is_exact(self) -> bool:
-        """Whether all of them were counted."""
+        """Return whether all of them were counted."""
         return all(sketch.is_exact for sketch in self.sketches)
 
     def show(self) -> None:
@@ -105,15 +105,15 @@ class DesignSpace:
     def sample(self, num: int, *, sketch: int | None = None, seed: int = 0) -> list[Trace]:
         """Return up to `num` different traces, drawn at random.
 
-        Within a sketch every schedule has the same chance; of several sketches, each has a turn.
+        Within a sketch every schedule has the same chance; several sketches take turns.
 
         Args:
             sketch: The index of the only sketch to draw from.
 
         Raises:
-            IndexError: If there is no such sketch.
+            IndexError: If the sketch does not exist.
             ValueError: If `num` is less than 1, or more than 32,768.
-            TypeError: If `num` is no integer.
+            TypeError: If `num` is not an integer.
         """
         if not 1 <= operator.index(num) <= MAX_SAMPLE:
             raise ValueError(f"cannot draw {num} traces: expected 1 to {MAX_SAMPLE:,}")
@@ -131,7 +131,7 @@ class DesignSpace:
         """Yield every trace of a small sketch.
 
         Raises:
-            IndexError: If there is no such sketch.
+            IndexError: If the sketch does not exist.
             ValueError: If it has more than 32,768 combinations.
         """
         rows = self._tables.enumerate(self._index(sketch))
@@ -158,14 +158,14 @@ def design_space(
 
     Args:
         workload: A program, the text of a script, or an operator with its shape.
-        rules: The names of the rules that may run; by default all, added ones included.
+        rules: The names of the rules that may run; by default all, including added ones.
 
     Raises:
-        ScriptError: If the text of a script is wrong.
+        ScriptError: If the text of a script is invalid.
         OperatorError: If the operator is unknown.
         TargetError: If the target is unknown.
-        ValueError: If there is no rule of some name.
-        ScheduleRuleError: If a rule that was added raises, or makes what cannot be replayed.
+        ValueError: If a rule does not exist.
+        ScheduleRuleError: If an added rule raises, or makes a sketch that cannot be replayed.
     """
     parsed_target = target if isinstance(target, Target) else Target(target)
     return DesignSpace(to_func(workload), parsed_target, rules)

@@ -1,4 +1,4 @@
-"""What `lw.tune` returns: its trials, and the best of them."""
+"""The result of `lw.tune`: its trials, and the best of them."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tuner.loop.budget import StopReason
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Trial:
-    """One measured candidate, as a user sees it.
+    """One measured candidate.
 
     Its time is provisional, the shortest sample of the search, unless it was measured again in the
-    finish, side by side with the other finalists: then `final` has the rounds, and the time is
-    confirmed, their median. `kind` says which it is.
+    final comparison, side by side with other finalists. Then `final` has the rounds, and the time
+    is confirmed, their median. `kind` says which it is.
     """
 
     number: int
@@ -43,7 +43,7 @@ class Trial:
 
     @property
     def run_secs(self) -> float:
-        """Seconds of one run: the confirmed time if there is one, else the provisional time.
+        """Return the seconds of one run: confirmed if possible, else provisional.
 
         Infinity if the candidate failed.
         """
@@ -51,32 +51,32 @@ class Trial:
 
     @property
     def provisional_secs(self) -> float:
-        """The shortest sample of the search, in seconds a run; infinity if the candidate failed."""
+        """Return the shortest sample of the search, in seconds a run; infinity for a failure."""
         return self.measurement.best_secs
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Where `run_secs` is with a confidence of 95%; None while it is provisional."""
+        """Return the 95% confidence interval of `run_secs`; None while it is provisional."""
         return None if self.final is None else self.final.interval
 
     @property
     def kind(self) -> TimeKind:
-        """Which statistic `run_secs` is."""
+        """Return which statistic `run_secs` is."""
         return TimeKind.PROVISIONAL if self.final is None else TimeKind.CONFIRMED
 
     @property
     def time(self) -> RunTime:
-        """Its time, provisional or confirmed."""
+        """Return its time, provisional or confirmed."""
         return RunTime(self.run_secs, self.interval, self.provisional_secs)
 
 
 @dataclass(frozen=True, repr=False)
 class TuneResult:
-    """What tuning found; `trials` are in order, and trial 0 is the default schedule.
+    """The result of tuning; `trials` are in order, and trial 0 is the default schedule.
 
     `stop_reason` says why it ended: `"budget"`, `"time_budget"`, `"plateau"`, `"exhausted"` (there
     are no more candidates) or `"cancelled"`. `baseline` is NumPy on the same inputs, timed in turns
-    with the best; None where NumPy has no such operator, or was not timed.
+    with the best; None if NumPy has no such operator, or was not timed.
     """
 
     func: PrimFunc
@@ -95,11 +95,11 @@ class TuneResult:
 
     @property
     def best(self) -> Trial:
-        """The trial to use; never slower than the default.
+        """Return the trial to use; never slower than the default.
 
-        It won when the best were measured side by side; of several that are tied, it is the first,
-        unless another is faster by more than a percent. Its time is confirmed. If nothing was
-        measured again, it is the trial with the shortest sample, and its time is provisional.
+        It won the final comparison. Of several tied trials it is the first, unless another is
+        faster by more than a percent. Its time is confirmed. Without a final comparison, it is the
+        trial with the shortest sample, and its time is provisional.
         """
         winners = (t for t in self.trials if t.final and t.final.outcome is Outcome.KEPT)
         fastest = min(self.trials, key=lambda trial: (trial.provisional_secs, trial.number))
@@ -107,7 +107,7 @@ class TuneResult:
 
     @property
     def speedup(self) -> float | None:
-        """How many times faster the best is than the default schedule.
+        """Return the speed-up of the best over the default schedule.
 
         Both times are confirmed, or both provisional. None if the default schedule failed.
         """
@@ -118,12 +118,12 @@ class TuneResult:
 
     @property
     def is_tied(self) -> bool:
-        """Whether other trials may be as fast as the best."""
+        """Return whether other trials may be as fast as the best."""
         return any(t.final and t.final.outcome is Outcome.TIED for t in self.trials)
 
     @property
     def default(self) -> Trial:
-        """The trial of the default schedule."""
+        """Return the trial of the default schedule."""
         return self.trials[0]
 
     def schedule(self) -> Schedule:

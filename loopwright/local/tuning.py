@@ -96,49 +96,49 @@ def tune(
     """Search for a fast schedule of a workload on this host, or of each of several.
 
     Every candidate is built, compared with the oracle and timed in a child process that may crash
-    or hang without harm. In the end the best are measured again, side by side, until one of them
-    wins or they are tied; that takes seconds more, and then NumPy takes turns with the winner if it
-    has such an operator. A progress bar is drawn on a terminal. Ctrl-C ends the search; so does a
-    program that raises in `on_trial`.
+    or hang without harm. At the end the best are measured again, side by side, until one of them
+    wins or they are tied, which takes some more seconds. Then NumPy takes turns with the winner if
+    it has such an operator. A progress bar is drawn on a terminal. Ctrl-C ends the search; so does
+    a program that raises in `on_trial`.
 
-    A list of workloads shares the trials: each round goes to the workload that is expected to gain
-    most of the weighted time. The results come in the same order.
+    A list of workloads shares the trials: each round goes to the workload with the largest expected
+    gain in weighted time. The results come in the same order.
 
     Args:
         workload: A program, a module of one function and those that it calls, the text of a script,
             or an operator with its shape; or a list of them, such as `lw.extract_tasks` returns for
-            a module. A schedule stands for its program as it is now, `sch.mod`: the
-            search works on the loops and blocks that it finds there.
-        weights: How much the time of each of several workloads matters, such as how often a model
-            runs it; by default the weight of a task, and 1 for any other workload.
-        max_trials: The budget; trial 0 is the default schedule. Of several workloads each takes 16
-            at least.
+            a module. A schedule stands for its current program, `sch.mod`: the search works on its
+            loops and blocks.
+        weights: The weight of each workload's time, such as the number of its runs in a model; by
+            default the weight of a task, and 1 for any other workload.
+        max_trials: The limit on trials; trial 0 is the default schedule. Each of several workloads
+            needs at least 16.
         max_secs: The time after which the search ends; the default schedule is always measured.
         plateau: End after so many trials in a row that brought less than 1% together.
         seed: The same seed and the same measurements give the same search.
         strategy: `"evolutionary"`, guided by a cost model, `"annealing"`, `"local"`,
             `"exhaustive"` or `"random"`; see docs/search.md.
         rules: The names of the schedule rules that make the design space; by default all.
-        warm_start: Earlier results: the search begins with the best schedules of those that are for
-            other shapes of the operator (or this one), refitted, and with a cost model that is
-            trained on all that are for the same kind of CPU. In any case it begins with what the
-            measurements that come with Loopwright taught a model, which takes seconds the first
-            time; None is to begin with nothing.
-        progress: Whether to draw the bar; by default only in a terminal or a notebook.
+        warm_start: Earlier results. The search begins with the refitted best schedules of those for
+            other shapes of the operator (or this one), and with a cost model that is trained on
+            those for the same kind of CPU. In any case it uses the base model of the packaged
+            measurements, whose training takes seconds the first time. None disables all of this.
+        progress: Whether to draw the bar; by default only on a terminal or in a notebook.
         on_trial: Called with each trial as it is measured.
-        should_stop: Asked between results; once true, the search ends, and the best so far counts.
+        should_stop: Called between results; once it returns true, the search ends, and the best so
+            far counts.
         limits: Deadlines and memory of a candidate.
 
     Raises:
-        ScriptError: If the text of a script is wrong.
+        ScriptError: If the text of a script is invalid.
         OperatorError: If the operator is unknown.
         TargetError: If the target is unknown.
-        ValueError: If `strategy` or a rule is, a budget is not positive, the weights or trials do
-            not fit the workloads, a shape is symbolic, a module has several entries, or a call in
-            it is not legal.
-        NothingMeasuredError: If `should_stop` said so before anything was measured.
+        ValueError: If `strategy` or a rule is unknown, a budget is not positive, the weights or
+            trials do not fit the workloads, a shape is symbolic, a module has several entries, or a
+            call in it is not legal.
+        NothingMeasuredError: If `should_stop` returned true before anything was measured.
         JobFailedError: If no trial of a workload is correct, not even the default schedule; its
-            `results` hold what was found of all workloads.
+            `results` hold those of all workloads.
     """
     if max_trials not in range(1, MAX_TRIALS + 1):
         raise ValueError(f"max_trials is {max_trials!r}: expected a number from 1 to {MAX_TRIALS}")
@@ -160,7 +160,7 @@ def tune(
         ChildRunner(limits or MeasureLimits()) as runner,
     ):
         seen = _TrialReporter(tasks, bar, on_trial)
-        # PyTorch would have to be loaded first, which takes as long as a short search.
+        # Only NumPy: loading PyTorch takes as long as a short search.
         libraries = tuple(name for name in chosen_libraries() if name == "numpy")
         measurer = WorkerMeasurer(runner, libraries=libraries)
         searches = tune_tasks(
@@ -267,7 +267,7 @@ def _finished(
     seed: int,
     should_stop: Callable[[], bool],
 ) -> TuneResult:
-    """Measure the best of a search again, and NumPy beside it."""
+    """Run the final comparison of a search, and time NumPy beside the winner."""
     final = finish(task, search.trials, measurer, seed=seed, should_stop=should_stop)
     baselines: list[Baseline] = []
     if final is not None and final.kept is not None:
