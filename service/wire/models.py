@@ -29,22 +29,15 @@ from service.wire.baselines import BaselineTimes
 from service.wire.stop_reasons import stop_reason_in_words
 from service.wire.times import BestTimes, JobTimes, TimeKind
 
-MAX_SCRIPT_CHARS = 262_144
-"""Limit of a script: far above any single operator. Chosen; it bounds the time of the parser."""
-MAX_TRIALS = 100_000
-"""Trial limit of a job: about an hour at tens of trials a second. Chosen."""
+# Limits of requests: chosen, not measured.
+MAX_SCRIPT_CHARS = 262_144  # far above any single operator; bounds the time of the parser
+MAX_TRIALS = 100_000  # about an hour at tens of trials a second
 MAX_SECONDS = 7 * 24 * 3600.0
-"""Time limit of a job: a week. Chosen."""
-MAX_RULES = 64
-"""Rules that a job names: more than there are. Chosen."""
-MAX_SEED = 2**31 - 1
-"""The largest seed: that of a 32-bit column."""
+MAX_RULES = 64  # more than there are
+MAX_SEED = 2**31 - 1  # of a 32-bit column
 MAX_PRIORITY = 1000
-"""The largest priority, and its negative the smallest. Chosen."""
-MAX_TASKS = 64
-"""Tasks of a group: each needs a round of 16 trials, and all searches are in memory. Chosen."""
-MAX_WEIGHT = 1e9
-"""The largest weight of a task: weights compare, so only their ratios matter. Chosen."""
+MAX_TASKS = 64  # of a group: all their searches are in memory
+MAX_WEIGHT = 1e9  # only the ratios of weights matter
 
 # The second name of each was its name in version 0.1; it is accepted until 0.2.
 _MAX_TRIALS = AliasChoices("max_trials", "trials")

@@ -48,22 +48,13 @@ ItemT = TypeVar("ItemT")
 
 _log = structlog.get_logger()
 
-_MAX_RESUBMISSIONS = 3
-"""A batch that was lost more often is an error of its candidates: it may be what ends its workers.
-Chosen.
-"""
-_PER_SLOT = 2
-"""Batches in flight for each slot: one that runs, one that waits, so that no slot is idle between
-them.
-"""
-_POLL_SECS = 0.5
-"""Wait for a result, after which lost workers and a closed engine are noticed. Chosen."""
-_NO_WORKER_SECS = 60.0
-"""A nanny replaces a worker in a second; without any worker for so long, none will come. Chosen."""
-_CLOSE_SECS = 5.0
-"""Time limit for the end of the cluster's processes, which are killed then. Chosen."""
+# Bounds that are chosen, not measured; Dask's default for a connection is 30 s.
+_MAX_RESUBMISSIONS = 3  # a batch that is lost more often may be what ends its workers
+_PER_SLOT = 2  # batches in flight: one runs, one waits, so that no slot is idle between them
+_POLL_SECS = 0.5  # wait for a result, after which lost workers are noticed
+_NO_WORKER_SECS = 60.0  # a nanny replaces a worker in a second: without any for so long, none comes
+_CLOSE_SECS = 5.0  # for the end of the cluster's processes
 _CONNECT_SECS = 15.0
-"""Time limit for the connection to a scheduler: half of Dask's default of 30 s."""
 _LOOPBACK = "127.0.0.1"
 
 
