@@ -211,6 +211,20 @@ def test_a_split_has_one_form_however_it_is_written() -> None:
     assert canonical(remainder_first) == canonical(quotient_first)
 
 
+def test_a_split_of_a_sum_omits_the_terms_below_it() -> None:
+    i, j = Var("i"), Var("j")
+    fused = BinOp("+", BinOp("*", i, IntImm(4)), j)
+    part = BinOp("//", BinOp("%", fused, IntImm(12)), IntImm(4))
+    assert canonical(part, {i: 6, j: 4}) == affine(BinOp("%", i, IntImm(3)))
+    assert canonical(part, {i: 6, j: 5}) != affine(BinOp("%", i, IntImm(3)))
+
+
+@given(EXPRESSIONS)
+def test_a_canonical_form_has_the_value_of_the_expression(expr: Expr) -> None:
+    form = canonical(expr, EXTENTS).to_expr()
+    assert all(value(form, env) == value(expr, env) for env in points(expr))
+
+
 def test_a_fused_index_comes_apart() -> None:
     i, j = Var("i"), Var("j")
     fused = BinOp("+", BinOp("*", i, IntImm(8)), j)

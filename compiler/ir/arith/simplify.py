@@ -96,9 +96,21 @@ def canonical(expr: Expr, ranges: Ranges = _NOTHING) -> Affine:
     """Return the one linear form of an integer expression and of those that divide otherwise.
 
     A split of `x` is written `x % (low * extent) // low`, never `x // low % extent`. Neighbouring
-    splits are joined: `x // 32 * 8 + x // 4 % 8` is `x // 4`.
+    splits are joined: `x // 32 * 8 + x // 4 % 8` is `x // 4`. A split of a sum omits the terms
+    below `low`: `(i * 4 + j) % 12 // 4`, with `j` below 4, is `i % 3`.
     """
-    return recombine(normal(expr, ranges))
+    form = normal(expr, ranges)
+    total = Affine((), form.const, form.dtype)
+    for atom, scale in form.terms:
+        match atom:
+            case BinOp("//", BinOp("%", value, IntImm(period)), IntImm(low)) if (
+                low > 0 and period % low == 0
+            ):
+                quotient = _divide(affine(value), low, ranges)
+                total += _modulo(quotient, period // low, ranges).scaled(scale)
+            case _:
+                total += Affine(((atom, scale),), 0, form.dtype)
+    return recombine(total)
 
 
 def normal(expr: Expr, ranges: Ranges = _NOTHING) -> Affine:
@@ -141,7 +153,7 @@ def _atomic(expr: Expr, ranges: Ranges) -> Affine:
                 return affine(BinOp("*", a.to_expr(), b.to_expr()))
             return a.scaled(b.const) if not b.terms else b.scaled(a.const)
         case BinOp("//" | "%" as op, lhs, rhs):
-            a, b = canonical(lhs, ranges), normal(rhs, ranges)
+            a, b = recombine(normal(lhs, ranges)), normal(rhs, ranges)
             if not a.terms and not b.terms:
                 # By zero, quotient and remainder are zero: as in the code that is generated.
                 whole, rest = divmod(a.const, b.const) if b.const else (0, 0)
@@ -260,7 +272,7 @@ def _joined(fine: Peeled, coarse: Peeled, dtype: DType) -> Expr | None:
 def _compare(op: CompareOp, lhs: Expr, rhs: Expr, ranges: Ranges) -> Expr:
     if may_wrap(lhs) or may_wrap(rhs):
         return Compare(op, simplify(lhs, ranges), simplify(rhs, ranges))
-    a, b = canonical(lhs, ranges), canonical(rhs, ranges)
+    a, b = recombine(normal(lhs, ranges)), recombine(normal(rhs, ranges))
     interval = affine_bounds(a - b, ranges)
     if interval is not None:
         is_true = _decide(op, *interval)
