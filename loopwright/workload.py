@@ -18,7 +18,7 @@ from compiler.ops import from_spec
 from compiler.schedule.schedule import Schedule
 from compiler.script import parse
 from loopwright.module_tasks import ExtractedTask
-from service.wire.models import Workload
+from service.wire.requests import Workload
 
 Program: TypeAlias = PrimFunc | IRModule | Schedule | ExtractedTask
 WorkloadLike: TypeAlias = Program | str

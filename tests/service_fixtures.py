@@ -21,8 +21,8 @@ from service.store import targets, workloads
 from service.store.database.database import Database, open_database
 from service.store.jobs import jobs
 from service.store.jobs.jobs import JobRow, NewJob
-from service.wire.models import Strategy
 from service.wire.problems import PROBLEM_TYPE
+from service.wire.requests import Strategy
 from tests import postgres as postgresql
 
 WORKLOAD = NewWorkload(key="w" * 64, name="matmul", script="# a script", flops=1024)

@@ -28,7 +28,8 @@ from service.store.jobs import events, jobs
 from service.store.jobs.jobs import JobRow, NewJob
 from service.store.trials import sketches, trial_chunks
 from service.store.trials.trials import TrialRow
-from service.wire.models import EventKind, JobState, Strategy, Workload
+from service.wire.models import EventKind, JobState
+from service.wire.requests import Strategy, Workload
 from tuner.loop.budget import StopReason
 from tuner.loop.progress import Point, add_point
 from tuner.space.generate import design_space

@@ -20,7 +20,8 @@ from service.store.jobs.jobs import JobRow, NewJob
 from service.store.results import best_schedules
 from service.store.trials import trials
 from service.store.trials.trials import TrialRow
-from service.wire.models import JobState, Strategy, Workload
+from service.wire.models import JobState
+from service.wire.requests import Strategy, Workload
 from tuner.candidate import default_candidate
 
 

@@ -25,7 +25,8 @@ from loopwright.cli.shared.output import (
     times_faster,
 )
 from loopwright.cli.shared.where import server
-from service.wire.models import MAX_SECONDS, MAX_TRIALS, JobRead, JobState
+from service.wire.models import JobRead, JobState
+from service.wire.requests import MAX_SECONDS, MAX_TRIALS
 
 jobs = typer.Typer(
     name="jobs",

@@ -17,7 +17,7 @@ from loopwright.cli.shared.output import console, err_console, moment, print_jso
 from service.common.quota import Quota
 from service.store import tokens
 from service.store.database.database import Database, open_database
-from service.wire.models import MAX_PRIORITY
+from service.wire.requests import MAX_PRIORITY
 from service.wire.server_models import MAX_QUOTA, TOKEN_NAME, Scope, TokenCreated, TokenRead
 
 _DATABASE = "sqlite:///loopwright.db"

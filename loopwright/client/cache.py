@@ -17,7 +17,7 @@ from pathlib import Path
 
 from compiler.user_cache import default_directory
 from loopwright.atomic_file import PARTIAL, atomic_file
-from service.wire.models import ScheduleQuery
+from service.wire.requests import ScheduleQuery
 
 MAX_BYTES = 256 << 20
 """Limit of all cached answers. Chosen."""

@@ -15,7 +15,8 @@ from loopwright.client.progress import TrialProgress
 from loopwright.client.requests import checked
 from loopwright.client.steps import HttpCall, Pause, Plan, send
 from loopwright.errors import ConflictError, JobFailedError, WaitTimeoutError
-from service.wire.models import GroupChange, GroupRead, JobState
+from service.wire.models import GroupRead, JobState
+from service.wire.requests import GroupChange
 
 
 class GroupMethods:

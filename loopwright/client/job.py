@@ -32,7 +32,8 @@ from loopwright.errors import (
     ServerUnreachableError,
     WaitTimeoutError,
 )
-from service.wire.models import Event, EventKind, JobChange, JobRead, JobState, TrialRead
+from service.wire.models import Event, EventKind, JobRead, JobState, TrialRead
+from service.wire.requests import JobChange
 
 if TYPE_CHECKING:
     import pandas as pd

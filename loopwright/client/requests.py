@@ -14,8 +14,9 @@ from compiler.target.error import TargetError
 from compiler.target.target import Target
 from loopwright.errors import InvalidRequestError
 from loopwright.workload import WorkloadLike, to_wire
-from service.wire.models import JobState, ScheduleQuery
+from service.wire.models import JobState
 from service.wire.problems import Problem
+from service.wire.requests import ScheduleQuery
 
 RequestT = TypeVar("RequestT", bound=BaseModel)
 

@@ -35,7 +35,8 @@ from loopwright.errors import (
 from loopwright.kernels.kernel import Kernel, KernelSchedule, KernelSource, load, schedule_of
 from loopwright.user_warnings import format_age, warn_user
 from loopwright.workload import WorkloadLike, to_func
-from service.wire.models import BestRead, ScheduleQuery
+from service.wire.models import BestRead
+from service.wire.requests import ScheduleQuery
 
 SCHEDULE_HEADER = "Loopwright-Schedule"
 SIGNATURE_HEADER = "Loopwright-Signature"

@@ -14,7 +14,8 @@ from loopwright.client.requests import checked, target_text
 from loopwright.client.steps import KEY, HttpCall, Plan, send
 from loopwright.earlier_names import with_current_names
 from loopwright.workload import WorkloadLike, Workloads, check_rules, to_wire, weights_of
-from service.wire.models import GroupCreate, GroupRead, GroupTask, JobCreate, JobRead
+from service.wire.models import GroupRead, JobRead
+from service.wire.requests import GroupCreate, GroupTask, JobCreate
 
 OneT = TypeVar("OneT")
 SeveralT = TypeVar("SeveralT")

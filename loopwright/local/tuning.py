@@ -16,7 +16,7 @@ from loopwright.errors import JobFailedError
 from loopwright.local.tune_result import Trial, TuneResult
 from loopwright.workload import WorkloadLike, Workloads, check_rules, to_func, weights_of
 from service.coordinator.measurer import WorkerMeasurer
-from service.wire.models import MAX_TRIALS
+from service.wire.requests import MAX_TRIALS
 from service.wire.times import TimeKind
 from tuner import trial as tuner_trial
 from tuner.candidate import Candidate

@@ -16,7 +16,7 @@ from service.common.new_workload import NewWorkload
 from service.intake.text_reader import child_reader
 from service.intake.workload_text import read_here
 from service.store import workers
-from service.wire.models import Workload
+from service.wire.requests import Workload
 from tuner.space.registry import built_in_rules
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from service.common.errors import UnprocessableError
 from service.intake.workload_text import look_here, read_here, space_here
-from service.wire.models import Workload
+from service.wire.requests import Workload
 
 _WORK: Mapping[str, Callable[..., Any]] = {
     "workload": lambda **fields: asdict(read_here(Workload(**fields))),

@@ -27,8 +27,8 @@ from compiler.script.parser import parse
 from compiler.target.target import Target
 from service.common.errors import Flaw, UnprocessableError
 from service.common.new_workload import NewWorkload
-from service.wire.models import MAX_SCRIPT_CHARS, Workload
 from service.wire.readings import ParameterRead
+from service.wire.requests import MAX_SCRIPT_CHARS, Workload
 from tuner.space.generate import design_space
 from tuner.task import Task
 from tuner.transfer.shape import common_dtype, shape_of

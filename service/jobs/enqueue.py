@@ -20,7 +20,8 @@ from service.store.database.database import Database
 from service.store.jobs import jobs, quotas
 from service.store.jobs.jobs import JobRow
 from service.store.results import best_schedules, finals, toolchains
-from service.wire.models import JobRead, JobState, ScheduleQuery, SearchOptions
+from service.wire.models import JobRead, JobState
+from service.wire.requests import ScheduleQuery, SearchOptions
 
 TRIALS = 200
 """Trial limit of a job that a look-up enqueues: the default of `loopwright tune`."""

@@ -14,7 +14,8 @@ from service.intake.request_validation import read_workload
 from service.jobs.jobs import IdempotencyKey, Queue
 from service.store.database.database import Database
 from service.store.jobs import groups, jobs, quotas
-from service.wire.models import GroupCreate, GroupRead, JobRead
+from service.wire.models import GroupRead, JobRead
+from service.wire.requests import GroupCreate
 from service.wire.times import TimeKind
 from tuner.loop.search_loop import ROUND_SIZE
 

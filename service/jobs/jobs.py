@@ -16,7 +16,8 @@ from service.store import targets, warm_starts, workloads
 from service.store.database.database import Database
 from service.store.jobs import idempotency, jobs, quotas
 from service.store.jobs.jobs import JobRow, NewJob
-from service.wire.models import JobCreate, JobRead, SearchOptions
+from service.wire.models import JobRead
+from service.wire.requests import JobCreate, SearchOptions
 
 
 def submit_job(

@@ -28,7 +28,7 @@ from service.records.lines import (
     parse_line,
 )
 from service.records.traces import TraceChecker
-from service.wire.models import Workload
+from service.wire.requests import Workload
 
 MAX_LINE_BYTES = 16 << 20
 _MAX_FLAWS = 20

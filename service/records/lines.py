@@ -25,14 +25,8 @@ from pydantic import (
 )
 
 from compiler.runtime.measurement import ErrorKind
-from service.wire.models import (
-    MAX_SCRIPT_CHARS,
-    MAX_SECONDS,
-    MAX_TRIALS,
-    MAX_WEIGHT,
-    JobState,
-    Strategy,
-)
+from service.wire.models import JobState
+from service.wire.requests import MAX_SCRIPT_CHARS, MAX_SECONDS, MAX_TRIALS, MAX_WEIGHT, Strategy
 from tuner.finish.finish import Outcome
 from tuner.loop.budget import StopReason
 

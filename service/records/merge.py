@@ -43,7 +43,8 @@ from service.store.targets import TargetRow
 from service.store.trials import sketches, trial_chunks
 from service.store.trials.trials import TrialRow
 from service.store.workloads import WorkloadRow
-from service.wire.models import JobState, Workload
+from service.wire.models import JobState
+from service.wire.requests import Workload
 from service.wire.server_models import ImportRead
 from tuner.finish.finish import Outcome
 from tuner.loop.budget import StopReason

@@ -19,7 +19,8 @@ from service.store.artifacts import ArtifactRow
 from service.store.database.database import Database
 from service.store.results import best_schedules, finals, toolchains
 from service.store.trials import trials
-from service.wire.models import BestRead, ScheduleQuery
+from service.wire.models import BestRead
+from service.wire.requests import ScheduleQuery
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,6 @@
-"""What goes over the wire: the pydantic models that client and service share.
+"""The responses of the service, as pydantic models, with the states and events of a job.
 
-This module imports pydantic and nothing else of weight, so that the client stays light and the
-service has one place to describe its API. Requests refuse fields they do not know (a typing error
-must not be ignored); responses accept them (an older client reads a newer server).
+They accept fields that they do not know: an older client reads a newer server.
 """
 
 from __future__ import annotations
@@ -10,47 +8,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Generic, TypeAlias, TypeVar
+from typing import Generic, TypeVar
 from uuid import UUID
 
 from pydantic import (
-    AliasChoices,
     BaseModel,
     ConfigDict,
     Field,
     JsonValue,
-    SerializerFunctionWrapHandler,
     computed_field,
-    model_serializer,
-    model_validator,
 )
 
 from service.wire.baselines import BaselineTimes
+from service.wire.requests import SECS_ALIASES, TRIALS_ALIASES, Strategy
 from service.wire.stop_reasons import stop_reason_in_words
 from service.wire.times import BestTimes, JobTimes, TimeKind
 
-# Limits of requests: chosen, not measured.
-MAX_SCRIPT_CHARS = 262_144  # far above any single operator; bounds the time of the parser
-MAX_TRIALS = 100_000  # about an hour at tens of trials a second
-MAX_SECONDS = 7 * 24 * 3600.0
-MAX_RULES = 64  # more than there are
-MAX_SEED = 2**31 - 1  # of a 32-bit column
-MAX_PRIORITY = 1000
-MAX_TASKS = 64  # of a group: all their searches are in memory
-MAX_WEIGHT = 1e9  # only the ratios of weights matter
-
-# The second name of each was its name in version 0.1; it is accepted until 0.2.
-_MAX_TRIALS = AliasChoices("max_trials", "trials")
-_MAX_SECS = AliasChoices("max_secs", "seconds")
-
-RuleName: TypeAlias = Annotated[str, Field(max_length=255)]
 ItemT = TypeVar("ItemT")
-
-
-class Request(BaseModel):
-    """A body that a client sends: an unknown field is refused."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Response(BaseModel):
@@ -74,16 +48,6 @@ class JobState(StrEnum):
         return self in {JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED}
 
 
-class Strategy(StrEnum):
-    """Which search strategy proposes the candidates."""
-
-    EVOLUTIONARY = "evolutionary"
-    ANNEALING = "annealing"
-    LOCAL = "local"
-    EXHAUSTIVE = "exhaustive"
-    RANDOM = "random"
-
-
 class EventKind(StrEnum):
     """The events of a job, each with what its payload holds."""
 
@@ -93,118 +57,6 @@ class EventKind(StrEnum):
     TRIALS = "trials"
     # {"number": int | None, "is_tied": bool, "best_secs", "best_interval"}: confirmed times
     FINISH = "finish"
-
-
-class Workload(Request):
-    """What to compute: the text of a script, or an operator by its name and shape."""
-
-    script: str | None = Field(default=None, min_length=1, max_length=MAX_SCRIPT_CHARS)
-    operator: str | None = Field(
-        default=None, min_length=1, max_length=1000, examples=["matmul:512,512,512:float32"]
-    )
-
-    @model_validator(mode="after")
-    def _has_one_form(self) -> Workload:
-        if (self.script is None) == (self.operator is None):
-            raise ValueError("a workload has either `script` or `operator`")
-        return self
-
-
-class SearchOptions(Request):
-    """How to search, and how long."""
-
-    target: str = Field(default="cpu", min_length=1, max_length=1000)
-    max_trials: int = Field(ge=1, le=MAX_TRIALS, validation_alias=_MAX_TRIALS)
-    max_secs: float | None = Field(default=None, gt=0, le=MAX_SECONDS, validation_alias=_MAX_SECS)
-    plateau: int | None = Field(default=None, ge=1, le=MAX_TRIALS)  # trials without progress
-    seed: int = Field(default=0, ge=0, le=MAX_SEED)
-    strategy: Strategy = Strategy.EVOLUTIONARY
-    # The names of the schedule rules that make the design space; all of them if there are none.
-    rules: tuple[RuleName, ...] | None = Field(default=None, min_length=1, max_length=MAX_RULES)
-    warm_start: bool = True  # begin with the cost model, and with schedules of other shapes
-    # Of the jobs that wait, one of a higher priority comes first.
-    priority: int = Field(default=0, ge=-MAX_PRIORITY, le=MAX_PRIORITY)
-
-
-class JobCreate(SearchOptions):
-    """A request to tune one workload for one target."""
-
-    workload: Workload
-
-
-class GroupTask(Request):
-    """A workload among several, and how much its time matters: how often a model runs it."""
-
-    workload: Workload
-    weight: float = Field(default=1.0, gt=0, le=MAX_WEIGHT)
-
-
-class GroupCreate(SearchOptions):
-    """A request to tune several workloads for one target, with one budget of trials for all."""
-
-    tasks: tuple[GroupTask, ...] = Field(min_length=1, max_length=MAX_TASKS)
-
-
-class GroupChange(Request):
-    """A new budget of trials for the jobs of a group, all together."""
-
-    max_trials: int = Field(ge=1, le=MAX_TRIALS, validation_alias=_MAX_TRIALS)
-
-
-def _without_default(schema: dict[str, Any]) -> None:
-    schema.pop("default")
-
-
-class JobChange(Request):
-    """New budgets and a new priority for a job; what is not named stays as it is.
-
-    On a running job smaller ones count from its next trial on, others from its next round. A job
-    that has ended goes on if its new budgets leave it something to do.
-    """
-
-    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
-
-    max_trials: int = Field(
-        default=0,
-        ge=1,
-        le=MAX_TRIALS,
-        validation_alias=_MAX_TRIALS,
-        json_schema_extra=_without_default,
-    )
-    max_secs: float | None = Field(
-        default=None,
-        gt=0,
-        le=MAX_SECONDS,
-        validation_alias=_MAX_SECS,
-        json_schema_extra=_without_default,
-    )
-    plateau: int | None = Field(
-        default=None, ge=1, le=MAX_TRIALS, json_schema_extra=_without_default
-    )
-    priority: int = Field(
-        default=0, ge=-MAX_PRIORITY, le=MAX_PRIORITY, json_schema_extra=_without_default
-    )
-
-    @model_validator(mode="after")
-    def _changes_something(self) -> JobChange:
-        if not self.model_fields_set:
-            raise ValueError(
-                "nothing to change: expected max_trials, max_secs, plateau or priority"
-            )
-        return self
-
-    @model_serializer(mode="wrap")
-    def _named_alone(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {k: v for k, v in serialize(self).items() if k in self.model_fields_set}
-
-
-class ScheduleQuery(Request):
-    """A request for what is best known of one workload on one target."""
-
-    workload: Workload
-    target: str = Field(default="cpu", min_length=1, max_length=1000)
-    nearest: bool = False  # whether that of the nearest shape, adapted, will do
-    enqueue: bool = False  # whether to queue a job if this very schedule is not known
 
 
 class BaselineRead(BaselineTimes, Response):
@@ -224,8 +76,8 @@ class JobRead(JobTimes, Response):
     workload_key: str
     workload_name: str
     target: str
-    max_trials: int = Field(validation_alias=_MAX_TRIALS)
-    max_secs: float | None = Field(default=None, validation_alias=_MAX_SECS)
+    max_trials: int = Field(validation_alias=TRIALS_ALIASES)
+    max_secs: float | None = Field(default=None, validation_alias=SECS_ALIASES)
     plateau: int | None = None
     seed: int
     strategy: Strategy
@@ -279,7 +131,7 @@ class GroupRead(Response):
     """
 
     id: UUID
-    max_trials: int = Field(validation_alias=_MAX_TRIALS)
+    max_trials: int = Field(validation_alias=TRIALS_ALIASES)
     num_measured: int
     best_secs: float | None
     default_secs: float | None

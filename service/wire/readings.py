@@ -12,7 +12,8 @@ from uuid import UUID
 
 from pydantic import ConfigDict, Field, JsonValue, computed_field
 
-from service.wire.models import BaselineRead, Request, Response, Workload
+from service.wire.models import BaselineRead, Response
+from service.wire.requests import Request, Workload
 from service.wire.times import BestTimes
 
 

@@ -9,7 +9,8 @@ from uuid import UUID
 
 from pydantic import Field, JsonValue
 
-from service.wire.models import MAX_PRIORITY, Request, Response
+from service.wire.models import Response
+from service.wire.requests import MAX_PRIORITY, Request
 
 TOKEN_NAME = r"^[A-Za-z0-9][A-Za-z0-9._@-]*$"
 MAX_QUOTA = 2**31 - 1

@@ -24,7 +24,7 @@ from pydantic import ValidationError
 from compiler.target.cores import available_cores
 from service.common.errors import UnprocessableError
 from service.intake.workload_text import look_here, read_here
-from service.wire.models import Workload
+from service.wire.requests import Workload
 from tests.property.generators.mutated_scripts import corpus, mutated
 
 MAX_SECS = 5.0

@@ -13,7 +13,7 @@ from compiler.ir.text.printer import script
 from compiler.script import ScriptError, parse
 from service.common.errors import UnprocessableError
 from service.intake.request_validation import read_workload
-from service.wire.models import Workload
+from service.wire.requests import Workload
 from tests.property.generators.texts import RandomText
 
 SEEDS = range(14)

@@ -16,7 +16,8 @@ from service.schedules.schedules import find_best, find_nearest, find_nearest_by
 from service.store.database.database import Database
 from service.store.results import best_schedules
 from service.store.results.best_schedules import Stamp
-from service.wire.models import BestRead, ScheduleQuery
+from service.wire.models import BestRead
+from service.wire.requests import ScheduleQuery
 
 MAX_ANSWERS = 4096
 

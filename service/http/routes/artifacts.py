@@ -12,7 +12,7 @@ from service.http.dependencies import PartsOf
 from service.http.problems import responses
 from service.http.routes.enqueued import enqueued
 from service.schedules.schedules import fetch_kernel, plan_kernel
-from service.wire.models import ScheduleQuery
+from service.wire.requests import ScheduleQuery
 
 router = APIRouter(prefix="/artifacts", tags=["artifacts"])
 

@@ -17,7 +17,8 @@ from service.http.dependencies import Dependencies, PartsOf
 from service.http.problems import responses
 from service.store.jobs import controls, jobs, quotas
 from service.store.jobs.jobs import JobRow
-from service.wire.models import JobChange, JobRead
+from service.wire.models import JobRead
+from service.wire.requests import JobChange
 
 router = APIRouter(prefix="/jobs/{job_id}", tags=["jobs"], dependencies=[SUBMIT])
 

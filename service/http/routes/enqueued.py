@@ -10,7 +10,7 @@ from service.common.errors import ForbiddenError, QuotaError, ServiceNotFoundErr
 from service.http.auth import refuse_unless
 from service.http.dependencies import Dependencies
 from service.jobs.enqueue import enqueue
-from service.wire.models import ScheduleQuery
+from service.wire.requests import ScheduleQuery
 from service.wire.server_models import Scope
 
 HEADER = "Loopwright-Job"

@@ -12,7 +12,8 @@ from service.http.dependencies import PartsOf
 from service.http.problems import responses
 from service.jobs.groups import read, submit_group
 from service.store.jobs import controls, groups, quotas
-from service.wire.models import GroupChange, GroupCreate, GroupRead
+from service.wire.models import GroupRead
+from service.wire.requests import GroupChange, GroupCreate
 
 router = APIRouter(prefix="/groups", tags=["groups"])
 

@@ -19,12 +19,8 @@ from service.reading.lists import list_jobs
 from service.reading.queries import JobsQuery, TrialsQuery
 from service.reading.trial_list import list_trials
 from service.store.jobs import events, jobs
-from service.wire.models import (
-    JobCreate,
-    JobRead,
-    Page,
-    TrialRead,
-)
+from service.wire.models import JobRead, Page, TrialRead
+from service.wire.requests import JobCreate
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 

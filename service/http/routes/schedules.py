@@ -16,8 +16,9 @@ from service.http.problems import responses
 from service.http.routes.enqueued import enqueued
 from service.reading.queries import SchedulesQuery
 from service.reading.schedule_list import list_schedules
-from service.wire.models import BestRead, Page, ScheduleQuery
+from service.wire.models import BestRead, Page
 from service.wire.readings import BestSummary
+from service.wire.requests import ScheduleQuery
 
 router = APIRouter(prefix="/schedules", tags=["schedules"])
 

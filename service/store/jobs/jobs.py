@@ -41,7 +41,8 @@ from service.store.jobs import baselines, events
 from service.store.jobs.baselines import BaselineRow
 from service.store.targets import TargetRow
 from service.store.workloads import WorkloadRow
-from service.wire.models import BaselineRead, EventKind, JobRead, JobState, Strategy
+from service.wire.models import BaselineRead, EventKind, JobRead, JobState
+from service.wire.requests import Strategy
 from service.wire.times import RunTime
 from tuner.finish.finish import Outcome
 from tuner.loop.budget import Budget, StopReason

@@ -15,7 +15,8 @@ from service.store.database.database import Database
 from service.store.jobs import controls, jobs
 from service.store.trials import trials
 from service.store.trials.trials import TrialRow
-from service.wire.models import JobCreate, JobRead, JobState, Strategy, Workload
+from service.wire.models import JobRead, JobState
+from service.wire.requests import JobCreate, Strategy, Workload
 from tests.patience import PATIENCE_SECS
 from tuner.candidate import DEFAULT_SKETCH, Candidate
 from tuner.measurer.memory import MemoryMeasurer

@@ -31,7 +31,8 @@ from service.records.lines import (
 from service.records.merge import import_records
 from service.records.write import Selection, export
 from service.store.database.database import Database
-from service.wire.models import JobState, Strategy
+from service.wire.models import JobState
+from service.wire.requests import Strategy
 from service.wire.server_models import ImportRead
 from tests.integration.service.tuned import some_candidates, task_of
 from tuner.candidate import Candidate, default_candidate

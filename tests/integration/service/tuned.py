@@ -15,7 +15,7 @@ from service.store.database.database import Database
 from service.store.jobs import claims
 from service.store.jobs.jobs import JobRow
 from service.store.results.sql_store import SqlStore
-from service.wire.models import JobCreate, Strategy, Workload
+from service.wire.requests import JobCreate, Strategy, Workload
 from tuner.candidate import Candidate, default_candidate
 from tuner.space.design_space import Point, SketchSpace
 from tuner.space.generate import design_space

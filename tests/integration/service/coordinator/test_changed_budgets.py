@@ -11,7 +11,8 @@ from service.coordinator.coordinator import Coordinator
 from service.store import cost_models
 from service.store.database.database import Database
 from service.store.results import finals
-from service.wire.models import JobState, Strategy
+from service.wire.models import JobState
+from service.wire.requests import Strategy
 from tests.integration.service.driving import (
     TRIALS,
     Interrupting,

@@ -15,7 +15,8 @@ from service.store import cost_models
 from service.store.cost_models import CostModelRow
 from service.store.database.database import Database
 from service.store.jobs import jobs
-from service.wire.models import JobState, Strategy
+from service.wire.models import JobState
+from service.wire.requests import Strategy
 from tests.integration.service.driving import (
     TRIALS,
     Interrupting,

@@ -20,7 +20,8 @@ from service.jobs.groups import read, submit_group
 from service.store.database.database import Database
 from service.store.jobs import controls
 from service.store.results import finals
-from service.wire.models import GroupCreate, GroupRead, GroupTask, JobState, Strategy, Workload
+from service.wire.models import GroupRead, JobState
+from service.wire.requests import GroupCreate, GroupTask, Strategy, Workload
 from tests.integration.service.driving import Interrupting, act, cost, rows
 from tuner.candidate import DEFAULT_SKETCH, Candidate
 from tuner.loop.search_loop import ROUND_SIZE

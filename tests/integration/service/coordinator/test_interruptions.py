@@ -12,7 +12,8 @@ from service.common.owner import Owner
 from service.coordinator.coordinator import Coordinator
 from service.store.database.database import Database
 from service.store.jobs import blame, claims, controls, jobs
-from service.wire.models import JobState, Strategy
+from service.wire.models import JobState
+from service.wire.requests import Strategy
 from tests.integration.service.driving import (
     TRIALS,
     Interrupting,

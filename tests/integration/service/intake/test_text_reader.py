@@ -21,7 +21,7 @@ from service.intake.request_validation import read_workload
 from service.intake.text_reader import TextReader, reading_in_children
 from service.intake.workload_text import read_here
 from service.store.database.database import Database
-from service.wire.models import Workload
+from service.wire.requests import Workload
 from tests.patience import PATIENCE_SECS
 from tests.service_fixtures import problem
 

@@ -26,7 +26,8 @@ from service.store.relatives import best_trials
 from service.store.results.best_schedules import BestScheduleRow
 from service.store.results.sql_store import SqlStore
 from service.store.trials import trials
-from service.wire.models import JobCreate, JobState, Strategy, Workload
+from service.wire.models import JobState
+from service.wire.requests import JobCreate, Strategy, Workload
 from tests.integration.service.driving import Interrupting, cost
 from tests.integration.service.tuned import OWNER, SPEC, claimed, some_candidates, task_of, tuned
 from tuner.candidate import default_candidate

@@ -11,7 +11,8 @@ import pytest
 from service.coordinator.coordinator import Coordinator
 from service.store.database.database import Database, open_database
 from service.store.jobs import groups
-from service.wire.models import JobState, Strategy
+from service.wire.models import JobState
+from service.wire.requests import Strategy
 from tests.integration.service.coordinator import test_groups
 from tests.integration.service.driving import (
     TRIALS,

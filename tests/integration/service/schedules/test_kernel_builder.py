@@ -28,7 +28,7 @@ from service.jobs.jobs import submit_job
 from service.schedules.kernel_builder import KernelBuilder, KernelRequest
 from service.store.database.database import Database
 from service.store.results.sql_store import SqlStore
-from service.wire.models import JobCreate, Workload
+from service.wire.requests import JobCreate, Workload
 from tests.patience import PATIENCE_SECS
 from tuner.candidate import Candidate, default_candidate
 from tuner.task import Task

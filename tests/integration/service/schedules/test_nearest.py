@@ -25,7 +25,8 @@ from service.store import warm_starts
 from service.store.database.database import Database
 from service.store.results.sql_store import SqlStore
 from service.store.trials import trials
-from service.wire.models import BestRead, Workload
+from service.wire.models import BestRead
+from service.wire.requests import Workload
 from tests.integration.service.tuned import OWNER, claimed, task_of, tuned
 from tuner.trial import MeasuredTrial
 

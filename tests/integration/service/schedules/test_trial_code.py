@@ -19,7 +19,7 @@ from service.http.dependencies import Dependencies
 from service.jobs.jobs import submit_job
 from service.store.database.database import Database
 from service.store.results.sql_store import SqlStore
-from service.wire.models import JobCreate, Workload
+from service.wire.requests import JobCreate, Workload
 from tuner.candidate import Candidate, default_candidate
 from tuner.task import Task
 from tuner.trial import MeasuredTrial

@@ -19,7 +19,8 @@ from service.store.database import migrate
 from service.store.database.database import Database, open_database
 from service.store.jobs import events, jobs
 from service.store.trials import trials
-from service.wire.models import EventKind, JobCreate, JobState, Strategy, Workload
+from service.wire.models import EventKind, JobState
+from service.wire.requests import JobCreate, Strategy, Workload
 from tests.integration.service import coordinating
 from tests.postgres import Server
 from tests.service_fixtures import add_job

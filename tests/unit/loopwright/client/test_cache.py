@@ -10,7 +10,7 @@ import pytest
 from compiler.user_cache import default_directory
 from loopwright.atomic_file import PARTIAL
 from loopwright.client.cache import CachedAnswer, DiskCache
-from service.wire.models import ScheduleQuery, Workload
+from service.wire.requests import ScheduleQuery, Workload
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 KEPT = CachedAnswer('"tag"', b"\x00bytes\nwith a line\n", AT, "nearest")

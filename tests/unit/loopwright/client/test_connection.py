@@ -17,7 +17,7 @@ from loopwright.errors import (
     ServerFailedError,
     ServerUnreachableError,
 )
-from service.wire.models import Workload
+from service.wire.requests import Workload
 from service.wire.server_models import Health
 from tests.unit.loopwright.fake_server import Answer, FakeServer
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.wire.models import Strategy
+from service.wire.requests import Strategy
 from tests.contracts.search_strategy import (
     MATMUL,
 )

@@ -21,7 +21,8 @@ from service.store.results.sql_store import SqlStore
 from service.store.trials import trial_chunks, trials
 from service.store.trials.trial_chunks import PackedTrialsRow
 from service.store.trials.trial_columns import joined
-from service.wire.models import EventKind, Strategy
+from service.wire.models import EventKind
+from service.wire.requests import Strategy
 from tests.contracts.measurement_store import MeasurementStoreContract, make_trial
 from tuner.store.store import DuplicateTrialError, MeasurementStore
 from tuner.task import Task

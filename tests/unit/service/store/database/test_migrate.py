@@ -18,7 +18,7 @@ from service.store.database.database import Database
 from service.store.jobs import groups, jobs
 from service.store.jobs.jobs import JobRow
 from service.store.workloads import WorkloadRow
-from service.wire.models import Workload
+from service.wire.requests import Workload
 from tests.service_fixtures import WORKLOAD, add_job
 
 pytestmark = pytest.mark.on_both_databases

@@ -1,0 +1,165 @@
+"""The requests that a client sends to the service, as pydantic models.
+
+They refuse fields that they do not know: a typing error must not be ignored.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
+
+# Limits of requests: chosen, not measured.
+MAX_SCRIPT_CHARS = 262_144  # far above any single operator; bounds the time of the parser
+MAX_TRIALS = 100_000  # about an hour at tens of trials a second
+MAX_SECONDS = 7 * 24 * 3600.0
+MAX_RULES = 64  # more than there are
+MAX_SEED = 2**31 - 1  # of a 32-bit column
+MAX_PRIORITY = 1000
+MAX_TASKS = 64  # of a group: all their searches are in memory
+MAX_WEIGHT = 1e9  # only the ratios of weights matter
+
+# The second name of each was its name in version 0.1; it is accepted until 0.2.
+TRIALS_ALIASES = AliasChoices("max_trials", "trials")
+SECS_ALIASES = AliasChoices("max_secs", "seconds")
+
+RuleName: TypeAlias = Annotated[str, Field(max_length=255)]
+
+
+class Request(BaseModel):
+    """A body that a client sends: an unknown field is refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Strategy(StrEnum):
+    """Which search strategy proposes the candidates."""
+
+    EVOLUTIONARY = "evolutionary"
+    ANNEALING = "annealing"
+    LOCAL = "local"
+    EXHAUSTIVE = "exhaustive"
+    RANDOM = "random"
+
+
+class Workload(Request):
+    """What to compute: the text of a script, or an operator by its name and shape."""
+
+    script: str | None = Field(default=None, min_length=1, max_length=MAX_SCRIPT_CHARS)
+    operator: str | None = Field(
+        default=None, min_length=1, max_length=1000, examples=["matmul:512,512,512:float32"]
+    )
+
+    @model_validator(mode="after")
+    def _has_one_form(self) -> Workload:
+        if (self.script is None) == (self.operator is None):
+            raise ValueError("a workload has either `script` or `operator`")
+        return self
+
+
+class SearchOptions(Request):
+    """How to search, and how long."""
+
+    target: str = Field(default="cpu", min_length=1, max_length=1000)
+    max_trials: int = Field(ge=1, le=MAX_TRIALS, validation_alias=TRIALS_ALIASES)
+    max_secs: float | None = Field(
+        default=None, gt=0, le=MAX_SECONDS, validation_alias=SECS_ALIASES
+    )
+    plateau: int | None = Field(default=None, ge=1, le=MAX_TRIALS)  # trials without progress
+    seed: int = Field(default=0, ge=0, le=MAX_SEED)
+    strategy: Strategy = Strategy.EVOLUTIONARY
+    # The names of the schedule rules that make the design space; all of them if there are none.
+    rules: tuple[RuleName, ...] | None = Field(default=None, min_length=1, max_length=MAX_RULES)
+    warm_start: bool = True  # begin with the cost model, and with schedules of other shapes
+    # Of the jobs that wait, one of a higher priority comes first.
+    priority: int = Field(default=0, ge=-MAX_PRIORITY, le=MAX_PRIORITY)
+
+
+class JobCreate(SearchOptions):
+    """A request to tune one workload for one target."""
+
+    workload: Workload
+
+
+class GroupTask(Request):
+    """A workload among several, and how much its time matters: how often a model runs it."""
+
+    workload: Workload
+    weight: float = Field(default=1.0, gt=0, le=MAX_WEIGHT)
+
+
+class GroupCreate(SearchOptions):
+    """A request to tune several workloads for one target, with one budget of trials for all."""
+
+    tasks: tuple[GroupTask, ...] = Field(min_length=1, max_length=MAX_TASKS)
+
+
+class GroupChange(Request):
+    """A new budget of trials for the jobs of a group, all together."""
+
+    max_trials: int = Field(ge=1, le=MAX_TRIALS, validation_alias=TRIALS_ALIASES)
+
+
+def _without_default(schema: dict[str, Any]) -> None:
+    schema.pop("default")
+
+
+class JobChange(Request):
+    """New budgets and a new priority for a job; what is not named stays as it is.
+
+    On a running job smaller ones count from its next trial on, others from its next round. A job
+    that has ended goes on if its new budgets leave it something to do.
+    """
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+
+    max_trials: int = Field(
+        default=0,
+        ge=1,
+        le=MAX_TRIALS,
+        validation_alias=TRIALS_ALIASES,
+        json_schema_extra=_without_default,
+    )
+    max_secs: float | None = Field(
+        default=None,
+        gt=0,
+        le=MAX_SECONDS,
+        validation_alias=SECS_ALIASES,
+        json_schema_extra=_without_default,
+    )
+    plateau: int | None = Field(
+        default=None, ge=1, le=MAX_TRIALS, json_schema_extra=_without_default
+    )
+    priority: int = Field(
+        default=0, ge=-MAX_PRIORITY, le=MAX_PRIORITY, json_schema_extra=_without_default
+    )
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> JobChange:
+        if not self.model_fields_set:
+            raise ValueError(
+                "nothing to change: expected max_trials, max_secs, plateau or priority"
+            )
+        return self
+
+    @model_serializer(mode="wrap")
+    def _named_alone(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {k: v for k, v in serialize(self).items() if k in self.model_fields_set}
+
+
+class ScheduleQuery(Request):
+    """A request for what is best known of one workload on one target."""
+
+    workload: Workload
+    target: str = Field(default="cpu", min_length=1, max_length=1000)
+    nearest: bool = False  # whether that of the nearest shape, adapted, will do
+    enqueue: bool = False  # whether to queue a job if this very schedule is not known
