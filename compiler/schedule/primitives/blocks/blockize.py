@@ -1,4 +1,4 @@
-"""The `blockize` primitive, for a loop or for several neighbouring blocks."""
+"""Turn a loop, or several neighbouring blocks, into one block: `blockize`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `compute_at` primitive."""
+"""Move a block under a loop of its consumers: `compute_at`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `compute_inline` primitive."""
+"""Inline a block into its consumers: `compute_inline`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `decompose_padding` primitive, and a check whether it would be refused."""
+"""Split a padding into a fill and a copy of the interior: `decompose_padding`."""
 
 from __future__ import annotations
 

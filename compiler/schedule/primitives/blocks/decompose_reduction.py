@@ -1,4 +1,4 @@
-"""The `decompose_reduction` primitive."""
+"""Split a reduction into initialisation and update: `decompose_reduction`."""
 
 from __future__ import annotations
 

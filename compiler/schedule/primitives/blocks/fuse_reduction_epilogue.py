@@ -1,4 +1,4 @@
-"""The `fuse_reduction_epilogue` primitive."""
+"""Fuse the addition after a sum into the sum: `fuse_reduction_epilogue`."""
 
 from __future__ import annotations
 

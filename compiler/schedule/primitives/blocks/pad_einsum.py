@@ -1,4 +1,4 @@
-"""The `pad_einsum` primitive."""
+"""Pad the iterators of a block to multiples of given sizes: `pad_einsum`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `reorder_block_iter_var` primitive."""
+"""Reorder the iterators of a block: `reorder_block_iter_var`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `reverse_compute_at` primitive."""
+"""Move a block under a loop of its producers: `reverse_compute_at`."""
 
 from __future__ import annotations
 

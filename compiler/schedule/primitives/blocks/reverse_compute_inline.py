@@ -1,4 +1,4 @@
-"""The `reverse_compute_inline` primitive."""
+"""Inline a block into its producer: `reverse_compute_inline`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `rfactor` primitive."""
+"""Factor a reduction into partial results and their reduction: `rfactor`."""
 
 from __future__ import annotations
 

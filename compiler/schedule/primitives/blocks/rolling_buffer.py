@@ -1,4 +1,4 @@
-"""The `rolling_buffer` primitive."""
+"""Keep the overlap of consecutive tiles in a ring buffer: `rolling_buffer`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `tensorize` primitive."""
+"""Replace the computation of a block or loop by a tensor intrinsic: `tensorize`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `add_unit_loop` primitive."""
+"""Add a loop of one iteration: `add_unit_loop`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `annotate` and `unannotate` primitives: annotations that passes read."""
+"""Add or remove an annotation, which passes read: `annotate` and `unannotate`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `bind` primitive."""
+"""Bind a loop to an axis of GPU threads: `bind`."""
 
 from __future__ import annotations
 

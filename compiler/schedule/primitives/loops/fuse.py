@@ -1,4 +1,4 @@
-"""The `fuse` primitive."""
+"""Fuse nested loops into one loop: `fuse`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `loop_partition` primitive."""
+"""Partition the range of a loop into consecutive loops: `loop_partition`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `merge` primitive."""
+"""Merge consecutive loop nests into one nest: `merge`."""
 
 from __future__ import annotations
 

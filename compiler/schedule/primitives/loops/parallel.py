@@ -1,4 +1,4 @@
-"""The `parallel` primitive."""
+"""Run the iterations of a loop on several threads: `parallel`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `reorder` primitive."""
+"""Reorder nested loops: `reorder`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `split` primitive."""
+"""Split a loop into nested loops: `split`."""
 
 from __future__ import annotations
 

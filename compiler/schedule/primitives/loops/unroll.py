@@ -1,4 +1,4 @@
-"""The `unroll` primitive."""
+"""Unroll a loop: `unroll`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `vectorize` primitive."""
+"""Run the iterations of a loop as vector lanes: `vectorize`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `cache_inplace` primitive."""
+"""Cache a buffer that a block updates in place: `cache_inplace`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `cache_read` primitive."""
+"""Cache a buffer that a block reads: `cache_read`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `cache_write` primitive."""
+"""Cache a buffer that a block writes: `cache_write`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `read_at` primitive."""
+"""Cache the elements that are read in an iteration of a loop: `read_at`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `reindex` primitive."""
+"""Access a buffer by a block's iterators, through a copy: `reindex`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `reindex_cache_read` primitive."""
+"""Cache a buffer that a block reads, at chosen indices: `reindex_cache_read`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `reindex_cache_write` primitive."""
+"""Cache a buffer that a block writes, at chosen indices: `reindex_cache_write`."""
 
 from __future__ import annotations
 

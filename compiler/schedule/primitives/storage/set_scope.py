@@ -1,4 +1,4 @@
-"""The `set_scope` primitive."""
+"""Change the memory scope of a buffer: `set_scope`."""
 
 from __future__ import annotations
 

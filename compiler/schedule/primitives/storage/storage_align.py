@@ -1,4 +1,4 @@
-"""The `storage_align` primitive."""
+"""Align the stride of a buffer dimension: `storage_align`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `transform_block_layout` primitive."""
+"""Transform the iterators of a block: `transform_block_layout`."""
 
 from __future__ import annotations
 

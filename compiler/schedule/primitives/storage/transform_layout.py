@@ -1,4 +1,4 @@
-"""The `transform_layout` primitive."""
+"""Transform the layout of a buffer: `transform_layout`."""
 
 from __future__ import annotations
 

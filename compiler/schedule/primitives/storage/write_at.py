@@ -1,4 +1,4 @@
-"""The `write_at` primitive."""
+"""Cache the elements that are written in an iteration of a loop: `write_at`."""
 
 from __future__ import annotations
 
