@@ -2,7 +2,8 @@
 
 The two are compared statement by statement: loops, blocks and values must be the same except for
 the names of variables and buffers. A buffer of the description stands for a box of one of the
-program's buffers: the trailing dimensions from a base on, the leading ones at fixed indices.
+program's buffers: its trailing dimensions start at a base, and its leading dimensions have fixed
+indices.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _Part = TypeVar("_Part")
 
 
 class MismatchError(Exception):
-    """The program does not match the description; the message says where."""
+    """The program does not match the description; the message names the difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class MatchedBuffer:
     base: tuple[Expr, ...]
 
     def region(self, shape: Sequence[Expr]) -> BufferRegion:
-        """Return the box of a shape, from the base on."""
+        """Return the box of a shape that starts at the base."""
         leading = len(self.base) - len(shape)
         sizes = [1] * leading + [e.value for e in shape if isinstance(e, IntImm)]
         ranges = zip(self.base, sizes, strict=True)
@@ -66,7 +67,7 @@ class Matcher:
     """Compares statements of a program with those of a description.
 
     Args:
-        params: The buffers of the description that stand for some of the program's.
+        params: The description's parameters, each of which stands for a buffer of the program.
         extents: The extents of the program's variables around the statements.
     """
 
@@ -92,7 +93,7 @@ class Matcher:
             case BlockRealize(), BlockRealize():
                 self._realize(ours, theirs)
             case Seq(a), Seq(b):
-                self._all(a, b, self.stmt, "statements in a row")
+                self._all(a, b, self.stmt, "consecutive statements")
             case Store(buffer, indices, value), Store(other, expected_indices, expected):
                 self._access(buffer, indices, other, expected_indices)
                 self.expr(value, expected)
@@ -107,19 +108,19 @@ class Matcher:
             case Evaluate(value), Evaluate(expected):
                 self.expr(value, expected)
             case _:
-                raise MismatchError(f"{_kind(ours)} stands where it has {_kind(theirs)}")
+                raise MismatchError(_difference(_kind(ours), _kind(theirs)))
 
     def _loop(self, ours: For, theirs: For) -> None:
         name = ours.var.name
         if not (isinstance(ours.extent, IntImm) and isinstance(theirs.extent, IntImm)):
             raise MismatchError(f"the extent of loop {name} is symbolic")
         if ours.extent.value != theirs.extent.value:
-            sizes = f"{ours.extent.value} iterations, not {theirs.extent.value}"
+            sizes = f"{ours.extent.value} iterations: the description has {theirs.extent.value}"
             raise MismatchError(f"loop {name} has {sizes}")
         if (ours.kind, ours.thread) != (theirs.kind, theirs.thread):
-            raise MismatchError(f"loop {name} is {ours.kind}, not {theirs.kind}")
+            raise MismatchError(f"loop {name} is {ours.kind}: the description's is {theirs.kind}")
         if ours.annotations != theirs.annotations:
-            raise MismatchError(f"loop {name} has other annotations")
+            raise MismatchError(f"the annotations of loop {name} differ from the description's")
         self._bind(ours.var, theirs.var, ours.extent.value)
         self.stmt(ours.body, theirs.body)
 
@@ -129,12 +130,13 @@ class Matcher:
         self.expr(ours.predicate, theirs.predicate)
         for mine, expected in zip(a.iter_vars, b.iter_vars, strict=True):
             if mine.kind != expected.kind:
-                raise MismatchError(f"iterator {mine.var.name} is {mine.kind}, not {expected.kind}")
+                kinds = f"{mine.kind}: the description's is {expected.kind}"
+                raise MismatchError(f"iterator {mine.var.name} is {kinds}")
             self.index(mine.extent, expected.extent)
             size = mine.extent.value if isinstance(mine.extent, IntImm) else None
             self._bind(mine.var, expected.var, size)
         if a.match_buffers or b.match_buffers:
-            raise MismatchError(f"block {a.name}, or the one it is compared with, has views")
+            raise MismatchError(f"block {a.name}, or that of the description, has views")
         self._all(a.alloc_buffers, b.alloc_buffers, self._local, f"buffers of block {a.name}")
         self.block_body(a, b)
 
@@ -146,7 +148,7 @@ class Matcher:
     def _local(self, ours: Buffer, theirs: Buffer) -> None:
         same = (ours.shape, ours.dtype, ours.scope) == (theirs.shape, theirs.dtype, theirs.scope)
         if not same or ours.strides or theirs.strides:
-            raise MismatchError(f"buffer {ours.name} is not like {theirs.name}")
+            raise MismatchError(f"buffer {ours.name} differs from {theirs.name} of the description")
         self._locals[theirs] = ours
 
     # Expressions
@@ -174,8 +176,7 @@ class Matcher:
             self._differ(ours, theirs)
 
     def _differ(self, ours: Expr, theirs: Expr) -> NoReturn:
-        reason = f"the value {show_expr(ours)} stands where it has {show_expr(theirs)}"
-        raise MismatchError(reason)
+        raise MismatchError(_difference(show_expr(ours), show_expr(theirs)))
 
     def index(self, ours: Expr, theirs: Expr) -> None:
         """Compare two indices; their integer types may differ.
@@ -201,16 +202,21 @@ class Matcher:
         matched_local = self._locals.get(theirs)
         if matched_local is not None:
             if matched_local != ours:
-                raise MismatchError(f"buffer {ours.name} stands where it has {theirs.name}")
+                raise MismatchError(_difference(f"buffer {ours.name}", f"buffer {theirs.name}"))
             self._all(indices, places, self.index, f"indices of {ours.name}")
             return
         if (ours.dtype, ours.scope) != (theirs.dtype, theirs.scope):
-            kinds = f"{ours.dtype} in {ours.scope} memory, not {theirs.dtype} in {theirs.scope}"
-            raise MismatchError(f"buffer {ours.name}, which is its {theirs.name}, is {kinds}")
+            kinds = (
+                f"is {ours.dtype} in {ours.scope} memory: {theirs.name} of the description is "
+                f"{theirs.dtype} in {theirs.scope} memory"
+            )
+            raise MismatchError(f"buffer {ours.name} {kinds}")
         leading = len(indices) - len(places)
         if leading < 0:
-            reason = f"has {len(indices)} dimension(s): its {theirs.name} has {len(places)}"
-            raise MismatchError(f"buffer {ours.name} {reason}")
+            raise MismatchError(
+                f"buffer {ours.name} has {len(indices)} dimension(s): {theirs.name} of the "
+                f"description has {len(places)}"
+            )
         base = tuple(
             self._base(ours, index, None if n < leading else places[n - leading])
             for n, index in enumerate(indices)
@@ -218,9 +224,11 @@ class Matcher:
         matched_buffer = self.places.setdefault(theirs, MatchedBuffer(ours, base))
         if matched_buffer.buffer != ours:
             names = f"{matched_buffer.buffer.name} and {ours.name}"
-            raise MismatchError(f"buffers {names} both stand for its {theirs.name}")
+            raise MismatchError(f"buffers {names} both match {theirs.name} of the description")
         if matched_buffer.base != base:
-            raise MismatchError(f"accesses to {ours.name} are not at the same places as in it")
+            raise MismatchError(
+                f"accesses to {ours.name} do not have the offsets that they have in the description"
+            )
 
     def _base(self, buffer: Buffer, index: Expr, described_index: Expr | None) -> Expr:
         """Return the start of the description's buffer along a dimension."""
@@ -228,8 +236,9 @@ class Matcher:
         if described_index is not None:
             form -= self._theirs(described_index)
         if variables_of(form) & self._bound:
-            detail = "" if described_index is None else f", not as {show_expr(described_index)}"
-            reason = f"buffer {buffer.name} is indexed by {show_expr(index)}{detail}"
+            reason = f"buffer {buffer.name} is indexed by {show_expr(index)}"
+            if described_index is not None:
+                reason += f": the description has {show_expr(described_index)}"
             raise MismatchError(reason)
         return form.to_expr()
 
@@ -243,8 +252,9 @@ class Matcher:
 
     def _optional(self, ours: Stmt | None, theirs: Stmt | None, subject: str) -> None:
         if (ours is None) != (theirs is None):
-            which = "the description has none" if theirs is None else "the program has none"
-            raise MismatchError(f"{subject}: {which}")
+            raise MismatchError(
+                _difference(subject if ours else "none", subject if theirs else "none")
+            )
         if ours is not None and theirs is not None:
             self.stmt(ours, theirs)
 
@@ -256,7 +266,7 @@ class Matcher:
         subject: str,
     ) -> None:
         if len(ours) != len(theirs):
-            raise MismatchError(f"there are {len(ours)} {subject}, not {len(theirs)}")
+            raise MismatchError(_difference(f"{len(ours)} {subject}", str(len(theirs))))
         for a, b in zip(ours, theirs, strict=True):
             compare(a, b)
 
@@ -268,6 +278,10 @@ def _is_number(expr: Expr) -> bool:
         or (isinstance(node, Var | IntImm) and node.dtype != "handle" and is_integer(node.dtype))
         for node in walk(expr)
     )
+
+
+def _difference(ours: str, theirs: str) -> str:
+    return f"the program has {ours}: the description has {theirs}"
 
 
 def _kind(stmt: Stmt) -> str:

@@ -232,7 +232,7 @@ def test_tensorize_refuses_a_part_of_a_reduction_for_all_of_it() -> None:
 @pytest.mark.parametrize(
     ("tile", "transposed", "reason"),
     [
-        ((4, 8, 8), True, "loop i_1 has 4 iterations, not 8"),
+        ((4, 8, 8), True, "loop i_1 has 4 iterations: the description has 8"),
         ((8, 8, 8), False, "buffer B is indexed by"),
     ],
 )
@@ -251,11 +251,15 @@ def test_tensorize_refuses_another_computation(
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ('"float32"', '"float64"', "is float64 in global memory, not float32"),
-        ("A[vi, vj]", "A[vi, vj] + T.float32(1)", "stands where it has"),
+        ('"float32"', '"float64"', "is float64 in global memory: C of the description is float32"),
+        ("A[vi, vj]", "A[vi, vj] + T.float32(1)", "the program has A[vi, vj] + "),
         ("C[vi, vj] = A[vi, vj]", "C[vi, vj] = A[vi, 7 - vj]", "buffer A is indexed by"),
-        ("range(8)", "T.unroll(8)", "loop j is unrolled, not serial"),
-        ("range(8)", 'T.serial(8, annotations={"x": 1})', "loop j has other annotations"),
+        ("range(8)", "T.unroll(8)", "loop j is unrolled: the description's is serial"),
+        (
+            "range(8)",
+            'T.serial(8, annotations={"x": 1})',
+            "the annotations of loop j differ from the description's",
+        ),
         ("C[vi, vj] = A[vi, vj]", "C[vi, vj] = C[vi, vj]", "C would be both C, which"),
     ],
 )
