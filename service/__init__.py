@@ -1,1 +1,1 @@
-"""The service: HTTP, the SQL store, the coordinator that drives jobs, and their wiring."""
+"""The service: HTTP, the SQL store, the coordinator that runs jobs, and their wiring."""

@@ -1,1 +1,1 @@
-"""What every room of the service may use."""
+"""Modules that every package of the service may use."""

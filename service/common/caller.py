@@ -14,24 +14,25 @@ _LEVELS = list(Scope)
 
 @dataclass(frozen=True)
 class Caller:
-    """The holder of a token; `name` is that of the token, none on a service that needs no token."""
+    """The holder of a token; `name` is the token's name, or None on a service without tokens."""
 
     name: str | None
     scope: Scope
     quota: Quota = NO_LIMITS
 
     def may(self, scope: Scope) -> bool:
-        """Return whether a scope is within the caller's."""
+        """Return whether the caller's scope includes `scope`."""
         return _LEVELS.index(scope) <= _LEVELS.index(self.scope)
 
     def refuse_stranger(self, owners: Iterable[str | None], what_changes: str) -> None:
-        """Refuse a caller who changes what belongs to another token.
+        """Refuse a caller who changes an object of another token.
 
-        A token that replaces a revoked one of the same name owns what that one submitted.
+        A token that replaces a revoked one of the same name owns the jobs of the revoked one.
 
         Args:
-            owners: The names of the tokens that submitted it; none from a time without tokens.
-            what_changes: A noun for the message.
+            owners: The names of the tokens that submitted the object; None if the service had no
+                tokens.
+            what_changes: The noun for the object in the message.
 
         Raises:
             ForbiddenError: If the caller is neither the owner nor an admin.
@@ -48,4 +49,4 @@ class Caller:
 
 
 ANYBODY = Caller(None, Scope.ADMIN)
-"""Every caller of a service that needs no token."""
+"""The caller of a service without tokens, which has every right."""

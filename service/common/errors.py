@@ -1,16 +1,17 @@
 """The errors that the service raises on purpose.
 
 ServiceError
-├── ServeError             the service cannot start: the message tells the operator why
-├── NotFoundError          what was asked for does not exist                            (404)
-├── ForbiddenError         the caller's token does not allow what was asked for         (403)
-├── ConflictError          what was asked for cannot be as things stand                 (409)
-├── InvalidRequestError    the request is well-formed and means nothing we can do       (422)
-├── QuotaError             the caller's token has too much in the queue                 (429)
-├── BuildFailedError       the compiler died of a kernel, or took too long              (500)
-├── BusyError              too many wait for the same thing already: come back          (503)
-├── DatabaseLostError      what is written would be lost (service.store.database.error)
-(503) └── LeaseLostError         another coordinator owns the job now: stop, write nothing
+├── ServeError             the service cannot start; the message says why
+├── ServiceNotFoundError   the requested object does not exist                          (404)
+├── ForbiddenError         the caller's token does not allow the request                (403)
+├── ServiceConflictError   the request contradicts the stored state                     (409)
+├── UnprocessableError     the request is well-formed, but its content is invalid       (422)
+├── QuotaError             the jobs in the queue exceed the quota of the caller's token (429)
+├── BuildFailedError       the compiler crashed on a kernel, or took too long           (500)
+├── ServiceBusyError       too many requests wait for the same resource: try again      (503)
+├── DatabaseLostError      the database would lose what is written; its class is in
+│                          `service.store.database.error`                               (503)
+└── LeaseLostError         another coordinator owns the job now: stop, write nothing
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ class ServiceError(Exception):
 
 
 class ServeError(ServiceError):
-    """The service cannot start, and its operator can mend that."""
+    """The service cannot start; its operator can correct the cause."""
 
 
 class ServiceNotFoundError(ServiceError):
-    """What was asked for does not exist; `job_id` is that of a job that looks for it."""
+    """The requested object does not exist; `job_id` is the job that searches for it, if any."""
 
     def __init__(self, reason: str, job_id: UUID | None = None, *, advice: str = "") -> None:
         super().__init__(f"{reason}; {advice}" if advice else reason)
@@ -37,11 +38,11 @@ class ServiceNotFoundError(ServiceError):
 
 
 class ForbiddenError(ServiceError):
-    """The token of the caller does not allow what was asked for."""
+    """The token of the caller does not allow the request."""
 
 
 class QuotaError(ServiceError):
-    """The token of the caller has too much in the queue; that may be less later."""
+    """The jobs in the queue exceed the quota of the caller's token; a later request may succeed."""
 
 
 class ServiceConflictError(ServiceError):
@@ -50,7 +51,7 @@ class ServiceConflictError(ServiceError):
 
 @dataclass(frozen=True)
 class Flaw:
-    """One thing that is wrong with a request, and where."""
+    """One error of a request, and its location."""
 
     detail: str
     pointer: str | None = None
@@ -59,7 +60,7 @@ class Flaw:
 
 
 class UnprocessableError(ServiceError):
-    """A request that can be read and cannot be meant."""
+    """A well-formed request with invalid content."""
 
     def __init__(self, detail: str, *flaws: Flaw) -> None:
         super().__init__(detail)
@@ -68,12 +69,12 @@ class UnprocessableError(ServiceError):
 
 
 class BuildFailedError(ServiceError):
-    """The compiler died of a kernel, or had to be killed; what it refuses is a bad request."""
+    """The compiler crashed on a kernel, or was killed."""
 
 
 class ServiceBusyError(ServiceError):
-    """Too many requests wait for the same thing already; a later one may succeed."""
+    """Too many requests wait for the same resource; a later one may succeed."""
 
 
 class LeaseLostError(ServiceError):
-    """The job belongs to another coordinator, or is over; nothing was written."""
+    """The job belongs to another coordinator, or has ended; nothing was written."""

@@ -1,4 +1,4 @@
-"""A workload as it comes in: read and checked, and not stored yet."""
+"""A workload of a request: parsed and checked, but not stored yet."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class NewWorkload:
-    """A workload as it comes in."""
+    """A parsed and checked workload of a request."""
 
     key: str
     name: str

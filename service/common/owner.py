@@ -14,9 +14,9 @@ from secrets import token_hex
 class Owner:
     """A coordinator in a process.
 
-    Process numbers can be compared within one `machine`: one boot of one host, and one process name
-    space of it (two containers may share a host name and a database file). `started` is the
-    process's start in clock ticks; `nonce` distinguishes two coordinators of one process.
+    Process ids can be compared within one `machine`: one boot of one host, and one process
+    namespace. Two containers may share a host name and a database file. `started` is the start of
+    the process in clock ticks. `nonce` distinguishes two coordinators of one process.
     """
 
     machine: str
@@ -26,13 +26,13 @@ class Owner:
 
     @classmethod
     def here(cls) -> Owner:
-        """Return a new owner in this process."""
+        """Return a new owner for this process."""
         pid = os.getpid()
         return cls(_this_machine(), pid, _start_of(pid) or 0, token_hex(4))
 
     @classmethod
     def parse(cls, text: str) -> Owner:
-        """Read what `str` wrote."""
+        """Parse the text that `str` wrote."""
         machine, pid, started, nonce = text.rsplit("/", 3)
         return cls(machine, int(pid), int(started), nonce)
 
@@ -52,11 +52,11 @@ def _this_machine() -> str:
 
 
 def _start_of(pid: int) -> int | None:
-    """Return when a living process started, in clock ticks since boot."""
+    """Return the start of a living process in clock ticks since boot; None if it does not run."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    # The name, in parentheses, may hold anything: count from its end. Field 3 is the state.
+    # The name, in parentheses, may contain any character: count from its end. Field 3 is the state.
     fields = stat[stat.rindex(")") + 2 :].split()
     return None if fields[0] in {"Z", "X"} else int(fields[19])

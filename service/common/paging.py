@@ -1,7 +1,7 @@
 """Pages of lists: sorted, filtered, and continued by a cursor that is opaque to clients.
 
 A cursor holds the keys of the last row of a page, the order, and a digest of the filters. The next
-page begins after those keys, so rows that come and go meanwhile neither repeat nor hide others.
+page begins after those keys, so concurrent inserts and deletes neither repeat nor hide rows.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from service.common.errors import Flaw, UnprocessableError
 DEFAULT_LIMIT = 50
 """Rows of a page: a screen or two. Chosen."""
 MAX_LIMIT = 500
-"""Rows of the largest page: it bounds the time and the size of an answer. Chosen."""
+"""Rows of the largest page: bounds the time and the size of an answer. Chosen."""
 MAX_INT = 2**63 - 1
-"""The largest number that a column holds; a cursor may claim any."""
+"""The largest number that a column holds; a forged cursor may hold a larger one."""
 
 Value: TypeAlias = str | int | float | None
 
@@ -42,7 +42,7 @@ class CursorKey:
 
 @dataclass(frozen=True)
 class ListRequest:
-    """Which page of which list: `sort` is the name of an order, after `-` for the other way."""
+    """A request for a page of a list: `sort` names an order; a leading `-` reverses it."""
 
     sort: str
     filters: Mapping[str, Any]
@@ -51,19 +51,19 @@ class ListRequest:
 
     @property
     def digest(self) -> str:
-        """What the filters are known by."""
+        """Return a digest of the filters."""
         text = json.dumps(self.filters, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
     def is_descending(self) -> bool:
-        """Whether the greatest comes first."""
+        """Return whether the order is descending."""
         return self.sort.startswith("-")
 
 
 @dataclass(frozen=True)
 class ListPage:
-    """The rows of a page, without their keys, and where it goes on."""
+    """The rows of a page, without their keys, and the cursor of the next page."""
 
     rows: Sequence[Sequence[Any]]
     next_cursor: str | None
@@ -75,14 +75,14 @@ def page(
     keys: Sequence[CursorKey],
     request: ListRequest,
 ) -> ListPage:
-    """Return a page of what a query finds.
+    """Return a page of the rows of a query.
 
     Args:
-        keys: What the list is sorted by: the first as asked for, the others tell equal rows apart.
-            Only the first may be null.
+        keys: The columns that the list is sorted by: the requested one first, then those that make
+            the order unique. Only the first may be null.
 
     Raises:
-        InvalidRequestError: If the cursor is not of this list, in this order, with these filters.
+        UnprocessableError: If the cursor belongs to another list, order or filter.
     """
     if request.cursor is not None:
         query = query.where(_after(keys, _decode(request, keys), request))
@@ -94,7 +94,7 @@ def page(
 
 
 def page_of_rows(rows: Sequence[Any], names: Sequence[str], request: ListRequest) -> ListPage:
-    """Do the same with a short list in memory, sorted by unique names in their ascending order."""
+    """Return a page of a short list in memory that is sorted by unique names, ascending."""
     start = 0
     if request.cursor is not None:
         (last,) = _decode(request, [CursorKey(None, str)])
@@ -113,7 +113,7 @@ def _order(keys: Sequence[CursorKey], request: ListRequest) -> list[ColumnElemen
 def _after(
     keys: Sequence[CursorKey], values: Sequence[Any], request: ListRequest
 ) -> ColumnElement[bool]:
-    """Say which rows come after those values."""
+    """Return the condition that selects the rows after those values."""
     first, *ties = keys
     if not first.is_nullable:
         return _beyond(keys, values, request)
@@ -184,10 +184,10 @@ def _decode(request: ListRequest, keys: Sequence[CursorKey]) -> list[Any]:
 
 
 def _value(key: CursorKey, value: Any) -> Any:
-    """Return a key's value from JSON.
+    """Return the value of a key, decoded from JSON.
 
     Raises:
-        ValueError: If it is of another type.
+        ValueError: If the value has another type.
     """
     if value is None and key.is_nullable:
         return None

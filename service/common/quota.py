@@ -1,4 +1,4 @@
-"""What a token may have queued at once."""
+"""The quota of a token: limits on its queued and running jobs."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Quota:
-    """Limits of a token; none of them by default.
+    """Limits of a token; by default there are none.
 
-    `max_jobs` counts queued and running jobs, `max_trials` what those have yet to measure, and
-    `max_priority` is the highest priority of a job.
+    `max_jobs` limits queued and running jobs, and `max_trials` the trials that they have yet to
+    measure. `max_priority` is the highest priority of a job.
     """
 
     max_jobs: int | None = None
@@ -19,7 +19,7 @@ class Quota:
 
     @property
     def is_bounded(self) -> bool:
-        """Whether what is queued has to be counted."""
+        """Return whether the queued jobs must be counted."""
         return self.max_jobs is not None or self.max_trials is not None
 
 

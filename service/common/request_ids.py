@@ -1,7 +1,7 @@
-"""Request ids: one id finds a request, its job and what workers did for it in all logs.
+"""Request ids: one id links a request, its job and the work of the workers in all logs.
 
-An id is that of the header `X-Request-ID`, or made here; it is sent back, stands in every line that
-is logged meanwhile, and is kept with a job that the request submits.
+The id comes from the header `X-Request-ID`, or is made here. It is sent back, written in every log
+line of the request, and stored with the jobs that the request submits.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _log = structlog.get_logger("service.requests")
 
 
 def current() -> str | None:
-    """Return the id of the request that is being answered."""
+    """Return the id of the current request."""
     return cast("str | None", structlog.contextvars.get_contextvars().get(_KEY))
 
 
 @contextmanager
 def bound(request_id: str | None) -> Iterator[None]:
-    """Do something for a request of before: its id stands in what is logged meanwhile."""
+    """Work for an earlier request: log lines carry its id."""
     with structlog.contextvars.bound_contextvars(**({_KEY: request_id} if request_id else {})):
         yield
 
@@ -40,14 +40,14 @@ def bound(request_id: str | None) -> Iterator[None]:
 class RequestIds:
     """Gives each request its id, and logs it when its answer begins.
 
-    What only reads, and is answered, is logged for debugging alone.
+    Successful requests that only read are logged at level DEBUG.
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request under its id."""
+        """Answer a request, and send its id back."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -1,1 +1,1 @@
-"""The coordinator: claims jobs, drives them, keeps their leases."""
+"""The coordinator: claims jobs, runs them and renews their leases."""

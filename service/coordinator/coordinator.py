@@ -1,7 +1,7 @@
 """The coordinator: claims jobs, runs them, and stores their results.
 
-It keeps nothing of its own that matters: whatever kills it, another one resumes the job from the
-trials in the store.
+All state is in the store. If a coordinator dies, another one resumes its jobs from the stored
+trials.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ from workers.engine.engine import (
 _log = structlog.get_logger()
 
 _IDLE_SECS = 1.0
-"""Pause between two looks for jobs: the delay of a job's start against the load of the database.
-Chosen.
+"""Interval at which the queue is polled: the delay of a job's start against the load of the
+database. Chosen.
 """
 _MAX_BACKOFF_SECS = 60.0
-"""Longest pause after errors in a row. Chosen."""
+"""Longest pause after consecutive errors. Chosen."""
 _NO_CLAIM_SECS = 10.0
-"""Pause after a claim that failed, by an error of the database for instance. Chosen."""
+"""Pause after a claim that failed, for example by an error of the database. Chosen."""
 _OF_THE_SERVICE = (
     ChildStartError,
     EngineClosedError,
@@ -65,7 +65,7 @@ _OF_THE_SERVICE = (
     RunnerClosedError,
     WorkersGoneError,
 )
-"""Errors that say nothing of the job that was driven."""
+"""Errors that are not the fault of the job."""
 
 
 def _do_nothing() -> None:
@@ -74,7 +74,7 @@ def _do_nothing() -> None:
 
 @dataclass
 class _Work:
-    """Claimed jobs in hand; `has_begun` says that the service was found well before."""
+    """The claimed jobs; `has_begun` is True once the health checks before them have passed."""
 
     open_ids: list[UUID]
     has_begun: bool = False
@@ -84,16 +84,16 @@ class Coordinator:
     """Run one job, or one group of jobs, after another.
 
     Args:
-        measuring: What measures candidates, and compares the best.
-        baselines: Times libraries beside the best; if None, none are timed.
-        interrupt: Makes it give up what is under way, by an error of its own.
-        lease_secs: How long a job stays ours without a heartbeat.
+        measuring: Measures candidates, and compares the finalists.
+        baselines: Times libraries beside the best kernels; if None, none are timed.
+        interrupt: Makes the measurement in progress end with an error.
+        lease_secs: How long a lease lasts without a heartbeat.
         retrainer: Receives the kind of target of each finished job.
-        prove: Measures something known, and raises if that fails: called before a job is driven
-            whose last claim came to nothing.
-        serves: Says for which kinds of target there are workers here, None while those cannot be
-            reached: no job is claimed then. Jobs for others are left to the coordinators that have
-            such workers, if there are any.
+        prove: Measures a known kernel, and raises if that fails. Called before a job whose last
+            claim brought no result.
+        serves: Returns the kinds of target that have workers here. None means that the workers
+            cannot be reached; then no job is claimed. Jobs for other targets are left to other
+            coordinators.
     """
 
     def __init__(
@@ -117,30 +117,30 @@ class Coordinator:
         self._retrainer = retrainer
         self._prove = prove
         self._serves = serves
-        self._num_errors = 0  # in a row
+        self._num_errors = 0  # consecutive
         self.driver: JobDriver = JobRunner(database, measuring, self.owner, baselines)
         self._stopping = Event()
         self._work = Event()
         self._thread = Thread(target=self._run, name="coordinator", daemon=True)
 
     def start(self) -> None:
-        """Begin to claim jobs, in a thread."""
+        """Start a thread that claims jobs."""
         self._thread.start()
 
     @property
     def is_running(self) -> bool:
-        """Whether jobs are being claimed."""
+        """Return whether jobs are being claimed."""
         return self._thread.is_alive()
 
     def wake(self) -> None:
-        """Look for a job now."""
+        """Poll the queue now."""
         self._work.set()
 
     def stop(self, timeout_secs: float) -> bool:
         """Shut down: the current job returns to the queue with all its trials.
 
         Returns:
-            Whether the thread ended in time; if not, the job's lease shows that we are gone.
+            Whether the thread ended in time. If not, the job's lease expires.
         """
         self._stopping.set()
         self._work.set()
@@ -151,7 +151,7 @@ class Coordinator:
         return not self._thread.is_alive()
 
     def run_one(self) -> bool:
-        """Claim a job, or a group, and drive it as far as it goes; tell whether there was one."""
+        """Claim a job or a group and run it to its end; return whether one was claimed."""
         served = () if self._serves is None else self._serves()
         if served is None:
             return False
@@ -160,7 +160,7 @@ class Coordinator:
             jobs = claims.claim(session, self.owner, lease_secs=self._lease_secs, leave=others)
         if not jobs:
             return False
-        with request_ids.bound(jobs[0].request_id):  # those of a group came with one request
+        with request_ids.bound(jobs[0].request_id):  # one request submits all jobs of a group
             self._drive_claimed(jobs)
         return True
 
@@ -187,13 +187,13 @@ class Coordinator:
             try:
                 pause_secs = 0.0 if self.run_one() else _IDLE_SECS
             except Exception:
-                # Whatever it is, jobs would wait for ever without this thread.
+                # Any error: without this thread, no job would ever run.
                 _log.exception("cannot claim or release a job")
                 pause_secs = _NO_CLAIM_SECS
             self._work.wait(pause_secs)
 
     def _drive(self, jobs: Sequence[JobRow], work: _Work) -> None:
-        """Drive jobs; each leaves `work.open_ids` when it ends, or is put back."""
+        """Run jobs; remove each from `work.open_ids` when it ends or returns to the queue."""
         with Heartbeat(
             self._database,
             work.open_ids,
@@ -253,8 +253,8 @@ class Coordinator:
         leases.finish(session, job.id, self.owner, state, stop_reason=reason, error=error)
 
     def _give_up(self, work: _Work, error: Exception) -> None:
-        """Put jobs back after an error, and wait: longer with each error in a row."""
-        # Without a worker for the target nothing is wrong here; its error says what to do.
+        """Return jobs to the queue after an error, and wait: longer with each consecutive error."""
+        # A missing worker is not an internal error: its message says what to do.
         is_plain = isinstance(error, NoWorkerError)
         reason = str(error) if is_plain else f"internal error: {type(error).__name__}: {error}"
         is_own = work.has_begun and not isinstance(error, _OF_THE_SERVICE)

@@ -1,4 +1,4 @@
-"""The heartbeat of leases: keeps them while jobs run, and hears what is wanted of the jobs."""
+"""The heartbeat of leases: renews them while jobs run, and reads the controls of the jobs."""
 
 from __future__ import annotations
 
@@ -24,22 +24,20 @@ from service.store.jobs.controls import JobControls
 _log = structlog.get_logger()
 
 _LOOK_SECS = 0.5
-"""Pause between two looks at what users requested: a stop begins within it. Chosen."""
+"""Interval at which the controls of jobs are read: a stop begins within it. Chosen."""
 PATIENCE_SECS = 3.0
-"""Time in which a job that ends may finish its current batch, which lasts one or two seconds.
-Chosen.
-"""
+"""Time for an ending job to finish its current batch, which lasts one or two seconds. Chosen."""
 
 
 class Heartbeat:
-    """Renews leases from a thread of its own, so that a long step of the search cannot lose them.
+    """Renews leases from its own thread, so that a long step of the search cannot lose them.
 
-    Used as a context manager. `wishes` has what is wanted of each job, as of the last look;
-    `is_joined` says whether a job of the group waits to be driven with the others.
+    Used as a context manager. `wishes` holds the controls of each job as last read. `is_joined`
+    says whether another job of the group waits to run with these.
 
     Args:
-        group_id: Of the jobs, if they are of one.
-        interrupt: Called once for a job that is to end and is measured for `patience_secs` more.
+        group_id: The group of the jobs, if they have one.
+        interrupt: Called once for a job that must end and is still measured after `patience_secs`.
     """
 
     def __init__(
@@ -67,7 +65,7 @@ class Heartbeat:
         self._requested_at: dict[UUID, float] = {}
         self._lock = Lock()
         self._ended = Event()
-        # What it logs stands under the request that the jobs came with.
+        # Its log lines carry the id of the request that submitted the jobs.
         beat = partial(copy_context().run, self._beat)
         self._thread = Thread(target=beat, name=f"heartbeat {job_ids[0]}", daemon=True)
 
@@ -91,16 +89,16 @@ class Heartbeat:
         return tuple(self._job_ids)
 
     def leave(self, job_id: UUID) -> None:
-        """Renew the lease of a job no more: it is about to end."""
+        """Stop renewing the lease of a job that is about to end."""
         with self._lock:
             self._job_ids.remove(job_id)
 
     @contextmanager
     def measuring(self, job_id: UUID, *, is_final: bool) -> Iterator[None]:
-        """Say that a job is measured meanwhile, so that it may have to be interrupted.
+        """Mark a job as being measured, so that the heartbeat may interrupt it.
 
         Args:
-            is_final: Whether its best are compared, which is how a job is stopped.
+            is_final: Whether its finalists are compared, which a stop does not interrupt.
         """
         self._measured = job_id, is_final
         try:
@@ -120,12 +118,12 @@ class Heartbeat:
                 self.is_lost = True
                 return
             except SQLAlchemyError:
-                # The database may be busy for a while; the lease outlasts several beats.
+                # The database may be busy for a while; a lease outlasts several beats.
                 _log.warning("heartbeat failed", jobs=list(map(str, self.job_ids)), exc_info=True)
             self._interrupt_overdue()
 
     def _interrupt_overdue(self) -> None:
-        """Interrupt what is measured for a job that was to end some time ago."""
+        """Interrupt the measurement of a job that should have ended `patience_secs` ago."""
         now = time.monotonic()
         for job_id, wishes in self.wishes.items():
             if wishes.is_cancelled or wishes.is_stopped:
@@ -137,7 +135,7 @@ class Heartbeat:
         if is_final and not self.wishes[job_id].is_cancelled:
             return
         if now - self._requested_at[job_id] >= self._patience_secs:
-            # The time counts again for a cancel that follows a stop.
+            # A cancel that follows a stop restarts the time.
             self._requested_at[job_id] = float("inf") if self.wishes[job_id].is_cancelled else now
             _log.info("measurement interrupted: the job is ending", job=str(job_id))
             self._interrupt()

@@ -1,4 +1,4 @@
-"""Measurers of one job, which its heartbeat may interrupt."""
+"""Measurer of one job, which the job's heartbeat may interrupt."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tuner.trial import MeasuredTrial
 
 
 class Measuring(Measurer, Comparer, Protocol):
-    """Measures candidates, and compares the best of them."""
+    """Measures candidates, and compares the finalists."""
 
 
 class HeartbeatMeasurer:
-    """Measures for a job, and reports to its heartbeat while it does.
+    """Measures for a job, and marks the job as being measured in its heartbeat.
 
     Args:
         baselines: Times libraries; None to time none.

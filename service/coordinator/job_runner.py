@@ -1,4 +1,4 @@
-"""Drive the id of a group of jobs, or one alone: search, then time the best side by side."""
+"""Run a job or a group of jobs: search, then time the finalists side by side."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class JobOutcome:
-    """The result of a job: its search, and the finish if there was one, with its baselines.
+    """The result of a job: its search, and the final comparison and baselines if they were run.
 
-    There is no result if the job was given up before: cancelled, or put back.
+    A job that was cancelled or returned to the queue has no result.
     """
 
     job_id: UUID
@@ -65,7 +65,7 @@ class _Search:
     task: Task
     rounds: SearchLoop
     measuring: HeartbeatMeasurer
-    kept_before: Sequence[int]  # the trials that finishes of the job kept
+    kept_before: Sequence[int]  # trials that earlier final comparisons kept
 
 
 class JobRunner:
@@ -91,12 +91,12 @@ class JobRunner:
     def drive(
         self, jobs: Sequence[JobRow], heartbeat: Heartbeat, is_stopping: Callable[[], bool]
     ) -> Iterator[JobOutcome]:
-        """Take jobs from their last trials to their ends; yield each outcome when it ends.
+        """Resume jobs after their last trials; yield the outcome of each when it ends.
 
         Args:
             jobs: One job, or all of a group that have not ended.
-            heartbeat: Knows what is wanted of the jobs.
-            is_stopping: Whether all jobs are to be put back.
+            heartbeat: Renews the leases, and reads the controls of the jobs.
+            is_stopping: Returns whether all jobs must return to the queue.
         """
         with ExitStack() as stack:
             searches = []
@@ -159,7 +159,7 @@ class JobRunner:
         return _Search(job, task, rounds, measuring, kept_before)
 
     def _ended(self, jobs: Sequence[JobRow]) -> list[Progress]:
-        """Return how far the jobs came that are of the same group and have ended."""
+        """Return the progress of the jobs of the same group that have ended."""
         if (group_id := jobs[0].group_id) is None:
             return []
         driven = {job.id for job in jobs}
@@ -195,7 +195,7 @@ class JobRunner:
                     should_stop=lambda: gives_up(job.id),
                 )
         except Exception:
-            # The search has its result: it is not lost because it could not be measured again.
+            # The search has a result, which a failed final comparison must not lose.
             if not gives_up(job.id):
                 _log.warning("the final comparison failed", job=str(job.id), exc_info=True)
         return (

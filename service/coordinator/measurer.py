@@ -1,4 +1,4 @@
-"""The tuner's measurer over workers: candidates become requests that any process can read."""
+"""The tuner's measurer over workers: sends candidates as serialised requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ class WorkerMeasurer:
 
     Args:
         limits: The limits of a candidate; by default those of `workers`.
-        libraries: The names of those to time beside the best; by default `chosen_libraries`.
+        libraries: Names of the libraries to time beside the best kernels; by default
+            `chosen_libraries`.
     """
 
     def __init__(

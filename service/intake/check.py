@@ -19,7 +19,7 @@ def check(database: Database, request: CheckRequest) -> WorkloadCheck:
     """Return what a workload and a target are read as.
 
     Raises:
-        InvalidRequestError: If one of them cannot be meant; says where.
+        UnprocessableError: If one of them cannot be meant; says where.
     """
     reader = child_reader()
     looked = (

@@ -37,7 +37,7 @@ class FairTurns:
         """Wait for a turn, and have it while the body runs.
 
         Raises:
-            BusyError: If too many wait already, or too many of this caller.
+            ServiceBusyError: If too many wait already, or too many of this caller.
         """
         with self._changed:
             self._wait(caller)

@@ -24,9 +24,9 @@ def read_workload(workload: Workload) -> NewWorkload:
     """Turn a workload from the wire into one to keep; in a child process if that is asked for.
 
     Raises:
-        InvalidRequestError: If the script or the operator is not a legal program of constant
+        UnprocessableError: If the script or the operator is not a legal program of constant
             shapes; says where.
-        BusyError: If too many wait for a child process.
+        ServiceBusyError: If too many wait for a child process.
     """
     reader = child_reader()
     if reader is None:
@@ -38,7 +38,7 @@ def parse_target(text: str) -> Target:
     """Parse a target of any machine: stored schedules may be of any.
 
     Raises:
-        InvalidRequestError: If the text means nothing.
+        UnprocessableError: If the text means nothing.
     """
     try:
         return Target(text)
@@ -52,7 +52,7 @@ def read_target(session: Session, text: str) -> Target:
     That is this host's kind, and any that a worker serves or has served.
 
     Raises:
-        InvalidRequestError: If the text means nothing, or no worker is known for such a machine.
+        UnprocessableError: If the text means nothing, or no worker is known for such a machine.
     """
     target = parse_target(text)
     cores = {
@@ -80,7 +80,7 @@ def read_rules(names: Sequence[str] | None) -> list[str] | None:
     """Return the names of schedule rules, None for all of them.
 
     Raises:
-        InvalidRequestError: If there is no such rule; those that users added elsewhere are not
+        UnprocessableError: If there is no such rule; those that users added elsewhere are not
             known here.
     """
     if names is None:

@@ -60,8 +60,8 @@ class TextReader:
         """Run a request in a child, and return its JSON answer.
 
         Raises:
-            InvalidRequestError: If the text is refused, or takes too much time or memory.
-            BusyError: If too many wait for their turn.
+            UnprocessableError: If the text is refused, or takes too much time or memory.
+            ServiceBusyError: If too many wait for their turn.
         """
         question = json.dumps({"task": task, "arguments": arguments, "cpu_secs": self._cpu_secs})
         with self._turns.turn(caller):

@@ -50,7 +50,7 @@ def look_here(workload: Workload) -> Looked:
     """Read a workload in this process.
 
     Raises:
-        InvalidRequestError: If it cannot be meant; says where.
+        UnprocessableError: If it cannot be meant; says where.
     """
     read = read_here(workload)
     return Looked(workload=read, parameters=_parameters(parse(read.script)))
@@ -60,7 +60,7 @@ def read_here(workload: Workload) -> NewWorkload:
     """Turn a workload from the wire into one to keep.
 
     Raises:
-        InvalidRequestError: If the script or the operator is not a legal program of constant
+        UnprocessableError: If the script or the operator is not a legal program of constant
             shapes; says where.
     """
     func = _program(workload)

@@ -1,9 +1,9 @@
 """Queue a job for a requested schedule that no job has searched for. Independent of HTTP.
 
 A deployed program requests the schedules of its workloads, and continues without a missing one
-while the job searches for it. A task has one such job: a repeated request returns that job, also
-one that failed or was cancelled, which only its users may repeat. One job also repeats the
-measurement of a schedule from an older code generator.
+while the job searches for it. A task has one such job, which a repeated request returns. A job that
+failed or was cancelled is not repeated automatically. A schedule from an older code generator gets
+one job that measures it again.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from service.wire.requests import ScheduleQuery, SearchOptions
 TRIALS = 200
 """Trial limit of a job that a look-up enqueues: the default of `loopwright tune`."""
 PRIORITY = -1
-"""Behind the jobs that people wait for."""
+"""Lower than the default priority of submitted jobs, for which people wait."""
 
 
 @dataclass(frozen=True)
 class Enqueued:
-    """The job that looks for the schedule of a task, or has."""
+    """The job that searches, or has searched, for the schedule of a task."""
 
     job: JobRead
     is_new: bool
@@ -59,10 +59,10 @@ def enqueue(database: Database, query: ScheduleQuery, *, caller: Caller) -> Enqu
         caller: The owner of a new job.
 
     Raises:
-        InvalidRequestError: If the workload or the target cannot be meant, or if nothing here
-            serves that kind of target.
+        UnprocessableError: If the workload or the target is invalid, or if no worker serves that
+            kind of target.
         ForbiddenError: If the caller may never submit this.
-        QuotaError: If the caller has too much in the queue.
+        QuotaError: If the jobs in the queue exceed the caller's quota.
     """
     workload = read_workload(query.workload)
     name = parse_target(query.target).name
@@ -72,7 +72,7 @@ def enqueue(database: Database, query: ScheduleQuery, *, caller: Caller) -> Enqu
         return existing
     with database.write() as session:
         is_asked_for, existing = _existing(session, workload.key, name)
-        if is_asked_for:  # a request at the same time was faster
+        if is_asked_for:  # a concurrent request was faster
             return existing
         priority = min(PRIORITY, caller.quota.max_priority or PRIORITY)
         options = SearchOptions(target=name, max_trials=TRIALS, priority=priority)
@@ -82,7 +82,7 @@ def enqueue(database: Database, query: ScheduleQuery, *, caller: Caller) -> Enqu
 
 
 def _existing(session: Session, workload_key: str, target: str) -> tuple[bool, Enqueued | None]:
-    """Return whether no job is needed, and the job that looks for the schedule if there is one."""
+    """Return whether no job is needed, and the job that searches for the schedule, or None."""
     best = best_schedules.find(session, workload_key, target)
     if best is None:
         newest = _newest(session, workload_key, target)

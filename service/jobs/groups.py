@@ -1,4 +1,4 @@
-"""Submit and read groups: the id of a group of jobs of trials. Knows nothing of HTTP."""
+"""Submit and read groups: jobs that share one trial limit. Independent of HTTP."""
 
 from __future__ import annotations
 
@@ -27,25 +27,26 @@ def submit_group(
     *,
     caller: Caller = ANYBODY,
 ) -> tuple[GroupRead, bool]:
-    """Queue the id of a group of jobs; with a key that was used for the same request, return those.
+    """Queue a group of jobs, or return the group that the idempotency key already made.
 
     Args:
-        caller: Whose jobs they become.
+        caller: The owner of the new jobs.
 
     Returns:
         The group, and whether it is new.
 
     Raises:
-        InvalidRequestError: If a workload, the target or a rule cannot be meant, a workload occurs
-            twice, the trials are not enough for a round each, or the key stood for another request.
+        UnprocessableError: If a workload, the target or a rule is invalid, a workload occurs
+            twice, the trials are fewer than a round for each task, or the key was used for another
+            request.
         ForbiddenError: If the caller may never submit this.
-        QuotaError: If the caller has too much in the queue.
+        QuotaError: If the jobs in the queue exceed the caller's quota.
     """
     key = IdempotencyKey.of(request, idempotency_key, caller)
     tasks = _read_tasks(request)
     with database.write() as session:
         if (first_job := key.recall(session)) is not None:
-            assert first_job.group_id is not None, "the key stands for this very request"
+            assert first_job.group_id is not None, "the key belongs to this same request"
             return read(session, first_job.group_id), False
         with quotas.held(session, caller):
             queue = Queue(session, request, caller)
@@ -62,7 +63,7 @@ def read(session: Session, group_id: UUID) -> GroupRead:
     """Return a group as the API shows it.
 
     Raises:
-        NotFoundError: If there is no such group.
+        ServiceNotFoundError: If the group does not exist.
     """
     group = groups.get(session, group_id)
     rows = groups.members(session, group_id)
@@ -81,7 +82,7 @@ def read(session: Session, group_id: UUID) -> GroupRead:
 
 
 def _common_kind(members: Sequence[JobRead]) -> TimeKind:
-    """Return the kind of times that all jobs have, so that their sum is of one kind."""
+    """Return the kind of times that all jobs have; times of different kinds have no sum."""
     kinds = {kind for job in members for kind in (job.best_time.kind, job.default_time.kind)}
     return TimeKind.CONFIRMED if kinds == {TimeKind.CONFIRMED} else TimeKind.PROVISIONAL
 
@@ -119,6 +120,6 @@ def _read_tasks(request: GroupCreate) -> list[NewWorkload]:
 
 
 def _within(error: UnprocessableError, pointer: str) -> UnprocessableError:
-    """Return an error of a task as one of the whole request."""
+    """Return an error of a task with pointers into the whole request."""
     flaws = (Flaw(f.detail, f"{pointer}{f.pointer or ''}", f.line, f.column) for f in error.flaws)
     return UnprocessableError(error.detail, *flaws)

@@ -1,4 +1,4 @@
-"""Submit jobs. Knows nothing of HTTP."""
+"""Submit jobs. Independent of HTTP."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ def submit_job(
     *,
     caller: Caller = ANYBODY,
 ) -> tuple[JobRead, bool]:
-    """Queue a tuning job; with a key that was used for the same request, return that job.
+    """Queue a tuning job, or return the job that the idempotency key already made.
 
     Args:
-        caller: Whose job it becomes.
+        caller: The owner of the new job.
 
     Returns:
         The job, and whether it is new.
 
     Raises:
-        InvalidRequestError: If the workload, the target or a rule cannot be meant, or the key
-            stood for another request.
+        UnprocessableError: If the workload, the target or a rule is invalid, or the key was used
+            for another request.
         ForbiddenError: If the caller may never submit this.
-        QuotaError: If the caller has too much in the queue.
+        QuotaError: If the jobs in the queue exceed the caller's quota.
     """
     key = IdempotencyKey.of(request, idempotency_key, caller)
     workload = read_workload(request.workload)
@@ -54,7 +54,7 @@ def submit_job(
 
 @dataclass(frozen=True)
 class IdempotencyKey:
-    """An idempotency key of a token, or none, and what it stands for."""
+    """An idempotency key of a token, if any, and the digest of its request."""
 
     owner: str | None
     text: str | None
@@ -65,7 +65,7 @@ class IdempotencyKey:
         """Return the key of a request.
 
         Raises:
-            InvalidRequestError: If it is empty or too long.
+            UnprocessableError: If the key is empty or too long.
         """
         if text is not None and not 1 <= len(text) <= idempotency.MAX_KEY_CHARS:
             detail = f"an idempotency key has 1 to {idempotency.MAX_KEY_CHARS} characters"
@@ -74,10 +74,10 @@ class IdempotencyKey:
         return cls(caller.name, text, content)
 
     def recall(self, session: Session) -> JobRow | None:
-        """Return the job that the key made, if it made one.
+        """Return the job that the key made, or None.
 
         Raises:
-            InvalidRequestError: If it stood for another request.
+            UnprocessableError: If the key was used for another request.
         """
         if self.text is None:
             return None
@@ -85,7 +85,7 @@ class IdempotencyKey:
         return None if job_id is None else jobs.get(session, job_id)
 
     def remember(self, session: Session, row: JobRow) -> None:
-        """Tie the key to the job that it made."""
+        """Store the key with the job that it made."""
         if self.text is not None:
             idempotency.remember(session, self.owner, self.text, self.content, row.id)
 
@@ -94,11 +94,11 @@ class Queue:
     """Queues jobs of one request.
 
     Args:
-        caller: Whose jobs they become.
+        caller: The owner of the jobs.
 
     Raises:
-        InvalidRequestError: If the target or a rule cannot be meant.
-        ForbiddenError: If the priority is above the ceiling of the caller.
+        UnprocessableError: If the target or a rule is invalid.
+        ForbiddenError: If the priority exceeds the caller's limit.
     """
 
     def __init__(self, session: Session, request: SearchOptions, caller: Caller) -> None:

@@ -62,7 +62,7 @@ def list_jobs(session: Session, query: JobsQuery) -> Page[JobRead]:
     """Return a page of jobs.
 
     Raises:
-        InvalidRequestError: If the cursor does not fit.
+        UnprocessableError: If the cursor does not fit.
     """
     statement = select(JobRow)
     if query.state:
@@ -96,7 +96,7 @@ def list_workloads(session: Session, query: WorkloadsQuery) -> Page[WorkloadRead
     """Return a page of workloads, without their programs.
 
     Raises:
-        InvalidRequestError: If the cursor does not fit.
+        UnprocessableError: If the cursor does not fit.
     """
     statement = select(WorkloadRow).options(defer(WorkloadRow.script))
     if query.operator is not None:
@@ -120,7 +120,7 @@ def list_targets(session: Session, query: TargetsQuery) -> Page[TargetRead]:
     """Return a page of targets.
 
     Raises:
-        InvalidRequestError: If the cursor does not fit.
+        UnprocessableError: If the cursor does not fit.
     """
     statement = select(TargetRow)
     if query.label is not None:
@@ -138,7 +138,7 @@ def list_cost_models(session: Session, query: CostModelsQuery) -> Page[CostModel
     """Return a page of cost models' metadata, without the models themselves.
 
     Raises:
-        InvalidRequestError: If the cursor does not fit.
+        UnprocessableError: If the cursor does not fit.
     """
     statement = select(CostModelRow).options(defer(CostModelRow.blob))
     if query.label is not None:
@@ -161,7 +161,7 @@ def list_workers(session: Session, query: WorkersQuery) -> Page[WorkerRead]:
     """Return a page of workers, by name.
 
     Raises:
-        InvalidRequestError: If the cursor does not fit.
+        UnprocessableError: If the cursor does not fit.
     """
     matching: Sequence[WorkerRead] = [
         worker
@@ -181,7 +181,7 @@ def list_tokens(session: Session, query: TokensQuery) -> Page[TokenRead]:
     """Return a page of tokens.
 
     Raises:
-        InvalidRequestError: If the cursor does not fit.
+        UnprocessableError: If the cursor does not fit.
     """
     statement = select(TokenRow)
     if query.text is not None:

@@ -57,7 +57,7 @@ class Plots:
         """Return what the trials of a sketch decided; of that with most trials if none is named.
 
         Raises:
-            InvalidRequestError: If no trial of the job is of that sketch.
+            UnprocessableError: If no trial of the job is of that sketch.
         """
         columns = self._cache.of(session, job)
         sketch_names = decided.sketches_of(columns)

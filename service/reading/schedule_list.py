@@ -26,7 +26,7 @@ def list_schedules(session: Session, query: SchedulesQuery) -> Page[BestSummary]
     """Return a page of best schedules.
 
     Raises:
-        InvalidRequestError: If the cursor does not fit.
+        UnprocessableError: If the cursor does not fit.
     """
     statement = (
         select(BestScheduleRow, JobRow, measured_by(), TrialRow.worker, TrialRow.best_secs)

@@ -23,8 +23,8 @@ def list_trials(session: Session, job_id: UUID, query: TrialsQuery) -> Page[Tria
     """Return a page of a job's trials.
 
     Raises:
-        NotFoundError: If there is no such job.
-        InvalidRequestError: If the cursor does not fit.
+        ServiceNotFoundError: If there is no such job.
+        UnprocessableError: If the cursor does not fit.
     """
     jobs.get(session, job_id)
     # Only what `ix_trials_narrow` has: each row that is looked into costs kilobytes of its trace.

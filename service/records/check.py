@@ -61,7 +61,7 @@ def checked(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes, AnyLine]]:
     What was yielded counts when the last one was asked for without an error.
 
     Raises:
-        InvalidRequestError: If a line is wrong; names up to twenty of them by their numbers.
+        UnprocessableError: If a line is wrong; names up to twenty of them by their numbers.
     """
     checker = _LineChecker()
     flaws: list[tuple[int, str]] = []

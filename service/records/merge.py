@@ -59,7 +59,7 @@ def import_records(database: Database, lines: Iterable[bytes]) -> ImportRead:
     Others write to the store until the whole file is read and valid.
 
     Raises:
-        InvalidRequestError: If a line is wrong, or says otherwise than the store of the same trial.
+        UnprocessableError: If a line is wrong, or says otherwise than the store of the same trial.
     """
     with database.aside() as connection:
         with connection.begin():

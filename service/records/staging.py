@@ -101,7 +101,7 @@ class Staging:
         """Take in a file.
 
         Raises:
-            InvalidRequestError: If a line of it is wrong.
+            UnprocessableError: If a line of it is wrong.
         """
         others = _Rows(self._connection, _LINES)
         trials = _Rows(self._connection, _TRIALS)
@@ -136,7 +136,7 @@ class Staging:
         """Forget the trials that the store has, of one job or of all that have ended there.
 
         Raises:
-            InvalidRequestError: If the store has another trial of the same number.
+            UnprocessableError: If the store has another trial of the same number.
         """
         conditions = [JobRow.id == TrialRow.job_id, JobRow.state.in_(ENDED)]
         if job_id is not None:
@@ -152,7 +152,7 @@ class Staging:
         """Refuse a candidate that the store has under another number of a job.
 
         Raises:
-            InvalidRequestError: If there is one; a key of the table would refuse it too.
+            UnprocessableError: If there is one; a key of the table would refuse it too.
         """
         duplicate = self._connection.execute(
             select(_TRIALS.c.line, TrialRow.number)

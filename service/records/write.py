@@ -62,7 +62,7 @@ def check(database: Database, selection: Selection) -> None:
     """Refuse jobs that are not there, while there is still a status to send.
 
     Raises:
-        NotFoundError: If one of the jobs does not exist.
+        ServiceNotFoundError: If one of the jobs does not exist.
     """
     with database.read() as session:
         for job_id in selection.job_ids:

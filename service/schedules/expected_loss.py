@@ -1,7 +1,7 @@
-"""What the schedule of another shape is expected to cost: the share of speed that tuning would add.
+"""The expected loss of an adapted schedule: the share of speed that tuning would add.
 
-Jobs that began with schedules of other shapes measured them, so the store knows what became of
-those. Where it does not know of at least a few, nothing is expected.
+Jobs with a warm start measure the schedules of other shapes, so the store has their outcomes. With
+too few outcomes there is no estimate.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from service.store.warm_starts import WarmStartOutcome
 MIN_OUTCOMES = 3
 """With fewer measured outcomes there is no estimate. Chosen."""
 MAX_OUTCOMES = 9
-"""Outcomes of which the median is taken, those at the nearest distances: precision against
+"""Number of outcomes, at the nearest distances, that the median is taken of: precision against
 relevance. Chosen.
 """
 MAX_APART = 1.0
@@ -27,17 +27,17 @@ MAX_APART = 1.0
 
 @dataclass(frozen=True)
 class Expectation:
-    """A loss, 0.1 for nine tenths of the speed of a tuned schedule, and what it rests on."""
+    """A loss, and its basis in words; 0.1 means nine tenths of the speed of a tuned schedule."""
 
     loss: float | None
     basis: str
 
 
 def expected_loss(session: Session, label: str, operator_key: str, distance: float) -> Expectation:
-    """Return what to expect of a schedule from `distance` doublings away, on a kind of target.
+    """Return the expected loss of a schedule from `distance` doublings away, on a kind of target.
 
-    That is the median over measured schedules that were adapted over a like distance: of the same
-    operator, or of others if of that there are too few.
+    The loss is the median over measured schedules that were adapted over a similar distance. They
+    are schedules of the same operator, or of all operators if those are too few.
     """
     for key, whose in ((operator_key, "this operator"), (None, "any operator")):
         outcomes = _like(warm_starts.outcomes(session, label, key), distance)
@@ -57,7 +57,7 @@ def expected_loss(session: Session, label: str, operator_key: str, distance: flo
 
 
 def _like(outcomes: list[WarmStartOutcome], distance: float) -> list[WarmStartOutcome]:
-    """Return the outcomes at the distances nearest to one, none that are far from it."""
+    """Return the outcomes at the nearest distances, without those that are too far away."""
     ranked = [(abs(math.log2((1 + o.distance) / (1 + distance))), o) for o in outcomes]
     near = sorted((pair for pair in ranked if pair[0] <= MAX_APART), key=lambda pair: pair[0])
     return [outcome for _, outcome in near[:MAX_OUTCOMES]]

@@ -1,4 +1,4 @@
-"""Build kernels in child processes that can be killed, a few at a time."""
+"""Build kernels in child processes that can be killed, a limited number at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from service.schedules import kernel_child
 
 @dataclass(frozen=True)
 class KernelRequest:
-    """A program, the trace to apply to it, and what to compile it for."""
+    """A program, the trace to apply to it, and the target."""
 
     script: str
     trace: Mapping[str, Any]
@@ -27,13 +27,14 @@ class KernelRequest:
 
 
 class KernelBuilder:
-    """Builds kernels, each in a process of its own.
+    """Builds kernels, each in its own process.
 
     Args:
-        timeout_secs: How long a build may take.
-        memory_bytes: How much address space it may use.
-        at_once: How many builds may run at the same time; others wait for their turn.
-        waiting: How many may wait; each holds a thread, and those who only read need some too.
+        timeout_secs: Time limit of a build.
+        memory_bytes: Limit of the address space of a build.
+        at_once: How many builds may run concurrently.
+        waiting: How many builds may wait. Each holds a thread, and requests that only read need
+            threads too.
     """
 
     def __init__(
@@ -53,19 +54,19 @@ class KernelBuilder:
         """Return the bytes of the artifact.
 
         Raises:
-            InvalidRequestError: If the compiler refuses the program.
-            BuildFailedError: If it dies of it, or takes too long.
-            BusyError: If too many wait for their turn.
+            UnprocessableError: If the compiler refuses the program.
+            BuildFailedError: If the compiler crashes, or takes too long.
+            ServiceBusyError: If too many builds wait.
         """
         return self._run(request, "artifact")
 
     def show(self, request: KernelRequest) -> dict[str, str]:
-        """Return the texts that a build goes through: `trace`, `after`, `llvm`, `assembly`.
+        """Return the texts of the stages of a build: `trace`, `after`, `llvm`, `assembly`.
 
         Raises:
-            InvalidRequestError: If the compiler refuses the program.
-            BuildFailedError: If it dies of it, or takes too long.
-            BusyError: If too many wait for their turn.
+            UnprocessableError: If the compiler refuses the program.
+            BuildFailedError: If the compiler crashes, or takes too long.
+            ServiceBusyError: If too many builds wait.
         """
         texts: dict[str, str] = json.loads(self._run(request, "texts"))
         return texts
@@ -97,7 +98,7 @@ class KernelBuilder:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 start_new_session=True,
-                # The child finds modules where we do, and never in the working directory.
+                # The child has our module path, without the working directory.
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             ) as child,
         ):

@@ -1,9 +1,9 @@
-"""The child process that builds one kernel: a request on stdin, what was made of it on stdout.
+"""The child process that builds one kernel, from a request on stdin to a result on stdout.
 
-Wanted is the artifact, as its bytes, or the texts on the way to it, as JSON.
+The result is the bytes of the artifact, or the texts of the stages as JSON.
 
-Compiling happens here and not in the service, because a compiler that crashes, hangs or eats
-memory takes its process with it. A refusal is exit code 3, with the reason on stderr.
+The service compiles here because a compiler may crash, hang or exhaust the memory of its process.
+Exit code 3 means that the compiler refuses the program; stderr has the reason.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ REFUSED = 3
 
 
 def main() -> int:
-    """Build what stdin asks for."""
+    """Build the kernel that stdin requests; return the exit code."""
     request = json.load(sys.stdin)
     die_with_parent(request["parent"])
     memory_bytes = request["memory_bytes"]

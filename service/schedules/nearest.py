@@ -1,6 +1,6 @@
 """The adapted schedule of the nearest shape, for a workload that was never tuned.
 
-What is handed out was replayed on the workload, so that it is legal there; it was not measured.
+A returned schedule was replayed on the workload, so it is legal; it was not measured.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tuner.transfer.shape import shape_from_json
 
 @dataclass(frozen=True)
 class _Adaptation:
-    """What is adapted to what; the keys say all, and the rest is what they stand for."""
+    """A schedule to adapt and its new workload; the keys identify all other fields."""
 
     workload_key: str
     target: str
@@ -37,7 +37,7 @@ class _Adaptation:
 
 
 def adapt_nearest(database: Database, workload: NewWorkload, target: Target) -> BestRead | None:
-    """Return the best schedule of the nearest shape that fits, adapted; none if there is none."""
+    """Return the adapted best schedule of the nearest shape that fits, or None."""
     if workload.operator_key is None or workload.shape is None:
         return None
     shape = shape_from_json(workload.operator_key, workload.shape)
@@ -64,7 +64,7 @@ def adapt_nearest(database: Database, workload: NewWorkload, target: Target) -> 
 
 @lru_cache(maxsize=256)
 def _adapted(adaptation: _Adaptation) -> Candidate | None:
-    """Return the first refit that replays on the workload."""
+    """Return the first adapted candidate that replays on the workload, or None."""
     task = parse_task(adaptation.script, adaptation.target)
     for fit in refitted(task, [adaptation.source]):
         try:

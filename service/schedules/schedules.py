@@ -1,4 +1,4 @@
-"""The best schedule of a task, and its kernel. Knows nothing of HTTP."""
+"""The best schedule of a task, and its kernel. Independent of HTTP."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ from service.wire.requests import ScheduleQuery
 
 @dataclass(frozen=True)
 class BuiltKernel:
-    """A kernel to build or built already: what it is made from, and where its schedule is from.
+    """A kernel to build or built already: its program, and the origin of its schedule.
 
-    `key` digests all it depends on; `best` is none for the default schedule.
+    `key` is a digest of everything that the kernel depends on. `best` is None for the default
+    schedule.
     """
 
     key: str
@@ -39,7 +40,7 @@ class BuiltKernel:
 
     @property
     def schedule(self) -> str:
-        """Which schedule it has: the `best`, that of the `nearest` shape, or the `default`."""
+        """Return the origin of its schedule: `best`, `nearest` (another shape) or `default`."""
         if self.best is None:
             return "default"
         return "best" if self.best.nearest is None else "nearest"
@@ -49,7 +50,8 @@ def find_best(database: Database, workload_key: str, target: str) -> BestRead:
     """Return the best schedule of a workload on a target.
 
     Raises:
-        NotFoundError: If it has no correct measurement; says what to do.
+        ServiceNotFoundError: If the workload has no correct measurement; the message says what to
+            do.
     """
     best = _best(database, workload_key, target)
     if best is None:
@@ -61,10 +63,11 @@ def find_best(database: Database, workload_key: str, target: str) -> BestRead:
 
 
 def find_nearest(database: Database, workload: NewWorkload, target: Target) -> BestRead:
-    """Return the best schedule of a workload on a target, else that of the nearest shape, adapted.
+    """Return the best schedule of a workload, or the adapted one of the nearest shape.
 
     Raises:
-        NotFoundError: If no shape of the operator has a schedule that fits; says what to do.
+        ServiceNotFoundError: If no shape of the operator has a schedule that fits; the message says
+            what to do.
     """
     best = _best(database, workload.key, target.name)
     best = best or adapt_nearest(database, workload, target)
@@ -78,10 +81,10 @@ def find_nearest(database: Database, workload: NewWorkload, target: Target) -> B
 
 
 def find_nearest_by_key(database: Database, workload_key: str, target: Target) -> BestRead:
-    """Do the same for a workload that is known by its key.
+    """Return the result of `find_nearest` for the key of a stored workload.
 
     Raises:
-        NotFoundError: If the workload is unknown, too.
+        ServiceNotFoundError: If the workload is unknown, or no schedule fits.
     """
     with database.read() as session:
         workload = workloads.find(session, workload_key)
@@ -94,14 +97,14 @@ def find_nearest_by_key(database: Database, workload_key: str, target: Target) -
 
 
 def plan_kernel(database: Database, query: ScheduleQuery, *, fallback: bool) -> BuiltKernel:
-    """Say which kernel answers a query, without building it.
+    """Return the kernel that answers a query, without building it.
 
     Args:
-        fallback: Whether the default schedule will do where nothing was measured.
+        fallback: Whether to use the default schedule if nothing was measured.
 
     Raises:
-        InvalidRequestError: If the workload or the target cannot be meant.
-        NotFoundError: If nothing was measured, and the default will not do.
+        UnprocessableError: If the workload or the target is invalid.
+        ServiceNotFoundError: If nothing was measured, and `fallback` is False.
     """
     workload, target = read_workload(query.workload), parse_target(query.target)
     best: BestRead | None = None
@@ -127,12 +130,12 @@ def plan_kernel(database: Database, query: ScheduleQuery, *, fallback: bool) -> 
 
 
 def fetch_kernel(database: Database, builder: KernelBuilder, kernel: BuiltKernel) -> bytes:
-    """Return the artifact of a kernel: the one that is kept, or a new one.
+    """Return the artifact of a kernel: the stored one, or a new one.
 
     Raises:
-        InvalidRequestError: If the compiler refuses the program.
-        BuildFailedError: If it dies of it, or takes too long.
-        BusyError: If too many kernels wait to be built.
+        UnprocessableError: If the compiler refuses the program.
+        BuildFailedError: If the compiler crashes, or takes too long.
+        ServiceBusyError: If too many kernels wait to be built.
     """
     with database.read() as session:
         stored = artifacts.find(session, kernel.key)

@@ -1,4 +1,4 @@
-"""The code of a trial. Knows nothing of HTTP."""
+"""The code of a trial. Independent of HTTP."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from service.wire.models import TrialCode
 
 
 def show_code(database: Database, builder: KernelBuilder, job_id: UUID, number: int) -> TrialCode:
-    """Return the texts of a trial, from its program to assembly.
+    """Return the texts of a trial, from the program to the assembly.
 
     Raises:
-        NotFoundError: If there is no such trial.
-        InvalidRequestError: If the compiler refuses it, as it did when it was measured.
-        BuildFailedError: If the compiler dies of it, or takes too long.
-        BusyError: If too many kernels wait to be built.
+        ServiceNotFoundError: If the trial does not exist.
+        UnprocessableError: If the compiler refuses the trial, as it did when the trial was
+            measured.
+        BuildFailedError: If the compiler crashes, or takes too long.
+        ServiceBusyError: If too many kernels wait to be built.
     """
     with database.read() as session:
         trace = trials.get(session, job_id, number).trace

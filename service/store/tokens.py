@@ -75,7 +75,7 @@ def create(
         Its row, and the token, which is not known any more after this.
 
     Raises:
-        ConflictError: If a token of this name is in use, or the name is reserved.
+        ServiceConflictError: If a token of this name is in use, or the name is reserved.
     """
     if name == BOOTSTRAP:
         raise ServiceConflictError(
@@ -134,7 +134,7 @@ def revoke(session: Session, token_id: UUID) -> None:
     """End a token; one that ended stays as it is.
 
     Raises:
-        NotFoundError: If there is no such token.
+        ServiceNotFoundError: If there is no such token.
     """
     row = session.get(TokenRow, token_id)
     if row is None:

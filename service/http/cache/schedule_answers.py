@@ -44,8 +44,8 @@ class ScheduleAnswers:
         """Return the best schedule of a workload, or with `nearest` that of the nearest shape.
 
         Raises:
-            InvalidRequestError: If the target is invalid.
-            NotFoundError: If no correct trial of the task is stored.
+            UnprocessableError: If the target is invalid.
+            ServiceNotFoundError: If no correct trial of the task is stored.
         """
         parsed = parse_target(target)
         if nearest:
@@ -56,8 +56,8 @@ class ScheduleAnswers:
         """Do the same for a workload that is given as text.
 
         Raises:
-            InvalidRequestError: If the target or the workload is invalid.
-            NotFoundError: As above.
+            UnprocessableError: If the target or the workload is invalid.
+            ServiceNotFoundError: As above.
         """
         workload, target = read_workload(query.workload), parse_target(query.target)
         if query.nearest:

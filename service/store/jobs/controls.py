@@ -69,7 +69,7 @@ def cancel(session: Session, job_id: UUID) -> JobRow:
     A job that has ended stays as it is.
 
     Raises:
-        NotFoundError: If there is no such job.
+        ServiceNotFoundError: If there is no such job.
     """
     row = jobs.get(session, job_id, lock=True)
     if row.state is JobState.QUEUED:
@@ -85,8 +85,8 @@ def stop(session: Session, job_id: UUID) -> JobRow:
     A job that has measured nothing is cancelled; one that has succeeded stays as it is.
 
     Raises:
-        NotFoundError: If there is no such job.
-        ConflictError: If the job is being cancelled, or has ended without a result.
+        ServiceNotFoundError: If there is no such job.
+        ServiceConflictError: If the job is being cancelled, or has ended without a result.
     """
     row = jobs.get(session, job_id, lock=True)
     if row.state is JobState.SUCCEEDED or row.stop_reason is StopReason.STOPPED:
@@ -109,9 +109,9 @@ def resume(session: Session, job_id: UUID) -> JobRow:
     A job that waits or runs stays as it is.
 
     Raises:
-        NotFoundError: If there is no such job.
-        ConflictError: If the job is being cancelled or stopped, has come to its end, or has nothing
-            left to do.
+        ServiceNotFoundError: If there is no such job.
+        ServiceConflictError: If the job is being cancelled or stopped, has completed its search, or
+            has nothing left to do.
     """
     row = jobs.get(session, job_id, lock=True)
     if not row.state.is_final:
@@ -135,9 +135,9 @@ def change(session: Session, job_id: UUID, changes: Mapping[str, Any]) -> JobRow
             stays as it is.
 
     Raises:
-        NotFoundError: If there is no such job.
-        ConflictError: If the job is being cancelled or stopped, or has ended and the new budgets
-            leave nothing to do.
+        ServiceNotFoundError: If there is no such job.
+        ServiceConflictError: If the job is being cancelled or stopped, or if it has ended and the
+            new limits leave nothing to do.
     """
     row = jobs.get(session, job_id, lock=True)
     has_new_budget = not BUDGETS.isdisjoint(changes)
@@ -155,8 +155,8 @@ def change_group(session: Session, group_id: UUID, max_trials: int) -> None:
     """Change the trials that the jobs of a group share; jobs that wanted for some go on.
 
     Raises:
-        NotFoundError: If there is no such group.
-        ConflictError: If all of its jobs have ended, and none can go on.
+        ServiceNotFoundError: If there is no such group.
+        ServiceConflictError: If all of its jobs have ended, and none can go on.
     """
     group = groups.get(session, group_id, lock=True)
     rows = groups.members(session, group_id, lock=True)

@@ -37,7 +37,7 @@ def get(session: Session, group_id: UUID, *, lock: bool = False) -> GroupRow:
     """Return a group, with its row locked until the transaction ends if `lock` is set.
 
     Raises:
-        NotFoundError: If there is no such group.
+        ServiceNotFoundError: If there is no such group.
     """
     row = session.get(GroupRow, group_id, with_for_update=lock)
     if row is None:

@@ -36,7 +36,7 @@ def recall(session: Session, owner: str | None, key: str, request_sha256: str) -
         owner: The name of the token, if there is one.
 
     Raises:
-        InvalidRequestError: If the key stood for another request.
+        UnprocessableError: If the key stood for another request.
     """
     row = session.get(IdempotencyKeyRow, (owner or "", key))
     if row is None:

@@ -273,7 +273,7 @@ def get(session: Session, job_id: UUID, *, lock: bool = False) -> JobRow:
     """Return a job, with its row locked until the transaction ends if `lock` is set.
 
     Raises:
-        NotFoundError: If there is no such job.
+        ServiceNotFoundError: If there is no such job.
     """
     row = session.get(JobRow, job_id, with_for_update=lock)
     if row is None:

@@ -74,7 +74,7 @@ def get(session: Session, job_id: UUID, number: int) -> TrialRow:
     """Return a trial.
 
     Raises:
-        NotFoundError: If there is none of that number.
+        ServiceNotFoundError: If there is none of that number.
     """
     row = session.get(TrialRow, (job_id, number))
     if row is None:
