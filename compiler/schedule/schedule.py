@@ -14,6 +14,7 @@ from compiler.ir.core.program import IRModule, PrimFunc
 from compiler.ir.core.spelling import Dialect
 from compiler.schedule.error import Detail
 from compiler.schedule.methods.block_methods import BlockMethods
+from compiler.schedule.methods.cache_methods import CacheMethods
 from compiler.schedule.methods.loop_methods import LoopMethods
 from compiler.schedule.methods.primitive import primitive
 from compiler.schedule.methods.sampling_methods import SamplingMethods
@@ -24,7 +25,9 @@ from compiler.schedule.trace.trace import Trace
 _MAX_SEED = 2**31
 
 
-class Schedule(LoopMethods, BlockMethods, StorageMethods, SamplingMethods, TensorMethods):
+class Schedule(
+    LoopMethods, BlockMethods, CacheMethods, StorageMethods, SamplingMethods, TensorMethods
+):
     """A program under transformation.
 
     A refused primitive raises `ScheduleError` and leaves the program unchanged. An accepted one
