@@ -1,4 +1,4 @@
-"""The engine on dask.distributed; the only module that imports it.
+"""The engine on dask.distributed.
 
 Dask holds only as many batches as its slots can take now, receives only text, and runs only
 `measure_batch` and `compare_batch` of `workers.engine.dask_worker`. Candidates run in that
@@ -7,21 +7,16 @@ process's child.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from threading import Event
-from time import monotonic
-from typing import Any, Self, TypeVar
+from typing import Self
 
 import dask
-import structlog
 from distributed import Client, Future, LocalCluster, Nanny
 from distributed.security import Security
 
@@ -29,37 +24,26 @@ from compiler.backends.backend import host_labels
 from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.target.target import Target
 from workers.engine import certificates, dask_worker
-from workers.engine.batch_size import BatchSizer
 from workers.engine.dask_settings import SETTINGS
+from workers.engine.dask_slots import DaskSlots, LostBatchError, connected_workers, raise_if_closed
 from workers.engine.engine import (
     ClusterAddress,
     EngineClosedError,
     EngineStartError,
     NoWorkerError,
     WorkerFacts,
-    WorkersGoneError,
 )
 from workers.engine.unpickling import restrict_dask
 from workers.measure.compare import CompareRequest
-from workers.wire.answers import read_batch, read_rounds
+from workers.wire.answers import read_batch
 from workers.wire.request import MeasureRequest
-
-ItemT = TypeVar("ItemT")
-
-_log = structlog.get_logger()
 
 # Bounds that are chosen, not measured; Dask's default for a connection is 30 s.
 _MAX_RESUBMISSIONS = 3  # a batch that is lost more often may be what ends its workers
 _PER_SLOT = 2  # batches in flight: one runs, one waits, so that no slot is idle between them
-_POLL_SECS = 0.5  # wait for a result, after which lost workers are noticed
-_NO_WORKER_SECS = 60.0  # a nanny replaces a worker in a second: without any for so long, none comes
 _CLOSE_SECS = 5.0  # for the end of the cluster's processes
 _CONNECT_SECS = 15.0
 _LOOPBACK = "127.0.0.1"
-
-
-class LostBatchError(RuntimeError):
-    """The worker was lost with its batch."""
 
 
 class DaskEngine:
@@ -184,11 +168,11 @@ class DaskEngine:
     def workers(self) -> list[WorkerFacts]:
         """Return the workers that are connected, by name; none once it is closed."""
         try:
-            return _workers(self._client, self._is_closed)
+            return connected_workers(self._client, self._is_closed)
         except EngineClosedError:
             return []
 
-    def _slots_for(self, target: str) -> _Slots:
+    def _slots_for(self, target: str) -> DaskSlots:
         label = Target(target).label
         num_served = Counter(
             label for w in self.workers() if "refuses" not in w.facts for label in w.labels
@@ -199,7 +183,7 @@ class DaskEngine:
             slots.num_slots = num_served[label] or slots.num_slots
             return slots
         if label not in num_served:
-            _raise_if(self._is_closed)
+            raise_if_closed(self._is_closed)
             served_labels = ", ".join(sorted({*num_served, *self._slots})) or "none at all"
             raise NoWorkerError(
                 f"no worker serves {label}, which the target {target!r} needs (there is:"
@@ -209,8 +193,8 @@ class DaskEngine:
         self._slots[label] = self._new_slots(label, num_served[label])
         return self._slots[label]
 
-    def _new_slots(self, label: str, num_slots: int) -> _Slots:
-        return _Slots(self._client, label, num_slots, self._is_closed)
+    def _new_slots(self, label: str, num_slots: int) -> DaskSlots:
+        return DaskSlots(self._client, label, num_slots, self._is_closed)
 
     def close(self) -> None:
         """Release the workers and abandon current work; a second call does nothing."""
@@ -219,74 +203,6 @@ class DaskEngine:
         self._is_closed.set()
         self._client.close(timeout=_CLOSE_SECS)
         self._end_cluster()
-
-
-class _Slots:
-    """The device slots of a cluster that serve one label, and their queue."""
-
-    def __init__(self, client: Client, label: str, num_slots: int, is_closed: Event) -> None:
-        self.client = client
-        self.label = label
-        self.num_slots = num_slots
-        self.sizer = BatchSizer()
-        self.is_closed = is_closed
-        self._order = count()
-
-    def submit(
-        self, act: Callable[[str], str], request: MeasureRequest | CompareRequest
-    ) -> Future[str]:
-        """Send a request to the first free slot."""
-        with _open(self.is_closed):
-            return self.client.submit(
-                act,
-                json.dumps(request.to_json()),
-                pure=False,
-                retries=0,
-                priority=-next(self._order),  # equal priorities are not first come, first served
-                resources={self.label: 1},
-            )
-
-    def compare(self, request: CompareRequest) -> list[list[Measurement]]:
-        """Return the first rounds of a request, at least one.
-
-        Raises:
-            LostBatchError: If the worker was lost.
-        """
-        done: SimpleQueue[None] = SimpleQueue()
-        future = self.submit(dask_worker.compare_batch, request)
-        future.add_done_callback(lambda _: done.put(None))
-        try:
-            self.next_of(done)
-            most = request.num_rounds - request.first_round
-            return read_rounds(future.result(), request.num_contestants, most)
-        except (NoWorkerError, EngineClosedError):
-            raise
-        except Exception as error:
-            self.raise_if_closed()
-            raise LostBatchError(repr(error)) from error
-        finally:
-            future.release()
-
-    def next_of(self, done: SimpleQueue[ItemT]) -> ItemT:
-        """Wait for an item in a queue, as long as there is a worker that may add it."""
-        seen_at = monotonic()
-        while True:
-            self.raise_if_closed()
-            try:
-                return done.get(timeout=_POLL_SECS)
-            except Empty:
-                if self.is_served():
-                    seen_at = monotonic()
-                elif monotonic() - seen_at > _NO_WORKER_SECS:
-                    raise WorkersGoneError("all workers were lost, and none returned") from None
-
-    def is_served(self) -> bool:
-        """Return whether there is a worker."""
-        return any(self.label in w.labels for w in _workers(self.client, self.is_closed))
-
-    def raise_if_closed(self) -> None:
-        """Raise an error if the engine is closed."""
-        _raise_if(self.is_closed)
 
 
 @dataclass(eq=False)
@@ -300,12 +216,12 @@ class _Batch:
 class _RoutedRequest:
     """One request in the cluster."""
 
-    def __init__(self, slots: _Slots, request: MeasureRequest) -> None:
+    def __init__(self, slots: DaskSlots, request: MeasureRequest) -> None:
         self._slots = slots
         self._request = request
         self._left = deque(range(len(request.traces)))
         self._in_flight: dict[_Batch, Future[str]] = {}
-        # Dask tells of finished batches from a thread of its own.
+        # Dask reports finished batches from another thread.
         self._done: SimpleQueue[_Batch] = SimpleQueue()
 
     def results(self) -> Iterator[tuple[int, Measurement]]:
@@ -351,52 +267,3 @@ class _RoutedRequest:
             # A result that is kept would be computed again if its worker went.
             future.release()
         yield from zip(batch.indices, measurements, strict=True)
-
-
-def _workers(client: Client, is_closed: Event) -> list[WorkerFacts]:
-    """Return the workers that are connected, by name."""
-    with _open(is_closed):
-        scheduler = client.scheduler
-        assert scheduler is not None
-        identity = client.sync(scheduler.identity, n_workers=-1)
-    workers = []
-    for worker in identity["workers"].values():
-        try:
-            workers.append(_facts(worker))
-        except (AttributeError, LookupError, TypeError, ValueError):
-            _log.warning("a worker reported invalid facts", exc_info=True)
-    return sorted(workers, key=lambda worker: worker.name)
-
-
-@contextmanager
-def _open(is_closed: Event) -> Iterator[None]:
-    """Convert an error of Dask to `EngineClosedError` if the engine was closed meanwhile."""
-    _raise_if(is_closed)
-    try:
-        yield
-    except Exception:
-        _raise_if(is_closed)
-        raise
-
-
-def _raise_if(is_closed: Event) -> None:
-    if is_closed.is_set():
-        raise EngineClosedError("the engine was closed")
-
-
-def _facts(worker: dict[str, Any]) -> WorkerFacts:
-    """Parse the facts that a worker reports, which are not trusted."""
-    reported = {**worker.get(dask_worker.FACTS, {}), **worker["metrics"].get(dask_worker.FACTS, {})}
-    facts: dict[str, Any] = json.loads(json.dumps(reported, allow_nan=False))
-    host, pid = str(facts.pop("host", worker["host"])), int(facts.pop("pid", 0))
-    label, *other_labels = worker["resources"]
-    return WorkerFacts(
-        name=f"{host}/{worker['name']}",
-        host=host,
-        label=label,
-        pid=pid,
-        is_busy=facts.get("task") is not None,
-        last_seen=worker["last_seen"],
-        facts=facts,
-        other_labels=tuple(other_labels),
-    )
