@@ -252,7 +252,7 @@ def test_tensorize_refuses_another_computation(
     ("old", "new", "reason"),
     [
         ('"float32"', '"float64"', "is float64 in global memory: C of the description is float32"),
-        ("A[vi, vj]", "A[vi, vj] + T.float32(1)", "the program has A[vi, vj] + "),
+        ("A[vi, vj]", "A[vi, vj] + T.float32(1)", "T.float32(1.0): the description has A[vi]"),
         ("C[vi, vj] = A[vi, vj]", "C[vi, vj] = A[vi, 7 - vj]", "buffer A is indexed by"),
         ("range(8)", "T.unroll(8)", "loop j is unrolled: the description's is serial"),
         (
