@@ -47,7 +47,7 @@ class OraclePlan:
     """
 
     def __init__(self, chunk: int) -> None:
-        self._chunk = chunk
+        self.chunk = chunk
         self._nests: IdentityCache[For, OracleNest | None] = IdentityCache()
         self._lanes: IdentityCache[For, bool] = IdentityCache()
         self._points: IdentityCache[Stmt, int] = IdentityCache()
@@ -123,13 +123,13 @@ class OraclePlan:
         extent = _extent(loop)
         if not self.has_lanes(loop, is_outermost=not lanes):
             return extent * (_SECS_PER_NODE + self.secs(loop.body, lanes))
-        chunk = max(1, min(extent, self._chunk // max(1, lanes)))
+        chunk = max(1, min(extent, self.chunk // max(1, lanes)))
         return math.ceil(extent / chunk) * self.secs(loop.body, max(1, lanes) * chunk)
 
     def _nest(self, nest: OracleNest) -> float:
         reduction = nest.reduction
         if reduction is None:
-            chunks = math.ceil(nest.num_lanes / self._chunk)
+            chunks = math.ceil(nest.num_lanes / self.chunk)
             lanes = math.ceil(nest.num_lanes / chunks)
             return chunks * nest.num_steps * self.secs(nest.body, lanes)
         points = nest.num_lanes * nest.num_steps
