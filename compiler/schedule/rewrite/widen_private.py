@@ -25,8 +25,9 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import map_accesses, walk
-from compiler.ir.verify.races.accesses import Loop, SharedAccess, accesses_of
+from compiler.ir.verify.races.accesses import accesses_of
 from compiler.ir.verify.races.private import reads_only_own_writes
+from compiler.ir.verify.races.shared_access import Loop, SharedAccess
 
 # A chosen bound on a widened buffer: 64 MiB of float32.
 _MAX_ELEMENTS = 1 << 24

@@ -29,7 +29,6 @@ from compiler.ir.core.nodes import (
     IntImm,
     Let,
     Load,
-    LoopKind,
     Not,
     Ramp,
     Seq,
@@ -39,77 +38,12 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import map_expr, operands_of, walk, walk_stmts
+from compiler.ir.verify.races.shared_access import LANE, Loop, SharedAccess
 from compiler.ir.verify.verify_buffers import stored_buffers
-
-LANE = Var("lane")
-"""The number of an element in a vector."""
 
 # Names of names may grow exponentially; a larger value counts as unknown.
 _MAX_NODES = 512
 _ZERO = IntImm(0, "int64")
-
-
-@dataclass(frozen=True, slots=True)
-class Loop:
-    """A loop around an access.
-
-    Attributes:
-        var: Its variable; that of its axis if it is bound to one.
-        extent: The maximum number of its iterations.
-        kind: Its kind.
-        axis: The axis it is bound to.
-        number: The position of the loop in the program.
-    """
-
-    var: Var
-    extent: int
-    kind: LoopKind
-    axis: str | None
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class SharedAccess:
-    """A load or store.
-
-    Attributes:
-        node: The node in the program.
-        buffer: The accessed buffer; for a view, the buffer that it views.
-        indices: Its indices in terms of loops.
-        store: The number of the statement in the program.
-        value: The stored value, in terms of loops.
-        conditions: The conditions under which it runs, in terms of loops.
-        loops: The loops around it, the outermost first.
-        homes: For each buffer that is allocated around it, the number of loops around the
-            allocation.
-        reduced: The loops that the block around it reduces over, if it writes the buffer.
-        epoch: The number of barriers between the threads of a block before it.
-        time: A number that grows in the order of the program.
-    """
-
-    node: Load | Store
-    buffer: Buffer
-    indices: tuple[Expr, ...]
-    store: int
-    value: Expr | None
-    conditions: tuple[Expr, ...]
-    loops: tuple[Loop, ...]
-    homes: Mapping[Buffer, int]
-    reduced: frozenset[Var]
-    epoch: Expr
-    time: Expr
-
-    @property
-    def is_store(self) -> bool:
-        """Return whether it stores."""
-        return isinstance(self.node, Store)
-
-
-def is_concurrent(stmt: Stmt) -> bool:
-    """Return whether a statement is a loop whose iterations have no order."""
-    return isinstance(stmt, For) and (
-        stmt.kind in ("parallel", "vectorized") or stmt.thread is not None
-    )
 
 
 def accesses_of(func: PrimFunc) -> list[SharedAccess]:

@@ -26,13 +26,14 @@ from compiler.ir.core.nodes import Buffer, For, Load, Store, Var
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk_stmts
 from compiler.ir.text.print_expr import show_expr
-from compiler.ir.verify.races.accesses import Loop, SharedAccess, accesses_of, is_concurrent
+from compiler.ir.verify.races.accesses import accesses_of
 from compiler.ir.verify.races.points import Instance, Question, find_race, is_known
 from compiler.ir.verify.races.private import (
     has_small_numbers,
     is_declared_inside,
     reads_only_own_writes,
 )
+from compiler.ir.verify.races.shared_access import Loop, SharedAccess, is_concurrent
 from compiler.ir.verify.verify_error import VerifyError
 
 # The limits on points to try: for one buffer below one loop, and for a program.

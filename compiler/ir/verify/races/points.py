@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from compiler.ir.core.nodes import Expr, Load, Var
 from compiler.ir.core.visit import walk
 from compiler.ir.verify.exhaustive_proof import UnknownError, value_at
-from compiler.ir.verify.races.accesses import SharedAccess
+from compiler.ir.verify.races.shared_access import SharedAccess
 
 # The minimum number of points to try for one access.
 _MIN_POINTS = 1 << 8

@@ -16,8 +16,8 @@ from compiler.ir.arith.bounds import bounds
 from compiler.ir.core.nodes import Expr, IntImm, Var, static_shape
 from compiler.ir.core.visit import walk
 from compiler.ir.verify.exhaustive_proof import value_at
-from compiler.ir.verify.races.accesses import Loop, SharedAccess
 from compiler.ir.verify.races.points import Numbers, is_known, points_of, variables_of
+from compiler.ir.verify.races.shared_access import Loop, SharedAccess
 
 # The number of iterations to try, and how many of them are spread evenly over a long loop.
 _MOST_ITERATIONS = 128
