@@ -1,4 +1,4 @@
-"""The search space of CPUs."""
+"""The search space of CPUs: their rules, features and static filter."""
 
 from __future__ import annotations
 

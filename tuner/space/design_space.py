@@ -1,4 +1,4 @@
-"""The design space of a task: its sketches, drawn from and scored as tables."""
+"""The design space of a task: its sketches, whose candidates are sampled and scored as tables."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tuner.space.tables.knob import Ints
 from tuner.space.tables.sketch import Sketch
 
 SMALL = 1 << 15
-"""A sketch of at most so many candidates is enumerated, a larger one is drawn from: exact ranking
-against time and memory. Chosen.
+"""A sketch of at most this many candidates is enumerated; a larger one is sampled. It trades exact
+ranking for time and memory. Chosen.
 """
 MAX_DRAWS = 32
-"""Draws after which too few distinct rows are accepted. It bounds the time in a sketch whose rows
-almost all fail the filter. Chosen.
+"""Draws after which fewer distinct rows than requested are accepted. It bounds the time for a
+sketch in which almost all rows fail the filter. Chosen.
 """
 NUM_COUNTED = 8192
 """Sampled decisions for the estimate of a count; the standard error of a share is then below 0.6%.
@@ -53,7 +53,7 @@ class SketchSpace:
         self._small: dict[int, Ints] = {}
 
     def without(self, dropped: Collection[int]) -> SketchSpace:
-        """Return the space without some sketches; keep the cached facts of the others."""
+        """Return the space without some sketches; keep the cached rows of the others."""
         retained = [index for index in range(len(self.sketches)) if index not in dropped]
         space = SketchSpace([self.sketches[index] for index in retained], self.target)
         space._small = {n: self._small[i] for n, i in enumerate(retained) if i in self._small}
@@ -91,7 +91,7 @@ class SketchSpace:
         return rows[self.sketches[sketch].is_representative(rows)]
 
     def draw(self, sketch: int, num: int, rng: np.random.Generator) -> Ints:
-        """Draw up to `num` different rows of a sketch, each of its points with the same chance.
+        """Draw up to `num` different rows of a sketch, all points with equal probability.
 
         Rows are drawn evenly over all decisions, and rejected if they do not pass the filter or are
         not canonical. The result is shorter if the sketch has fewer rows, or if they are too rare.

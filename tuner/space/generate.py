@@ -17,35 +17,37 @@ from tuner.space.tables.sketch import Sketch
 from tuner.task import Task
 
 MAX_SKETCHES = 8
-"""Sketches of a task. With more, a budget of some hundred trials gives each too few. Chosen."""
+"""Maximum number of sketches of a task. With more, some hundred trials are too few for each.
+Chosen.
+"""
 
 
 _MAX_SPACES = 16
-"""Design spaces that stay in memory: those of the tasks of one group and their relatives. Chosen.
+"""Maximum number of design spaces in memory: those of a group of tasks and their relatives. Chosen.
 """
 _spaces: BoundedCache[tuple[str, str, tuple[str, ...] | None], SketchSpace]
 _spaces = BoundedCache(_MAX_SPACES)
 
 
 def design_space(task: Task, rules: Collection[str] | None = None) -> SketchSpace:
-    """Return the non-empty sketches that rules make of a task; none if no rule applies.
+    """Return the non-empty sketches that rules generate for a task; none if no rule applies.
 
-    The default schedule is not part of it: it has no decisions. The spaces of the last few tasks
-    are cached, because a job begins with those of its relatives; but not those of user-defined
-    rules.
+    The default schedule is not part of it, because it has no decisions. The spaces of the last few
+    tasks are cached, because a job also requires those of its relatives. Spaces with user-defined
+    rules are not cached.
 
     Args:
-        rules: The names of the rules that may run; by default all built-in ones, and those that
-            were added in this process.
+        rules: The names of the rules that may run; by default all built-in rules, and the rules
+            added in this process.
 
     Raises:
         ValueError: If a rule does not exist.
-        ScheduleRuleError: If a rule that was added raises, returns no drafts, or makes a sketch
-            that cannot be replayed.
+        ScheduleRuleError: If an added rule raises an error or returns anything but drafts, or if
+            its sketch cannot be replayed.
     """
     if own_rules():
         return _design_space(task, rules)
-    # Cached by the text, since traces depend on the names of blocks.
+    # The key is the text, because traces depend on the names of blocks.
     key = (script(task.func), task.target.name, None if rules is None else tuple(sorted(rules)))
     space = _spaces.get(key)
     if space is None:
@@ -64,7 +66,7 @@ def _design_space(task: Task, rules: Collection[str] | None) -> SketchSpace:
 
 
 def _chosen(task: Task, names: Collection[str] | None) -> list[ScheduleRule]:
-    """Return the rules of these names in the order in which they run: added ones come second."""
+    """Return the rules of these names in the order in which they run."""
     space = search_space_of(task.target)
     rules: list[ScheduleRule] = [*space.first_rules, *own_rules(), *space.rules]
     if names is None:

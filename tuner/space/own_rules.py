@@ -24,7 +24,7 @@ class OwnRule:
     function: RuleFunction
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
-        """Return the drafts that the function makes of one.
+        """Return the drafts that the function returns for one.
 
         Raises:
             ScheduleRuleError: If the function raises, or returns anything but drafts.
@@ -52,12 +52,12 @@ _RULES: dict[str, OwnRule] = {}
 def schedule_rule(function: RuleFunction) -> RuleFunction:
     """Add a rule to the design space of every task of this process, under the function's name.
 
-    It runs after elementwise blocks were inlined, before the other built-in rules, which skip
-    blocks that it scheduled. A rule of the same name is replaced. The rule takes a draft and
+    It runs after elementwise blocks were inlined, and before the other built-in rules, which skip
+    the blocks that it scheduled. A rule of the same name is replaced. The rule takes a draft and
     returns a list: the draft, extended or unchanged, and forks of it for each alternative.
 
     Raises:
-        ScheduleRuleError: If it is not a function, or has the name of a built-in rule.
+        ScheduleRuleError: If it is not a function, or it has the name of a built-in rule.
     """
     name = getattr(function, "__name__", None)
     if not isinstance(name, str):
@@ -69,23 +69,23 @@ def schedule_rule(function: RuleFunction) -> RuleFunction:
 
 
 def remove_schedule_rule(name: str) -> None:
-    """Remove a rule that was added; do nothing if there is none."""
+    """Remove an added rule; do nothing if it does not exist."""
     _RULES.pop(name, None)
 
 
 def own_rules() -> tuple[OwnRule, ...]:
-    """Return the rules that were added, in the order of their addition."""
+    """Return the added rules, in the order of their addition."""
     return tuple(_RULES.values())
 
 
 def finished(name: str, draft: SketchBuilder) -> Sketch:
-    """Return the sketch of a draft; check that it can be replayed, at two ends of all decisions.
+    """Return the sketch of a draft; replay it with the first and the last option of each knob.
 
     Args:
-        name: The added rule that had a part in it.
+        name: An added rule that changed the draft.
 
     Raises:
-        ScheduleRuleError: If it cannot.
+        ScheduleRuleError: If it cannot be replayed, or it has a decision without a knob.
     """
     num_decisions = len(draft.schedule.trace.decisions)
     if num_decisions != len(draft.knobs):

@@ -26,13 +26,13 @@ class SearchSpace:
     Attributes:
         kind: The kind of the targets.
         first_rules: The rules that run before those that a program adds.
-        rules: The rules that run after them, in this order.
+        rules: The rules that run after the added ones, in this order.
         feature_version: The version of the columns, which changes with their meaning.
         feature_names: The names of the columns of features.
         estimate: The column that ranks candidates of a sketch without a trained model: lower is
             faster.
         features: Returns a row of features for each row of choices of a sketch.
-        passes: Returns which rows of choices of a sketch are worth compiling.
+        passes: Returns a mask of the rows of choices of a sketch that are worth compiling.
     """
 
     kind: str

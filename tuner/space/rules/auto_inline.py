@@ -9,13 +9,13 @@ from tuner.space.rules.sketch_builder import SketchBuilder
 class AutoInline:
     """Inlines a spatial block into spatial consumers, so that a chain becomes one block.
 
-    A block that a reduction reads stays, unless each of its elements is read once, because it would
-    be computed again at each step. So does one with arithmetic and several consumers, and one that
-    guards its loads.
+    A producer of a reduction is inlined only if each of its elements is read once. Otherwise each
+    step would compute it again. Blocks with arithmetic and several consumers stay, and so do blocks
+    with conditional loads.
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
-        """Inline all possible blocks; there is no choice."""
+        """Inline all possible blocks; sample no decisions."""
         for name in list(draft.block_facts()):
             facts = draft.block_facts()
             if name in facts and _is_inlined(draft, facts, name):

@@ -1,4 +1,4 @@
-"""The rule that takes the initialisation of tiled reductions out of their inner loops."""
+"""The rule that moves the initialisation of tiled reductions out of their inner loops."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tuner.space.rules.sketch_builder import SketchBuilder
 
 
 class DecomposeReductions:
-    """Initialises each output tile before its reduction begins. Runs last: it renames blocks.
+    """Initialises each output tile before its reduction. Runs last, because it renames blocks.
 
     for i0, ...:                        for i0, ...:
         for k0, i2, k1, ...:                for i2, i3, j3 in ...:

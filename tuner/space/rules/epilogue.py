@@ -1,4 +1,4 @@
-"""The consumers of a block's output that run tile by tile."""
+"""Epilogues: consumers of a block's output that run on each finished tile."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tuner.space.rules.sketch_builder import SketchBuilder
 
 
 def is_epilogue(block: BlockFacts, consumer: BlockFacts) -> bool:
-    """Return whether the consumer runs over the block's spatial axes and reads point by point."""
+    """Return whether a consumer is elementwise over the block's spatial axes."""
     spatial = [a.extent for a in block.axes if not a.is_reduction]
     extents = [a.extent for a in consumer.axes]
     count = len(extents)
@@ -26,12 +26,12 @@ def is_epilogue(block: BlockFacts, consumer: BlockFacts) -> bool:
 
 
 def epilogue_of(draft: SketchBuilder, facts: BlockFacts, memory_scope: str) -> BlockRV:
-    """Return the block that takes finished tiles: the only consumer, or a copy.
+    """Return the block that reads finished tiles, the only consumer or a new copy.
 
-    It counts as scheduled.
+    Mark it as scheduled.
 
     Args:
-        memory_scope: The memory of the tiles if they are copied.
+        memory_scope: The memory of the tiles, if a copy reads them.
     """
     schedule, name = draft.schedule, facts.name
     consumer_names = draft.consumers(name)

@@ -7,41 +7,22 @@ from typing import Protocol
 
 from tuner.space.rules.sketch_builder import SketchBuilder
 
-BUILT_IN_RULES = (
-    "auto_inline",
-    "whole_reductions",
-    "row_chains",
-    "unrolled_choices",
-    "product_chains",
-    "flat_columns",
-    "packed_windows",
-    "window_rows",
-    "packed_products",
-    "multi_level_tiling",
-    "place_producers",
-    "special_blocks",
-    "transposed_copies",
-    "spatial_blocks",
-    "decompose_reductions",
-)
-"""The names of built-in rules, in the order in which they run; changing them changes features."""
-
 
 class ScheduleRule(Protocol):
-    """A way to schedule a kind of block; all rules together make the design space.
+    """Schedules one kind of block; all rules together define the design space.
 
-    Rules run one after another over the whole program. A rule extends a draft in place and returns
-    it, alone or with forks for alternative structures. A draft that it does not apply to is
-    returned unchanged. A `ScheduleError` of a built-in rule drops the draft.
+    Rules run one after another over the whole program. A rule extends a draft in place, and returns
+    it, alone or with forks for alternative structures. If it does not apply, it returns the draft
+    unchanged. A `ScheduleError` of a built-in rule drops the draft.
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
-        """Return the drafts that follow from one."""
+        """Return the drafts that replace a draft."""
         ...
 
 
 class ScheduleRuleError(ValueError):
-    """An invalid schedule rule: it raised, or made a sketch that cannot be replayed.
+    """An invalid schedule rule: it raised an error, or its sketch cannot be replayed.
 
     Attributes:
         rule: The rule's name.

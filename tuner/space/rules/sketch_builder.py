@@ -23,11 +23,12 @@ from tuner.space.tables.sketch import Sketch
 
 @dataclass(frozen=True)
 class Tiling:
-    """Facts about a tiled block for later rules, by its name.
+    """The loops of a tiled block, for later rules.
 
     Attributes:
-        tile_loop: The index of its last loop of the outermost level: a producer computed there
-            serves one tile.
+        block: The name of the block.
+        tile_loop: The index of its last loop of the outermost level. A producer computed there
+            computes the inputs of one tile.
         reduction_loop: The index of its outermost reduction loop.
     """
 
@@ -80,11 +81,11 @@ class SketchBuilder:
 
     @property
     def extent(self) -> tuple[int, int]:
-        """Return the numbers of instructions and of names, which only grow: the work done."""
+        """Return the numbers of instructions and names; applied rules increase one of them."""
         return len(self.schedule.trace.instructions), len(self.name)
 
     def block_facts(self) -> dict[str, BlockFacts]:
-        """Return the facts of those blocks of the current program that have them."""
+        """Return the facts of the blocks of the current program, by name, if they are known."""
         all_facts = (block_facts(site) for site in sites(self.schedule.func))
         return {facts.name: facts for facts in all_facts if facts is not None}
 
@@ -117,7 +118,7 @@ class SketchBuilder:
         return [factor for factor in factors if factor is not None], column
 
     def choose(self, values: Sequence[int]) -> tuple[ExprRV, int]:
-        """Sample one of some values, the first as a placeholder; return it and its column."""
+        """Sample one of the values, with the first as placeholder; return it and its column."""
         knob = ChoiceKnob(tuple(values))
         column = sum(k.options.shape[1] for k in self.knobs)
         self.knobs.append(knob)
@@ -127,17 +128,17 @@ class SketchBuilder:
     def cut(self, extent: int, sizes: Sequence[int]) -> tuple[ExprRV, int]:
         """Sample the length of the pieces of an extent; return it and the knob's first column.
 
-        The columns are the number of pieces, and their length.
+        The columns hold the number of pieces and their length.
         """
         size, column = self.choose(sizes)
         self.knobs[-1] = CutKnob(tuple(sizes), extent)
         return size, column
 
     def exclude(self, column: int, number: int) -> None:
-        """Exclude decisions that make the same program as another sketch of the space.
+        """Exclude decisions that produce the same program as another sketch of the space.
 
         Args:
-            column: Of the sketch's table; `tile`, `choose` and `cut` return it.
+            column: The column of the sketch's table, as `tile`, `choose` and `cut` return it.
             number: The excluded value.
         """
         self.excluded = (*self.excluded, (column, number))
@@ -163,10 +164,10 @@ class SketchBuilder:
         """Record the decisions of a block, for the filter and the cost model; see `TiledNest`.
 
         Args:
-            levels: For an axis that is split, by its index: the level of each part, with the column
-                of its extent.
-            rest: The level of the remainder of an axis. An axis of neither is at level 0 if it is
-                spatial, else at level 4.
+            levels: For each split axis, by its index, the column of the extent of each part, by
+                level.
+            rest: The level of the remainder of each axis, by its index. An axis in neither is at
+                level 0 if it is spatial, else at level 4.
             vector_axis: The axis whose part at level 6 is vectorized.
         """
         columns = [levels.get(axis, {}) for axis in range(len(facts.axes))]
@@ -187,7 +188,7 @@ class SketchBuilder:
         )
 
     def parallelize(self, loops: Sequence[LoopRV]) -> int:
-        """Fuse loops and run them in parallel, if the target has cores for it.
+        """Fuse loops and run them in parallel, if the target has several cores.
 
         Returns:
             The number of loops that remain.

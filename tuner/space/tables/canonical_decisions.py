@@ -1,29 +1,29 @@
-"""Canonical decisions: one row of choices for all rows that make the same program.
+"""Canonical decisions: one row of choices for all rows that produce the same program.
 
-A loop that turns once is no loop. If two parts of an axis lie in nested loops of one kind with
-nothing between them, it does not matter which of them turns once:
+A loop of one iteration has no effect. If two parts of an axis are directly nested loops of one
+kind, it does not matter which of them has one iteration:
 
     for i0 in range(1):          for i0 in range(4):
         for i1 in range(4):  is      for i1 in range(1):
 
 Such a run of loops is a zone. Its loops are slots, each with a column of the sketch's table. The
 zones of a sketch are found once, in its program; a batch of decisions is then made canonical by
-shifts in the table. In the canonical row each loop lies as far inside as it can: a loop that turns
-once inside of a sum hides it from passes that keep sums in registers.
+shifts in the table. In the canonical row each loop is in the innermost possible slot. A loop of one
+iteration inside of a sum would hide the sum from passes that keep sums in registers.
 
 Worked example: an axis of extent 8 is tiled into three parts, whose loops are nested directly, so
 the zone has the slots (column 0, column 1, column 2) of one knob.
 
-    row of the table      loops that turn        canonical row
+    row of the table      extents above 1        canonical row
     (4, 1, 2)             4, 2                   (1, 4, 2)
     (4, 2, 1)             4, 2                   (1, 4, 2)
-    (1, 4, 2)             4, 2                   (1, 4, 2), which stands for itself
+    (1, 4, 2)             4, 2                   (1, 4, 2), the row itself
     (8, 1, 1)             8                      (1, 1, 8)
     (2, 2, 2)             2, 2, 2                (2, 2, 2)
 
-`_shift` goes through the slots from the inside out, and puts each loop that turns into the
-innermost slot of its knob that is not taken. `TileKnob.choices` then finds the options of the
-shifted rows. A row without one, because the innermost part has a limit, keeps its own choices.
+`_shift` visits the slots from the inside out. It moves each loop of more than one iteration into
+the innermost free slot of its knob. `TileKnob.choices` then finds the options of the shifted rows.
+A row without one, because the innermost part has a limit, keeps its own choices.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class LoopSlot:
 
     Attributes:
         column: The column with its extent; None if the extent is the remainder of a split.
-        knob: The index of the tile knob of this part; None if the loop must not move, because
-            its part also decides something else.
+        knob: The index of the tile knob of this part. None if the loop must not move, because
+            another instruction uses its extent, too.
         extent: The extent of the split loop, if the column is None.
         others: The columns of the other parts, if the column is None.
     """
@@ -100,7 +100,7 @@ def find_zones(func: PrimFunc, trace: Trace, knobs: tuple[Knob, ...]) -> tuple[Z
 
 
 def _loop(schedule: Schedule, handle: Handle | None) -> For | None:
-    """Return the loop of a handle; None if it became part of another one."""
+    """Return the loop of a handle; None if it became part of another loop."""
     assert isinstance(handle, LoopRV), "loops are split into loops"
     try:
         loop = schedule.get(handle)
@@ -113,7 +113,7 @@ def _slots(trace: Trace, knobs: tuple[Knob, ...], extents: dict[str, int]) -> di
     """Return the loops, by their names in the trace, whose extents are in the sketch's table.
 
     Args:
-        extents: Those of loops of the program that are split, by the first part of each.
+        extents: The extents of split loops of the program, by the first part of each.
     """
     columns: dict[str, tuple[int, int]] = {}
     first = 0
@@ -122,7 +122,7 @@ def _slots(trace: Trace, knobs: tuple[Knob, ...], extents: dict[str, int]) -> di
         if instruction.spec.decides:
             number, knob = next(decided)
             width = knob.options.shape[1]
-            # A knob with more columns than outputs ends in what was decided.
+            # If a knob has more columns than outputs, its last columns hold the outputs.
             start = first + width - len(instruction.outputs)
             columns |= {name: (start + n, number) for n, name in enumerate(instruction.outputs)}
             first += width
@@ -192,11 +192,11 @@ def canonical(
 ) -> Ints:
     """Return, for each row of choices, the canonical row of its program.
 
-    Its loops are as far inside as they go. A row whose canonical form is not in the tables is
-    returned as it is: a tile with very many options has a sample of them, and parts have limits.
+    Its loops are in the innermost possible slots. A row whose canonical form is not in the tables
+    stays unchanged: a knob with very many options holds a sample, and parts have limits.
 
     Args:
-        values: What `Sketch.values` gives for the choices.
+        values: The result of `Sketch.values` for the choices.
     """
     values = values.copy()
     for zone in zones:

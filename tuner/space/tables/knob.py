@@ -1,7 +1,7 @@
 """Knobs: the open decisions of a sketch, as tables of all their options.
 
 A choice is the index of an option, so a batch of candidates is an array of indices. Any operation
-on it (drawing, mutation, crossover) gives legal choices.
+on it (sampling, mutation, crossover) returns valid choices.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_OPTIONS = 1 << 14
 table: some hundred kilobytes a knob. Chosen.
 """
 SHOWN = 5
-"""Values that are printed in full; of more, the first and the last. Chosen for a line of text."""
+"""Maximum number of values printed in full; of more, the first two and the last. Chosen."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +51,14 @@ class TileKnob:
         return tuple(self.options[choice].tolist())
 
     def choice(self, decision: tuple[int, ...] | int) -> int | None:
-        """Return the index of the option that a trace's decision is, None if there is none."""
+        """Return the index of the option that equals a trace's decision; None if none does."""
         if isinstance(decision, int) or len(decision) != self.parts:
             return None
         matches = np.flatnonzero((self.options == np.array(decision)).all(axis=1))
         return int(matches[0]) if len(matches) else None
 
     def neighbours(self, choices: Ints, rng: np.random.Generator) -> Ints:
-        """Move one prime factor between two random parts of each choice, where that is legal."""
+        """Move one prime factor between two random parts of each choice, if that is valid."""
         num = len(choices)
         factors = self.options[choices]
         primes = np.array(_primes(self.extent) or (1,))
@@ -75,7 +75,7 @@ class TileKnob:
         return neighbours
 
     def choices(self, factors: Ints) -> Ints:
-        """Return the indices of the options that rows of factors are, -1 if none matches."""
+        """Return the indices of the options that equal the rows of factors; -1 if none does."""
         codes = self._codes(factors)
         index = np.minimum(np.searchsorted(self._own_codes, codes), len(self.options) - 1)
         matches: Ints = np.where((self.options[index] == factors).all(axis=1), index, -1)
@@ -97,7 +97,7 @@ class TileKnob:
 
 @dataclass(frozen=True)
 class ChoiceKnob:
-    """Which of `values` to take. Decides a `sample_categorical` instruction."""
+    """A choice among `values`. Decides a `sample_categorical` instruction."""
 
     values: tuple[int, ...]
 
@@ -115,13 +115,13 @@ class ChoiceKnob:
         return choice
 
     def choice(self, decision: tuple[int, ...] | int) -> int | None:
-        """Return the index of the option that a trace's decision is, None if there is none."""
+        """Return the index of the option that equals a trace's decision; None if none does."""
         if not isinstance(decision, int) or not 0 <= decision < len(self.values):
             return None
         return decision
 
     def neighbours(self, choices: Ints, rng: np.random.Generator) -> Ints:
-        """Step to the value before or after each, within the ends."""
+        """Move each choice to the previous or next value; stay within the ends."""
         steps = rng.choice(np.array([-1, 1]), size=len(choices))
         moved: Ints = np.clip(choices + steps, 0, len(self.values) - 1)
         return moved
@@ -129,9 +129,9 @@ class ChoiceKnob:
 
 @dataclass(frozen=True)
 class CutKnob(ChoiceKnob):
-    """How long the pieces of `extent` are, of which the last may be shorter: one of `values`.
+    """The length of the pieces of `extent`, one of `values`. The last piece may be shorter.
 
-    Its columns are how many pieces there are, and how long they are.
+    Its columns are the number of pieces and their length.
     """
 
     extent: int

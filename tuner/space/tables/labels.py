@@ -1,7 +1,8 @@
-"""Labels of decisions, in words: what a knob decides, such as `i of C` or `lanes of k of C`.
+"""Labels of decisions: what a knob decides, such as `i of C` or `lanes of k of C`.
 
-They follow from the instructions of a sketch's trace: a tile is of the loop that it splits, and a
-choice is for the first instruction that uses it. So traces of earlier versions have labels, too.
+They are derived from the instructions of a sketch's trace. The label of a tile names the loop that
+it splits. The label of a choice names the first instruction that uses it. So traces of earlier
+versions have labels, too.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from compiler.script.error import ScriptError
 from compiler.script.parser import parse
 
 _ANNOTATIONS = {"non_temporal": "non-temporal stores", "reduce_in_lanes": "lanes"}
-"""Annotations in words; those of users' rules keep their keys."""
+"""Words for annotations; annotations of user-defined rules keep their keys."""
 
 
 def knob_labels(trace: Trace, func: PrimFunc | None) -> tuple[str, ...]:
-    """Return what each decision of a trace is about.
+    """Return a label for each decision of a trace.
 
     Args:
         func: The program that the trace is of; without it, loops have numbers for names.
@@ -55,7 +56,7 @@ def axis_labels(trace: Trace, func: PrimFunc | None) -> tuple[str, ...]:
 def stored_labels(trace: Mapping[str, Any], script: str) -> list[str]:
     """Return the labels of a sketch from a stored trial's trace and its workload's script.
 
-    This version may be unable to read what an earlier one stored: then labels are numbers.
+    If this version cannot read a trace of an earlier one, labels are numbers.
     """
     try:
         func = parse(script)
@@ -74,7 +75,7 @@ def _label(instruction: Instruction, later: Sequence[Instruction], names: Mappin
 
 
 def _use(variable: str, later: Sequence[Instruction], names: Mapping[str, str]) -> str:
-    """Say what a number is used for: by the first instruction that uses it."""
+    """Return the purpose of a number: that of the first instruction that uses it."""
     user = next((argument for argument in later if variable in argument.refs()), None)
     if user is None:
         return variable
@@ -93,7 +94,7 @@ def _use(variable: str, later: Sequence[Instruction], names: Mapping[str, str]) 
 def _names(
     instructions: Sequence[Instruction], loops: Mapping[str, Sequence[str]]
 ) -> dict[str, str]:
-    """Return what the handles of blocks and loops stand for."""
+    """Return the labels of blocks and loops by handle."""
     names: dict[str, str] = {}
     for instruction in instructions:
         arguments, outputs = dict(instruction.arguments), instruction.outputs
@@ -103,7 +104,7 @@ def _names(
             case "get_loops":
                 block = _name(arguments["block"], names)
                 original = loops.get(block, ())
-                # A block that was transformed has other loops than the program.
+                # A transformed block has other loops than in the program.
                 is_original = len(original) == len(outputs)
                 for index, output in enumerate(outputs):
                     loop = original[index] if is_original else f"loop {index + 1}"
@@ -128,7 +129,7 @@ def _part(loop: str, index: int) -> str:
 
 
 def _distinct(labels: Sequence[str]) -> tuple[str, ...]:
-    """Number labels that occur before."""
+    """Number the labels that repeat an earlier one."""
     counts: dict[str, int] = {}
     distinct = []
     for label in labels:

@@ -1,8 +1,8 @@
-"""The table of a tiled block: what each batch of decisions makes of its loops.
+"""The table of a tiled block: the loop extents for each batch of decisions.
 
-A tiled block has seven levels of loops, S S R S R R S from the outside in: each spatial axis is
-cut into four, each reduction axis into three, and a part that is not used has extent 1. So one
-table fits every block, and everything below is products and sums of columns.
+A tiled block has seven levels of loops, S S R S R R S from the outside in: each spatial axis is cut
+into four, each reduction axis into three. An unused part has extent 1. So one table fits every
+block, and all facts below are products and sums of columns.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LINE_BYTES = 64
 
 @dataclass(frozen=True)
 class TiledNest:
-    """A block, and where a sketch's table holds the extents of its loops.
+    """A block, and the columns of a sketch's table with the extents of its loops.
 
     For example, a product of 512 x 512 x 512 whose axes i, j, k are tiled into 4, 4 and 3 parts,
     with the knobs of i in columns 0 to 3, of j in 4 to 7 and of k in 8 to 10, has
@@ -36,18 +36,18 @@ class TiledNest:
         columns[2] = (None, None, 8, None, 9, 10, None)      # k at the levels 2, 4 and 5
         vector_axis = 1                                      # the loop of column 7 is vectorized
 
-    A candidate whose row begins with 4, 8, 4, 4 runs i in loops of these extents. If a rule cuts
-    j by one knob alone, say into panels of 16 at level 6, then `columns[1]` is None but at level 6,
-    and the remaining factor, ceil(512 / 16) = 32, lies in level `remainder_levels[1]`.
+    A candidate whose row begins with 4, 8, 4, 4 runs i in loops of these extents. A rule may cut j
+    by a single knob, for example into panels of 16 at level 6. Then `columns[1]` is None except at
+    level 6. The remaining factor, ceil(512 / 16) = 32, is at level `remainder_levels[1]`.
 
     Attributes:
         facts: The block.
-        columns: `columns[a][l]` is the column with the extent of axis `a` at level `l`; None where
+        columns: `columns[a][l]` is the column with the extent of axis `a` at level `l`; None if
             that extent is 1, or is the remainder.
-        remainder_levels: By axis, the level of what the knobs leave over, rounded up; None if
-            the knobs have all of the axis.
+        remainder_levels: By axis, the level of the factor that knobs do not decide, rounded up;
+            None if the knobs decide the whole axis.
         vector_axis: The axis whose innermost part is vectorized.
-        packed: The accesses, by index, that are first copied into panels in the order of use.
+        packed: The indices of the accesses that are first copied into panels, in the order of use.
     """
 
     facts: BlockFacts
@@ -58,11 +58,11 @@ class TiledNest:
 
     @property
     def accesses(self) -> tuple[TensorAccess, ...]:
-        """The output first, then what is read."""
+        """The write, then the reads."""
         return (self.facts.write, *self.facts.reads)
 
     def tables(self, values: Ints) -> NestTables:
-        """Return the tables of a batch, from what `Sketch.values` gives."""
+        """Return the tables of a batch, from the result of `Sketch.values`."""
         extents = np.ones((NUM_LEVELS, len(self.facts.axes), len(values)))
         for a, axis in enumerate(self.facts.axes):
             for lv, column in enumerate(self.columns[a]):
@@ -78,9 +78,9 @@ Floats = npt.NDArray[np.float64]
 
 
 class NestTables:
-    """What a batch of N decisions makes of a nest. Arrays end in an axis of length N.
+    """Facts of a nest for a batch of N decisions. The last axis of each array has length N.
 
-    Floats hold the integers here: products of extents stay exact far beyond what can be run.
+    Floats hold integers: products of extents are exact up to 2**53, more than any program runs.
     """
 
     def __init__(self, nest: TiledNest, extents: Floats) -> None:
@@ -88,16 +88,16 @@ class NestTables:
         self.extents = extents
         """Loop extents by level and axis."""
         self.level_extents: Floats = np.prod(extents, axis=1, dtype=np.float64)
-        """How often each level's loops turn, all axes together."""
+        """By level: the iterations of its loops, over all axes."""
 
     @cached_property
     def tiles(self) -> Floats:
-        """By level and axis: how far one run of the loops from that level inwards goes."""
+        """By level and axis: the extent covered by one run of the loops from that level inwards."""
         return np.cumprod(self.extents[::-1], axis=0, dtype=np.float64)[::-1]
 
     @cached_property
     def trips(self) -> Floats:
-        """How often the loops from a level inwards are entered; the last entry counts points."""
+        """By level: how often the loops from it inwards start; the last entry counts points."""
         outer = np.cumprod(self.level_extents, axis=0)
         return np.vstack([np.ones_like(outer[:1]), outer])
 
@@ -118,7 +118,7 @@ class NestTables:
 
     @cached_property
     def elements(self) -> Floats:
-        """By access and level: how many elements one run touches."""
+        """By access and level: the number of elements that one run touches."""
         return np.stack([np.prod(np.stack(spans), axis=0) for spans in self.spans])
 
     @cached_property
@@ -137,9 +137,9 @@ class NestTables:
 
     @cached_property
     def traffic(self) -> Floats:
-        """By access and level: bytes moved in all if only one run's footprint is kept near.
+        """By access and level: total bytes moved if the cache holds the footprint of one run.
 
-        A run finds its data still there if the loops around it do not move that access.
+        Data stay in the cache if the loops around a run do not move the access.
         """
         traffic = np.empty_like(self.footprints)
         for level in range(NUM_LEVELS):
@@ -161,16 +161,16 @@ class NestTables:
 
     @cached_property
     def rows(self) -> Floats:
-        """The register tile without its vectors: how many scalars or vectors rows are unrolled."""
+        """The number of unrolled rows of the register tile, each a vector or a scalar."""
         rows: Floats = self.level_extents[REGISTER_LEVEL] / self.vector_length
         return rows
 
 
 def _line_bytes(access: TensorAccess, spans: list[Floats], elements: Floats) -> Floats:
-    """Return the bytes of the lines of a box, whose dimensions of full extent run on."""
+    """Return the bytes of the cache lines of a box; dimensions of full extent are contiguous."""
     contiguous = spans[-1]
     is_full = spans[-1] >= access.shape[-1]
-    # A part of a row starts anywhere in a line, so it straddles half a line more.
+    # Part of a row starts anywhere in a line, so on average it touches half a line more.
     straddled = np.where(is_full, 0.0, 0.5)
     for span, extent in zip(spans[-2::-1], access.shape[-2::-1], strict=True):
         contiguous = np.where(is_full, contiguous * span, contiguous)

@@ -1,4 +1,4 @@
-"""What the innermost tile asks of the vector registers; the numbers behind filter and features."""
+"""Vector registers and loads of the innermost tile, for the filter and the features."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tuner.space.tables.nest import REGISTER_LEVEL, UNROLLED_LEVEL, Floats, Nest
 class RegisterTile:
     """The register tile of each candidate of a batch: `rows` rows of `vectors` vectors each.
 
-    A row shorter than a vector takes one all the same; a row that is not a whole number of vectors
-    ends in shorter ones, halving.
+    A row shorter than a vector occupies a whole one. A row that is not a whole number of vectors
+    ends in shorter vectors, each half as long.
     """
 
     def __init__(self, tables: NestTables, target: CpuTarget) -> None:
@@ -24,31 +24,31 @@ class RegisterTile:
 
     @cached_property
     def vectors(self) -> Floats:
-        """Vector operations a row."""
+        """The number of vector operations for a row."""
         length = self._tables.vector_length.astype(np.int64)
         return (length // self.lanes + _ones(length % self.lanes)).astype(np.float64)
 
     @property
     def efficiency(self) -> Floats:
-        """The share of lanes that do work."""
+        """The share of lanes in use."""
         used: Floats = self._tables.vector_length / (self.vectors * self.lanes)
         return used
 
     @property
     def accumulators(self) -> Floats:
-        """Independent results in flight."""
+        """The number of independent results."""
         return self.rows * self.vectors
 
     @cached_property
     def registers(self) -> Floats:
-        """Registers that a step needs: accumulators, one row of operands, one broadcast."""
+        """The registers that a step requires: accumulators, one row of operands, one broadcast."""
         return self.accumulators + self.vectors + 1
 
     @cached_property
     def loads(self) -> Floats:
-        """Loads a step: each operand's part of the tile, in vectors where it is contiguous.
+        """The loads of a step: each operand's part of the tile, in vectors if it is contiguous.
 
-        What is gathered counts as one load an element.
+        An access that is not contiguous counts one load for each element.
         """
         tables, vector = self._tables, self._tables.nest.vector_axis
         total = np.zeros_like(self.rows)
@@ -65,11 +65,11 @@ class RegisterTile:
 
     @property
     def unrolled_body(self) -> Floats:
-        """Arithmetic operations in the unrolled innermost code."""
+        """The number of arithmetic operations in the unrolled innermost code."""
         size: Floats = self.accumulators * self._tables.level_extents[UNROLLED_LEVEL]
         return size
 
 
 def _ones(numbers: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> Floats:
-    """Count the one-bits of each number: how many halving pieces make it up."""
+    """Count the one-bits of each number: the number of powers of two that it is the sum of."""
     return np.bitwise_count(numbers).astype(np.float64)

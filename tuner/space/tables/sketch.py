@@ -1,4 +1,4 @@
-"""Sketches: traces with open decisions, and the tables that stand for batches of candidates."""
+"""Sketches: traces with open decisions, and tables for batches of candidates."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from tuner.space.tables.nest import TiledNest
 
 @dataclass(frozen=True)
 class Sketch:
-    """A family of schedules: one trace, whose decisions the knobs enumerate in its order.
+    """A family of schedules: one trace, and one knob for each of its decisions, in their order.
 
-    A batch of N candidates is an N x K array of choices, one column a knob, each the index of an
-    option. `values` turns it into an N x D table of the numbers decided.
+    A batch of N candidates is an N x K array of choices: a column for each knob, with indices of
+    its options. `values` turns it into an N x D table of the decided numbers.
 
     Attributes:
-        nests: The tiled blocks, that with the most arithmetic first.
-        tags: What the rules did that the nests do not tell, such as `fused` or `padded_at_tile`.
-        rules: The names of the rules that made it, in the order in which they ran.
-        zones: Where different decisions make the same loops; see
-        `tuner.space.tables.canonical_decisions`.
-        excluded: Columns and numbers: where a column holds that number, another sketch has the
-            same program.
-        labels: What each knob decides, in words; see `tuner.space.tables.labels`.
+        nests: The tiled blocks, the block with the most arithmetic first.
+        tags: Properties that the nests do not show, such as `fused` or `padded_at_tile`.
+        rules: The names of the rules that changed it, in the order in which they ran.
+        zones: Loops for which different decisions are equivalent; see
+            `tuner.space.tables.canonical_decisions`.
+        excluded: Pairs of a column and a number. A row with that number produces the same program
+            as a row of another sketch.
+        labels: The labels of the decisions; see `tuner.space.tables.labels`.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Sketch:
 
     @property
     def size(self) -> int:
-        """How many candidates the sketch holds, before any filter."""
+        """The number of candidates of the sketch, before any filter."""
         return prod(len(knob.options) for knob in self.knobs)
 
     @cached_property
@@ -62,7 +62,7 @@ class Sketch:
         return np.hstack([k.options[choices[:, i]] for i, k in enumerate(self.knobs)])
 
     def is_representative(self, choices: Ints) -> npt.NDArray[np.bool_]:
-        """Tell which rows of choices stand for themselves: no other row, of no other sketch."""
+        """Return a mask of the rows of choices that are canonical and not in `excluded`."""
         values = self.values(choices)
         rows = canonical(self.zones, self.knobs, choices, values)
         mask: npt.NDArray[np.bool_] = (rows == choices).all(axis=1)
@@ -71,7 +71,7 @@ class Sketch:
         return mask
 
     def canonical(self, choices: Ints) -> Ints:
-        """Return, for each row of choices, the row that stands for all those of its program."""
+        """Return, for each row of choices, the canonical row of its program."""
         return canonical(self.zones, self.knobs, choices, self.values(choices))
 
     def draw(self, num: int, rng: np.random.Generator) -> Ints:
@@ -84,7 +84,7 @@ class Sketch:
         return Candidate(self.name, self.trace.with_decisions(taken))
 
     def choices(self, candidate: Candidate) -> tuple[int, ...] | None:
-        """Return the choices that make a candidate of this sketch; None if it is none of them."""
+        """Return the choices of a candidate; None if it is no candidate of this sketch."""
         decisions = candidate.trace.decisions
         if candidate.sketch != self.name or len(decisions) != len(self.knobs):
             return None

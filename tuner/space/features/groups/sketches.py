@@ -11,7 +11,7 @@ from compiler.target.cpu import CpuTarget
 from tuner.space.analysis.operations import Operations
 from tuner.space.features.groups.batch import CandidateBatch
 from tuner.space.features.roofline import PORTS
-from tuner.space.rules.rule import BUILT_IN_RULES
+from tuner.space.rules.cpu.rule_names import CPU_RULE_NAMES
 from tuner.space.tables.nest import Floats
 
 TAGS = (
@@ -39,7 +39,7 @@ TARGET_NAMES = tuple(
 )
 SKETCH_NAMES = (
     *(f"tag.{tag}" for tag in TAGS),
-    *(f"rule.{rule}" for rule in BUILT_IN_RULES),
+    *(f"rule.{rule}" for rule in CPU_RULE_NAMES),
     *(f"rule.other{bucket}" for bucket in range(NUM_BUCKETS)),
     *(f"name.bucket{bucket}" for bucket in range(NUM_BUCKETS)),
 )
@@ -65,10 +65,10 @@ def _flops_per_cycle(target: CpuTarget) -> float:
 def sketch_columns(batch: CandidateBatch) -> Floats:
     """Flags: which tags and rules a sketch has, and in which buckets the parts of its name are."""
     sketch = batch.sketch
-    others = {_bucket(rule) for rule in sketch.rules if rule not in BUILT_IN_RULES}
+    others = {_bucket(rule) for rule in sketch.rules if rule not in CPU_RULE_NAMES}
     name_buckets = {_bucket(name_part) for name_part in sketch.name.split("/")}
     flags = [tag in sketch.tags for tag in TAGS]
-    flags += [rule in sketch.rules for rule in BUILT_IN_RULES]
+    flags += [rule in sketch.rules for rule in CPU_RULE_NAMES]
     flags += [bucket in others for bucket in range(NUM_BUCKETS)]
     flags += [bucket in name_buckets for bucket in range(NUM_BUCKETS)]
     return _constant([float(flag) for flag in flags], batch)

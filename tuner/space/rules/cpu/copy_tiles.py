@@ -1,4 +1,4 @@
-"""Schedule a copy to another layout: vectors along rows, transposed tiles if rows differ."""
+"""Schedule a copy to another layout: in vectors, or in tiles transposed in registers."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from tuner.space.rules.sketch_builder import SketchBuilder
 
 
 def schedule_copy(draft: SketchBuilder, facts: BlockFacts, depth: int = 0) -> None:
-    """Schedule a spatial block whose axes are the dimensions of what it writes, without choices.
+    """Schedule a spatial block whose axes are the dimensions of its output, without choices.
 
         for i, j, v in ...:             for i, j0, v0 in ...:  # parallel
             B[i, j, v] = A[i, v, j]  ->     for v1 in range(8):  # unrolled
                                                 for j1 in range(8):  # vectorized
                                                     B[...] = A[...]
 
-    The store is transposed in registers. Where both sides are contiguous along one axis, there is
-    nothing to transpose. What pads is filled in first.
+    Tiles are transposed in registers, unless both sides are contiguous along the same axis. The
+    constant of a padding is filled in first.
 
     Args:
-        facts: Those of the block before it was put under the loops of another.
-        depth: How many loops of another block it is under.
+        facts: The facts of the block before it was moved under the loops of another one.
+        depth: The number of loops of another block around it.
     """
     schedule = draft.schedule
     block = schedule.get_block(facts.name)
@@ -48,10 +48,10 @@ def _contiguous(facts: BlockFacts, strides: tuple[int, ...]) -> int | None:
 
 
 def _fill_first(draft: SketchBuilder, facts: BlockFacts) -> int | None:
-    """Fill in the constant of a padding ahead of the image that it is put around.
+    """Fill in the constant of a padding before its interior is copied.
 
     Returns:
-        How many loops both are under, None if the padding is left as it is.
+        The number of loops around both; None if the padding stays unchanged.
     """
     schedule = draft.schedule
     read = facts.reads[0]
@@ -73,7 +73,7 @@ def _fill_first(draft: SketchBuilder, facts: BlockFacts) -> int | None:
 def _transpose(
     draft: SketchBuilder, facts: BlockFacts, loops: list[LoopRV], axes: tuple[int, int]
 ) -> list[LoopRV]:
-    """Tile the axes along which memory is read and written; return the loops left around."""
+    """Tile the axes along which memory is read and written; return the remaining outer loops."""
     schedule = draft.schedule
     lanes = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
     read, written = axes
@@ -99,7 +99,7 @@ def _transpose(
 
 
 def _runs_on(facts: BlockFacts, outer: int, inner: int) -> bool:
-    """Return whether both sides go on along `outer` where `inner` ends."""
+    """Return whether both sides are contiguous along `outer` and `inner` together."""
     extent = facts.axes[inner].extent
     sides = (facts.write.strides, facts.reads[0].strides)
     if facts.is_conditional:

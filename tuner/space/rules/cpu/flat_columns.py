@@ -1,4 +1,4 @@
-"""The rule for products over images: consecutive pixels, across rows, are matrix columns."""
+"""The rule for products over images, whose consecutive pixels are the columns of a matrix."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ MAX_ROWS = 8
 MAX_UNROLLED_STEPS = 8
 """Steps of the sum in an unrolled body: fewer loop instructions against longer code. Chosen."""
 MAX_PANELS = 4
-"""The panels of a round take at most this fraction, one of so many, of the second-level cache; the
-rest is for weights and output. Chosen.
+"""The panels of a round fill at most one part in so many of the second-level cache. The rest is for
+weights and output. Chosen.
 """
 ROUNDS = 4
-"""Rounds of panels for each core, at least, if there are several: so that cores end at about the
+"""The minimum number of rounds of panels for each of several cores, so that cores end at about the
 same time. Chosen.
 """
 MAX_DIRECT_POINTS = 1 << 24
@@ -40,8 +40,8 @@ _OUTER, _MIDDLE, _STEPS, _UNROLLED, _TILE = 0, 1, 4, 5, 6
 class _Product:
     """The axes of `out[i, y, x] += weights[i, k] * image[k, y, x]`, and its image.
 
-    `columns` follow one another in memory, in the image and in the output. `dims` are those of the
-    image that they index, `step_dim` that of `step`.
+    `columns` are contiguous in the image and in the output. They index `dims` of the image, and
+    `step` indexes `step_dim`.
     """
 
     image: TensorAccess
@@ -54,22 +54,23 @@ class _Product:
 
 
 class FlatColumns:
-    """Multiplies a matrix by an image whose places run on from row to row, in panels.
+    """Multiplies a matrix by an image whose pixels are contiguous across rows, in panels.
 
         for p0 in ...:  # parallel
-            P[p, k, 16] = image[k, y, x]        # 16 places, in the order of use
+            P[p, k, 16] = image[k, y, x]        # 16 pixels, in the order of use
             for i0, p1, k0 in ...:
                 for k1, i1 in ...:  # unrolled
                     for p2 in range(16):  # vectorized
                         T[i1, p2] += weights[i, k] * P[p, k, p2]
                 C[i, y, x] = T[i1, p2]
 
-    A convolution of single places is one. Its weights are read as they are, and what is written is
-    contiguous: nothing is transposed, whether or not vectors divide a row.
+    A convolution with a 1 x 1 window is such a product. Weights are read in their own layout, and
+    the output is written contiguously. So nothing is transposed, even if vectors do not divide a
+    row.
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
-        """Fork for the first such block."""
+        """Fork for the first product of this form."""
         for name, facts in draft.block_facts().items():
             product = None if name in draft.scheduled else _find(facts, draft)
             if product is None:
@@ -113,7 +114,7 @@ def _find(facts: BlockFacts, draft: SketchBuilder) -> _Product | None:
 
 
 def _columns(facts: BlockFacts, image: TensorAccess, weights: TensorAccess) -> tuple[int, ...]:
-    """Return the innermost two axes, if both image and output run on along them."""
+    """Return the innermost two axes, if image and output are contiguous along them."""
     columns: list[int] = []
     expected = 1
     for index in range(len(facts.axes) - 1, -1, -1):
@@ -165,7 +166,7 @@ def _schedule(draft: SketchBuilder, facts: BlockFacts, product: _Product) -> Non
 
 @dataclass(frozen=True)
 class _Blocks:
-    """The block of sums, the copy of its image, and what takes up its tiles, of some axes."""
+    """The block of sums, the copy of its image, and the epilogue with `rank` axes."""
 
     sums: BlockRV
     copy: BlockRV
@@ -175,12 +176,12 @@ class _Blocks:
 
 @dataclass(frozen=True)
 class _Layout:
-    """Indices with some of them flattened, and cut into tiles that come last.
+    """A layout that flattens some indices and cuts them into tiles, the innermost dimension.
 
     Attributes:
-        extents: Of all indices.
-        flat: Which of them are flattened; they follow one another.
-        before: The index that comes directly before the tile; None if it does not move.
+        extents: The extents of all indices.
+        flat: The flattened indices, which are consecutive.
+        before: The index that moves directly before the tile; None if none moves.
         tile: The extent of a tile.
     """
 
@@ -203,9 +204,10 @@ class _Layout:
 def _tile(
     draft: SketchBuilder, name: str, names: Sequence[int | None], product: _Product, blocks: _Blocks
 ) -> None:
-    """Tile the block; `names` are its axes as they were before some were flattened.
+    """Tile the block.
 
-    The first of the flattened axes stands for panels, None for the places of a panel.
+    `names` are its original axes. The first flattened axis stands for panels, None for the pixels
+    of a panel.
     """
     schedule = draft.schedule
     facts = draft.block_facts()[name]
@@ -219,7 +221,7 @@ def _tile(
     panel_bytes = _panel_bytes(facts, product)
     max_panels = max(1, min(panels, draft.cpu.l2_bytes // MAX_PANELS // panel_bytes))
     if cores > 1:
-        # Several rounds for each core, or one waits for the other.
+        # With one round for each core, the faster core would be idle.
         max_panels = max(1, min(max_panels, panels // (ROUNDS * cores)))
     for old, axis, loop in zip(names, facts.axes, loops, strict=True):
         used = _levels(old, axis.is_reduction, product)
@@ -261,7 +263,7 @@ def _levels(axis: int | None, is_reduction: bool, product: _Product) -> tuple[in
 
 
 def _place(draft: SketchBuilder, blocks: _Blocks, levels: dict[int, list[LoopRV]]) -> None:
-    """Pack the panels of one round of the outer loops, and take up each tile when it is done."""
+    """Pack the panels of one round of the outer loops; run the epilogue on finished tiles."""
     schedule = draft.schedule
     schedule.reverse_compute_at(blocks.epilogue, levels[_MIDDLE][-1], preserve_unit_loops=True)
     schedule.compute_at(blocks.copy, levels[_OUTER][-1], preserve_unit_loops=True)

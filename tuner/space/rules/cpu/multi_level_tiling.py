@@ -21,7 +21,7 @@ MAX_UNROLLED_STEPS = 8
 
 
 class MultiLevelTiling:
-    """Tiles each reduction into a register tile inside cache tiles, and deals with its output.
+    """Tiles each reduction into a register tile inside cache tiles.
 
         for i, j, k in ...:         for i0, j0 in ...:  # parallel
             C[i, j] += ...    ->        for i1, j1, k0, i2, j2, k1 in ...:
@@ -29,13 +29,13 @@ class MultiLevelTiling:
                                                 for j3 in ...:  # vectorized
                                                     C[...] += ...
 
-    The output tile of one `i1, j1` is written where it belongs at once (`direct`), or kept aside
-    and written when it is done (`cached`), or read there by the elementwise block that consumes
-    it (`fused`).
+    The rule offers up to three ways to write the output tile of one `i1, j1`. `direct` accumulates
+    in the output, `cached` in a buffer that is copied when the tile is finished. `fused` runs the
+    elementwise consumer on the finished tile instead of the copy.
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
-        """Tile every reduction; each has as many forks as ways to deal with its output."""
+        """Tile every reduction; fork for each way to write its output."""
         drafts = [draft]
         for name, facts in draft.block_facts().items():
             if facts.is_reduction and name not in draft.scheduled:
@@ -57,7 +57,7 @@ def _tiled(draft: SketchBuilder, name: str) -> list[SketchBuilder]:
     direct, cached = draft.fork("direct"), draft.fork("cached", "cached_write")
     _tile(direct, block, None)
     if all(axis.is_reduction for axis in block.axes):
-        return [direct]  # a single element: there is no tile of it to keep apart
+        return [direct]  # a single element needs no buffer for its tile
     copy = cached.schedule.cache_write(cached.schedule.get_block(name), 0, "local")
     _tile(cached, block, copy)
     cached.scheduled.add(cached.block_name(copy))
@@ -122,7 +122,7 @@ def _tile(draft: SketchBuilder, facts: BlockFacts, epilogue: BlockRV | None) -> 
 
 
 def _limits(draft: SketchBuilder, facts: BlockFacts) -> list[int | None]:
-    """Return, an axis, the most that its innermost part may be; None for no innermost part."""
+    """Return the maximum extent of the innermost part by axis; None for an axis without one."""
     lanes = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
     unrolled = max(
         (i for i, a in enumerate(facts.axes) if a.is_reduction and a.extent > 1), default=None

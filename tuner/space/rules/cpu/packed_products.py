@@ -16,17 +16,18 @@ from tuner.space.tables.nest import NUM_LEVELS, TiledNest
 MAX_UNROLLED_STEPS = 8
 """Steps of the sum in an unrolled body: fewer loop instructions against longer code. Chosen."""
 MAX_SMALL_POINTS = 1 << 18
-"""Products of at most so many multiply-adds keep a sketch without copies, whose cost they may not
-repay. Chosen: 64 x 64 x 64.
+"""Products of at most this many multiply-adds also have a sketch without copies, which may cost
+more than they save. Chosen: 64 x 64 x 64.
 """
 MIN_ROWS = 64
-"""Products of fewer rows keep it too: each packed panel of columns is used by few rows. Chosen."""
+"""Products of fewer rows have it, too: few rows use each packed panel of columns. Chosen."""
 MAX_WHOLE_STEPS = 2048
-"""Sums of at most so many steps may be taken in one go: panels of longer ones outgrow the second-
-level cache. Chosen.
+"""Sums of at most this many steps may be computed without blocks of steps: panels of longer sums
+exceed the second-level cache. Chosen.
 """
 _BLOCKS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
-"""Tiles in a block of rows or columns that a knob offers: closer where a step matters more. Chosen.
+"""Options for the number of tiles in a block of rows or columns; denser for small numbers, where a
+step matters more. Chosen.
 """
 _WIDE_BLOCKS = (1, 2, 4, 8)
 """The same for blocks whose tiles are wide. Chosen."""
@@ -41,7 +42,7 @@ _OUTER, _ROWS, _STEPS, _PANELS, _INNER, _UNROLLED, _TILE = range(NUM_LEVELS)
 
 @dataclass(frozen=True)
 class _Variant:
-    """What is packed, and whether the sum is cut into blocks."""
+    """The packed operands, and whether the sum is cut into blocks."""
 
     name: str
     is_left_packed: bool
@@ -57,7 +58,7 @@ _VARIANTS = (
 
 
 class PackedProducts:
-    """Multiplies matrices in panels that lie in memory in the order of their use.
+    """Multiplies matrices packed into panels, in the order of use.
 
     The loops are those of Van Zee and van de Geijn, "BLIS: a framework for rapidly instantiating
     BLAS functionality" (ACM TOMS 2015). Tiles need not divide the extents: panels are padded.
@@ -71,12 +72,12 @@ class PackedProducts:
                         for j2 in ...:  # vectorized
                             C[...] += A'[i1, k1, i2] * B'[j1, k1, j2]
 
-    Only `B` may be packed, if tiles divide the rows. An elementwise consumer takes up each register
-    tile where the sum is taken in one go, otherwise the columns that are finished.
+    If tiles divide the rows, another variant packs only `B`. An elementwise consumer runs on each
+    register tile if the sum is not cut into blocks. Otherwise it runs on the finished columns.
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
-        """Fork for each variant, of every product."""
+        """Fork for each variant of every product."""
         drafts = [draft]
         for name, facts in draft.block_facts().items():
             product = find_product(facts)
@@ -90,7 +91,7 @@ class PackedProducts:
 def _forks(
     draft: SketchBuilder, name: str, product: Product, is_small: bool
 ) -> list[SketchBuilder]:
-    """Return a draft for each variant, and the draft as it was where packing may not pay."""
+    """Return a draft for each variant, and the unchanged draft if packing may not pay."""
     facts = draft.block_facts()[name]
     steps = facts.axes[product.step].extent
     forks = []
@@ -147,10 +148,12 @@ class _Packing:
             draft.exclude(self._columns[product.step][_STEPS], 1)  # as in the variant of one go
 
     def _shared_axis(self) -> int | None:
-        """Return the axis whose blocks threads share; None if they share a batch, or are not there.
+        """Return the axis whose blocks run on different threads.
 
-        Of columns each thread packs those that it reads, of rows one thread packs what all read.
-        That matters less, the more rows there are, and then the left operand is not packed twice.
+        It is None if threads run different batch elements, or with a single thread. Threads that
+        share columns each pack what they read. For threads that share rows, one packs the right
+        operand for all. The cost of that falls with the number of rows, and no left operand is
+        packed twice.
         """
         product, axes = self._product, self._facts.axes
         if self._draft.target.num_cores == 1 or len(axes) > len(product.tiled):
@@ -159,14 +162,14 @@ class _Packing:
         return product.row if has_more_rows else product.column
 
     def _even_counts(self) -> list[int]:
-        """Return into how many blocks an axis may be cut so that all threads have as many."""
+        """Return the numbers of blocks of an axis that give all threads equally many."""
         return [n * self._draft.target.num_cores for n in _WIDE_BLOCKS]
 
     def _rows(self, loop: LoopRV) -> tuple[list[LoopRV], ExprRV]:
         row = self._product.row
         if self._variant.is_left_packed:
             return self._tiles(loop, row, (_ROWS, _PANELS))
-        # Rows that are read where they are must be there: the tile divides them.
+        # Unpacked rows have no padding, so the tile divides them.
         extent = self._facts.axes[row].extent
         factors, first = self._draft.tile(loop, extent, 3, self._most_rows())
         levels = (_ROWS, _PANELS, _TILE)
@@ -176,7 +179,7 @@ class _Packing:
     def _tiles(
         self, loop: LoopRV, axis: int, levels: tuple[int, int]
     ) -> tuple[list[LoopRV], ExprRV]:
-        """Cut an axis into blocks of panels of tiles, as many panels as it takes."""
+        """Cut an axis into blocks of panels of tiles; round the number of panels up."""
         draft, extent = self._draft, self._facts.axes[axis].extent
         is_column = axis == self._product.column
         sizes = self._widths(extent) if is_column else self._heights(extent)
@@ -214,7 +217,7 @@ class _Packing:
         return tuple(s for s in sizes if wastes[s] <= max(_MAX_WASTE, min(wastes.values())))
 
     def _pack(self, block: BlockRV, operand: Operand, loop: LoopRV, tile: ExprRV) -> None:
-        """Copy what one run of a loop reads of an operand into panels, in vectors."""
+        """Copy the elements of an operand that one run of a loop reads into panels, in vectors."""
         draft, schedule = self._draft, self._draft.schedule
         copy = schedule.cache_read(block, operand.read.buffer, "global")
         schedule.compute_at(copy, loop, preserve_unit_loops=True)
@@ -235,7 +238,7 @@ class _Packing:
     def _epilogue(
         self, block: BlockRV, around: tuple[LoopRV, LoopRV], tile: tuple[ExprRV, ExprRV]
     ) -> None:
-        """Run an elementwise consumer on each finished tile, or on what is finished first."""
+        """Run an elementwise consumer on each finished tile, or on the finished columns."""
         draft, schedule, name = self._draft, self._draft.schedule, self._facts.name
         consumers = draft.consumers(name)
         epilogue = draft.block_facts().get(consumers[0]) if len(consumers) == 1 else None
@@ -259,7 +262,7 @@ class _Packing:
         draft.tags |= {"fused"}
 
     def _note(self, batch: list[LoopRV]) -> None:
-        """Note what was decided where, for the tables of features."""
+        """Record the columns of the decisions, for the tables of features."""
         draft, product, facts = self._draft, self._product, self._facts
         columns: list[tuple[int | None, ...]] = []
         remainder_levels: list[int | None] = []

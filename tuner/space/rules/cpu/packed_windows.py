@@ -19,8 +19,7 @@ MAX_DIRECT_POINTS = 1 << 24
 are better spent on how to pack. Chosen.
 """
 MAX_ROWS = 8
-"""Unrolled rows along one axis: with two of them a tile fills the vector registers of AVX2. Chosen.
-"""
+"""Unrolled rows along one axis; two such axes fill the vector registers of AVX2. Chosen."""
 MAX_UNROLLED_STEPS = 8
 """Channels unrolled in a step, perhaps with the row of a window: fewer loop instructions against
 longer code. Chosen.
@@ -35,11 +34,11 @@ Layout = Callable[..., tuple[te.Value, ...]]
 class PackedWindows:
     """Multiplies images by weights in layouts of their own (Georganas et al., SC 2018).
 
-    The weights are packed so that output channels lie side by side, `[f/16, c/16, y, x, 16c, 16f]`,
-    and the image so that the input channels of a place do, `[c/16, y, x, 16c]`; what pads or makes
-    them does it on the way. A register tile is some places times 16 output channels: each step
-    loads a vector of weights and copies an element of each place into all lanes, whatever the
-    stride. A tile is transposed to the layout of the output where it is finished.
+    The weights are packed as `[f/16, c/16, y, x, 16c, 16f]`, with output channels contiguous. The
+    image is packed as `[c/16, y, x, 16c]`, with the input channels of a pixel contiguous. A block
+    that pads or produces an operand writes this layout directly. A register tile is some pixels
+    times 16 output channels. Each step loads a vector of weights, and broadcasts an element of each
+    pixel; the stride does not matter. A finished tile is transposed to the layout of the output.
 
         for f0, y0, x0, f1, y1, x1 in ...:
             for c0, ry, (rx, c1) in ...:  # these two are one loop
@@ -50,7 +49,7 @@ class PackedWindows:
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
-        """Fork for the first block that there is something to pack for."""
+        """Fork for the first convolution with an operand to pack."""
         lanes = draft.cpu.vector_bits // 32
         for name, facts in draft.block_facts().items():
             if name in draft.scheduled or not facts.is_reduction:
@@ -94,7 +93,7 @@ def _pack(draft: SketchBuilder, name: str, roles: OperandRoles) -> None:
 
 
 def _pack_weights(draft: SketchBuilder, name: str, loops: Sequence[LoopRV]) -> None:
-    """Pack the weights of one round of the outermost loop, which stay in the cache till its end."""
+    """Pack the weights of one round of the outermost loop, during which they stay in the cache."""
     schedule = draft.schedule
     facts = draft.block_facts()[name]
     if draft.target.num_cores == 1:
@@ -107,9 +106,9 @@ def _pack_weights(draft: SketchBuilder, name: str, loops: Sequence[LoopRV]) -> N
 def _packed(
     draft: SketchBuilder, name: str, read: TensorAccess, layout: Layout | None
 ) -> str | None:
-    """Give what a block reads another layout; return the block that writes it.
+    """Change the layout of a read of a block; return the block that writes the new layout.
 
-    None if it is a parameter, which does not change without a layout.
+    Return None for a parameter without a new layout.
     """
     schedule = draft.schedule
     maker = _maker(draft, name, read)
@@ -125,7 +124,7 @@ def _packed(
 
 
 def _maker(draft: SketchBuilder, name: str, read: TensorAccess) -> str | None:
-    """Return the block that makes an operand for this block alone, point by point."""
+    """Return the spatial block that produces an operand for this block alone."""
     for maker, facts in draft.block_facts().items():
         if facts.write.buffer != read.buffer or facts.is_reduction or maker in draft.scheduled:
             continue
@@ -147,7 +146,7 @@ def _is_identity(access: TensorAccess) -> bool:
 
 
 def _split_last(dim: int, tile: int) -> Layout:
-    """Return the layout that puts `tile` neighbours along a dimension side by side."""
+    """Return the layout that makes `tile` neighbours along a dimension contiguous."""
 
     def layout(*i: te.Value) -> tuple[te.Value, ...]:
         return (*i[:dim], i[dim] // tile, *i[dim + 1 :], i[dim] % tile)
@@ -156,7 +155,7 @@ def _split_last(dim: int, tile: int) -> Layout:
 
 
 def _blocked(access: TensorAccess, roles: OperandRoles, facts: BlockFacts) -> Layout | None:
-    """Return the layout of an operand, None if it may stay as it is."""
+    """Return the layout of an operand; None if it needs no change."""
     channel = dimension(access, roles.channel)
     vector = dimension(access, roles.vector)
     assert channel is not None, "the channel is a dimension of both operands"
@@ -178,7 +177,7 @@ def _blocked(access: TensorAccess, roles: OperandRoles, facts: BlockFacts) -> La
 
 
 def _iterators(facts: BlockFacts, roles: OperandRoles) -> Layout:
-    """Return the iterators of the block: blocks of outputs come first, vectors after places."""
+    """Return the iterators of the block: output blocks first, then pixels, then vectors."""
 
     def layout(*i: te.Value) -> tuple[te.Value, ...]:
         spatial: list[te.Value] = []
@@ -196,11 +195,11 @@ def _iterators(facts: BlockFacts, roles: OperandRoles) -> Layout:
 def _tile(
     draft: SketchBuilder, name: str, epilogue: BlockRV, vector: int, *, is_blocked: bool
 ) -> list[LoopRV]:
-    """Tile the block, whose iterators `_iterators` has put in order; return its outermost loops.
+    """Tile the block with the iterators of `_iterators`; return its outermost loops.
 
     Args:
-        vector: The axis that vectors run along.
-        is_blocked: Whether the last axis are the channels of a block.
+        vector: The vectorized axis.
+        is_blocked: Whether the last axis holds the channels of a block.
     """
     schedule = draft.schedule
     facts = draft.block_facts()[name]
@@ -223,11 +222,11 @@ def _tile(
             levels[level].append(part_loop)
         columns.append(tuple(axis_columns.get(level) for level in range(NUM_LEVELS)))
         remainder_levels.append(None if axis_columns else used[0])
-    # Neighbours in a row of windows see the same places: a channel at a time, while registers last.
+    # Neighbouring windows read the same pixels: unroll single channels, while registers suffice.
     levels[_UNROLLED].reverse()
     schedule.reorder(*(loop for level in levels for loop in level))
     if is_blocked and len(levels[_STEPS]) > 1:
-        # The channels of a block, and those of the place beside it: they lie side by side.
+        # The channels of a block and those of the next pixel are contiguous.
         schedule.fuse(*levels[_STEPS][-2:])
     around = (levels[_MIDDLE] or levels[_OUTER])[-1]
     schedule.reverse_compute_at(epilogue, around, preserve_unit_loops=True)
@@ -249,14 +248,14 @@ def _expand(draft: SketchBuilder, loops: Sequence[LoopRV]) -> None:
 
 
 def _levels(facts: BlockFacts, vector: int) -> list[tuple[int, ...]]:
-    """Return the levels that each axis has loops in: first come blocks of output channels.
+    """Return the levels of the loops of each axis, blocks of output channels first.
 
-    After the vector axis come those summed over: first channel blocks, last the channels in a
-    block. They and the row of a window before them may be unrolled.
+    The reduction axes follow the vector axis: channel blocks first, and channels in a block last.
+    These channels may be unrolled, and so may the row of a window before them.
     """
     count = len(facts.axes)
     unrolled = [i for i in range(vector + 2, count) if facts.axes[i].extent > 1][-2:]
-    # A tile has no more output channels: it would load more weights, the larger operand.
+    # More output channels in a tile would load more weights, the larger operand.
     levels: list[tuple[int, ...]] = [(_OUTER, _MIDDLE), *[(_OUTER, _MIDDLE, _TILE)] * (vector - 1)]
     levels += [(_TILE,), (_BLOCKS,)]
     levels += [

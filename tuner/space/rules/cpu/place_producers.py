@@ -6,7 +6,7 @@ from tuner.space.rules.sketch_builder import SketchBuilder, Tiling
 
 
 class PlaceProducers:
-    """Computes what a tiled block reads either ahead of it, or tile by tile.
+    """Computes the inputs of a tiled block either before it, or tile by tile.
 
         for y, x in ...:                  for y0, x0 in ...:
             P[y, x] = pad(A)                  for ay, ax in ...:
@@ -14,8 +14,8 @@ class PlaceProducers:
             C[...] += P[...] * W          for y1, ... in ...:
                                                   C[...] += P[...] * W
 
-    Ahead, each element is computed once but travels through memory; in the tile it stays in the
-    cache, and borders are computed again by the neighbours.
+    Computed before the block, each element is computed once, but goes through memory. Computed in
+    the tile, it stays in the cache, and neighbouring tiles compute their borders twice.
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
@@ -28,7 +28,7 @@ class PlaceProducers:
 
 
 def _producers(draft: SketchBuilder, tiling: Tiling) -> list[str]:
-    """Return the spatial blocks not yet scheduled that a tiled block alone reads."""
+    """Return the unscheduled spatial blocks whose only consumer is a tiled block."""
     return [
         name
         for name, facts in draft.block_facts().items()

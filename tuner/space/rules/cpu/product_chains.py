@@ -24,12 +24,12 @@ MAX_ROWS = 8
 MAX_VECTORS = 4
 """Vectors of a row of a register tile, or of its partial results. Chosen."""
 _Copy: TypeAlias = tuple[str, TensorAccess, int]
-"""The block that copies an operand, how that is read, and which dimension runs along columns."""
+"""The block that copies an operand, the access to it, and its dimension along columns."""
 _OUTER, _COLUMNS, _TILE, _INNER, _UNROLLED, _REGISTERS = 0, 1, 3, 4, 5, 6
 
 
 class ProductChains:
-    """Computes a tile of rows through all blocks, so that what lies between products stays near.
+    """Computes a tile of rows through all blocks, so that intermediate results stay in the cache.
 
         S = Q @ K.T                     for h: KT = K[h].T
         P = exp(S - max(S))        ->       for i_0 in ...:
@@ -37,9 +37,9 @@ class ProductChains:
         O = W @ V                               P = ...; W = ..., row by row
                                                 O[h, i_0] = W @ V[h], in register tiles
 
-    An operand whose rows run along the sum, as those of `K` do, is transposed once for all the
-    rows that use it, into panels as wide as a register tile: in rows, whose distance is often a
-    power of two, the lines of a panel would push each other out of the first-level cache.
+    An operand whose rows run along the sum, such as `K`, is transposed once for all rows that use
+    it. The copy consists of panels as wide as a register tile. In full rows, whose stride is often
+    a power of two, the lines of a panel would evict each other from the first-level cache.
 
     Worked example, `attention:1,12,128,128,64` (12 heads, 128 rows, 64 columns):
 
@@ -74,7 +74,7 @@ class ProductChains:
 
 @dataclass(frozen=True)
 class _ProductChain:
-    """The blocks of a chain, the last one the sink; `tiled` are its products, with their axes."""
+    """The blocks of a chain, the sink last; `tiled` holds its products, with their axes."""
 
     blocks: list[BlockFacts]
     rows: RowAxes
@@ -140,7 +140,7 @@ class _ProductScheduler:
             elif block.name not in done:
                 self._expand(block)
             self.draft.scheduled.add(block.name)
-        # A copy is made for all tiles of the loop outside: only the loops around it are parallel.
+        # All tiles of the loop share a copy, so only the loops around the copy are parallel.
         depth = len(self.around) - self.is_packed
         if depth:
             self.draft.parallelize(self.around[:depth])
@@ -154,7 +154,7 @@ class _ProductScheduler:
         return [block for block in self.chain.blocks if block.name in self.chain.tiled]
 
     def _copy(self, block: BlockFacts) -> _Copy | None:
-        """Copy an operand that is not contiguous along the columns; return how it is laid out."""
+        """Copy an operand that is not contiguous along the columns; return its layout."""
         column, _ = self.chain.tiled[block.name]
         for read in block.reads:
             target = dimension(read, column)
@@ -179,7 +179,7 @@ class _ProductScheduler:
             schedule.compute_at(schedule.get_block(block.name), outer, preserve_unit_loops=True)
 
     def _loops(self, block: BlockFacts) -> tuple[LoopRV, LoopRV, dict[int, LoopRV]]:
-        """Return the loops over the rows of a tile, outer and register part, and the others."""
+        """Return the outer and the register loop over the rows of a tile, and the other loops."""
         loops = self.draft.loops(block.name)[len(self.around) :]
         inner = self.chain.inner(block)
         if block is self.chain.blocks[-1]:
@@ -193,7 +193,7 @@ class _ProductScheduler:
         return tile, registers, {i: by_axis[i] for i in inner}
 
     def _tile(self, block: BlockFacts, copy: _Copy | None) -> set[str]:
-        """Cut a product into register tiles; return the blocks that take them up at once."""
+        """Cut a product into register tiles; return the blocks that run on each finished tile."""
         schedule = self.draft.schedule
         column, step = self.chain.tiled[block.name]
         tile, registers, inner = self._loops(block)
@@ -237,7 +237,7 @@ class _ProductScheduler:
         return {taken[0].name}
 
     def _pack(self, copy: _Copy, width: ExprRV) -> None:
-        """Make a transposed copy of an operand, in panels, once for all tiles of rows."""
+        """Transpose an operand into panels, once for all tiles of rows."""
         name, read, column = copy
         schedule = self.draft.schedule
         block = schedule.get_block(name)
@@ -256,7 +256,7 @@ class _ProductScheduler:
         self.draft.scheduled.add(name)
 
     def _reduce(self, block: BlockFacts) -> None:
-        """Reduce rows in lanes, as many at once as a register tile has."""
+        """Reduce rows in lanes, as many rows at once as a register tile has."""
         schedule = self.draft.schedule
         _, registers, inner = self._loops(block)
         steps = list(inner.values())
@@ -279,7 +279,7 @@ class _ProductScheduler:
             self.draft.schedule.vectorize(loops[-1])
 
     def _start(self, name: str, loop: LoopRV) -> None:
-        """Take the initialisation of a reduction out of its loop."""
+        """Move the initialisation of a reduction out of its loop."""
         schedule = self.draft.schedule
         block = schedule.get_block(name)
         init = schedule.decompose_reduction(block, loop)
@@ -299,7 +299,7 @@ class _ProductScheduler:
             tuple(cut.get(index, {}).get(level) for level in range(NUM_LEVELS))
             for index in range(len(block.axes))
         )
-        # Knobs say all of an axis that they cut, but for the steps of a sum.
+        # Knobs decide all parts of an axis that they cut, except for the steps of a sum.
         remainder_levels = tuple(
             None
             if index in cut and _UNROLLED not in cut[index]

@@ -26,7 +26,7 @@ _OUTER, _TILE, _INNER, _REGISTERS = 0, 3, 4, 6
 
 
 class RowChains:
-    """Computes a few rows at a time, through all blocks, so that memory is read once.
+    """Computes a few rows at a time through all blocks, so that memory is read once.
 
         for i, k in ...:                     for i_0 in ...:  # parallel
             M[i] = max(M[i], A[i, k])            for k in ...:  # in lanes
@@ -36,8 +36,8 @@ class RowChains:
             S[i] += E[i, k]                          E[i, j] = exp(A[i, j] - M[i])
         ...                                      ...
 
-    If rows lie across, so that neighbours in memory belong to different rows, vectors hold a piece
-    of as many rows instead. A reduction over a contiguous axis is a chain of one block.
+    If neighbours in memory belong to different rows, each lane of a vector holds another row
+    instead. A reduction over a contiguous axis is a chain of one block.
 
     Worked example, `softmax:512,1024`:
 
@@ -69,7 +69,7 @@ class RowChains:
 
 @dataclass(frozen=True)
 class _RowChain:
-    """The blocks of a chain, the last one the sink, and the facts about its rows."""
+    """The blocks of a chain, the sink last, and the facts about its rows."""
 
     blocks: list[BlockFacts]
     rows: RowAxes
@@ -103,7 +103,7 @@ def _chain(draft: SketchBuilder) -> _RowChain | None:
 
 
 def _suits_lanes(block: BlockFacts) -> bool:
-    """Return whether a reduction goes over enough that is contiguous to fill a vector."""
+    """Return whether a reduction has enough contiguous elements to fill a vector."""
     axis = block.lane_axis
     if axis is None:
         return False
@@ -113,7 +113,7 @@ def _suits_lanes(block: BlockFacts) -> bool:
 
 
 def _has_inner_axes(chain: _RowChain, block: BlockFacts) -> bool:
-    """Return whether a reduction makes more than one element a row, as a matrix product does."""
+    """Return whether a reduction has several results in each row, as a matrix product does."""
     inner = chain.inner(block)
     return any(block.axes[i].extent > 1 and not block.axes[i].is_reduction for i in inner)
 
@@ -237,7 +237,7 @@ class _RowScheduler:
             self._unroll(rows)
 
     def _shares_reads(self, block: BlockFacts) -> bool:
-        """Return whether rows read vectors in common, such as weights: loaded once for a tile."""
+        """Return whether the rows of a tile share vectors that they read, such as weights."""
         row_axes_of_block, inner = self.chain.rows.of.get(block.name, ()), self.chain.inner(block)
         return bool(row_axes_of_block) and any(
             not any(read.strides[row] for row in row_axes_of_block)
@@ -246,7 +246,7 @@ class _RowScheduler:
         )
 
     def _joined(self, block: BlockFacts, axes: list[int], loops: list[LoopRV]) -> list[LoopRV]:
-        """Fuse loops over axes that run on in memory, from the innermost outwards."""
+        """Fuse loops over axes that are contiguous together, from the innermost outwards."""
         joined = [loops[-1]]
         for outer, axis, following in zip(loops[-2::-1], axes[-2::-1], axes[:0:-1], strict=True):
             if len(joined) == 1 and block.runs_on(axis, following):

@@ -1,4 +1,4 @@
-"""The rule for spatial blocks that stand alone: vectors inside, threads outside."""
+"""The rule for spatial blocks that no other rule schedules: vectors inside, threads outside."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _OUTER, _TILE, _VECTOR = 0, 3, 6
 
 
 class SpatialBlocks:
-    """Cuts each axis of a spatial block in two, vectorizes the contiguous one, runs tiles apart.
+    """Cuts each axis of a spatial block in two, vectorizes the contiguous one, parallelizes tiles.
 
         for i, j in ...:                for i0, j0 in ...:  # parallel
             B[i, j] = f(A[i, j])   ->       for i1 in ...:
                                                 for j1 in ...:  # vectorized
                                                     B[...] = f(A[...])
 
-    Where output and input are contiguous along the same axis, the other axes are left whole:
-    tiles would gain nothing. Rows that are no whole number of vectors become one long row if all
-    of the memory is contiguous; or else they are left whole too, and end in shorter vectors.
+    If output and input are contiguous along the same axis, tiles gain nothing, so the other axes
+    stay whole. Rows that are no whole number of vectors are fused into one row if all of the memory
+    is contiguous. Otherwise they stay whole, and end in shorter vectors.
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
-        """Schedule every spatial block that no other rule did."""
+        """Schedule every spatial block that no other rule scheduled."""
         for name, facts in draft.block_facts().items():
             if name not in draft.scheduled and not facts.is_reduction and facts.axes:
                 _schedule(draft, facts)
@@ -70,7 +70,7 @@ def _is_one_row(facts: BlockFacts) -> bool:
 
 
 def _joined(draft: SketchBuilder, facts: BlockFacts) -> BlockFacts:
-    """Fuse all loops of a block; return its facts as one of a single axis."""
+    """Fuse all loops of a block; return its facts with a single axis."""
     draft.schedule.fuse(*draft.loops(facts.name))
 
     def flat(access: TensorAccess) -> TensorAccess:
@@ -85,7 +85,7 @@ def _joined(draft: SketchBuilder, facts: BlockFacts) -> BlockFacts:
 
 
 def _run_rows(draft: SketchBuilder, facts: BlockFacts) -> None:
-    """Vectorize whole rows; what is chosen is how many of them are a task."""
+    """Vectorize whole rows; sample the number of rows in a parallel task."""
     schedule, loops = draft.schedule, draft.loops(facts.name)
     vector = facts.vector_axis
     assert vector is not None, "rows are contiguous"
@@ -106,7 +106,7 @@ def _run_rows(draft: SketchBuilder, facts: BlockFacts) -> None:
 
 
 def _vectors(extent: int, lanes: int) -> list[int]:
-    """Return the lengths of a few whole vectors that divide an extent, the longest first."""
+    """Return the multiples of the vector length that divide an extent, the longest first."""
     return [lanes * n for n in (MAX_VECTORS, 4, 2, 1) if extent % (lanes * n) == 0][:3]
 
 

@@ -18,7 +18,7 @@ _OUTER, _INNER, _REGISTERS = 0, 4, 6
 
 
 class SpecialBlocks:
-    """Runs such blocks in vectors: along a spatial axis, or by partial results of a row.
+    """Vectorizes these blocks along a spatial axis, or by partial results of a row.
 
     for i, k in ...:                    for i in ...:  # parallel
         (N[i], M[i]) = better(              for k0 in ...:
@@ -29,7 +29,7 @@ class SpecialBlocks:
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
-        """Schedule each such block."""
+        """Schedule each reduction to several buffers, and each scan."""
         for site in sites(draft.schedule.func):
             facts = special_facts(site)
             if facts is not None and facts.name not in draft.scheduled:
@@ -38,7 +38,7 @@ class SpecialBlocks:
 
 
 def _scheduled(draft: SketchBuilder, facts: BlockFacts, *, has_init: bool) -> SketchBuilder:
-    """Return the draft with a block in vectors, or as it was if there is no way."""
+    """Return the draft with a vectorized block, or the unchanged draft if that is not possible."""
     fork = draft.fork("special")
     vector = facts.vector_axis
     lane = next((i for i in reversed(range(len(facts.axes))) if _suits(facts, i)), None)
@@ -64,7 +64,7 @@ def _suits(facts: BlockFacts, index: int) -> bool:
 
 
 def _run_across(draft: SketchBuilder, facts: BlockFacts, vector: int, *, has_init: bool) -> None:
-    """Keep the results of neighbours in vectors; a scan keeps its loops in their order."""
+    """Compute neighbouring results in vector lanes; a scan keeps the order of its loops."""
     schedule, loops = draft.schedule, draft.loops(facts.name)
     lanes = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
     extent = facts.axes[vector].extent
@@ -117,7 +117,7 @@ def _run_along(draft: SketchBuilder, facts: BlockFacts, lane: int) -> None:
 def _parts(
     draft: SketchBuilder, block: BlockRV, depth: int, old_names: set[str]
 ) -> tuple[LoopRV | None, list[LoopRV]]:
-    """Return the loop over an iterator of a new name, and those that reduce."""
+    """Return the loop of the new iterator, and the reduction loops."""
     realize = draft.schedule.get(block)
     assert isinstance(realize, BlockRealize), "a block's handle stands for a block"
     vector = None

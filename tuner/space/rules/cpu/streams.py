@@ -8,7 +8,7 @@ from tuner.space.rules.sketch_builder import SketchBuilder
 
 
 def offer_streams(draft: SketchBuilder, facts: BlockFacts) -> None:
-    """Let the search choose how a scheduled block stores, if it moves enough data."""
+    """Sample whether a scheduled block uses non-temporal stores, if it moves enough data."""
     moved = facts.write.size_bytes + sum(read.size_bytes for read in facts.reads)
     if 2 * moved <= draft.cpu.l3_bytes:
         return

@@ -13,16 +13,14 @@ from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.tables.nest import LINE_BYTES, NUM_LEVELS, TiledNest
 
 MAX_COLUMNS = 16
-"""Rows of a tile, which is written in columns of so many elements: 16 floats are a cache line."""
+"""Rows of a tile. Its columns are written as contiguous elements: 16 floats are a cache line."""
 LINES = (8, 16, 4, 32)
-"""Cache lines that a tile kept aside writes side by side, in the order of the knob's options.
-Chosen.
-"""
+"""Contiguous cache lines that a buffered tile writes, in the order of the knob. Chosen."""
 _OUTER, _BLOCK, _REGISTERS = 0, 3, 6
 
 
 class TransposedCopies:
-    """Tiles such a block so that registers transpose, and whole cache lines are read and written.
+    """Tiles these blocks so that registers transpose, and whole cache lines are read and written.
 
         for i, j in ...:             for j0, i0 in ...:  # parallel
             B[i, j] = A[j, i]   ->       for j1, i1 in ...:
@@ -30,15 +28,16 @@ class TransposedCopies:
                                                  for i2 in range(8):  # vectorized
                                                      B[...] = A[...]
 
-    The blocks of `i0` are as long as a cache line. What is too large for the caches is written past
-    them, from a tile that is transposed aside first: then each line is written at once. Half of a
-    line waits in one of few buffers of the CPU for the other half; if it is pushed out before, by a
-    neighbour on the same core say, the stores take four times as long. A tile aside also suits rows
-    that are no whole number of vectors: its own are.
+    The blocks of `i0` are as long as a cache line. A result that is too large for the caches is
+    written with non-temporal stores, from a tile that is transposed in a buffer first. Each line is
+    then written at once. Otherwise half of a line occupies one of the few write-combining buffers
+    of the CPU until the other half follows. If it is evicted before, for instance by another thread
+    of the core, the stores take four times as long. A buffered tile also suits rows that are no
+    whole number of vectors, because its own rows are.
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
-        """Schedule each such block; fork if a tile aside is worth its place."""
+        """Schedule each transposed block; fork if a buffered tile may be faster."""
         transposed = _transposed(draft)
         drafts = []
         if any(_gains_aside(draft, facts) for facts in transposed):
@@ -47,7 +46,7 @@ class TransposedCopies:
                 _run(aside, transposed, is_aside=True)
                 drafts.append(aside)
             except ScheduleError:
-                pass  # tiles in registers need no place aside
+                pass  # tiles in registers need no buffer
         if transposed and not draft.name:
             draft.name = ("transposed",)
         _run(draft, transposed, is_aside=False)
@@ -60,13 +59,13 @@ def _transposed(draft: SketchBuilder) -> list[BlockFacts]:
 
 
 def _is_large(draft: SketchBuilder, facts: BlockFacts) -> bool:
-    """Return whether a block moves so much that nothing of it is found in the caches again."""
+    """Return whether a block moves more than half of the size of the last-level cache."""
     moved = facts.write.size_bytes + sum(read.size_bytes for read in facts.reads)
     return 2 * moved > draft.cpu.l3_bytes
 
 
 def _gains_aside(draft: SketchBuilder, facts: BlockFacts) -> bool:
-    """Return whether a tensor is large, or its rows or columns no whole number of vectors."""
+    """Return whether a tensor is large, or its rows or columns are no whole number of vectors."""
     lanes = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
     is_ragged = any(facts.axes[axis].extent % lanes for axis in _axes(facts) or ())
     is_whole = all(dimension(facts.write, i) is not None for i in range(len(facts.axes)))
@@ -86,7 +85,7 @@ def _run(draft: SketchBuilder, blocks: list[BlockFacts], *, is_aside: bool) -> N
 
 
 def _axes(facts: BlockFacts) -> tuple[int, int] | None:
-    """Return the axes along which a block reads and writes what is contiguous, if they differ."""
+    """Return the axes along which reads and writes are contiguous, if they differ."""
     if facts.is_reduction or facts.is_conditional or not facts.is_affine or not facts.reads:
         return None
     long = [index for index, axis in enumerate(facts.axes) if axis.extent > 1]
@@ -124,7 +123,7 @@ def _schedule(draft: SketchBuilder, facts: BlockFacts, read: int, written: int) 
 
 
 def _schedule_aside(draft: SketchBuilder, facts: BlockFacts, read: int, written: int) -> None:
-    """Transpose tiles of a line's width into a buffer of their own, and store its rows."""
+    """Transpose tiles as wide as a cache line into a buffer, and store its rows."""
     schedule, item_bytes = draft.schedule, facts.write.item_bytes
     block = schedule.get_block(facts.name)
     copy = schedule.cache_write(block, 0, "global")

@@ -9,23 +9,20 @@ from tuner.space.rules.cpu.copy_tiles import schedule_copy
 from tuner.space.rules.sketch_builder import SketchBuilder
 
 MAX_CHOICES = 8
-"""Largest extent of an axis that a formula is chosen by: tiles of Winograd's transforms are 4 to 8
-wide.
-"""
+"""Maximum extent of an axis that selects a formula: Winograd's tiles are 4 to 8 wide."""
 
 
 class UnrolledChoices:
-    """Unrolls the axes that a formula is chosen by, inside of a few vectors.
+    """Unrolls the axes that select a formula, around a loop over a few vectors.
 
         for i in range(6):                             for x, c0 in ...:  # parallel
             for x, c in ...:                   ->          for i in range(6):  # unrolled
                 B[i, x, c] = f0 if i == 0                      for c1 in ...:  # vectorized
                         else f1 if i == 1 ...                      B[i, x, c] = ...
 
-    What the formulas read is read once for all of them, and nothing is asked while it runs. There
-    is no choice in it. A program that has such blocks is one of many steps, as Winograd's
-    convolution is: the copies between them are scheduled without choices, too, and what is left to
-    search is the product.
+    All formulas share their loads, and no condition is evaluated at run time. The rule samples no
+    decisions. A program with such blocks has many steps, as Winograd's convolution does. The copies
+    between them are scheduled without decisions, too, so that only the product is searched.
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
@@ -44,7 +41,7 @@ class UnrolledChoices:
 
 
 def _choices(site: BlockPosition) -> list[int]:
-    """Return the axes of a block that its formula is chosen by."""
+    """Return the axes of a block that select its formula."""
     tested: set[Var] = set()
     for node in walk(site.block.body):
         if isinstance(node, Conditional):

@@ -10,7 +10,7 @@ from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
 
 MAX_PARTS = 64
-"""Parallel parts of a reduction. More only add to the final sum, unless there are more cores.
+"""Parallel parts of a reduction. More parts lengthen the final sum, and pay only with more cores.
 Chosen.
 """
 MAX_VECTORS = 8
@@ -21,7 +21,7 @@ _OUTER, _INNER, _REGISTERS = 0, 4, 6
 
 
 class WholeReductions:
-    """Reduces parts in parallel, in lanes each, and then the results of the parts.
+    """Reduces parts in parallel, each in lanes, and then the partial results.
 
     for k in ...:                for k0 in ...:  # parallel
         S += A[k]         ->         for k1 in ...:  # in lanes
@@ -31,7 +31,7 @@ class WholeReductions:
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
-        """Schedule such a reduction if there are cores to share it."""
+        """Schedule each reduction to a single element, if the target has several cores."""
         if draft.target.num_cores == 1:
             return [draft]
         for facts in draft.block_facts().values():
@@ -48,7 +48,7 @@ class WholeReductions:
 
 
 def _parts(draft: SketchBuilder, facts: BlockFacts) -> list[int]:
-    """Return the possible numbers of parts of a reduction; none if it is not of this kind."""
+    """Return the possible numbers of parts; empty if the block is no such reduction."""
     if facts.lane_axis != len(facts.axes) - 1 or not all(a.is_reduction for a in facts.axes):
         return []
     cores = draft.target.num_cores

@@ -14,8 +14,8 @@ from tuner.space.rules.sketch_builder import SketchBuilder, Tiling
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
 
 MAX_STEPS = 64
-"""Elements of a window, all of which are unrolled: up to 8 x 8. It bounds the length of the code.
-Chosen.
+"""Maximum number of elements of a window, such as 8 x 8. All are unrolled, so it bounds the length
+of the code. Chosen.
 """
 MAX_ROWS = 4
 """Rows of a tile that share loads of the image; more fill the registers. Chosen."""
@@ -26,7 +26,7 @@ _OUTER, _MIDDLE, _UNROLLED, _TILE = 0, 1, 5, 6
 
 @dataclass(frozen=True)
 class _Window:
-    """What slides: the image, the axes along and across its rows, and the step along them."""
+    """A sliding window: the image, the axes along and across its rows, and the step along them."""
 
     image: TensorAccess
     row: int
@@ -35,11 +35,11 @@ class _Window:
 
 
 class WindowRows:
-    """Slides over a few rows of an image at a time, in vectors along the rows.
+    """Computes windows over a few rows of an image at a time, in vectors along the rows.
 
-    What pads the image does so for the rows of one tile, which stay in the first-level cache. Where
-    windows step over elements, the rows are taken apart by the remainder of the place (polyphase),
-    so that vectors are contiguous at every step.
+    The image is padded for the rows of one tile at a time, which stay in the first-level cache. If
+    the stride is above 1, the elements of a row are grouped by their index modulo the stride
+    (polyphase decomposition). So vectors are contiguous at every step.
 
         for c, y0 in ...:  # parallel
             P[y, r, x] = A[c, y, x * 2 + r]     # rows of the tile
@@ -51,7 +51,7 @@ class WindowRows:
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
-        """Fork for the first block of that form."""
+        """Fork for the first block of this form."""
         for name, facts in draft.block_facts().items():
             window = _window(facts)
             if window is None or name in draft.scheduled:
@@ -106,7 +106,7 @@ def _slide(draft: SketchBuilder, facts: BlockFacts, window: _Window) -> None:
 
 
 def _maker(draft: SketchBuilder, name: str, window: _Window) -> str | None:
-    """Return the block that makes the image for this block alone; a copy, where it steps."""
+    """Return the block that produces the image for this block alone; with a stride, a new copy."""
     for maker, facts in draft.block_facts().items():
         if facts.write.buffer == window.image.buffer and not facts.is_reduction:
             is_own = draft.consumers(maker) == [name] and maker not in draft.scheduled
@@ -120,7 +120,7 @@ def _maker(draft: SketchBuilder, name: str, window: _Window) -> str | None:
 
 
 def _take_apart(draft: SketchBuilder, maker: str, window: _Window) -> None:
-    """Put the elements of a row that have one remainder side by side, aligned to vectors."""
+    """Group the elements of a row by their index modulo the stride, aligned to vectors."""
     schedule, step = draft.schedule, window.stride
     last = len(window.image.shape) - 1
 

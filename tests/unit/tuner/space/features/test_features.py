@@ -12,7 +12,7 @@ from tuner.space.design_space import SketchSpace
 from tuner.space.features.features import FEATURE_NAMES, NUM_FEATURES, features, named_features
 from tuner.space.features.groups.buffers import UPDATED
 from tuner.space.generate import design_space
-from tuner.space.rules.rule import BUILT_IN_RULES
+from tuner.space.rules.cpu.rule_names import CPU_RULE_NAMES
 from tuner.space.tables.knob import Ints
 from tuner.space.tables.sketch import Sketch
 from tuner.task import Task
@@ -144,4 +144,4 @@ def test_different_decisions_have_different_features() -> None:
 
 
 def test_every_built_in_rule_has_its_name() -> None:
-    assert CPU_SPACE.rule_names == BUILT_IN_RULES
+    assert CPU_SPACE.rule_names == CPU_RULE_NAMES

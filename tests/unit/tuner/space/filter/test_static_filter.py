@@ -10,7 +10,7 @@ from compiler.ir.core.visit import walk_stmts
 from compiler.target.cpu import CpuTarget
 from tuner.space.filter.static_filter import passes
 from tuner.space.generate import design_space
-from tuner.space.rules.rule import BUILT_IN_RULES
+from tuner.space.rules.cpu.rule_names import CPU_RULE_NAMES
 from tuner.space.tables.sketch import Sketch
 from tuner.task import Task
 
@@ -19,7 +19,7 @@ AVX512 = CpuTarget("cpu -mcpu=x86-64-v4 -num-cores=1")  # 32 registers of 16 flo
 
 
 def direct(spec: str, target: CpuTarget) -> Sketch:
-    unpacked = set(BUILT_IN_RULES) - {"packed_products"}
+    unpacked = set(CPU_RULE_NAMES) - {"packed_products"}
     space = design_space(Task(ops.from_spec(spec), target), unpacked)
     return next(sketch for sketch in space.sketches if sketch.name == "direct")
 
