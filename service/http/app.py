@@ -51,11 +51,11 @@ def create_app(
     hosts: Collection[str] | None = None,
     requests_per_sec: float = DEFAULT_PER_SEC,
 ) -> FastAPI:
-    """Return the application over its parts; tests hand it their own.
+    """Return the application over its parts; tests pass their own.
 
     Args:
-        token: An administrator token. Without it the tokens of the database count; while
-            there are none, every client is accepted.
+        token: An administrator token, besides the tokens of the database. If there is no token at
+            all, every client is accepted.
         hosts: The accepted host names; empty accepts any.
         requests_per_sec: The limit of each token (or address without a token); 0 for no limit.
     """
@@ -63,7 +63,7 @@ def create_app(
         title="Loopwright",
         summary="Submit tensor programs for tuning, follow the jobs, and fetch fast kernels.",
         openapi_url=f"{PREFIX}/openapi.json",
-        # The pages of FastAPI load their scripts from a CDN.
+        # FastAPI's own pages of documentation load their scripts from a CDN.
         docs_url=None,
         redoc_url=None,
     )

@@ -1,8 +1,8 @@
 """Authentication and authorisation: access tokens and their scopes.
 
-A service without tokens is open to every client, and then listens on loopback only. The first token
-closes it. Every route of the API requires the scope `read`; routes that require more declare it
-with `SUBMIT` or `ADMIN`, and the OpenAPI document shows it.
+A service without tokens accepts every client, and listens on loopback only. From the first token
+on, every request needs one. Every route of the API requires the scope `read`; routes that require
+more declare it with `SUBMIT` or `ADMIN`, and the OpenAPI document shows it.
 """
 
 from __future__ import annotations
@@ -30,29 +30,30 @@ from service.wire.server_models import Scope
 _log = structlog.get_logger()
 
 REMEMBERED_SECS = 1.0
-"""How long a process trusts what it read of a token; a revoked one is accepted for as long. Saves a
-query for each request. Chosen.
+"""How long a process caches a token, and so the longest time that a revoked one is accepted. Saves
+a query for each request. Chosen.
 """
 _MAX_REMEMBERED = 10_000
-"""Tokens that are remembered: it bounds the memory that unknown tokens can take. Chosen."""
+"""Number of cached tokens: bounds the memory that unknown tokens can take. Chosen."""
 _LEVELS = list(Scope)
 _MORE_COST = 9
-"""Requests that a request beyond reading counts as, in addition: it may start work. Chosen."""
+"""Additional cost, in requests, of a request that does more than read: it may start work. Chosen.
+"""
 
 
 @dataclass(frozen=True)
 class _Known:
-    """What a look into the database said of a token, and until when that is believed."""
+    """The cached caller of a token, and when the entry expires."""
 
     until: float
     caller: Caller | None
 
 
 class Tokens:
-    """Knows the callers of one service; safe to use from several threads.
+    """Identifies the callers of one service; safe to use from several threads.
 
     Args:
-        bootstrap: A token that may do everything, and is not in the database.
+        bootstrap: A token with every scope that is not in the database.
     """
 
     def __init__(
@@ -76,18 +77,18 @@ class Tokens:
         return None if token is None else self._caller(token)
 
     def is_cached(self, token: str | None) -> bool:
-        """Tell whether `identify` needs no look into the database."""
+        """Return whether `identify` needs no database query."""
         now = self._clock()
         if not self._is_closed:
             return now < self._open_until
         return token is None or self._recall(tokens.digest(token), now) is not None
 
     def forget(self) -> None:
-        """Look every token up anew: one was revoked."""
+        """Clear the cache after a token was revoked."""
         self._known.clear()
 
     def _is_open(self) -> bool:
-        """Tell whether no token is needed; once one is, that stays so."""
+        """Return whether no token is needed. Once a token is needed, it stays so."""
         if not self._is_closed and self._clock() >= self._open_until:
             with self._database.read() as session:
                 self._is_closed = tokens.any_was_made(session)
@@ -118,23 +119,23 @@ class Tokens:
                 with self._database.write() as session:
                     tokens.note_use(session, row.id)
             except SQLAlchemyError:
-                # It is noted by the next use; this request does not fail because of it.
+                # The next use stores it; this request must not fail for that reason.
                 _log.warning("cannot store when a token was used", token=row.name, exc_info=True)
         scope = max((Scope(s) for s in row.scopes), key=_LEVELS.index)
         return Caller(row.name, scope, row.quota)
 
 
 def token_in(headers: Mapping[bytes, bytes]) -> str | None:
-    """Return the token of a request, by its headers as they came."""
+    """Return the token in the raw headers of a request, or None."""
     kind, _, text = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
     return text if kind.lower() == "bearer" else None
 
 
 def admits_at_once(tokens: Tokens, limit: RateLimit, headers: Mapping[bytes, bytes]) -> bool:
-    """Admit the caller of a request if that needs no look into the database, and count it.
+    """Admit the caller of a request if that needs no database query, and count the request.
 
     Returns:
-        Whether it may read. If not, the route of the request decides, and refuses if it must.
+        Whether the caller may read. If False, the route of the request decides.
     """
     token = token_in(headers)
     if not tokens.is_cached(token):
@@ -146,7 +147,7 @@ def admits_at_once(tokens: Tokens, limit: RateLimit, headers: Mapping[bytes, byt
 
 
 def _rate_key(caller: Caller) -> str:
-    """Return the name under which requests of a caller with a token are counted."""
+    """Return the key of the rate limit of a caller with a token."""
     return f"token {caller.name}"
 
 
@@ -164,15 +165,15 @@ async def _authenticate(
     """Return the caller, and count the request against its rate limit.
 
     Raises:
-        HTTPException: 401 without a token that is known, 429 for too many requests.
+        HTTPException: 401 without a valid token, 429 for too many requests.
     """
-    # It is asked for by each of the scopes that a route wants.
+    # Each scope that a route requires calls this.
     authenticated: Caller | None = getattr(request.state, "caller", None)
     if authenticated is not None:
         return authenticated
     known_tokens: Tokens = request.app.state.tokens
     token = None if credentials is None else credentials.credentials
-    # A cached answer is not worth a thread, and a look into the database may not hold up others.
+    # A cached caller needs no thread; a database query must not block other requests.
     is_cached = known_tokens.is_cached(token)
     caller = (
         known_tokens.identify(token)
@@ -196,9 +197,9 @@ async def _authenticate(
 
 
 def is_still_known(request: Request) -> Callable[[], bool]:
-    """Return what says whether the token of a request, or none, would be accepted now.
+    """Return a function that returns whether the request's token, or none, is still accepted.
 
-    It looks into the database once a second for each token.
+    It queries the database once a second for each token.
     """
     known_tokens: Tokens = request.app.state.tokens
     kind, _, text = request.headers.get("authorization", "").partition(" ")
@@ -219,7 +220,7 @@ CallerOf = Annotated[Caller, Depends(_authenticate)]
 
 
 def refuse_unless(caller: Caller, scope: Scope) -> None:
-    """Refuse a caller whose scope is too small.
+    """Refuse a caller with insufficient scope.
 
     Raises:
         HTTPException: 403.
@@ -236,7 +237,7 @@ def refuse_unless(caller: Caller, scope: Scope) -> None:
 
 
 async def _check(request: Request, required: SecurityScopes, caller: CallerOf) -> None:
-    """Refuse a caller whose scope is too small, with 403; to do more than read counts more."""
+    """Refuse a caller with insufficient scope, with 403; count more for a scope beyond `read`."""
     for scope in map(Scope, required.scopes):
         refuse_unless(caller, scope)
         if scope is not Scope.READ and caller is not ANYBODY:

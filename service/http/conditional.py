@@ -10,12 +10,12 @@ NOT_MODIFIED: dict[int | str, dict[str, Any]] = {
 
 
 def quoted(tag: str) -> str:
-    """Return an entity tag as its header has it."""
+    """Return an entity tag in the form of its header."""
     return f'"{tag}"'
 
 
 def has_it(if_none_match: str | None, etag: str) -> bool:
-    """Tell whether an If-None-Match header names `etag`; weak tags compare as strong ones."""
+    """Return whether an If-None-Match header names `etag`; weak tags compare as strong ones."""
     if if_none_match is None:
         return False
     tags = {tag.strip().removeprefix("W/") for tag in if_none_match.split(",")}

@@ -25,11 +25,11 @@ def _never() -> bool:
 
 @dataclass(frozen=True)
 class Dependencies:
-    """The parts of a service that its HTTP side needs.
+    """The parts of a service that the HTTP side uses.
 
-    `signer` signs artifacts, if the service has a key; `wake` tells the coordinator that there may
-    be a job; `is_stopping` ends streams at shutdown; `is_coordinating` says whether jobs are
-    driven.
+    `signer` signs artifacts, if the service has a key. `wake` makes the coordinator poll the queue.
+    `is_stopping` ends streams at shutdown. `is_coordinating` returns whether a coordinator runs
+    jobs.
     """
 
     database: Database

@@ -1,7 +1,7 @@
-"""New events for all streams of a process: looked for once, and written once, for every listener.
+"""New events for all streams of a process: read once and encoded once for all listeners.
 
-An event goes over the wire as the same bytes to all listeners, and what was found in one look
-goes as one piece: two hundred streams cost as many writes a look, and nothing else.
+All listeners get the same bytes, and the events of one query are sent in one piece. So two hundred
+streams cost two hundred writes a query, and nothing else.
 """
 
 from __future__ import annotations
@@ -26,34 +26,33 @@ from service.wire.models import Event, EventKind, JobState
 _log = structlog.get_logger()
 
 POLL_SECS = 0.25
-"""Pause between two looks for new events: the delay of an event against the load of the database.
+"""Interval at which new events are read: the delay of an event against the load of the database.
 Chosen.
 """
 PING_SECS = 15.0
-"""Pause between two signs of life: proxies close silent connections, nginx after 60 s by default.
-"""
+"""Interval between pings: proxies close silent connections, nginx after 60 s by default."""
 PING = b": ping\n\n"
-"""A comment, after so long a silence: proxies end what seems dead."""
+"""The ping: a comment, which clients ignore."""
 MAX_WAITING = 256
-"""Events that wait for a listener; one with more reads them from the database. Bounds memory.
+"""Events that are queued for a listener; a slower one reads from the database. Bounds memory.
 Chosen.
 """
 
 _LIMIT = 500
-"""Events of one read of the database: as many as the rows of the largest page. Chosen."""
+"""Events of one query: as many as the rows of the largest page. Chosen."""
 
 
 @dataclass(frozen=True)
 class EventBatch:
-    """Events of one job, by their ids, and as they go over the wire."""
+    """Events of one job: their ids and their encoded form."""
 
     ids: tuple[int, ...]
     written: tuple[bytes, ...]
-    is_end: bool  # the job is in a final state after one of them
+    is_end: bool  # one of them brings the job into a final state
 
     @classmethod
     def of(cls, batch_events: Sequence[Event]) -> EventBatch:
-        """Write events, which come in order."""
+        """Encode events, which are in order."""
         written = tuple(map(_written, batch_events))
         return cls(
             tuple(event.id for event in batch_events), written, any(map(_is_end, batch_events))
@@ -64,7 +63,7 @@ class EventBatch:
         return b"".join(self.written)
 
     def after(self, last_id: int) -> bytes:
-        """Return those whose id is greater than `last_id`."""
+        """Return the encoded events with ids greater than `last_id`."""
         if self.ids[0] > last_id:
             return self._whole
         pairs = zip(self.ids, self.written, strict=True)
@@ -72,7 +71,7 @@ class EventBatch:
 
 
 class Listener:
-    """What was found for one stream and not yet taken; belongs to one event loop.
+    """The queue of events of one stream; belongs to one event loop.
 
     Args:
         is_welcome: Return whether the listener is still allowed to read; may query the database.
@@ -87,7 +86,7 @@ class Listener:
         self._has_news = asyncio.Event()
 
     def put(self, batch: EventBatch) -> None:
-        """Hand it events, unless there are too many before it already."""
+        """Add events to the queue, unless it is full."""
         if self._num_waiting + len(batch.ids) > MAX_WAITING:
             self.is_behind = True
             self._waiting, self._num_waiting = [], 0
@@ -97,15 +96,15 @@ class Listener:
         self._has_news.set()
 
     def close(self) -> None:
-        """Say that nothing will come any more."""
+        """Mark the end of the events."""
         self.is_closed = True
         self._has_news.set()
 
     async def take(self) -> list[EventBatch]:
-        """Wait for something to happen, and return the events that came.
+        """Wait for events, and return those of the queue.
 
         Raises:
-            TimeoutError: If nothing does for `PING_SECS`.
+            TimeoutError: If no event arrives for `PING_SECS`.
         """
         async with asyncio.timeout(PING_SECS):
             await self._has_news.wait()
@@ -115,10 +114,10 @@ class Listener:
 
 
 class EventFeed:
-    """Hands the events of jobs to those who listen; belongs to one event loop.
+    """Sends the events of jobs to listeners; belongs to one event loop.
 
-    While a client listens, a task looks for events newer than the last it saw: only when the
-    database has changed, and once for all listeners.
+    While a client listens, a task reads new events: only if the database has changed, and once for
+    all listeners.
     """
 
     def __init__(self, database: Database, is_stopping: Callable[[], bool]) -> None:
@@ -132,18 +131,17 @@ class EventFeed:
     async def stream(
         self, job_id: UUID, last_id: int, is_welcome: Callable[[], bool] | None = None
     ) -> AsyncIterator[bytes]:
-        """Yield a job's events after `last_id`, until it ends for good or the service stops.
+        """Yield a job's events after `last_id`, until the job ends or the service stops.
 
         Args:
-            is_welcome: Asked four times a second; the stream ends once it says no.
+            is_welcome: Called four times a second; the stream ends if it returns False.
         """
         async with self._listening(job_id, Listener(is_welcome)) as listener:
             while not listener.is_closed:
-                # What comes from here on is handed over, or read in the next loop.
+                # Later events come through the listener, or are read in the next loop.
                 listener.is_behind = False
-                # Those that are there already; the listener may be handed some of them, too.
-                # One look is enough: looking until nothing is new never catches up with a
-                # job that tells more before each look is done.
+                # The existing events; the listener may get some of them too. One query is enough:
+                # repeating it until nothing is new never ends for a job that adds events faster.
                 is_all = has_ended = False
                 while not is_all:
                     stored_batch, is_all, has_ended = await run_in_threadpool(
@@ -152,8 +150,8 @@ class EventFeed:
                     if stored_batch is not None:
                         yield stored_batch.after(last_id)
                         last_id = stored_batch.ids[-1]
-                # Asked again after its last event, a stream ends; a job that went on after an end
-                # has more than one.
+                # A stream that is requested after the last event ends. A resumed job has several
+                # final states.
                 if has_ended:
                     return
                 async for batch in self._fresh(listener):
@@ -164,7 +162,7 @@ class EventFeed:
                         last_id = batch.ids[-1]
 
     async def _fresh(self, listener: Listener) -> AsyncIterator[EventBatch | None]:
-        """Yield what comes, none in a long silence, until it is worth a look into the database."""
+        """Yield new events, or None as a ping, until the database must be read again."""
         while not listener.is_behind and not listener.is_closed:
             try:
                 taken = await listener.take()
@@ -183,7 +181,7 @@ class EventFeed:
             if self._task is None or self._task.done():
                 self._started = asyncio.Event()
                 self._task = asyncio.create_task(self._poll(self._started))
-            # What is committed from now on is handed over.
+            # The listener gets all events that are committed from now on.
             await self._started.wait()
             yield listener
         finally:
@@ -192,7 +190,7 @@ class EventFeed:
                 del self._listeners[job_id]
 
     async def _poll(self, started: asyncio.Event) -> None:
-        """Look for new events while a client listens."""
+        """Read new events while a client listens."""
         last_id: int | None = None
         version: int | None = None
         try:
@@ -216,7 +214,7 @@ class EventFeed:
             started.set()
 
     async def _dismiss(self) -> None:
-        """End the streams of those who may not listen any more."""
+        """End the streams of clients that are no longer allowed to listen."""
         guarded = [
             listener
             for listeners in self._listeners.values()
@@ -240,7 +238,7 @@ class EventFeed:
             _log.warning("cannot read tokens", exc_info=True)
 
     async def _deliver(self, last_id: int) -> int:
-        """Hand the events after `last_id` to those who listen; return the last."""
+        """Send the events after `last_id` to the listeners; return the last id."""
         while fresh := await run_in_threadpool(self._of_all_after, last_id):
             last_id, batches = fresh
             for job_id, batch in batches.items():
@@ -253,7 +251,7 @@ class EventFeed:
             return events.newest_id(session)
 
     def _of_all_after(self, last_id: int) -> tuple[int, dict[UUID, EventBatch]] | None:
-        """Return the last of the events after that one, and the events of each job."""
+        """Return the last id of the events after `last_id`, and the events of each job."""
         with self._database.read() as session:
             rows = events.of_all_after(session, last_id)
         of_jobs: defaultdict[UUID, list[Event]] = defaultdict(list)
@@ -263,7 +261,7 @@ class EventFeed:
         return (rows[-1][1].id, batches) if rows else None
 
     def _look(self, job_id: UUID, last_id: int) -> tuple[EventBatch | None, bool, bool]:
-        """Return a job's events after that one, whether those are all, whether it has ended."""
+        """Return a job's events after `last_id`, whether they are all, and whether it has ended."""
         with self._database.read() as session:
             job_events = events.after(session, job_id, last_id, limit=_LIMIT)
             is_final = jobs.get(session, job_id).state.is_final

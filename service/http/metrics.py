@@ -1,4 +1,4 @@
-"""What Prometheus reads: requests as they come, and what the database says of jobs and workers."""
+"""Metrics for Prometheus: requests of this process, and jobs and workers of the database."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class Metrics:
 
 
 class _Stored(Collector):
-    """Counts what the database holds, when it is asked."""
+    """Counts jobs, trials and workers in the database at each scrape."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the counts of this moment."""
+        """Yield the current counts."""
         with self._database.read() as session:
             states = jobs.count_by_state(session)
             present = workers.states(session)
@@ -68,14 +68,14 @@ def _gauge(name: str, text: str, counts: dict[JobState, int] | dict[WorkerState,
 
 
 class Timed:
-    """Notes how long each request took, by its route, without the prefix of the API."""
+    """Records the duration of each request by its route, without the prefix of the API."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
         self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, and note it."""
+        """Answer a request, and record its duration."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

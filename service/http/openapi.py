@@ -1,4 +1,4 @@
-"""The OpenAPI document, with what FastAPI cannot know: that every error is a problem document."""
+"""The OpenAPI document: FastAPI's own, with every error described as a problem document."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OF_FASTAPI = ("HTTPValidationError", "ValidationError")
 
 
 def install(app: FastAPI) -> None:
-    """Have `app` describe its problem documents."""
+    """Make `app` describe its problem documents."""
     generate = app.openapi
 
     def openapi() -> dict[str, Any]:
@@ -38,7 +38,7 @@ def _correct(paths: dict[str, Any]) -> None:
     for operations in paths.values():
         for operation in operations.values():
             answers = operation["responses"]
-            # A body may be no text at all, too large, or of another type.
+            # A body may be no text, too large, or of another type.
             statuses = [400, 413, 415] if "requestBody" in operation else []
             statuses += [422] if "422" in answers else []
             answers |= {str(status): text for status, text in responses(*statuses).items()}

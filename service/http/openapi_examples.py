@@ -1,4 +1,4 @@
-"""Examples of what goes over the wire, by the name of the model, for the OpenAPI document."""
+"""Examples of the wire models, by the name of the model, for the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ EXAMPLES: dict[str, Any] = {
 
 
 def add_examples(schemas: dict[str, Any]) -> None:
-    """Put the examples into the schemas of a document, and one of a page into each page."""
+    """Add the examples to the schemas of a document, and an example page to each page model."""
     for name, schema in schemas.items():
         item = EXAMPLES.get(name.removeprefix("Page_").removesuffix("_"))
         if name in EXAMPLES:

@@ -1,4 +1,4 @@
-"""The dashboard: its files, and its page at every address that nothing else answers."""
+"""The dashboard: its files, and its page at every address without a route."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _ADVICE = {
     "/openapi.json": "/api/v1/openapi.json describes the API",
     "/swagger.json": "/api/v1/openapi.json describes the API",
 }
-"""Addresses that other services have, and where to find here what they are asked for."""
+"""Addresses that other services have, and the equivalent addresses here."""
 _MISSING = """<!doctype html><html lang="en"><title>Loopwright</title>
 <h1>The dashboard was not built</h1>
 <p>The API works. To see the dashboard, run <code>make dashboard</code> in the source tree that the
@@ -44,15 +44,15 @@ server runs from, and reload this page.</p>"""
 
 
 def is_built(built: Path = BUILT) -> bool:
-    """Return whether there are pages to show."""
+    """Return whether the dashboard was built."""
     return (built / "index.html").exists()
 
 
 class Pages:
-    """Answers what no route does, as the default of a router.
+    """Answers requests without a route, as the default of a router.
 
     Args:
-        built: The folder that the build of the dashboard made.
+        built: The output folder of the dashboard's build.
     """
 
     def __init__(self, built: Path = BUILT) -> None:
@@ -74,11 +74,11 @@ class Pages:
         if path in _ADVICE:
             raise HTTPException(404, f"there is nothing at {path}: {_ADVICE[path]}")
         if path not in self._files and (path.startswith(_ASSETS) or not self._files):
-            self._files = _files(self._built)  # the pages may have been built meanwhile
+            self._files = _files(self._built)  # the pages may have been built since the start
         file = self._files.get(path)
         if file is None and _is_no_page(path):
             raise HTTPException(404)
-        # The page itself knows which addresses it has.
+        # The page routes its own addresses.
         file = file or self._files.get("/index.html")
         if file is None:
             return HTMLResponse(_MISSING, 503, headers=_HEADERS)
@@ -86,19 +86,19 @@ class Pages:
 
 
 def _files(built: Path) -> dict[str, Path]:
-    """Return the files by their addresses: no other address can name a file."""
+    """Return the files by address: no other address can reach a file."""
     return {f"/{file.relative_to(built).as_posix()}": file for file in built.rglob("*.*")}
 
 
 def _is_no_page(path: str) -> bool:
-    """Tell whether the dashboard has no such address: none of its pages has the name of a file."""
+    """Return whether an address cannot be a page: it has the form of a file name."""
     if path == _API or path.startswith((f"{_API}/", _ASSETS)):
         return True
     return "." in path.rpartition("/")[2]
 
 
 def _caching(path: str) -> dict[str, str]:
-    # What is in assets/ has a hash of its content in its name.
+    # File names in assets/ contain a hash of the content.
     is_hashed = path.startswith(_ASSETS)
     return {
         "Cache-Control": "public, max-age=31536000, immutable" if is_hashed else "no-cache",

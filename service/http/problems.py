@@ -1,4 +1,4 @@
-"""Errors as problem documents (RFC 9457): every answer that is not a success is one."""
+"""Errors as problem documents (RFC 9457): every error answer is one."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def problem_response(
     """Return a problem document.
 
     Args:
-        kind: What its type ends in, one of `KINDS`; by default the usual one of the status.
+        kind: The end of the problem's type, one of `KINDS`; by default the usual one of the status.
     """
     problem = Problem(
         type=PROBLEM_TYPE + (kind or _USUAL.get(status, "error")),
@@ -121,7 +121,7 @@ def install(app: FastAPI) -> None:
 
 
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Describe, for OpenAPI, the problems that a route answers with."""
+    """Return the description, for OpenAPI, of the problems of a route."""
     return {
         status: {
             "description": HTTPStatus(status).phrase,
@@ -152,10 +152,10 @@ def _validation(request: Request, error: Exception) -> JSONResponse:
 
 def _flaw(request: Request, flaw: Mapping[str, Any]) -> ProblemError:
     match flaw["type"], flaw["loc"]:
-        case "json_invalid", (_, position):  # where the text is wrong, which is no JSON pointer
+        case "json_invalid", (_, position):  # a position in the text, not a JSON pointer
             reason = flaw["ctx"]["error"]
             return ProblemError(detail=f"not JSON at character {position}: {reason}")
-        case _, ("body",) if "content-type" not in request.headers:  # and no body, then
+        case _, ("body",) if "content-type" not in request.headers:  # and therefore no body
             return ProblemError(detail="expected JSON, with `Content-Type: application/json`")
         case _, location:
             text = str(flaw["msg"]).removeprefix("Value error, ")
@@ -163,7 +163,7 @@ def _flaw(request: Request, flaw: Mapping[str, Any]) -> ProblemError:
 
 
 def _pointer(location: tuple[int | str, ...]) -> str:
-    """Point into the body as JSON pointers do, or name the other place."""
+    """Return a JSON pointer into the body, or the name of a parameter."""
     source, *path = location
     steps = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
     return steps if source == "body" else f"{source}{steps}"
@@ -179,7 +179,7 @@ def _forbidden(request: Request, error: Exception) -> JSONResponse:
 
 
 def _quota(request: Request, error: Exception) -> JSONResponse:
-    # Jobs take minutes: clients do not repeat what is refused for longer than one.
+    # Jobs take minutes: clients do not retry a refusal of more than one minute.
     headers = {"Retry-After": "300"}
     return problem_response(
         429, str(error), kind="quota", instance=request.url.path, headers=headers
@@ -227,9 +227,9 @@ def _database_lost(request: Request, error: Exception) -> JSONResponse:
 
 
 def _database_damaged(request: Request, error: Exception) -> JSONResponse:
-    """Answer for pages that SQLite cannot read; other errors of a statement are bugs of ours."""
+    """Answer for pages that SQLite cannot read; other errors of a statement are our own bugs."""
     reason = getattr(error, "orig", None)
-    # The lowest byte is the kind of error, the others say more of it.
+    # The lowest byte is the kind of error; the others give the detail.
     if getattr(reason, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
         return _unexpected(request, error)
     database: Database = request.app.state.parts.database
@@ -240,7 +240,7 @@ def _database_damaged(request: Request, error: Exception) -> JSONResponse:
 
 
 def _gone(request: Request, error: Exception) -> JSONResponse:
-    """Answer a client that left before its request was whole; it is not an error of ours."""
+    """Answer a client that disconnected before its request was complete; it is not our error."""
     return problem_response(400, "the body is incomplete", instance=request.url.path)
 
 

@@ -1,4 +1,4 @@
-"""How many requests a caller may send: a bucket of tokens each, that fills steadily."""
+"""The rate limit of each caller: a token bucket that fills steadily."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MAX_CALLERS = 10_000
 
 
 class RateLimit:
-    """Lets each caller take `per_sec` a second, and ten seconds' worth at once.
+    """Allows each caller `per_sec` requests a second, and those of ten seconds at once.
 
     Safe to use from several threads. Each process counts separately.
 
@@ -29,14 +29,14 @@ class RateLimit:
         self.per_sec = per_sec
         self._clock = clock
         self._lock = Lock()
-        # When each caller's bucket is full again; one that is full needs no entry.
+        # When each caller's bucket is full again; a full bucket has no entry.
         self._full_at: dict[str, float] = {}
 
     def take(self, caller: str, cost: int) -> float:
-        """Take from a caller's bucket if there is enough in it.
+        """Take `cost` from a caller's bucket if it holds enough.
 
         Returns:
-            0, or in how many seconds there will be enough; nothing was taken then.
+            0, or the seconds until the bucket holds enough; then nothing was taken.
         """
         if self.per_sec <= 0:
             return 0.0

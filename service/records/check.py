@@ -1,4 +1,4 @@
-"""Check a file of records before a store is touched: every line alone, and what ties them."""
+"""Check a records file before an import: every line, and the references between lines."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ _COMPRESSED = (b"\x1f\x8b", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"BZh", b"PK\x03\x
 
 
 class _LineError(Exception):
-    """A line that cannot be taken in; says why."""
+    """The reason why a line cannot be imported."""
 
 
 def refusal(flaws: Iterable[tuple[int, str]]) -> UnprocessableError:
-    """Return the error of a file with wrong lines: nothing of it was imported."""
+    """Return the error of a file with invalid lines: nothing was imported."""
     messages = [Flaw(detail, line=line) for line, detail in flaws]
     lines = "; ".join(f"line {flaw.line}: {flaw.detail}" for flaw in messages)
     return UnprocessableError(f"nothing was imported: {lines}", *messages)
 
 
 def lines_of(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield the lines of a file from its beginning; one that is too long is cut."""
+    """Yield the lines of a file from its beginning; a line that is too long is cut."""
     file.seek(0)
     while line := file.readline(MAX_LINE_BYTES + 1):
         yield line
@@ -56,12 +56,12 @@ def lines_of(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def checked(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes, AnyLine]]:
-    """Yield the lines of a file with their numbers and texts, as long as none is wrong.
+    """Yield the number, the text and the content of each line, as long as all are valid.
 
-    What was yielded counts when the last one was asked for without an error.
+    The lines are valid only if the iteration ends without an error.
 
     Raises:
-        UnprocessableError: If a line is wrong; names up to twenty of them by their numbers.
+        UnprocessableError: If a line is invalid; lists up to twenty such lines by number.
     """
     checker = _LineChecker()
     flaws: list[tuple[int, str]] = []
@@ -74,7 +74,7 @@ def checked(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes, AnyLine]]:
             flaws.append(
                 (number, _hint(text) or str(error)) if number == 1 else (number, str(error))
             )
-            if number == 1 or len(flaws) == _MAX_FLAWS:  # without a header it is another file
+            if number == 1 or len(flaws) == _MAX_FLAWS:  # without a header it is no records file
                 raise refusal(flaws) from None
         else:
             if not flaws:
@@ -87,7 +87,7 @@ def checked(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes, AnyLine]]:
 
 
 def _hint(head: bytes) -> str | None:
-    """Say what a file is by its beginning, if it is none of records."""
+    """Return what a file is by its first bytes if it is no records file, else None."""
     if head.startswith(_COMPRESSED):
         return "the file is compressed: unpack it first, such as by gunzip, xz -d or unzstd"
     if not head.lstrip().startswith(b"{"):
@@ -110,7 +110,7 @@ def _parsed(text: bytes) -> AnyLine:
 
 
 class _LineChecker:
-    """Sees one line after the other, and knows what those before it allow."""
+    """Checks the lines in order; remembers what later lines may refer to."""
 
     def __init__(self) -> None:
         self.has_ended = False
@@ -200,7 +200,7 @@ class _LineChecker:
         self._groups.add(line.id)
 
     def _begin(self, line: JobLine) -> None:
-        # Lines below a job that is wrong are not wrong for that reason too.
+        # Lines below an invalid job are not reported again for that reason.
         self._job, self._numbers, self._candidates = line.id, set(), set()
         self._finals, self._libraries = set(), set()
         if line.id in self._jobs:
@@ -218,7 +218,8 @@ class _LineChecker:
             self._traces.check(line.trace)
         except TraceError as error:
             raise _LineError(f"trace: {error}") from None
-        # The key is as the version wrote it that measured; traces are written otherwise today.
+        # The key is in the form of the version that measured it, which may differ from the current
+        # form.
         if line.number in self._numbers or line.candidate_key in self._candidates:
             raise _LineError(f"number: trial {line.number}, or its candidate, is a duplicate")
         self._numbers.add(line.number)

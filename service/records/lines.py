@@ -1,9 +1,9 @@
-"""The lines of a file of records, one model a kind; `docs/records.md` describes them.
+"""The lines of a records file, one model for each kind; `docs/records.md` describes them.
 
-A header comes first, an end last. Workloads, targets and groups stand before the jobs that refer to
-them, and each job before its own trials, finals and baselines, so that a file is written and read
-without holding it in memory. Files of version 1 have no targets, groups and baselines. Files of
-versions 1 and 2 call `max_trials`, `max_secs` and `trial_number` by their earlier names.
+The first line is a header, the last an end. Workloads, targets and groups precede the jobs that
+refer to them, and each job precedes its trials, finals and baselines. So a file is written and read
+without holding it in memory. Files of version 1 have no targets, groups or baselines. Files of
+versions 1 and 2 use the earlier names of `max_trials`, `max_secs` and `trial_number`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _in_utc(at: datetime) -> datetime:
 
 
 def _known(value: float | None) -> float | None:
-    """Not every database keeps what is no number; it says as little as nothing."""
+    """Return None for NaN: not every database can store it, and it has the same meaning."""
     return None if value is None or math.isnan(value) else value
 
 
@@ -64,7 +64,7 @@ Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
 
 
 class Line(BaseModel):
-    """A line: fields that it does not know are refused, so that nothing is lost unseen."""
+    """A line: an unknown field is refused, so that no data is lost silently."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, from_attributes=True, ser_json_inf_nan="strings"
@@ -72,7 +72,7 @@ class Line(BaseModel):
 
 
 class Header(Line):
-    """What the file is."""
+    """The first line: the format of the file."""
 
     kind: Literal["header"] = "header"
     format: Literal["loopwright-records"] = "loopwright-records"
@@ -82,7 +82,7 @@ class Header(Line):
 
 
 class WorkloadLine(Line):
-    """A program; its key is the structural hash of the script."""
+    """A workload; its key is the structural hash of the script."""
 
     kind: Literal["workload"] = "workload"
     key: Key
@@ -91,7 +91,7 @@ class WorkloadLine(Line):
 
 
 class TargetLine(Line):
-    """What a target can reach at most, as a worker measured it."""
+    """A target, and its peak performance as a worker measured it."""
 
     kind: Literal["target"] = "target"
     name: TargetName
@@ -99,7 +99,7 @@ class TargetLine(Line):
 
 
 class GroupLine(Line):
-    """A budget of trials that several jobs share."""
+    """A trial limit that several jobs share."""
 
     kind: Literal["group"] = "group"
     id: UUID
@@ -110,7 +110,7 @@ class GroupLine(Line):
 
 
 class JobLine(Line):
-    """A job: what was asked for, and how it ended. Its numbers are as `GET /jobs/{id}` has them."""
+    """A job: its request and its end. Its numbers are those of `GET /jobs/{id}`."""
 
     kind: Literal["job"] = "job"
     id: UUID
@@ -147,7 +147,7 @@ class JobLine(Line):
 
 
 class TrialLine(Line):
-    """A candidate of the job above it, and what was measured of it, where and with which tools."""
+    """A candidate of the job above it, its measurement, and the worker and tools that made it."""
 
     kind: Literal["trial"] = "trial"
     job_id: UUID
@@ -155,7 +155,7 @@ class TrialLine(Line):
     candidate_key: Key
     round: Count
     sketch: Name
-    trace: dict[str, Any]  # JSON, read and judged by `Trace.from_json`
+    trace: dict[str, Any]  # JSON, parsed and checked by `Trace.from_json`
     predicted: Known
     error: ErrorKind | None
     message: Text
@@ -176,7 +176,7 @@ class TrialLine(Line):
 
     @property
     def best_secs(self) -> float | None:
-        """The shortest time; none for a failure."""
+        """Return the shortest time in seconds; None for a failure."""
         return min(self.run_secs, default=None)
 
 
@@ -184,7 +184,7 @@ TRIAL_COLUMNS = tuple(name for name in TrialLine.model_fields if name != "kind")
 
 
 class FinalLine(Line):
-    """A trial of the job above it that was measured again in one of the job's finishes."""
+    """A trial of the job above it that one of the job's final comparisons measured again."""
 
     kind: Literal["final"] = "final"
     job_id: UUID
@@ -203,7 +203,7 @@ class FinalLine(Line):
 
 
 class SettingLine(BaseModel):
-    """One way to run a library, and the seconds a run; null if it failed so."""
+    """A setting of a library, and its run time in seconds; null if it failed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -213,7 +213,7 @@ class SettingLine(BaseModel):
 
 
 class BaselineLine(Line):
-    """A library that was timed beside a trial of the job above it, which its last finish kept."""
+    """A library that was timed beside the trial that the last final comparison of the job kept."""
 
     kind: Literal["baseline"] = "baseline"
     job_id: UUID
@@ -236,7 +236,7 @@ class BaselineLine(Line):
 
 
 class End(Line):
-    """The last line: how many lines are between the header and this one."""
+    """The last line: the number of lines between the header and this one."""
 
     kind: Literal["end"] = "end"
     num_lines: Annotated[int, Field(ge=0)]
@@ -260,31 +260,31 @@ def parse_line(text: bytes) -> AnyLine:
     """Read a line.
 
     Raises:
-        ValidationError: If it is none.
+        ValidationError: If the text is no valid line.
     """
     return _ADAPTER.validate_json(text)
 
 
 def written(line: Line) -> str:
-    """Return a line as it stands in a file; equal contents are equal texts."""
+    """Return the text of a line in a file; equal contents have equal texts."""
     return line.model_dump_json() + "\n"
 
 
 def values(line: Line, *left_out: str) -> dict[str, Any]:
-    """Return the fields of a line as columns have them."""
+    """Return the fields of a line as values of columns."""
     return line.model_dump(exclude={"kind", *left_out})
 
 
 def is_later(a: tuple[int, JobLine], b: tuple[int, JobLine]) -> bool:
-    """Tell whether a version of a job, with its number of trials, is to be kept rather than `b`.
+    """Return whether version `a` of a job, with its number of trials, replaces version `b`.
 
-    More trials win, then the later end; the text decides between what no two stores should have
-    made of one job, so that it does not matter which of them is imported first.
+    More trials win, then the later end, then the order of the texts. The last rule makes the result
+    independent of the order of imports.
     """
     return _rank(*a) > _rank(*b)
 
 
 def _rank(num_trials: int, job: JobLine) -> tuple[int, datetime, str]:
-    # Which group a job is of is no part of its history, and files of version 1 do not tell.
+    # The group of a job is not part of its history, and files of version 1 do not have it.
     text = job.model_dump_json(exclude={"group_id", "weight"})
     return num_trials, job.finished_at or job.created_at, text

@@ -1,7 +1,7 @@
-"""Merge a file of records into a store: add new records, keep existing ones.
+"""Merge a records file into a store: add new records, keep existing ones.
 
-The outcome depends on what was merged and not on its order: rows are known by their ids, of two
-versions of a job the later one counts, and the best schedules are found again from all there is.
+The result does not depend on the order of imports. Rows are identified by their ids, the later of
+two versions of a job is kept, and the best schedules are computed again from all trials.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ _MEMBERSHIP = ("group_id", "weight")
 def import_records(database: Database, lines: Iterable[bytes]) -> ImportRead:
     """Add the records of a file to a store, all of them or none.
 
-    Others write to the store until the whole file is read and valid.
+    Others can write to the store until the whole file has been read and checked.
 
     Raises:
-        UnprocessableError: If a line is wrong, or says otherwise than the store of the same trial.
+        UnprocessableError: If a line is invalid, or contradicts the store.
     """
     with database.aside() as connection:
         with connection.begin():
@@ -76,18 +76,18 @@ def import_records(database: Database, lines: Iterable[bytes]) -> ImportRead:
 
 @dataclass
 class _Job:
-    """The job whose lines are being read."""
+    """The current job, whose lines are being read."""
 
     staged: StagedLine
     line: JobLine
-    row: JobRow | None  # as the store had it
+    row: JobRow | None  # before the import
     num_new: int = 0
     finals: list[tuple[int, FinalLine]] = field(default_factory=list)
     baselines: list[BaselineLine] = field(default_factory=list)
 
     @property
     def ended(self) -> JobLine:
-        """The line, of a job that has ended: one that had not when it was written ends here."""
+        """Return the line of the job; a job that was open at its export is ended as cancelled."""
         if self.line.state.is_final:
             return self.line
         return self.line.model_copy(
@@ -102,23 +102,23 @@ class _Job:
 
     @property
     def is_skipped(self) -> bool:
-        """Whether the job goes on in this store, which knows more of it than any file."""
+        """Return whether the job is open in this store, which is newer than any file."""
         return self.row is not None and not self.row.state.is_final
 
 
 class _Merge:
-    """Takes the lines of one file, in one transaction."""
+    """Merges the lines of one file, in one transaction."""
 
     def __init__(self, session: Session, staging: Staging) -> None:
         self._session = session
         self._staging = staging
         self._job: _Job | None = None
-        self._budgets: dict[UUID, tuple[int, int]] = {}  # of groups: in the file, in the store
+        self._budgets: dict[UUID, tuple[int, int]] = {}  # of groups: (in the file, in the store)
         self._tasks: set[tuple[str, str]] = set()
         self._num = dict.fromkeys(ImportRead.model_fields, 0)
 
     def see(self, staged: StagedLine) -> None:
-        """Take a line."""
+        """Merge a line."""
         match staged.line:
             case WorkloadLine() as line:
                 self._workload(line)
@@ -135,7 +135,7 @@ class _Merge:
                 self._job.baselines.append(line)
 
     def end(self) -> ImportRead:
-        """Bring what follows from the rows up to date, and say what was added."""
+        """Update the values that are derived from the rows, and return what was added."""
         self._end_job()
         self._session.flush()
         for workload_key, target in sorted(self._tasks):
@@ -149,14 +149,14 @@ class _Merge:
             self._num["workloads"] += 1
 
     def _target(self, line: TargetLine) -> None:
-        """Keep a target; of two peaks the higher one is nearer to what can be reached."""
+        """Keep a target with the higher of two peaks, which is nearer to the true one."""
         targets.ensure(self._session, line.name, Target(line.name).label)
         if line.peak_flops is not None:
             row = self._session.get_one(TargetRow, line.name)
             row.peak_flops = max(row.peak_flops or 0.0, line.peak_flops)
 
     def _group(self, line: GroupLine) -> None:
-        """Keep a group; of two budgets the larger one counts, unless jobs go on with theirs."""
+        """Keep a group with the larger of two trial limits; keep the store's if a job is open."""
         row = self._session.get(GroupRow, line.id, with_for_update=True)
         if row is None:
             row = GroupRow(**values(line))
@@ -171,7 +171,7 @@ class _Merge:
     def _begin_job(self, staged: StagedLine, line: JobLine) -> None:
         row = self._session.get(JobRow, line.id, with_for_update=True)
         in_file, in_store = self._budgets[line.group_id] if line.group_id else (0, 0)
-        if line.max_trials == in_file:  # it has no budget of its own
+        if line.max_trials == in_file:  # it has no limit of its own
             line = line.model_copy(update={"max_trials": in_store})
         job = self._job = _Job(staged, line, row)
         if row is None:
@@ -189,7 +189,7 @@ class _Merge:
         if (row.workload_key, row.target) != (line.workload_key, line.target):
             detail = f"job {line.id} exists for another task"
             raise refusal([(job.staged.number, detail)])
-        if None in (row.group_id, line.group_id):  # files of version 1 do not tell
+        if None in (row.group_id, line.group_id):  # files of version 1 have no groups
             return
         if (row.group_id, row.weight) != (line.group_id, line.weight):
             detail = f"job {line.id} exists with another group or weight"
@@ -220,7 +220,7 @@ class _Merge:
             jobs.record_state(self._session, row, imported=True)
 
     def _count(self, row: JobRow) -> None:
-        """Count a job's trials again, and where its best time improved."""
+        """Count a job's trials again, and find the improvements of its best time again."""
         rows = self._session.execute(
             select(TrialRow.number, TrialRow.best_secs)
             .where(TrialRow.job_id == row.id)
@@ -250,7 +250,7 @@ class _Merge:
         self._num["trials"] += num_trials
 
     def _add_finals(self, job: _Job) -> None:
-        """Add the finals that the store does not have, and refuse those that it has otherwise."""
+        """Add the finals that the store does not have, and refuse those that contradict it."""
         query = select(FinalRow).where(FinalRow.job_id == job.line.id)
         rows = self._session.scalars(query.options(undefer(FinalRow.rounds)))
         stored = {(row.finish, row.number): written(FinalLine.model_validate(row)) for row in rows}
@@ -268,9 +268,9 @@ class _Merge:
         self._num["finals"] += len(new)
 
     def _add_baselines(self, job: _Job, row: JobRow) -> bool:
-        """Keep the newest baselines of what the job's last finish kept; tell whether they change.
+        """Keep the newest baselines of the final trial; return whether they change.
 
-        Those of one finish stay together.
+        Baselines of one final comparison stay together.
         """
         query = select(BaselineRow).where(BaselineRow.job_id == row.id)
         stored_rows = self._session.scalars(query.order_by(BaselineRow.library)).all()

@@ -1,7 +1,7 @@
-"""A file of records on its way into a store: in temporary tables of one connection.
+"""A records file during its import: in temporary tables of one connection.
 
-What takes time is done here, while others go on writing to the store: reading, checking, and
-comparing with what the store has, which never changes of a trial.
+The slow steps happen here, while others still write to the store: reading, checking, and comparing
+trials with those of the store, which never change.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ from service.wire.models import JobState
 
 ENDED = tuple(state for state in JobState if state.is_final)
 _ROWS = 50
-"""At a time: with thousands of objects alive the garbage collector takes as long as the rest."""
+"""Rows at a time: with thousands of live objects, the garbage collector takes as long as the rest.
+"""
 
 _STAGED = MetaData()
 _LINES = Table(
@@ -79,9 +80,9 @@ _IS_SAME = and_(
 
 @dataclass(frozen=True)
 class StagedLine:
-    """A line that is no trial; of a job, with how many trials it has below it, and when the last.
+    """A line that is no trial; that of a job has the number of its trials and the time of the last.
 
-    A line that began no job has none.
+    Other lines have neither.
     """
 
     number: int
@@ -91,17 +92,17 @@ class StagedLine:
 
 
 class Staging:
-    """The temporary tables; they go when `connection` is closed."""
+    """The temporary tables, which last until `connection` is closed."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         _STAGED.create_all(connection, checkfirst=False)
 
     def fill(self, lines: Iterable[bytes]) -> None:
-        """Take in a file.
+        """Fill the tables from the lines of a file.
 
         Raises:
-            UnprocessableError: If a line of it is wrong.
+            UnprocessableError: If a line is invalid.
         """
         others = _Rows(self._connection, _LINES)
         trials = _Rows(self._connection, _TRIALS)
@@ -124,7 +125,7 @@ class Staging:
         others.flush()
 
     def lines(self) -> Iterator[StagedLine]:
-        """Yield what is no trial, in the order of the file."""
+        """Yield the lines that are no trials, in the order of the file."""
         last = 0
         query = select(_LINES).order_by(_LINES.c.line).limit(_ROWS)
         while rows := self._connection.execute(query.where(_LINES.c.line > last)).all():
@@ -133,7 +134,7 @@ class Staging:
             last = rows[-1].line
 
     def drop_known(self, job_id: UUID | None = None) -> None:
-        """Forget the trials that the store has, of one job or of all that have ended there.
+        """Remove the trials that the store has, of one job or of all that have ended in the store.
 
         Raises:
             UnprocessableError: If the store has another trial of the same number.
@@ -149,10 +150,11 @@ class Staging:
         self._connection.execute(delete(_TRIALS).where(exists().where(is_stored)))
 
     def refuse_other_numbers(self, job_id: UUID) -> None:
-        """Refuse a candidate that the store has under another number of a job.
+        """Refuse a candidate that has another number in the same job of the store.
 
         Raises:
-            UnprocessableError: If there is one; a key of the table would refuse it too.
+            UnprocessableError: If there is such a candidate; a key of the table would refuse it
+                too.
         """
         duplicate = self._connection.execute(
             select(_TRIALS.c.line, TrialRow.number)
@@ -168,7 +170,7 @@ class Staging:
             raise refusal([(duplicate[0], detail)])
 
     def move_trials(self, job_id: UUID) -> int:
-        """Add the trials of a job to the store, and return how many."""
+        """Add the trials of a job to the store, and return their number."""
         is_of_job = _TRIALS.c.job_id == job_id
         query = select(*_VALUES).where(is_of_job).order_by(_TRIALS.c.number)
         self._connection.execute(insert(TrialRow).from_select(_NAMES, query))
@@ -176,7 +178,7 @@ class Staging:
         return self._connection.execute(count).scalar_one()
 
     def _refuse_another(self, number: int, job_id: UUID, trial: int) -> None:
-        """Compare a trial with the store's; what differs as a text may say the same."""
+        """Compare a trial with the store's by content: different texts may have equal content."""
         of_both = [
             select(*(table[name] for name in TRIAL_COLUMNS)).where(
                 table.job_id == job_id, table.number == trial

@@ -1,4 +1,4 @@
-"""Check the traces of many trials: those of a search are alike but for their decisions."""
+"""Check the traces of many trials: those of one search differ only in their decisions."""
 
 from __future__ import annotations
 
@@ -16,24 +16,25 @@ _MAX_FORMS = 256
 _MAX_FORM_BYTES = 1 << 16
 
 _Form: TypeAlias = tuple[Instruction | None, ...]
-"""The instructions of traces that are alike, those that decide nothing left out."""
+"""The instructions of traces that differ only in their decisions; None for one without a decision.
+"""
 
 
 class TraceChecker:
-    """Refuses what is no trace, as `Trace.from_json` does, and remembers what it read.
+    """Refuses an invalid trace, as `Trace.from_json` does, and caches the traces that it read.
 
-    A trace is read in full once; of others that say the same but for their decisions, only these
-    are looked at.
+    A trace is read in full once. For others that differ only in their decisions, only the decisions
+    are checked.
     """
 
     def __init__(self) -> None:
         self._forms: BoundedCache[bytes, _Form] = BoundedCache(_MAX_FORMS)
 
     def check(self, trace: dict[str, Any]) -> None:
-        """Check a trace as it came in.
+        """Check the JSON of a trace.
 
         Raises:
-            TraceError: If it is none; says where and what.
+            TraceError: If the trace is invalid; the message says where and why.
         """
         text, decisions = _split(trace)
         digest = sha256(text).digest()
@@ -47,7 +48,7 @@ class TraceChecker:
 
 
 def _split(trace: dict[str, Any]) -> tuple[bytes, list[Any]]:
-    """Return what a trace says besides its decisions, and these; nothing of what is no trace."""
+    """Return a trace without its decisions, and the decisions; both are empty if it is no trace."""
     try:
         entries = trace["instructions"]
         if not isinstance(entries, list):

@@ -1,4 +1,4 @@
-"""Write the records of a store."""
+"""Write the records of a store as text."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ _CHUNK_CHARS = 1 << 16
 
 @dataclass(frozen=True)
 class Selection:
-    """Which jobs to write; by default all."""
+    """The jobs to write; by default all."""
 
     job_ids: Collection[UUID] = ()
     workload_key: str | None = None
     target: str | None = None
 
     def of(self, query: Select[JobRow]) -> Select[JobRow]:
-        """Narrow a query of jobs."""
+        """Return a query of jobs, restricted to this selection."""
         if self.job_ids:
             query = query.where(JobRow.id.in_(self.job_ids))
         if self.workload_key is not None:
@@ -59,7 +59,7 @@ class Selection:
 
 
 def check(database: Database, selection: Selection) -> None:
-    """Refuse jobs that are not there, while there is still a status to send.
+    """Refuse unknown jobs before the answer begins, so that it can have an error status.
 
     Raises:
         ServiceNotFoundError: If one of the jobs does not exist.
@@ -71,7 +71,7 @@ def check(database: Database, selection: Selection) -> None:
 
 
 def export(database: Database, selection: Selection) -> Iterator[str]:
-    """Yield the text of a file of records, in pieces; it shows the store at one moment."""
+    """Yield the text of a records file, in pieces; it shows the store at one moment."""
     with database.read() as session:
         piece: list[str] = []
         size = 0
@@ -115,7 +115,7 @@ def _content(session: Session, selection: Selection) -> Iterator[Line]:
 
 
 def _trials(session: Session, job: JobRow) -> Iterator[TrialLine]:
-    """Yield the trials of a job; a store does not fit into memory."""
+    """Yield the trials of a job one by one: all trials together do not fit into memory."""
     columns = (getattr(TrialRow, name) for name in TRIAL_COLUMNS)
     query = select(*columns).where(TrialRow.job_id == job.id).order_by(TrialRow.number)
     for row in session.execute(query.execution_options(yield_per=_ROWS)):

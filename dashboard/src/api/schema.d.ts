@@ -13,13 +13,13 @@ export interface paths {
         };
         /**
          * Get Tokens
-         * @description List the tokens, also those that were revoked; the newest first, if not told otherwise.
+         * @description List the tokens, including revoked ones, the newest first by default.
          */
         get: operations["get_tokens_api_v1_tokens_get"];
         put?: never;
         /**
          * Post Token
-         * @description Make a token, and show it this once; from the first on, every request needs one.
+         * @description Create a token, and show it once. From the first token on, every request needs one.
          */
         post: operations["post_token_api_v1_tokens_post"];
         delete?: never;
@@ -40,7 +40,7 @@ export interface paths {
         post?: never;
         /**
          * Delete Token
-         * @description Revoke a token; one that is revoked already stays so.
+         * @description Revoke a token; revoking it again changes nothing.
          */
         delete: operations["delete_token_api_v1_tokens__token_id__delete"];
         options?: never;
@@ -57,7 +57,7 @@ export interface paths {
         };
         /**
          * Get Caller
-         * @description Say whose token this is, and what it may do.
+         * @description Read the name, the scope and the quota of the caller's token.
          */
         get: operations["get_caller_api_v1_caller_get"];
         put?: never;
@@ -77,7 +77,7 @@ export interface paths {
         };
         /**
          * Get Jobs
-         * @description List jobs, the newest first unless another order is asked for.
+         * @description List jobs, the newest first by default.
          */
         get: operations["get_jobs_api_v1_jobs_get"];
         put?: never;
@@ -111,11 +111,11 @@ export interface paths {
         head?: never;
         /**
          * Change Job
-         * @description Change the budgets or the priority of a job.
+         * @description Change the limits or the priority of a job.
          *
-         *     A running job heeds smaller ones with its next trial, others from its next round on, and ends if
-         *     they are spent already. A job that has ended goes on; if its new budgets leave nothing to do,
-         *     that is refused (409).
+         *     In a running job, lower limits apply from the next trial, higher ones from the next round. A job
+         *     that already exceeds them ends. A job that has ended continues; if its new limits leave nothing
+         *     to do, the request is refused (409).
          */
         patch: operations["change_job_api_v1_jobs__job_id__patch"];
         trace?: never;
@@ -129,7 +129,7 @@ export interface paths {
         };
         /**
          * Get Trials
-         * @description List a job's trials, by number unless another order is asked for.
+         * @description List a job's trials, by number by default.
          */
         get: operations["get_trials_api_v1_jobs__job_id__trials_get"];
         put?: never;
@@ -149,12 +149,12 @@ export interface paths {
         };
         /**
          * Get Events
-         * @description Stream a job's events until it ends, those after `Last-Event-ID` if that is given.
+         * @description Stream a job's events until it ends; with `Last-Event-ID`, only later ones.
          *
-         *     A stream ends within two seconds after its token was revoked.
+         *     A stream ends within two seconds after the revocation of its token.
          *
-         *     A stream lives for minutes and holds no thread; all streams of a process share one look for
-         *     what is new.
+         *     A stream lasts minutes and holds no thread. All streams of a process share one query for new
+         *     events.
          */
         get: operations["get_events_api_v1_jobs__job_id__events_get"];
         put?: never;
@@ -176,7 +176,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel Job
-         * @description End a job and keep what it measured; one that has ended stays as it is.
+         * @description End a job and keep its measurements; a job that has ended does not change.
          */
         post: operations["cancel_job_api_v1_jobs__job_id__cancel_post"];
         delete?: never;
@@ -196,10 +196,10 @@ export interface paths {
         put?: never;
         /**
          * Stop Job
-         * @description End a job's search now, compare the best of what it measured, and keep that.
+         * @description End a job's search now, then compare its finalists and keep the fastest.
          *
-         *     It ends as succeeded, with the reason `stopped`; without any trial it is cancelled. One that has
-         *     succeeded stays as it is, and one that ended without a result is refused (409).
+         *     The job ends as succeeded, with the reason `stopped`; without any trial it is cancelled. A job
+         *     that has succeeded does not change. A job that ended without a result is refused (409).
          */
         post: operations["stop_job_api_v1_jobs__job_id__stop_post"];
         delete?: never;
@@ -219,10 +219,10 @@ export interface paths {
         put?: never;
         /**
          * Resume Job
-         * @description Have a job that was cancelled or stopped, or failed, go on where it was.
+         * @description Resume a job that was cancelled or stopped, or that failed.
          *
-         *     Nothing is measured twice. A job that waits or runs stays as it is; one that came to its end,
-         *     has nothing left to do, or is about to end is refused (409).
+         *     No trial is measured twice. A queued or running job does not change. A job that completed its
+         *     search, has nothing left to do, or is about to end is refused (409).
          */
         post: operations["resume_job_api_v1_jobs__job_id__resume_post"];
         delete?: never;
@@ -242,9 +242,9 @@ export interface paths {
         put?: never;
         /**
          * Post Group
-         * @description Queue a job for each task; sent twice with the same `Idempotency-Key`, they are queued once.
+         * @description Queue a job for each task; repeated with the same `Idempotency-Key`, they are queued once.
          *
-         *     They share the trials: each round goes to the job that is expected to gain most of the weighted
+         *     The jobs share the trials: each round goes to the job with the largest expected gain in weighted
          *     time.
          */
         post: operations["post_group_api_v1_groups_post"];
@@ -275,8 +275,8 @@ export interface paths {
          * Change Group
          * @description Change the trials that the jobs of a group share.
          *
-         *     Jobs that ended because the trials were spent go on. If all jobs have ended and none can go on,
-         *     that is refused (409).
+         *     Jobs that ended at the trial limit continue. If all jobs have ended and none can continue, the
+         *     request is refused (409).
          */
         patch: operations["change_group_api_v1_groups__group_id__patch"];
         trace?: never;
@@ -310,7 +310,7 @@ export interface paths {
         };
         /**
          * Get Code
-         * @description Show what a trial's schedule made of its program, compiled again by the compiler of today.
+         * @description Show a trial's program before and after scheduling, recompiled by the current compiler.
          */
         get: operations["get_code_api_v1_jobs__job_id__trials__number__code_get"];
         put?: never;
@@ -330,7 +330,7 @@ export interface paths {
         };
         /**
          * Get Schedules
-         * @description List the best schedules, the newest first unless another order is asked for.
+         * @description List the best schedules, the newest first by default.
          */
         get: operations["get_schedules_api_v1_schedules_get"];
         put?: never;
@@ -356,13 +356,13 @@ export interface paths {
         put?: never;
         /**
          * Post Best
-         * @description Find the best schedule of a workload given as text: a script is too long for a URL.
+         * @description Find the best schedule of a workload given as text, because a script is too long for a URL.
          *
-         *     With `nearest`, that of the nearest shape of the operator will do: it is adapted, and the answer
-         *     says how far off the shape is, and what that is expected to cost.
+         *     With `nearest`, a missing schedule is replaced by the adapted one of the operator's nearest
+         *     shape. The answer has the distance of the shape and the expected loss of speed.
          *
-         *     With `enqueue`, which needs the scope `submit`, a job is queued where the schedule of this very
-         *     workload is not known: one only, however often it is asked for.
+         *     With `enqueue`, which needs the scope `submit`, a job is queued if this exact workload has no
+         *     schedule. Repeated requests queue only one job.
          */
         post: operations["post_best_api_v1_schedules_best_post"];
         delete?: never;
@@ -382,7 +382,7 @@ export interface paths {
         put?: never;
         /**
          * Post Artifact
-         * @description Build the kernel of the best schedule, or with `fallback` of the default one if need be.
+         * @description Build the kernel of the best schedule; with `fallback`, else of the default schedule.
          */
         post: operations["post_artifact_api_v1_artifacts_post"];
         delete?: never;
@@ -400,7 +400,7 @@ export interface paths {
         };
         /**
          * Get Cost Models
-         * @description List the cost models, with their quality on what they had not seen, the newest first.
+         * @description List the cost models with their quality on held-out data, the newest first.
          */
         get: operations["get_cost_models_api_v1_cost_models_get"];
         put?: never;
@@ -440,7 +440,7 @@ export interface paths {
         };
         /**
          * Get Curve
-         * @description Read a job's best time so far: its improvements.
+         * @description Read the improvements of a job's best time.
          */
         get: operations["get_curve_api_v1_jobs__job_id__curve_get"];
         put?: never;
@@ -480,7 +480,7 @@ export interface paths {
         };
         /**
          * Get Selection
-         * @description Read a part of a job's trials that meet conditions, in order; `num_trials` do in all.
+         * @description Read part of the trials that meet conditions, in order; `num_trials` counts them all.
          */
         get: operations["get_selection_api_v1_jobs__job_id__selection_get"];
         put?: never;
@@ -500,7 +500,7 @@ export interface paths {
         };
         /**
          * Get Summary
-         * @description Read a job in figures: failures by kind, sketches, time, the cost model's worth.
+         * @description Read a job's statistics: failures by kind, sketches, time, the benefit of the cost model.
          */
         get: operations["get_summary_api_v1_jobs__job_id__summary_get"];
         put?: never;
@@ -520,7 +520,7 @@ export interface paths {
         };
         /**
          * Get Decisions
-         * @description Read what the trials of a sketch decided, and how much each decision matters.
+         * @description Read the decisions of a sketch's trials, and the importance of each decision.
          */
         get: operations["get_decisions_api_v1_jobs__job_id__decisions_get"];
         put?: never;
@@ -540,7 +540,7 @@ export interface paths {
         };
         /**
          * Get Workloads
-         * @description List the workloads, the newest first unless another order is asked for.
+         * @description List the workloads, the newest first by default.
          */
         get: operations["get_workloads_api_v1_workloads_get"];
         put?: never;
@@ -582,9 +582,9 @@ export interface paths {
         put?: never;
         /**
          * Post Check
-         * @description Say what a workload is read as, and how large its design space is; nothing is stored.
+         * @description Check a workload, and return its parsed form and the size of its design space; store nothing.
          *
-         *     Suitable while a user types: the workload is neither run nor compiled.
+         *     Suitable for calls from an editor: the workload is neither run nor compiled.
          */
         post: operations["post_check_api_v1_workloads_check_post"];
         delete?: never;
@@ -602,7 +602,7 @@ export interface paths {
         };
         /**
          * Get Targets
-         * @description List the targets, by name unless another order is asked for.
+         * @description List the targets, by name by default.
          */
         get: operations["get_targets_api_v1_targets_get"];
         put?: never;
@@ -644,7 +644,7 @@ export interface paths {
         put?: never;
         /**
          * Post Import
-         * @description Add the records of a file: all of them, or none if a line of it is wrong.
+         * @description Add the records of a file: all of them, or none if a line is invalid.
          *
          *     Existing records do not change, so sending a file twice is safe.
          */
@@ -664,7 +664,7 @@ export interface paths {
         };
         /**
          * Get Health
-         * @description Say how each part of the service does.
+         * @description Return the state of each part of the service.
          */
         get: operations["get_health_api_v1_health_get"];
         put?: never;
@@ -684,7 +684,7 @@ export interface paths {
         };
         /**
          * Livez
-         * @description Say that the process lives, also when all its threads are busy.
+         * @description Answer that the process is alive, even if all its threads are busy.
          */
         get: operations["livez_livez_get"];
         put?: never;
@@ -704,9 +704,9 @@ export interface paths {
         };
         /**
          * Readyz
-         * @description Say whether requests can be answered.
+         * @description Return whether requests can be answered.
          *
-         *     The database must have this version's tables, take what is written, and keep it.
+         *     The database must have this version's tables and be writable, and its file must be intact.
          */
         get: operations["readyz_readyz_get"];
         put?: never;
@@ -726,7 +726,7 @@ export interface paths {
         };
         /**
          * Get Metrics
-         * @description Return requests, jobs, trials and workers as metrics of Prometheus.
+         * @description Return metrics of requests, jobs, trials and workers for Prometheus.
          */
         get: operations["get_metrics_metrics_get"];
         put?: never;

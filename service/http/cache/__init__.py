@@ -1,1 +1,1 @@
-"""Answers that are kept as they went over the wire."""
+"""Caches of HTTP answers in their encoded form."""

@@ -1,9 +1,9 @@
-"""One cache of HTTP answers: each is sent again, without its route, until the database changes.
+"""A cache of HTTP answers: repeats each, without its route, until the database changes.
 
-Everyone who watches a job reads the same few answers, and deployed programs look the same schedules
-up again and again. The cache serves callers that `auth` admits without a look into the database;
-every other request takes its route, which alone refuses. Of several equal requests at once, one
-takes its route, and the others wait for its answer.
+All viewers of a job read the same few answers, and deployed programs repeat the same look-ups. The
+cache serves callers that `auth` admits without a database query. Every other request takes its
+route, which may refuse it. Of concurrent equal requests, one takes its route, and the others wait
+for its answer.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from service.http.rate_limit import RateLimit
 from service.store.database.data_version import DataVersion
 
 MAX_BYTES = 16 << 20
-"""The most that all cached bodies take; chosen: thousands of schedules, a few kilobytes each."""
+"""Limit of all cached bodies together: thousands of schedules of a few kilobytes. Chosen."""
 MAX_BODY_BYTES = 1 << 16
 """A longer body is not cached."""
 _Request: TypeAlias = tuple[str, bytes]
@@ -31,7 +31,7 @@ _PATH = r"/(schedules/best|jobs(/[0-9a-f-]{36}(/(curve|summary))?)?)"
 
 @dataclass(frozen=True)
 class _Answer:
-    """An answer with status 200, its route, and the version of the database that it is from."""
+    """An answer with status 200, its route, and the version of the database that it shows."""
 
     version: int
     route: Any
@@ -49,10 +49,10 @@ class AnswerCacheMiddleware:
     Args:
         app: The application behind it.
         prefix: What paths of the API begin with.
-        version: Changes with every change of the database.
+        version: The version of the database, which changes with its content.
         tokens: The callers of the service.
-        limit: Their rates.
-        max_bytes: The most that all answers take together.
+        limit: The rate limit of each caller.
+        max_bytes: Limit of all answers together.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class AnswerCacheMiddleware:
         self._limit = limit
         self._answers: BoundedCache[_Request, _Answer]
         self._answers = BoundedCache(max_bytes, size_of=lambda answer: answer.size_bytes)
-        # Requests that are on their route now, with the version before them.
+        # Requests in progress on their routes, with the version that was read before.
         self._pending: dict[_Request, tuple[int, asyncio.Event]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -82,8 +82,8 @@ class AnswerCacheMiddleware:
             and scope["method"] == "GET"
             and self._is_cached_path(scope["path"])
         )
-        # The version is read before the rows, so that a change in between is not missed. Without
-        # one (PostgreSQL has none) nothing says how long an answer holds.
+        # The version is read before the rows, so that a change in between is not missed. Without a
+        # version (PostgreSQL has none), an answer has no known lifetime.
         version = self._version.read() if is_cached else None
         if version is None:
             await self._app(scope, receive, send)

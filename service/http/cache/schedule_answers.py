@@ -1,7 +1,7 @@
-"""Answers of best schedules: each is made again only when the row of its task changes.
+"""A cache of best schedules: an answer is rebuilt only if the row of its task has changed.
 
-A look at the row is cheaper than reading a schedule, and a database that measures changes often.
-While it does not change at all, `AnswerCacheMiddleware` answers before this does.
+Reading the row is cheaper than reading a schedule, and the database changes often while jobs run.
+While it does not change, `AnswerCacheMiddleware` answers first.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ class ScheduleAnswers:
         return self._exact((workload_key, parsed.name))
 
     def find_by_text(self, query: ScheduleQuery) -> ScheduleAnswer:
-        """Do the same for a workload that is given as text.
+        """Return the result of `find` for a workload given as text.
 
         Raises:
             UnprocessableError: If the target or the workload is invalid.
-            ServiceNotFoundError: As above.
+            ServiceNotFoundError: If no correct trial of the task is stored.
         """
         workload, target = read_workload(query.workload), parse_target(query.target)
         if query.nearest:
@@ -70,7 +70,7 @@ class ScheduleAnswers:
         cached = self._answers.get(task)
         if cached is not None and cached[0] == stamp:
             return cached[1]
-        # It may be younger than the stamp, and is then made once more at the next look.
+        # The schedule may be newer than the stamp; the next look-up then rebuilds the answer.
         answer = _made(find_best(self._database, *task))
         if stamp is not None:
             self._answers.put(task, (stamp, answer))
@@ -78,8 +78,8 @@ class ScheduleAnswers:
 
 
 def _made(best: BestRead) -> ScheduleAnswer:
-    # A finish changes the times of a trial that stays the best, and the library beside it; of a
-    # schedule that was adapted, the shape that it is for and what is expected of it count, too.
+    # A final comparison changes the times and the baseline of a trial that stays the best. For an
+    # adapted schedule, its shape and its expected loss count too.
     parts: list[Any] = [
         best.job_id,
         best.trial_number,

@@ -1,1 +1,1 @@
-"""What a client may take up, and which requests are refused before a route sees them."""
+"""Limits on the resources of a client, and checks of requests before their routes."""

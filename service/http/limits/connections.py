@@ -1,4 +1,4 @@
-"""How many connections a server holds, in all and of an address, and which one makes room."""
+"""Limits on the connections of a server, in total and per address."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ from typing import Protocol
 _MOST_FILES = 65_536
 """Open files that the process requests: enough for tens of thousands of connections. Chosen."""
 _RESERVED_FILES = 512
-"""Files for the database's connections, child processes and files. Chosen."""
+"""Files reserved for database connections, child processes and other files. Chosen."""
 
 
 @dataclass(frozen=True)
 class ConnectionLimits:
-    """What a connection may take up.
+    """Limits of the connections of a server.
 
     Args:
-        connections: How many there may be; of one address `per_address`.
-        head_bytes: Of a request's first line and headers, of which there are `num_headers` at most.
-        pipelined: How many requests of a connection may wait for the answer of one before.
-        head_secs: How long a head may take.
-        body_secs: How long less than `least_bytes` may come, or be taken, of a body.
-        linger_secs: How long is read what a refused client still sends, so that it sees why.
+        connections: Maximum number in total; `per_address` is that of one address.
+        head_bytes: Maximum size of a request's first line and headers, of which there are at most
+            `num_headers`.
+        pipelined: How many requests of a connection may wait for the answer of an earlier one.
+        head_secs: Time limit of a head.
+        body_secs: Period in which at least `least_bytes` of a body must arrive or be received.
+        linger_secs: How long to read from a refused client, so that it receives the reason.
     """
 
     connections: int = 4096
@@ -39,7 +40,7 @@ class ConnectionLimits:
 
     @classmethod
     def of_process(cls) -> ConnectionLimits:
-        """Raise this process's limit of open files, and return limits that keep within it."""
+        """Raise this process's limit of open files, and return limits that stay within it."""
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         if soft != resource.RLIM_INFINITY and soft < _MOST_FILES:
             soft = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
@@ -51,7 +52,7 @@ class ConnectionLimits:
 
 
 class OpenConnection(Protocol):
-    """A connection that can be closed for another one."""
+    """A connection that can be closed to make room for another one."""
 
     def evict(self) -> None:
         """Close at once."""
@@ -61,8 +62,8 @@ class OpenConnection(Protocol):
 class Connections:
     """The open connections of a server; belongs to one event loop.
 
-    Connections on which no request is under way make room for new ones, the one that has waited
-    longest first. So silent connections keep others out at no number.
+    Idle connections make room for new ones, the longest idle first. So any number of idle
+    connections keeps no client out.
     """
 
     def __init__(self, limits: ConnectionLimits) -> None:
@@ -72,12 +73,12 @@ class Connections:
         self._waiting: defaultdict[str, dict[OpenConnection, None]] = defaultdict(dict)
 
     def admit(self, connection: OpenConnection, host: str) -> bool:
-        """Count a new connection, which waits for its first request, if there is room for it."""
+        """Count a new connection if the limits allow it; return whether they do."""
         address = address_of(host)
         if self._of_address[address] >= self._limits.per_address:
             has_room = self._make_room(address)
         elif len(self._addresses) >= self._limits.connections:
-            # The address with the most connections gives one up.
+            # The address with the most connections loses one.
             busiest = sorted(self._waiting, key=self._of_address.__getitem__, reverse=True)
             has_room = any(map(self._make_room, busiest))
         else:
@@ -91,19 +92,19 @@ class Connections:
         return True
 
     def wait(self, connection: OpenConnection) -> None:
-        """Note that a connection waits for a request; it may be closed for another one."""
+        """Record that a connection is idle; it may be closed to make room for another one."""
         address = self._addresses.get(connection)
         if address is not None:
             self._waiting[address][connection] = None
 
     def work(self, connection: OpenConnection) -> None:
-        """Note that a request is under way on a connection."""
+        """Record that a connection has a request in progress."""
         address = self._addresses.get(connection)
         if address is not None:
             self._waiting[address].pop(connection, None)
 
     def leave(self, connection: OpenConnection) -> None:
-        """Note that a connection was closed; a second call does nothing."""
+        """Record that a connection was closed; a second call does nothing."""
         address = self._addresses.pop(connection, None)
         if address is not None:
             self._waiting[address].pop(connection, None)
@@ -125,7 +126,7 @@ class Connections:
 
 
 def address_of(host: str) -> str:
-    """Return what connections are counted by: of IPv6 a network of 64 bits, which one host has."""
+    """Return the key that connections are counted by: for IPv6 the network of 64 bits of a host."""
     try:
         address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:

@@ -9,14 +9,15 @@ from service.http.problems import problem_response
 
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 RECORDS = ("application/x-ndjson", "application/ndjson", "application/jsonl")
-"""The types of a file of records; the first is the one to name."""
+"""The types of a records file; messages name the first."""
 _TAKE_RECORDS = frozenset({"/api/v1/import"})
 
 
 class ContentTypes:
     """Refuses a body that is not of its route's type, or is encoded, with 415.
 
-    A web form can send three types without the browser asking first, and JSON is none of them.
+    A web form of another origin can send three types without a CORS preflight. JSON is not among
+    them.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -33,7 +34,7 @@ class ContentTypes:
 
 
 def _flaw(path: str, headers: Headers) -> str | None:
-    """Say what is wrong with the type of a body, if there is one."""
+    """Return the error in the type of a body; None if the type is correct or there is no body."""
     if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
         return None
     if headers.get("content-encoding", "identity").strip().lower() != "identity":

@@ -1,7 +1,8 @@
-"""HTTP/1.1 as uvicorn speaks it, with limits on what a client may take up.
+"""Uvicorn's HTTP/1.1 protocol with limits on the resources of a client.
 
-Uvicorn has none on the size of a request's head, on how long head and body take, and on how many
-connections there are: one client could take all memory, or all descriptors, without a token.
+Uvicorn does not limit the size of a request's head, the time for head and body, or the number of
+connections. Without limits one client could use all memory or all file descriptors, without a
+token.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from service.http.problems import problem_response
 
 
 class _Phase(Enum):
-    """Where the request is that comes in last."""
+    """The state of the newest request of a connection."""
 
-    HEAD = auto()  # its head is waited for, or comes
+    HEAD = auto()  # its head is awaited or arriving
     BODY = auto()
-    WHOLE = auto()  # it is answered
+    WHOLE = auto()  # it is complete and being answered
 
 
 class _RefusedError(Exception):
-    """Ends the parser in the midst of a request."""
+    """Ends the parser before a request is complete."""
 
 
 def limited(limits: ConnectionLimits) -> type[asyncio.Protocol]:
@@ -43,8 +44,8 @@ def limited(limits: ConnectionLimits) -> type[asyncio.Protocol]:
 class LimitedProtocol(HttpToolsProtocol):
     """One connection.
 
-    A timer runs only while the client is to send something, and has not sent it with the first
-    packet: a request that comes in one piece costs a few comparisons more than without limits.
+    A timer runs only while the client has data to send that did not arrive with the first packet. A
+    request that arrives in one piece costs only a few comparisons.
     """
 
     limits: ClassVar[ConnectionLimits]
@@ -64,10 +65,10 @@ class LimitedProtocol(HttpToolsProtocol):
         self._has_progress = False
         self._bytes_without_progress = 0
 
-    # What the transport says.
+    # Callbacks of the transport.
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin, if there is room for one more connection."""
+        """Open the connection if the limits allow one more."""
         super().connection_made(transport)
         host = self.client[0] if self.client else ""
         if self.open_connections.admit(self, host):
@@ -76,21 +77,21 @@ class LimitedProtocol(HttpToolsProtocol):
             self._refuse(503, "too many connections are open: try again in a moment")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End, however it came to that."""
+        """Stop the timers of a closed connection."""
         self.open_connections.leave(self)
         self._stop()
         self._stop_write_timer()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take what the client sent, as long as it is not refused."""
+        """Parse the received data, unless the request was refused."""
         if self._is_refused:
             return
         self._has_progress = False
         super().data_received(data)
         if self._phase is _Phase.WHOLE or self.transport.is_closing() or self._is_over():
             return
-        # The parser keeps a header, or a trailer, until it is whole, and says nothing of it.
+        # The parser buffers a header or a trailer until it is complete, and reports nothing before.
         self._bytes_without_progress += len(data)
         if self._has_progress:
             self._bytes_without_progress = 0
@@ -104,41 +105,41 @@ class LimitedProtocol(HttpToolsProtocol):
                 self._start_body_timer()
 
     def pause_writing(self) -> None:
-        """Watch a client that is slow to take its answer."""
+        """Start to time a client that is slow to receive its answer."""
         super().pause_writing()
         self._start_write_timer()
 
     def resume_writing(self) -> None:
-        """Stop to watch it."""
+        """Stop timing the client."""
         super().resume_writing()
         if not self.transport.is_closing():
             self._stop_write_timer()
 
     def evict(self) -> None:
-        """Close at once, for another connection."""
+        """Close at once to make room for another connection."""
         self.transport.abort()
 
-    # What the parser says.
+    # Callbacks of the parser.
 
     def on_message_begin(self) -> None:
-        """Begin to count a head."""
+        """Start to count the bytes of a head."""
         super().on_message_begin()
         self._phase = _Phase.HEAD
         self._head_bytes = self._num_headers = 0
 
     def on_url(self, url: bytes) -> None:
-        """Count an address, or a piece of one."""
+        """Count the bytes of a URL, or of a part of one."""
         self._count(len(url))
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Count a header or a trailer."""
+        """Count the bytes of a header or a trailer."""
         self._num_headers += 1
         self._count(len(name) + len(value))
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Have the request answered."""
+        """Start the answer of the request."""
         if len(self.pipeline) >= self.limits.pipelined:
             self._flaw = (429, f"more than {self.limits.pipelined} requests wait on a connection")
             raise _RefusedError
@@ -149,43 +150,43 @@ class LimitedProtocol(HttpToolsProtocol):
         self.open_connections.work(self)
 
     def on_body(self, body: bytes) -> None:
-        """Note that a body makes progress."""
+        """Record that a part of the body arrived."""
         self._has_progress = True
         self._num_body_bytes += len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Note that a request is whole."""
+        """Record that the request is complete."""
         super().on_message_complete()
         self._stop()
         self._phase = _Phase.WHOLE
         if self.cycle.response_complete:
             self._wait_for_next()
 
-    # What the answer says.
+    # Callbacks of the answer.
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, or for the client to take the answer."""
+        """Wait for the next request, or for the client to receive the answer."""
         super().on_response_complete()
         if self.transport.is_closing():
             self._start_write_timer()
         elif self._phase is _Phase.BODY and self.cycle.response_complete:
-            # It was refused before it was whole. The rest is read for a moment, and not for ever.
+            # The request was refused before it was complete: read the rest for a limited time.
             self._stop()
             self._start(self.limits.linger_secs, self.transport.abort)
         elif self._phase is _Phase.WHOLE and self.cycle.response_complete:
             self._wait_for_next()
 
     def timeout_keep_alive_handler(self) -> None:
-        """Close a connection on which no further request comes."""
+        """Close a connection on which no further request arrives."""
         super().timeout_keep_alive_handler()
         self._start_write_timer()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what the parser does not take."""
+        """Refuse a request that the parser rejects."""
         self._refuse(*(self._flaw or (400, "not an HTTP/1.1 request")))
 
-    # What follows from it.
+    # State and timers.
 
     def _wait_for_next(self) -> None:
         self._phase = _Phase.HEAD
@@ -223,7 +224,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._start(self.limits.body_secs, lambda: self._look_at_body(num_before))
 
     def _look_at_body(self, num_before: int) -> None:
-        """Go on waiting for a body if enough of it came, or if it is we who do not read it."""
+        """Continue to wait if enough of the body arrived, or if the service has paused reading."""
         limits = self.limits
         if self.flow.read_paused or self._num_body_bytes - num_before >= limits.least_bytes:
             self._start_body_timer()
@@ -247,7 +248,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._write_timer = None
 
     def _look_at_writes(self, num_before: int) -> None:
-        """Drop a client that does not take its answer."""
+        """Close the connection of a client that does not receive its answer."""
         self._write_timer = None
         if num_before - self.transport.get_write_buffer_size() < self.limits.least_bytes:
             self.transport.abort()
@@ -255,7 +256,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._start_write_timer()
 
     def _refuse(self, status: int, detail: str) -> None:
-        """Answer, if no other answer is under way, and close."""
+        """Answer, unless another answer has begun, and close."""
         self._is_refused = True
         self._stop()
         self._unset_keepalive_if_required()

@@ -1,4 +1,4 @@
-"""Checks before every request: its size, its host name, and whether its body is to be read."""
+"""Checks before every request: its size, its host name, and the caller's token."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from service.intake.text_reader import CALLER
 MAX_BODY_BYTES = 2 << 20
 """Limit of a JSON body: eight times the longest script, so that escapes fit."""
 MAX_FILE_BYTES = 1 << 30
-"""Limit of a file of records, which is not held in memory. Chosen."""
+"""Limit of a records file, which is not held in memory. Chosen."""
 MAX_HELD_BYTES = 256 << 20
-"""Limit of all bodies in memory at the same time: many clients may send slowly. Chosen."""
+"""Limit of all bodies in memory together: many clients may send slowly. Chosen."""
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _TAKE_FILES = frozenset({"/api/v1/import"})
 
@@ -26,8 +26,8 @@ _TAKE_FILES = frozenset({"/api/v1/import"})
 class BodyLimit:
     """Refuses a body of more than `max_bytes`, announced or not, with 413.
 
-    Routes that take a file, which they do not hold in memory, have a limit of their own. A body
-    that would be too much beside those that are being answered is refused with 503.
+    Routes that receive a file, which they do not hold in memory, have their own limit. A body that
+    would exceed the limit of all bodies together is refused with 503.
     """
 
     def __init__(
@@ -79,10 +79,10 @@ class BodyLimit:
 
 
 class KnownHosts:
-    """Refuses a request made under a name that is not ours, with 421.
+    """Refuses a request for an unknown host name, with 421.
 
-    A service on loopback needs no token, so without this any web page could have its visitor's
-    browser talk to it, under a host name that it points at 127.0.0.1 (DNS rebinding).
+    A service on loopback needs no token. Without this check, a web page could reach it through a
+    visitor's browser by a host name that resolves to 127.0.0.1 (DNS rebinding).
     """
 
     def __init__(self, app: ASGIApp, names: Collection[str]) -> None:
@@ -102,11 +102,11 @@ class KnownHosts:
 
 
 class KnownCallers:
-    """Withholds the body of a request that has no token of ours, so that nothing of it is held.
+    """Withholds the body of a request without a valid token, so that it takes no memory.
 
-    The scopes of others get the name of their token.
+    The ASGI scopes of other requests get the name of their token.
 
-    The route finds an empty body and refuses the caller, as it would have done after reading it.
+    The route sees an empty body and refuses the caller.
     """
 
     def __init__(self, app: ASGIApp, tokens: Tokens) -> None:

@@ -1,7 +1,7 @@
-"""Refuse what a web page of another origin asks a visitor's browser to do here.
+"""Refuse requests that web pages of other origins make through a visitor's browser.
 
-A browser sends a form or a simple `fetch` to any address, with no regard to whom it belongs. A
-service on loopback needs no token, so such a request would count as its user's own.
+A browser sends a form or a simple `fetch` to any address. A service on loopback needs no token, so
+it would treat such a request as its user's.
 """
 
 from __future__ import annotations
@@ -14,16 +14,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from service.http.problems import problem_response
 
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
-_OURS = frozenset({"same-origin", "none"})  # none: the user's own doing, such as a bookmark
+_OURS = frozenset({"same-origin", "none"})  # none: the user's own action, such as a bookmark
 
 
 class SameOrigin:
     """Refuses changes and CORS preflights from pages of another origin, with 403.
 
-    Programs other than browsers send neither `Sec-Fetch-Site` nor `Origin`, and are let through. A
-    browser that knows `Sec-Fetch-Site` is believed, since no page can set that header; of others
-    the `Origin` counts, which they send with every change. Its scheme is not compared: a proxy
-    with TLS speaks plain HTTP to the service.
+    Other programs send neither `Sec-Fetch-Site` nor `Origin`, and are accepted. `Sec-Fetch-Site` is
+    trusted because no page can set it. Older browsers send `Origin` with every change, which is
+    checked instead. Its scheme is not compared: a proxy with TLS forwards plain HTTP.
     """
 
     def __init__(self, app: ASGIApp) -> None:

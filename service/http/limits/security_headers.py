@@ -1,4 +1,4 @@
-"""Headers that tell browsers and caches what they may do with an answer."""
+"""Headers that limit what browsers and caches may do with an answer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _FOR_ALL = {
-    # An answer of the API is no page: nothing in it runs, and nothing shows it in a frame.
+    # An answer of the API is not a page: it runs no script, and no frame may show it.
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
@@ -16,10 +16,9 @@ _FOR_ALL = {
 
 
 class SecurityHeaders:
-    """Adds what an answer does not say itself.
+    """Adds the security headers that an answer does not set.
 
-    Clients may cache a response with an ETag and must revalidate it; all else is not
-    kept at all.
+    Clients may cache a response with an ETag and must revalidate it. They must not store any other.
     """
 
     def __init__(self, app: ASGIApp) -> None:

@@ -1,1 +1,1 @@
-"""The routes: thin; every decision is taken in the modules above."""
+"""The routes: each calls the module that does the work."""

@@ -42,7 +42,7 @@ def post_artifact(
     fallback: bool = False,
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
-    """Build the kernel of the best schedule, or with `fallback` of the default one if need be."""
+    """Build the kernel of the best schedule; with `fallback`, else of the default schedule."""
     with enqueued(parts, caller, query) as headers:
         kernel = plan_kernel(parts.database, query, fallback=fallback)
     etag = quoted(kernel.key)

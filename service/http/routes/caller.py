@@ -1,4 +1,4 @@
-"""`/caller`: who the service takes the caller for."""
+"""`/caller`: the identity of the caller."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ router = APIRouter(prefix="/caller", tags=["tokens"])
 
 @router.get("")
 async def get_caller(caller: CallerOf) -> CallerRead:
-    """Say whose token this is, and what it may do."""
+    """Read the name, the scope and the quota of the caller's token."""
     return CallerRead(name=caller.name, scope=caller.scope, **asdict(caller.quota))

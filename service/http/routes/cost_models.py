@@ -1,4 +1,4 @@
-"""`/cost-models`: what was learned."""
+"""`/cost-models`: the trained cost models."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ router = APIRouter(prefix="/cost-models", tags=["cost models"])
 def get_cost_models(
     parts: PartsOf, query: Annotated[CostModelsQuery, Query()]
 ) -> Page[CostModelRead]:
-    """List the cost models, with their quality on what they had not seen, the newest first."""
+    """List the cost models with their quality on held-out data, the newest first."""
     with parts.database.read() as session:
         return list_cost_models(session, query)

@@ -1,4 +1,4 @@
-"""`enqueue`: a schedule that is asked for and not known has a job queued for it."""
+"""`enqueue`: queue a job for a requested schedule that does not exist."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def enqueued(parts: Dependencies, caller: Caller, query: ScheduleQuery) -> Itera
 
     Yields:
         The headers of the answer, which name the job if there is one. A `ServiceNotFoundError` of
-        the body names it, too.
+        the body names it too.
 
     Raises:
-        HTTPException: 403 if a job is wanted, and the caller may not submit one.
+        HTTPException: 403 if a job is requested and the caller may not submit one.
     """
     if not query.enqueue:
         yield {}

@@ -1,4 +1,4 @@
-"""`/groups`: the id of a group of jobs of trials by expected gain."""
+"""`/groups`: jobs that share one trial limit, divided by expected gain."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def post_group(
     response: Response,
     idempotency_key: Annotated[str | None, Header()] = None,
 ) -> GroupRead:
-    """Queue a job for each task; sent twice with the same `Idempotency-Key`, they are queued once.
+    """Queue a job for each task; repeated with the same `Idempotency-Key`, they are queued once.
 
-    They share the trials: each round goes to the job that is expected to gain most of the weighted
+    The jobs share the trials: each round goes to the job with the largest expected gain in weighted
     time.
     """
     group, is_new = submit_group(parts.database, request, idempotency_key, caller=caller)
@@ -58,8 +58,8 @@ def change_group(
 ) -> GroupRead:
     """Change the trials that the jobs of a group share.
 
-    Jobs that ended because the trials were spent go on. If all jobs have ended and none can go on,
-    that is refused (409).
+    Jobs that ended at the trial limit continue. If all jobs have ended and none can continue, the
+    request is refused (409).
     """
     with parts.database.write() as session:
         groups.get(session, group_id)

@@ -1,4 +1,4 @@
-"""Health: whether the process lives, whether it can serve, and how each part does."""
+"""Health: whether the process is alive, whether it can serve, and the state of each part."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ router = APIRouter(prefix="/health", tags=["health"])
 
 @probes.get("/livez", status_code=204, response_class=Response)
 async def livez() -> None:
-    """Say that the process lives, also when all its threads are busy."""
+    """Answer that the process is alive, even if all its threads are busy."""
 
 
 @probes.get("/readyz", status_code=204, response_class=Response, responses=responses(503))
 def readyz(parts: PartsOf) -> Response:
-    """Say whether requests can be answered.
+    """Return whether requests can be answered.
 
-    The database must have this version's tables, take what is written, and keep it.
+    The database must have this version's tables and be writable, and its file must be intact.
     """
     try:
         with parts.database.read() as session:
@@ -50,7 +50,7 @@ def readyz(parts: PartsOf) -> Response:
 
 @router.get("")
 def get_health(parts: PartsOf) -> Health:
-    """Say how each part of the service does."""
+    """Return the state of each part of the service."""
     with parts.database.read() as session:
         counts = jobs.count_by_state(session)
         alive = [s for s in workers.states(session) if s in {WorkerState.IDLE, WorkerState.BUSY}]

@@ -50,7 +50,7 @@ def post_job(
 
 @router.get("", responses=responses(422))
 def get_jobs(parts: PartsOf, query: Annotated[JobsQuery, Query()]) -> Page[JobRead]:
-    """List jobs, the newest first unless another order is asked for."""
+    """List jobs, the newest first by default."""
     with parts.database.read() as session:
         return list_jobs(session, query)
 
@@ -66,7 +66,7 @@ def get_job(parts: PartsOf, job_id: UUID) -> JobRead:
 def get_trials(
     parts: PartsOf, job_id: UUID, query: Annotated[TrialsQuery, Query()]
 ) -> Page[TrialRead]:
-    """List a job's trials, by number unless another order is asked for."""
+    """List a job's trials, by number by default."""
     with parts.database.read() as session:
         return list_trials(session, job_id, query)
 
@@ -80,7 +80,7 @@ _EventId = Annotated[int, Field(ge=0, le=2**63 - 1)]
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a stream begins."""
+    """The start of a stream."""
 
     job_id: UUID
     last_id: int
@@ -91,7 +91,7 @@ def _place(
     job_id: UUID,
     last_event_id: Annotated[_EventId | Literal["now"], _AFTER] = 0,
 ) -> _Place:
-    """Look before a stream begins, while there is still a status to refuse an unknown job with."""
+    """Read the job before its stream begins, so that an unknown job still gets a status."""
     with parts.database.read() as session:
         jobs.get(session, job_id)
         # Events become visible in the order of their ids.
@@ -124,20 +124,20 @@ _STREAM: dict[int | str, dict[str, Any]] = {
 async def get_events(
     request: Request, position: Annotated[_Place, Depends(_place)]
 ) -> StreamingResponse:
-    """Stream a job's events until it ends, those after `Last-Event-ID` if that is given.
+    """Stream a job's events until it ends; with `Last-Event-ID`, only later ones.
 
-    A stream ends within two seconds after its token was revoked.
+    A stream ends within two seconds after the revocation of its token.
 
-    A stream lives for minutes and holds no thread; all streams of a process share one look for
-    what is new.
+    A stream lasts minutes and holds no thread. All streams of a process share one query for new
+    events.
     """
     feed: EventFeed = request.app.state.feed
     return StreamingResponse(
-        # Written already: FastAPI would write each event anew for each stream.
+        # Already encoded: FastAPI would encode each event again for each stream.
         feed.stream(position.job_id, position.last_id, is_still_known(request)),
         media_type="text/event-stream",
         headers={
             "Cache-Control": "no-cache",
-            "X-Accel-Buffering": "no",  # nginx would hold events back
+            "X-Accel-Buffering": "no",  # else nginx buffers the events
         },
     )

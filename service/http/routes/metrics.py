@@ -1,4 +1,4 @@
-"""`/metrics`: what Prometheus reads."""
+"""`/metrics`: metrics for Prometheus."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ router = APIRouter(tags=["health"])
     responses={200: {"content": {CONTENT_TYPE: {"schema": {"type": "string"}}}}},
 )
 def get_metrics(request: Request) -> Response:
-    """Return requests, jobs, trials and workers as metrics of Prometheus."""
+    """Return metrics of requests, jobs, trials and workers for Prometheus."""
     return Response(request.app.state.metrics.text(), media_type=CONTENT_TYPE)

@@ -1,6 +1,6 @@
-"""`/jobs/{id}/curve`, `columns`, `selection`, `summary`, `decisions`: what the plots of a job show.
+"""`/jobs/{id}/curve`, `columns`, `selection`, `summary`, `decisions`: the data of a job's plots.
 
-Trials never change, so their count identifies an answer: a client that has it receives a 304.
+Trials never change, so their number identifies an answer: a client that has it gets a 304.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def get_curve(
     query: Annotated[CurveQuery, Query()],
     if_none_match: IfNoneMatch = None,
 ) -> Response:
-    """Read a job's best time so far: its improvements."""
+    """Read the improvements of a job's best time."""
     with parts.database.read() as session:
         job = jobs.get(session, job_id)
         if (unchanged := _not_modified(job, if_none_match)) is not None:
@@ -62,7 +62,7 @@ def get_selection(
     query: Annotated[SelectionQuery, Query()],
     if_none_match: IfNoneMatch = None,
 ) -> Response:
-    """Read a part of a job's trials that meet conditions, in order; `num_trials` do in all."""
+    """Read part of the trials that meet conditions, in order; `num_trials` counts them all."""
     with parts.database.read() as session:
         job = jobs.get(session, job_id)
         if (unchanged := _not_modified(job, if_none_match)) is not None:
@@ -72,7 +72,7 @@ def get_selection(
 
 @router.get("/summary", response_model=Summary, responses=_RESPONSES)
 def get_summary(parts: PartsOf, job_id: UUID, if_none_match: IfNoneMatch = None) -> Response:
-    """Read a job in figures: failures by kind, sketches, time, the cost model's worth."""
+    """Read a job's statistics: failures by kind, sketches, time, the benefit of the cost model."""
     with parts.database.read() as session:
         job = jobs.get(session, job_id)
         if (unchanged := _not_modified(job, if_none_match)) is not None:
@@ -89,7 +89,7 @@ def get_decisions(
     ] = None,
     if_none_match: IfNoneMatch = None,
 ) -> Response:
-    """Read what the trials of a sketch decided, and how much each decision matters."""
+    """Read the decisions of a sketch's trials, and the importance of each decision."""
     with parts.database.read() as session:
         job = jobs.get(session, job_id)
         if (unchanged := _not_modified(job, if_none_match)) is not None:
@@ -109,7 +109,7 @@ def _etag(job: JobRow) -> str:
 
 
 def _answer(answer: BaseModel, job: JobRow) -> Response:
-    # Written at once: FastAPI would validate all the numbers again.
+    # Encoded here: FastAPI would validate all the numbers again.
     return Response(
         answer.model_dump_json(),
         media_type="application/json",

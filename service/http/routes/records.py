@@ -25,7 +25,7 @@ router = APIRouter(tags=["records"])
 
 MEDIA_TYPE = RECORDS[0]
 _IN_MEMORY_BYTES = 4 << 20
-"""A larger file is written to disk while it arrives. Chosen."""
+"""A larger file is written to disk on arrival. Chosen."""
 
 
 @router.get(
@@ -68,7 +68,7 @@ def get_export(
     },
 )
 async def post_import(parts: PartsOf, request: Request) -> ImportRead:
-    """Add the records of a file: all of them, or none if a line of it is wrong.
+    """Add the records of a file: all of them, or none if a line is invalid.
 
     Existing records do not change, so sending a file twice is safe.
     """
@@ -79,7 +79,7 @@ async def post_import(parts: PartsOf, request: Request) -> ImportRead:
 
 
 def _canonical(target: str) -> str:
-    """Return the text under which jobs are kept; a target of other hosts stays as it is."""
+    """Return the text of a target in the store; an unknown target keeps its text."""
     try:
         return Target(target).name
     except TargetError:

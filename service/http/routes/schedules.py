@@ -1,4 +1,4 @@
-"""`/schedules`: the fastest schedule known of each workload on each target."""
+"""`/schedules`: the fastest known schedule of each workload on each target."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NO_ENQUEUE = (
 
 @router.get("", responses=responses(422))
 def get_schedules(parts: PartsOf, query: Annotated[SchedulesQuery, Query()]) -> Page[BestSummary]:
-    """List the best schedules, the newest first unless another order is asked for."""
+    """List the best schedules, the newest first by default."""
     with parts.database.read() as session:
         return list_schedules(session, query)
 
@@ -45,13 +45,13 @@ def post_best(
     query: ScheduleQuery,
     if_none_match: IfNoneMatch = None,
 ) -> Response:
-    """Find the best schedule of a workload given as text: a script is too long for a URL.
+    """Find the best schedule of a workload given as text, because a script is too long for a URL.
 
-    With `nearest`, that of the nearest shape of the operator will do: it is adapted, and the answer
-    says how far off the shape is, and what that is expected to cost.
+    With `nearest`, a missing schedule is replaced by the adapted one of the operator's nearest
+    shape. The answer has the distance of the shape and the expected loss of speed.
 
-    With `enqueue`, which needs the scope `submit`, a job is queued where the schedule of this very
-    workload is not known: one only, however often it is asked for.
+    With `enqueue`, which needs the scope `submit`, a job is queued if this exact workload has no
+    schedule. Repeated requests queue only one job.
     """
     answers: ScheduleAnswers = request.app.state.schedule_answers
     with enqueued(parts, caller, query) as headers:

@@ -1,4 +1,4 @@
-"""`/targets`: the machines that jobs were submitted for."""
+"""`/targets`: the targets of all submitted jobs."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ router = APIRouter(prefix="/targets", tags=["targets"])
 
 @router.get("", responses=responses(422))
 def get_targets(parts: PartsOf, query: Annotated[TargetsQuery, Query()]) -> Page[TargetRead]:
-    """List the targets, by name unless another order is asked for."""
+    """List the targets, by name by default."""
     with parts.database.read() as session:
         return list_targets(session, query)

@@ -1,4 +1,4 @@
-"""`/tokens`: make, list and revoke tokens."""
+"""`/tokens`: create, list and revoke tokens."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ router = APIRouter(prefix="/tokens", tags=["tokens"], dependencies=[ADMIN])
 
 @router.post("", status_code=status.HTTP_201_CREATED, responses=responses(409, 422))
 def post_token(parts: PartsOf, request: TokenCreate) -> TokenCreated:
-    """Make a token, and show it this once; from the first on, every request needs one."""
+    """Create a token, and show it once. From the first token on, every request needs one."""
     with parts.database.write() as session:
         quota = Quota(request.max_jobs, request.max_trials, request.max_priority)
         row, token = tokens.create(session, request.name, request.scopes, quota)
@@ -31,7 +31,7 @@ def post_token(parts: PartsOf, request: TokenCreate) -> TokenCreated:
 
 @router.get("", responses=responses(422))
 def get_tokens(parts: PartsOf, query: Annotated[TokensQuery, Query()]) -> Page[TokenRead]:
-    """List the tokens, also those that were revoked; the newest first, if not told otherwise."""
+    """List the tokens, including revoked ones, the newest first by default."""
     with parts.database.read() as session:
         return list_tokens(session, query)
 
@@ -43,7 +43,7 @@ def get_tokens(parts: PartsOf, query: Annotated[TokensQuery, Query()]) -> Page[T
     responses=responses(404, 422),
 )
 def delete_token(parts: PartsOf, request: Request, token_id: UUID) -> None:
-    """Revoke a token; one that is revoked already stays so."""
+    """Revoke a token; revoking it again changes nothing."""
     with parts.database.write() as session:
         tokens.revoke(session, token_id)
     request.app.state.tokens.forget()

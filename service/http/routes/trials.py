@@ -1,4 +1,4 @@
-"""`/jobs/{id}/trials/{number}`: one trial, and the code that it was."""
+"""`/jobs/{id}/trials/{number}`: one trial, and its code."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ def get_trial(parts: PartsOf, job_id: UUID, number: Number) -> TrialRead:
 
 @router.get("/code", responses=responses(404, 422, 500, 503))
 def get_code(parts: PartsOf, job_id: UUID, number: Number) -> TrialCode:
-    """Show what a trial's schedule made of its program, compiled again by the compiler of today."""
+    """Show a trial's program before and after scheduling, recompiled by the current compiler."""
     return show_code(parts.database, parts.builder, job_id, number)

@@ -1,4 +1,4 @@
-"""`/workers`: who measures."""
+"""`/workers`: the processes that measure."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ router = APIRouter(prefix="/workloads", tags=["workloads"])
 
 @router.get("", responses=responses(422))
 def get_workloads(parts: PartsOf, query: Annotated[WorkloadsQuery, Query()]) -> Page[WorkloadRead]:
-    """List the workloads, the newest first unless another order is asked for."""
+    """List the workloads, the newest first by default."""
     with parts.database.read() as session:
         return list_workloads(session, query)
 
@@ -40,8 +40,8 @@ def get_workload(
 
 @router.post("/check", responses=responses(413, 422))
 def post_check(parts: PartsOf, request: CheckRequest) -> WorkloadCheck:
-    """Say what a workload is read as, and how large its design space is; nothing is stored.
+    """Check a workload, and return its parsed form and the size of its design space; store nothing.
 
-    Suitable while a user types: the workload is neither run nor compiled.
+    Suitable for calls from an editor: the workload is neither run nor compiled.
     """
     return check(parts.database, request)
