@@ -87,64 +87,100 @@ def conv2d_winograd(
     check_dims(operator, weight, (co, ci, KERNEL, KERNEL))
     window = windows(operator, (h, w), KERNEL, 1, padding, 1)
     types = check_types(operator, data.dtype, None, None)
-    top, left = window.before
-    counts = [-(-count // tile) for count in window.count]
-    points, (rows, columns) = tile + KERNEL - 1, counts
-    height, width = (count * tile + KERNEL - 1 for count in counts)
-
-    def padded(b: te.Value, y: te.Value, x: te.Value, c: te.Value) -> te.Value:
-        inside = te.all(y >= top, y < h + top, x >= left, x < w + left)
-        return te.if_then_else(inside, data[b, c, y - top, x - left], 0.0)
-
-    # Channels come last inside, so that all steps but the first and last vectorize along them.
-    image = te.compute((n, height, width, ci), padded, name="data_pad")
-    by_rows = te.compute(
-        (points, n, rows, width, ci),
-        lambda i, b, y, x, c: _row(_IMAGE[tile], i, lambda k: image[b, y * tile + k, x, c]),
-        name="data_rows",
-    )
-    image_tiles = te.compute(
-        (points, points, n, rows, columns, ci),
-        lambda i, j, b, y, x, c: _row(_IMAGE[tile], j, lambda k: by_rows[i, b, y, x * tile + k, c]),
-        name="data_tiles",
-    )
-    turned = te.compute(
-        (KERNEL, KERNEL, ci, co), lambda y, x, c, o: weight[o, c, y, x], name="kernel_turned"
-    )
-    kernel_rows = te.compute(
-        (points, KERNEL, ci, co),
-        lambda i, x, c, o: _row(_WEIGHTS[tile], i, lambda k: turned[k, x, c, o]),
-        name="kernel_rows",
-    )
-    kernels = te.compute(
-        (points, points, ci, co),
-        lambda i, j, c, o: _row(_WEIGHTS[tile], j, lambda k: kernel_rows[i, k, c, o]),
-        name="kernel_tiles",
-    )
-    rc = te.reduce_axis((0, ci), name="rc")
-    products = te.compute(
-        (points, points, n, rows, columns, co),
-        lambda i, j, b, y, x, o: te.sum(
-            image_tiles[i, j, b, y, x, rc] * kernels[i, j, rc, o], axis=rc
-        ),
-        name="products",
-    )
-    sums = te.compute(
-        (tile, points, n, rows, columns, co),
-        lambda i, j, b, y, x, o: _row(_PRODUCTS[tile], i, lambda k: products[k, j, b, y, x, o]),
-        name="product_rows",
-    )
-    tiles = te.compute(
-        (tile, tile, n, rows, columns, co),
-        lambda i, j, b, y, x, o: _row(_PRODUCTS[tile], j, lambda k: sums[i, k, b, y, x, o]),
-        name="product_tiles",
-    )
+    rows, columns = (-(-count // tile) for count in window.count)
+    image_tiles = _image_tiles(data, tile, (rows, columns), window.before)
+    tiles = _output_tiles(_products(image_tiles, _kernel_tiles(weight, tile)), tile)
     total = te.compute(
         (n, co, *window.count),
         lambda b, o, y, x: tiles[y % tile, x % tile, b, y // tile, x // tile, o],
         name=operator,
     )
     return apply_epilogue(operator, total, 1, types, bias, activation)
+
+
+def _image_tiles(
+    data: te.Tensor, tile: int, counts: tuple[int, int], before: Sequence[int]
+) -> te.Tensor:
+    """Return the transformed tiles of the padded image.
+
+    Channels come last inside, so that all steps but the first and last of the operator vectorize
+    along them.
+
+    Args:
+        data: The image.
+        tile: The number of outputs of a tile in each dimension.
+        counts: The number of tiles in each dimension.
+        before: The number of zeros before the image in each dimension.
+    """
+    n, ci, h, w = data.shape
+    rows, columns = counts
+    top, left = before
+    points = tile + KERNEL - 1
+    height, width = (count * tile + KERNEL - 1 for count in counts)
+
+    def padded(b: te.Value, y: te.Value, x: te.Value, c: te.Value) -> te.Value:
+        inside = te.all(y >= top, y < h + top, x >= left, x < w + left)
+        return te.if_then_else(inside, data[b, c, y - top, x - left], 0.0)
+
+    image = te.compute((n, height, width, ci), padded, name="data_pad")
+    by_rows = te.compute(
+        (points, n, rows, width, ci),
+        lambda i, b, y, x, c: _row(_IMAGE[tile], i, lambda k: image[b, y * tile + k, x, c]),
+        name="data_rows",
+    )
+    return te.compute(
+        (points, points, n, rows, columns, ci),
+        lambda i, j, b, y, x, c: _row(_IMAGE[tile], j, lambda k: by_rows[i, b, y, x * tile + k, c]),
+        name="data_tiles",
+    )
+
+
+def _kernel_tiles(weight: te.Tensor, tile: int) -> te.Tensor:
+    """Return the transformed kernels, with the output channels last."""
+    co, ci, _, _ = weight.shape
+    points = tile + KERNEL - 1
+    turned = te.compute(
+        (KERNEL, KERNEL, ci, co), lambda y, x, c, o: weight[o, c, y, x], name="kernel_turned"
+    )
+    by_rows = te.compute(
+        (points, KERNEL, ci, co),
+        lambda i, x, c, o: _row(_WEIGHTS[tile], i, lambda k: turned[k, x, c, o]),
+        name="kernel_rows",
+    )
+    return te.compute(
+        (points, points, ci, co),
+        lambda i, j, c, o: _row(_WEIGHTS[tile], j, lambda k: by_rows[i, k, c, o]),
+        name="kernel_tiles",
+    )
+
+
+def _products(image_tiles: te.Tensor, kernel_tiles: te.Tensor) -> te.Tensor:
+    """Return the product of images and kernels at each point of a tile, summed over channels."""
+    *dims, ci = image_tiles.shape
+    co = kernel_tiles.shape[-1]
+    rc = te.reduce_axis((0, ci), name="rc")
+    return te.compute(
+        (*dims, co),
+        lambda i, j, b, y, x, o: te.sum(
+            image_tiles[i, j, b, y, x, rc] * kernel_tiles[i, j, rc, o], axis=rc
+        ),
+        name="products",
+    )
+
+
+def _output_tiles(products: te.Tensor, tile: int) -> te.Tensor:
+    """Return the tiles of outputs that the products of transformed operands stand for."""
+    _, points, *dims = products.shape
+    by_rows = te.compute(
+        (tile, points, *dims),
+        lambda i, j, b, y, x, o: _row(_PRODUCTS[tile], i, lambda k: products[k, j, b, y, x, o]),
+        name="product_rows",
+    )
+    return te.compute(
+        (tile, tile, *dims),
+        lambda i, j, b, y, x, o: _row(_PRODUCTS[tile], j, lambda k: by_rows[i, k, b, y, x, o]),
+        name="product_tiles",
+    )
 
 
 def _row(matrix: Matrix, index: te.Value, element: Callable[[int], te.Value]) -> te.Value:

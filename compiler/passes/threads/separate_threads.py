@@ -7,8 +7,7 @@
         B[tx] = l[0]                            B[tx] = l[tx, 0]
 
 If threads use disjoint elements already (`l[tx * 4 + i]`), one buffer serves all. The same is true
-of
-a buffer into which all threads reduce together, and that all of them read afterwards.
+of a buffer into which all threads reduce together, and that all of them read afterwards.
 """
 
 from __future__ import annotations
@@ -177,35 +176,15 @@ class _Separator:
         match stmt:
             case For(thread=str() as axis) if is_thread(stmt):
                 return replace(stmt, body=self.stmt(stmt.body, {**thread_ids, axis: stmt.var}))
-            case Store(buffer, indices, value) if buffer in self._axes:
-                # Outside of the loops over an axis, all of its threads do the same.
-                absent = {a: n for a, n in self._axes[buffer].items() if a not in thread_ids}
-                loops = {axis: Var(axis.replace(".", "_")) for axis in absent}
-                thread_ids = {**thread_ids, **loops}
-                moved = tuple(self.expr(index, thread_ids) for index in indices)
-                new: Stmt = Store(
-                    self.wide[buffer],
-                    (*self._numbers(buffer, thread_ids), *moved),
-                    self.expr(value, thread_ids),
-                )
-                for axis, extent in absent.items():
-                    new = For(loops[axis], IntImm(extent), new)
-                return new
+            case Store(buffer) if buffer in self._axes:
+                return self._store(stmt, thread_ids)
             case Store():
                 self._require_one_value(stmt, thread_ids)
                 return map_stmt(stmt, lambda s: s, lambda e: self.expr(e, thread_ids))
             case Allocate(buffer, body) if buffer in self._axes:
                 return Allocate(self.wide[buffer], self.stmt(body, thread_ids))
-            case Let(var, value, body) if self._absent(value, thread_ids):
-                # Each thread has its own value of the name, so it goes to local memory, too.
-                private_buffer = Buffer(Var(var.name, "handle"), (), dtype_of(value), "local")
-                self._give_each_thread(private_buffer, self._absent(value, thread_ids))
-                self._differing[private_buffer] = set(self._axes[private_buffer])
-                with_loads = substitute(body, {var: Load(private_buffer, ())})
-                first, second = (
-                    self.stmt(s, thread_ids) for s in (Store(private_buffer, (), value), with_loads)
-                )
-                return Allocate(self.wide[private_buffer], seq(first, second))
+            case Let(_, value, _) if self._absent(value, thread_ids):
+                return self._bind_in_each_thread(stmt, thread_ids)
             case If(condition, _, _) if outside := self._absent(condition, thread_ids):
                 raise LoweringError(
                     "a condition reads local memory, of which each thread has its own, outside of "
@@ -215,6 +194,33 @@ class _Separator:
                 return map_stmt(
                     stmt, lambda s: self.stmt(s, thread_ids), lambda e: self.expr(e, thread_ids)
                 )
+
+    def _store(self, store: Store, thread_ids: Mapping[str, Expr]) -> Stmt:
+        """Store to the copy of each thread; outside of the loops over an axis, to all copies."""
+        axes = self._axes[store.buffer]
+        absent = {axis: extent for axis, extent in axes.items() if axis not in thread_ids}
+        loops = {axis: Var(axis.replace(".", "_")) for axis in absent}
+        thread_ids = {**thread_ids, **loops}
+        moved = tuple(self.expr(index, thread_ids) for index in store.indices)
+        new: Stmt = Store(
+            self.wide[store.buffer],
+            (*self._numbers(store.buffer, thread_ids), *moved),
+            self.expr(store.value, thread_ids),
+        )
+        for axis, extent in absent.items():
+            new = For(loops[axis], IntImm(extent), new)
+        return new
+
+    def _bind_in_each_thread(self, let: Let, thread_ids: Mapping[str, Expr]) -> Stmt:
+        """Put a name into local memory, because each thread has another value of it."""
+        private_buffer = Buffer(Var(let.var.name, "handle"), (), dtype_of(let.value), "local")
+        self._give_each_thread(private_buffer, self._absent(let.value, thread_ids))
+        self._differing[private_buffer] = set(self._axes[private_buffer])
+        with_loads = substitute(let.body, {let.var: Load(private_buffer, ())})
+        first, second = (
+            self.stmt(s, thread_ids) for s in (Store(private_buffer, (), let.value), with_loads)
+        )
+        return Allocate(self.wide[private_buffer], seq(first, second))
 
     def _require_one_value(self, store: Store, thread_ids: Mapping[str, Expr]) -> None:
         """Refuse a store to visible memory of a value that differs between threads."""

@@ -108,43 +108,22 @@ class SamplingMethods(Queries):
 
         Raises:
             ScheduleError: If there are fewer than two factors to draw, `partition_pos` is not a
-                position
-                among them, the number is not positive, or a decision is invalid.
+                position among them, the number is not positive, or a decision is invalid.
         """
         name = "sample_partitioned_tile"
         loop_stmt, refuse = self._tiled(name, loop)
         inner_start = self._value(name, partition_pos)
         inner_multiple = self._value(name, innerpart_factor)
-        if inner_multiple < 1:
-            raise refuse(
-                f"innerpart_factor is {inner_multiple}: expected a positive number",
-                loop_stmt,
-                "invalid_argument",
-            )
-        is_cut = (
-            isinstance(loop_stmt.extent, IntImm) and loop_stmt.extent.value % inner_multiple == 0
-        )
-        decided = _factors_of(decision, loop_stmt, refuse) if is_cut else None
+        extent = _extent_in_multiples(loop_stmt, inner_multiple, refuse)
+        decided = None if extent is None else _factors_of(decision, loop_stmt, refuse)
         count = self._value(name, n) if decided is None else len(decided)
-        _require_factors(
-            count, 1 if (inner_start, inner_multiple) == (0, 1) else 2, loop_stmt, refuse
-        )
-        if not 0 <= inner_start < count and (inner_start, inner_multiple) != (count, 1):
-            raise refuse(
-                f"partition_pos is {inner_start}: no inner factor of {count} begins there",
-                loop_stmt,
-                "invalid_argument",
-            )
-        if not isinstance(loop_stmt.extent, IntImm) or loop_stmt.extent.value % inner_multiple:
+        _require_partition(count, inner_start, inner_multiple, loop_stmt, refuse)
+        if extent is None:
             factors = _undetermined_factors(count)
         elif decided is not None:
-            factors = fitted_partitioned(
-                loop_stmt.extent.value, decided, inner_start, inner_multiple
-            )
+            factors = fitted_partitioned(extent, decided, inner_start, inner_multiple)
         else:
-            factors = sample_partitioned(
-                self._rng, loop_stmt.extent.value, count, inner_start, inner_multiple
-            )
+            factors = sample_partitioned(self._rng, extent, count, inner_start, inner_multiple)
         values = [self._new_value(factor) for factor in factors]
         arguments = {
             "loop": loop,
@@ -244,6 +223,27 @@ def _require_factors(count: int, min_count: int, loop: For, refuse: Refuse) -> N
         raise refuse(
             f"{reason}: {min_count} to {MAX_FACTORS} are expected", loop, "invalid_argument"
         )
+
+
+def _extent_in_multiples(loop: For, multiple: int, refuse: Refuse) -> int | None:
+    """Return the extent of a loop; None if it is unknown or not a multiple of a number."""
+    if multiple < 1:
+        reason = f"innerpart_factor is {multiple}: expected a positive number"
+        raise refuse(reason, loop, "invalid_argument")
+    if not isinstance(loop.extent, IntImm) or loop.extent.value % multiple:
+        return None
+    return loop.extent.value
+
+
+def _require_partition(
+    count: int, inner_start: int, inner_multiple: int, loop: For, refuse: Refuse
+) -> None:
+    """Refuse factors that can't be divided into outer and inner ones at a position."""
+    min_count = 1 if (inner_start, inner_multiple) == (0, 1) else 2
+    _require_factors(count, min_count, loop, refuse)
+    if not 0 <= inner_start < count and (inner_start, inner_multiple) != (count, 1):
+        reason = f"partition_pos is {inner_start}: no inner factor of {count} begins there"
+        raise refuse(reason, loop, "invalid_argument")
 
 
 def _undetermined_factors(count: int) -> tuple[int, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from compiler.ir.analysis.specialize import symbolic_vars
@@ -101,9 +101,8 @@ def reindexed(
     """
     refuse = scope.refuse
     indices = only_indices(site, buffer, refuse)
-    iter_vars = site.block.iter_vars
+    block_vars = [i.var for i in site.block.iter_vars]
     extents = extents_of_iterators(site.block)
-    block_vars = [i.var for i in iter_vars]
     try:
         layout = as_index_map(index_map, len(block_vars))
         layout = layout.with_dtype(dtype_of(block_vars[0])) if block_vars else layout
@@ -111,22 +110,10 @@ def reindexed(
         copy_indices = layout.map_indices(block_vars, extents)
     except IndexMapError as error:
         raise refuse(str(error), site.realize, "invalid_argument") from None
-    far, near = _named(indices), _named(copy_indices)
-    for iter_var in iter_vars:
-        if (iter_var.var in far) != (iter_var.var in near):
-            reason = f"iterator {iter_var.var.name} of block {site.name} names the place in one of"
-            raise refuse(
-                f"{reason} {buffer.name} and its copy, but not in both", site.realize, "not_proved"
-            )
-    used = tuple(i for i in iter_vars if i.var in far)
+    used = _used_iterators(site, buffer, indices, copy_indices, refuse)
     _require_runs_always(site, {i.var for i in used}, refuse)
-    used_extents = {var: extents[var] for var in (i.var for i in used)}
-    forms = [normal(copy_index, used_extents) for copy_index in copy_indices]
-    # The index in the copy must determine the iterators, or the index in the buffer.
-    if not used_extents.keys() <= determined(forms, used_extents) and not all(
-        normal(index, used_extents) in forms or not variables_of(normal(index, used_extents))
-        for index in indices
-    ):
+    used_extents = {i.var: extents[i.var] for i in used}
+    if not _is_injective(copy_indices, indices, used_extents):
         reason = f"the map {layout} may send different elements of {buffer.name} to one place"
         raise refuse(reason, site.realize, "not_proved")
     require_fixed_extents(scope, site, used)
@@ -141,6 +128,35 @@ def reindexed(
     shape = tuple(IntImm(size, dtype) for size in sizes)
     cache = cache_of(scope.func, buffer, memory_scope, shape)
     return Reindexed(site, Load(buffer, indices), Load(cache, copy_indices), used)
+
+
+def _used_iterators(
+    site: PlacedBlock,
+    buffer: Buffer,
+    indices: Sequence[Expr],
+    copy_indices: Sequence[Expr],
+    refuse: Refuse,
+) -> tuple[IterVar, ...]:
+    """Return the iterators that determine the element, in the buffer and in its copy."""
+    far, near = _named(indices), _named(copy_indices)
+    for iter_var in site.block.iter_vars:
+        if (iter_var.var in far) != (iter_var.var in near):
+            reason = f"iterator {iter_var.var.name} of block {site.name} names the place in one of"
+            raise refuse(
+                f"{reason} {buffer.name} and its copy, but not in both", site.realize, "not_proved"
+            )
+    return tuple(i for i in site.block.iter_vars if i.var in far)
+
+
+def _is_injective(
+    copy_indices: Sequence[Expr], indices: Sequence[Expr], extents: Mapping[Var, int]
+) -> bool:
+    """Return whether the index in the copy determines the iterators, or the index in the buffer."""
+    forms = [normal(index, extents) for index in copy_indices]
+    return extents.keys() <= determined(forms, extents) or all(
+        normal(index, extents) in forms or not variables_of(normal(index, extents))
+        for index in indices
+    )
 
 
 def _require_runs_always(site: PlacedBlock, used: set[Var], refuse: Refuse) -> None:

@@ -191,8 +191,7 @@ def blockize_blocks(
         There are at least two blocks, each in another of some consecutive statements below their
         shared loops, and alone in it except for loops. Their iterators and predicates divide as for
         `blockize`, with the same outer parts for all. The first is not a reduction with an init,
-            and
-        no outer part is of a reduction.
+        and no outer part is of a reduction.
 
     Rewrites:
         for i in range(n):              for i in range(n):
@@ -213,11 +212,24 @@ def blockize_blocks(
     scope, sites = _neighbours(func, names, refuse)
     path = common_path(sites)
     top = path[-1]
+    parts = _parts_with_same_outer(sites, top, refuse, keep_unit_iters=preserve_unit_iters)
+    if sites[0].block.init is not None:
+        reason = f"block {sites[0].name} is a reduction with an init: it can't give its iterators"
+        raise refuse(f"{reason} to the outer block", sites[0].realize, "block_kind")
+    name = fresh_block_name(func, "outer_" + "".join(f"{name}_" for name in names))
+    outer = _outer_of_all(name, parts, [site.loops_inside(top) for site in sites])
+    around = _children(top)
     first = _child_number(top, sites[0])
-    stmts: list[Stmt] = []
+    body = seq(*around[:first], outer, *around[first + len(sites) :])
+    return replace_at(func, (*scope.path[:-1], *path, body_of(top)), body), name
+
+
+def _parts_with_same_outer(
+    sites: Sequence[PlacedBlock], top: Stmt, refuse: Refuse, *, keep_unit_iters: bool
+) -> list[Blockized]:
+    """Return the parts of consecutive blocks below a statement, or refuse."""
+    first = _child_number(top, sites[0])
     parts: list[Blockized] = []
-    reads: list[BufferRegion] = []
-    writes: list[BufferRegion] = []
     for number, site in enumerate(sites):
         child = _children(top)[_child_number(top, site)]
         if _child_number(top, site) != first + number or len(list(_blocks(child))) != 1:
@@ -225,35 +237,29 @@ def blockize_blocks(
                 f"block {site.name} does not directly follow the previous one, alone in its loops"
             )
             raise refuse(reason, site.realize, "structure")
-        loops = site.loops_inside(top)
-        division = _divided(site, child, loops, refuse, preserve_unit_iters)
+        division = _divided(site, child, site.loops_inside(top), refuse, keep_unit_iters)
         outer_iters = parts[0].outer_iters if parts else None
         _require_same_outer(site, division, parts, refuse)
-        part = blockized(
-            site, division, keep_unit_iters=preserve_unit_iters, outer_iters=outer_iters
+        parts.append(
+            blockized(site, division, keep_unit_iters=keep_unit_iters, outer_iters=outer_iters)
         )
-        parts.append(part)
-        stmts.append(_nest(part.inner, loops))
-        reads += _reads(part, loops, stmts[-1])
-        writes += _relaxed(part.writes, loops)
-    if sites[0].block.init is not None:
-        reason = f"block {sites[0].name} is a reduction with an init: it can't give its iterators"
-        raise refuse(f"{reason} to the outer block", sites[0].realize, "block_kind")
+    return parts
 
-    name = fresh_block_name(func, "outer_" + "".join(f"{name}_" for name in names))
-    block = Block(
-        name,
-        parts[0].outer_iters,
-        _united(reads),
-        _united(writes),
-        seq(*stmts),
-    )
+
+def _outer_of_all(
+    name: str, parts: Sequence[Blockized], loops: Sequence[Sequence[For]]
+) -> BlockRealize:
+    """Return the outer block around several inner blocks, each with its inner loops."""
+    nests = [_nest(part.inner, inside) for part, inside in zip(parts, loops, strict=True)]
+    reads: list[BufferRegion] = []
+    writes: list[BufferRegion] = []
+    for part, inside, nest in zip(parts, loops, nests, strict=True):
+        reads += _reads(part, inside, nest)
+        writes += _relaxed(part.writes, inside)
+    block = Block(name, parts[0].outer_iters, _united(reads), _united(writes), seq(*nests))
     division = parts[0].division
     values = tuple(part.value for part in division.outer)
-    outer = BlockRealize(values, division.outer_predicate, block)
-    around = _children(top)
-    body = seq(*around[:first], outer, *around[first + len(sites) :])
-    return replace_at(func, (*scope.path[:-1], *path, body_of(top)), body), name
+    return BlockRealize(values, division.outer_predicate, block)
 
 
 def _neighbours(

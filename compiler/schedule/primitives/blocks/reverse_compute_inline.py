@@ -60,6 +60,24 @@ def reverse_compute_inline(func: PrimFunc, block: str) -> PrimFunc:
         func = without_views(func, producer.name, refuse)
         scope, site = scope_of_block(func, block, refuse)
         producer = _only_producer(scope, site)
+    store, inner = _stores(scope, site, producer)
+    values = _iterators(scope, site, producer, inner)
+    func = replace_at(func, scope.whole_path(site), None)
+    path = find_block(func, producer.name)
+    assert path is not None, "the producer is in the program"
+    func = replace_at(func, path, _fused(site, producer, store, inner, values))
+    func = drop_buffer(func, scope.realize.block.name, inner.buffer)
+
+    def refuse_merged(reason: str, _: object, code: ScheduleErrorCode, /) -> ScheduleError:
+        return refuse(reason, site.realize, code)
+
+    new_scope, merged = scope_of_block(func, producer.name, refuse_merged)
+    new_scope.require_inputs_settled(merged)
+    return func
+
+
+def _stores(scope: BlockScope, site: PlacedBlock, producer: PlacedBlock) -> tuple[Store, Store]:
+    """Return the stores of a block and of its producer, or refuse if these can't be one block."""
     store = require_single_store(scope, site)
     scope.require_only_writer(site)
     inner = require_single_store(scope, producer)
@@ -67,11 +85,21 @@ def reverse_compute_inline(func: PrimFunc, block: str) -> PrimFunc:
     scope.require_only_writer(producer)
     if not runs_whole_domain(site):
         reason = f"block {site.name} is not proved to run for the whole of its iterators' ranges"
-        raise refuse(reason, site.realize, "not_proved")
+        raise scope.refuse(reason, site.realize, "not_proved")
     if not writes_whole(producer, inner.buffer):
         reason = f"block {producer.name} is not proved to write all of {inner.buffer.name}"
-        raise refuse(reason, producer.realize, "not_proved")
-    values = _iterators(scope, site, producer, inner)
+        raise scope.refuse(reason, producer.realize, "not_proved")
+    return store, inner
+
+
+def _fused(
+    site: PlacedBlock,
+    producer: PlacedBlock,
+    store: Store,
+    inner: Store,
+    values: Mapping[Var, Expr],
+) -> BlockRealize:
+    """Return the producer with the store of the block, of the value that it would have read."""
 
     def value(expr: Expr) -> Expr | None:
         is_inner = isinstance(expr, Load) and expr.buffer == inner.buffer
@@ -82,25 +110,13 @@ def reverse_compute_inline(func: PrimFunc, block: str) -> PrimFunc:
         tuple(substitute(index, values) for index in store.indices),
         transform_expr(substitute(store.value, values), value),
     )
-    func = replace_at(func, scope.whole_path(site), None)
-    path = find_block(func, producer.name)
-    assert path is not None, "the producer is in the program"
-    fused = with_regions(replace(producer.block, body=body))
+    block = with_regions(replace(producer.block, body=body))
     guards = _guards(site, producer, values)
     producer_conditions = conjuncts(producer.realize.predicate)
     predicate = conjunction(
         (*producer_conditions, *(guard for guard in guards if guard not in producer_conditions))
     )
-    new = BlockRealize(producer.realize.iter_values, predicate, fused)
-    func = replace_at(func, path, new)
-    func = drop_buffer(func, scope.realize.block.name, inner.buffer)
-
-    def refuse_merged(reason: str, _: object, code: ScheduleErrorCode, /) -> ScheduleError:
-        return refuse(reason, site.realize, code)
-
-    new_scope, merged = scope_of_block(func, producer.name, refuse_merged)
-    new_scope.require_inputs_settled(merged)
-    return func
+    return BlockRealize(producer.realize.iter_values, predicate, block)
 
 
 def _guards(site: PlacedBlock, producer: PlacedBlock, values: Mapping[Var, Expr]) -> list[Expr]:
