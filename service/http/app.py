@@ -43,6 +43,24 @@ from service.store.database.data_version import DataVersion
 
 PREFIX = "/api/v1"
 
+_MODULES = (
+    tokens,
+    caller,
+    jobs,
+    controls,
+    groups,
+    trials,
+    schedules,
+    artifacts,
+    cost_models,
+    workers,
+    plots,
+    workloads,
+    targets,
+    records,
+    health,
+)
+
 
 def create_app(
     parts: Dependencies,
@@ -73,33 +91,26 @@ def create_app(
     app.state.metrics = Metrics(parts.database)
     app.state.tokens = Tokens(parts.database, token)
     app.state.rate_limit = RateLimit(requests_per_sec)
+    _include_routes(app)
+    app.router.default = Pages()
+    problems.install(app)
+    openapi.install(app)
+    _add_middleware(app, parts, hosts)
+    return app
+
+
+def _include_routes(app: FastAPI) -> None:
     refusals = problems.responses(401, 403, 421, 429, 503)
     api = APIRouter(prefix=PREFIX, dependencies=[READ], responses=refusals)
-    modules = (
-        tokens,
-        caller,
-        jobs,
-        controls,
-        groups,
-        trials,
-        schedules,
-        artifacts,
-        cost_models,
-        workers,
-        plots,
-        workloads,
-        targets,
-        records,
-        health,
-    )
-    for module in modules:
+    for module in _MODULES:
         api.include_router(module.router)
     app.include_router(api)
     app.include_router(health.probes)
     app.include_router(metrics.router, dependencies=[READ], responses=refusals)
-    app.router.default = Pages()
-    problems.install(app)
-    openapi.install(app)
+
+
+def _add_middleware(app: FastAPI, parts: Dependencies, hosts: Collection[str] | None) -> None:
+    """Add the middleware, the innermost first."""
     app.add_middleware(
         AnswerCacheMiddleware,
         prefix=PREFIX,
@@ -117,4 +128,3 @@ def create_app(
     app.add_middleware(Timed, metrics=app.state.metrics)
     app.add_middleware(SecurityHeaders)
     app.add_middleware(RequestIds)
-    return app

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import structlog
 import uvicorn
+from fastapi import FastAPI
 
 from compiler.runtime.signature import KeyFileError, SigningKey
 from service.common.errors import ServeError
@@ -77,17 +78,10 @@ def serve(
     with closing(_listen(host, port)) as listener, closing(open_database(db_url)) as database:
         is_open = not token and not _has_tokens(database)
         if is_open and not is_local:
-            raise ServeError(
-                f"refusing to listen on {host} without a token: anyone on the network could run "
-                "jobs; create a token with `loopwright token create`, or listen on 127.0.0.1"
-            )
+            raise _no_token(host)
         if demo:
             import_recorded(database)
-        background = (
-            ExternalCoordinator(database)
-            if num_workers is None
-            else CoordinatorThread(database, num_workers, plays=demo)
-        )
+        background = _coordinator(database, num_workers, demo=demo)
         parts = Dependencies(
             database,
             signer=signer,
@@ -96,22 +90,13 @@ def serve(
             is_coordinating=lambda: background.is_running,
         )
         bound_port = listener.getsockname()[1]
-        names = _names(host) if is_open else None
-        server = uvicorn.Server(
-            uvicorn.Config(
-                create_app(
-                    parts, token=token or None, hosts=names, requests_per_sec=requests_per_sec
-                ),
-                http=limited(ConnectionLimits.of_process()),
-                ws="none",
-                log_config=None,
-                log_level="error",  # a request that is no HTTP is no worry of the operator's
-                access_log=False,
-                lifespan="off",
-                server_header=False,
-                timeout_graceful_shutdown=3,
-            )
+        app = create_app(
+            parts,
+            token=token or None,
+            hosts=_names(host) if is_open else None,
+            requests_per_sec=requests_per_sec,
         )
+        server = _http_server(app)
         # A large file takes a while to read, and is served meanwhile.
         threading.Thread(target=database.look_for_damage, daemon=True).start()
         background.start()
@@ -130,6 +115,37 @@ def _read_key(path: Path | None) -> SigningKey | None:
         return None if path is None else SigningKey.read(path)
     except KeyFileError as error:
         raise ServeError(str(error)) from error
+
+
+def _no_token(host: str) -> ServeError:
+    return ServeError(
+        f"refusing to listen on {host} without a token: anyone on the network could run "
+        "jobs; create a token with `loopwright token create`, or listen on 127.0.0.1"
+    )
+
+
+def _coordinator(
+    database: Database, num_workers: int | None, *, demo: bool
+) -> ExternalCoordinator | CoordinatorThread:
+    if num_workers is None:
+        return ExternalCoordinator(database)
+    return CoordinatorThread(database, num_workers, plays=demo)
+
+
+def _http_server(app: FastAPI) -> uvicorn.Server:
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            http=limited(ConnectionLimits.of_process()),
+            ws="none",
+            log_config=None,
+            log_level="error",  # the operator can't act on an invalid HTTP request
+            access_log=False,
+            lifespan="off",
+            server_header=False,
+            timeout_graceful_shutdown=3,
+        )
+    )
 
 
 def _has_tokens(database: Database) -> bool:

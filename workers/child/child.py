@@ -12,14 +12,14 @@ import gc
 import os
 import resource
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from compiler.backends.backend import host_targets
 from compiler.driver import toolchain
 from workers.child.parent_death import die_with_parent
 from workers.child.sandbox import confine, is_spent, refuse
 from workers.libraries.load import Load, load_library
-from workers.measure.compare import Build, CompareRequest
+from workers.measure.compare import Announce, Build, CompareRequest
 from workers.measure.measure import CandidateMeasurer, build_candidate
 from workers.wire.frames import FrameDecoder, Message, encode
 from workers.wire.phase import Phase
@@ -43,7 +43,7 @@ def main(build: Build = build_candidate, load: Load = load_library) -> None:
     die_with_parent(parent)  # a new name space of users would have cleared the signal
     lacks += refuse()
     own_bytes, resident_bytes = _memory_bytes()
-    bench = CandidateMeasurer(build, slots, load)
+    measurer = CandidateMeasurer(build, slots, load)
     # What is loaded by now stays; what a candidate makes has few cycles, and many small objects.
     gc.freeze()
     gc.set_threshold(_GC_THRESHOLD)
@@ -53,33 +53,45 @@ def main(build: Build = build_candidate, load: Load = load_library) -> None:
         while content:
             content = content[os.write(results, content) :]
 
-    def announce(phase: Phase, contestant: int | None = None) -> None:
+    def announce(phase: Phase, contestant: int | None) -> None:
         say({"phase": phase, "contestant": contestant})
 
     say({"host": _host(resident_bytes, lacks), "peak_bytes": _peak_bytes()})
     decoder = FrameDecoder()
     while content := os.read(requests, _READ_BYTES):
         for message in decoder.feed(content):
-            if CompareRequest.is_in(message):
-                rounds = CompareRequest.from_json(message)
-                _limit_memory(own_bytes + (rounds.limits or MeasureLimits()).memory_bytes)
-                for reply in bench.compare(rounds, announce):
-                    say(reply)
-                say({"done": True, "peak_bytes": _peak_bytes(), "is_spent": is_spent()})
-                continue
-            if "seat" in message:
-                seat = SeatRequest.from_json(message["seat"])
-                _limit_memory(own_bytes + (seat.limits or MeasureLimits()).memory_bytes)
-                say(bench.sit(seat, announce))
-                continue
-            if "turn" in message:
-                say(bench.turn(message["turn"], message["num_threads"]))
-                continue
-            request = MeasureRequest.from_json(message)
-            _limit_memory(own_bytes + (request.limits or MeasureLimits()).memory_bytes)
-            measurement = bench.measure(request, announce)
-            answer = {"measurement": measurement.to_json(), "peak_bytes": _peak_bytes()}
-            say({**answer, "is_spent": is_spent()})
+            for reply in _replies(message, measurer, announce, own_bytes):
+                say(reply)
+
+
+def _replies(
+    message: Message, measurer: CandidateMeasurer, announce: Announce, own_bytes: int
+) -> Iterator[Message]:
+    """Yield the replies to a request, with the memory limit that it sets.
+
+    Args:
+        message: A comparison, a seat in one, a turn of one, or a measurement.
+        measurer: Answers it.
+        announce: Called with each phase.
+        own_bytes: The address space of this process before the first request.
+    """
+    if CompareRequest.is_in(message):
+        rounds = CompareRequest.from_json(message)
+        _limit_memory(own_bytes, rounds.limits)
+        yield from measurer.compare(rounds, announce)
+        yield {"done": True, "peak_bytes": _peak_bytes(), "is_spent": is_spent()}
+    elif "seat" in message:
+        seat = SeatRequest.from_json(message["seat"])
+        _limit_memory(own_bytes, seat.limits)
+        yield measurer.sit(seat, announce)
+    elif "turn" in message:
+        yield measurer.turn(message["turn"], message["num_threads"])
+    else:
+        request = MeasureRequest.from_json(message)
+        _limit_memory(own_bytes, request.limits)
+        measurement = measurer.measure(request, lambda phase: announce(phase, None))
+        answer = {"measurement": measurement.to_json(), "peak_bytes": _peak_bytes()}
+        yield {**answer, "is_spent": is_spent()}
 
 
 def _host(resident_bytes: int, lacks: Sequence[str]) -> Message:
@@ -106,7 +118,9 @@ def _peak_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
-def _limit_memory(size_bytes: int) -> None:
+def _limit_memory(own_bytes: int, limits: MeasureLimits | None) -> None:
+    """Limit the address space to that of this process and the memory of a candidate."""
+    size_bytes = own_bytes + (limits or MeasureLimits()).memory_bytes
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     most = sys.maxsize if hard == resource.RLIM_INFINITY else hard
     resource.setrlimit(resource.RLIMIT_AS, (min(size_bytes, most), hard))
