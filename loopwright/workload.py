@@ -102,7 +102,9 @@ def weights_of(workloads: Sequence[WorkloadLike], weights: Sequence[float] | Non
     if weights is None:
         return [weight.weight if isinstance(weight, ExtractedTask) else 1.0 for weight in workloads]
     if len(weights) != len(workloads):
-        raise ValueError(f"{len(weights)} weights for {len(workloads)} workloads: expected as many")
+        raise ValueError(
+            f"{len(weights)} weights for {len(workloads)} workloads: expected one weight for each"
+        )
     return list(weights)
 
 

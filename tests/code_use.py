@@ -1,7 +1,7 @@
-"""A pytest plugin: note which tests ask for a target, and which of these run code.
+"""A pytest plugin: record which tests use a target, and which of these run code.
 
-`tests/cpus.py` chooses by it. `--note-code FILE` appends a line for each such test: "runs" or
-"looks", a space, and the name of the test.
+`tests/cpus.py` selects tests by this record. `--note-code FILE` appends a line for each such test:
+"runs" or "looks", a space, and the name of the test.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--note-code"):
-        # All facts of a target are read through the one, and all code is loaded through the other.
+        # The first function reads all facts of a target, the second one loads all code.
         _watch(cpu_target, "_parse", "looks")
         _watch(llvm, "create_mcjit_compiler", "runs")
 

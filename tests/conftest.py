@@ -1,4 +1,4 @@
-"""What every test runs under."""
+"""Settings, options and fixtures of all tests."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import re
 import pytest
 from hypothesis import settings
 
-# No test fails because the machine is slow. CI tries the same examples each time, so that it is red
-# for a change and not by chance; a developer's run tries new ones.
+# No test fails because the machine is slow. CI tries the same examples each time, so that it fails
+# because of a change and not by chance. A developer's run tries new ones.
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
-# A comparison with libraries takes most of a short job. The tests of it ask for it.
+# A comparison with libraries takes most of a short job, so only tests of it enable it.
 os.environ.setdefault("LOOPWRIGHT_BASELINES", "none")
 
 
@@ -29,7 +29,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail a run that skipped what it should have run: a missing browser skips fifty tests."""
+    """Fail a run with unexpected skips: a missing browser would skip fifty tests."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None and _unexpected_skips(reporter) and session.exitstatus == 0:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -1,11 +1,10 @@
 """Run tests as if the host had other CPUs: `make test-cpus`.
 
-Tests that run code run again with the host reported as each level of the psABI that it has. Tests
-that only look at code run with the host reported as CPUs of `compiler/target/cpus.py`, which need
-not be
-at hand: one of each instruction set, or all of them (`--all`). A test that forgot to name its CPU
-fails here, and not on another machine. Which tests are which is noted while they run
-(`tests/code_use.py`).
+Tests that run code are repeated with the host reported as each psABI level that it supports. Tests
+that only inspect code are repeated with the host reported as CPUs of `compiler/target/cpus.py`,
+which the host need not support. These are one CPU of each instruction set, or all of them
+(`--all`). So a test that does not name its CPU fails here, and not first on another machine.
+`tests/code_use.py` records the kind of each test while it runs.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ from compiler.target.host import REPORTED, missing_here
 
 LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4", "cortex-a72", "cortex-a76")
 FOLDERS = ("tests/unit/compiler", "tests/unit/tuner", "tests/golden", "tests/tutorials")
-# Loaded before processes are forked from this one, since loading them takes longest.
+# Loaded before this process forks, because loading them takes longest.
 PRELOADED = ("compiler.driver", "tuner.space.generate", "loopwright", "scipy.stats")
 
 
 def run_level(cpu: str, tests: list[str], notes: Path, processes: int) -> bool:
-    """Run tests with the host reported as a CPU that it can stand in for."""
+    """Run tests with the host reported as a CPU whose code it can run."""
     command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider"]
     command += ["-p", "tests.code_use", "--note-code", str(notes), "-m", "not slow"]
     command += ["--numprocesses", str(processes), "--dist", "loadfile", *tests]
@@ -48,14 +47,14 @@ def run_level(cpu: str, tests: list[str], notes: Path, processes: int) -> bool:
 
 
 def run_looks(tests: list[str], cpu: str) -> tuple[bool, str]:
-    """Run tests that only look at code, with the host reported as any CPU, in a process for it."""
+    """Run tests that only inspect code, in a new process with the host reported as any CPU."""
     os.environ[REPORTED] = cpu
     host.missing_here = lambda name: []
     for cached in (host.reported_cpu, host.host_cpu, host.host_features, cpu_target._parse):
         cached.cache_clear()
 
     def refuse(*_: object) -> None:
-        # Fixtures may run code for a test that only looks at it, and were not noted with it.
+        # Fixtures may run code for a test that only inspects it, and are not recorded with it.
         pytest.skip(f"this runs code that is made for {cpu}")
 
     if missing_here(cpu):
@@ -68,13 +67,13 @@ def run_looks(tests: list[str], cpu: str) -> tuple[bool, str]:
 
 
 def noted(notes: Path, event: str) -> list[str]:
-    """Return the tests that were noted so, without repetition."""
+    """Return the recorded tests of a kind, each once."""
     lines = notes.read_text(encoding="utf-8").splitlines()
     return sorted({name for kind, _, name in (s.partition(" ") for s in lines) if kind == event})
 
 
 def one_of_each() -> list[str]:
-    """Return the newest CPU of each instruction set: all 29 take a quarter of an hour."""
+    """Return the newest CPU of each instruction set; all 29 take a quarter of an hour."""
     return list({(cpu.arch, cpu.features): name for name, cpu in CPUS.items()}.values())
 
 
@@ -95,13 +94,13 @@ def main() -> int:
             if not run_level(cpu, tests, notes, min(4, available_cores())):
                 failed.append(cpu)
             sys.stdout.write(f"host reported as {cpu}: {time.monotonic() - started:.0f} s\n")
-            # What neither looks at code nor runs it does not depend on the CPU.
+            # Other tests do not depend on the CPU.
             tests = sorted({*noted(notes, "runs"), *noted(notes, "looks")}) or folders
         looks = sorted({*noted(notes, "looks")} - {*noted(notes, "runs")})
     assert looks, "no test only looks at code"
     for name in PRELOADED:
         __import__(name)
-    # A process for each CPU: modules of tests hold targets.
+    # A process for each CPU, because test modules hold targets.
     with get_context("fork").Pool(available_cores(), maxtasksperchild=1) as pool:
         results = pool.imap(partial(run_looks, looks), cpus, chunksize=1)
         for cpu, (is_good, output) in zip(cpus, results, strict=True):

@@ -1,6 +1,6 @@
-"""How long tests wait for what must happen: long, since other programs may keep the machine busy.
+"""Time limits of tests: long, because other programs may use the machine.
 
-No test measures time. A test that waits longer has failed, and pytest ends one that hangs later.
+No test measures time. A test that waits longer fails, and pytest ends a test that hangs.
 """
 
 PATIENCE_SECS = 240.0

@@ -1,4 +1,4 @@
-"""A private PostgreSQL server for a run of the tests, where its programs are installed."""
+"""A private PostgreSQL server for a run of the tests, if its programs are installed."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ class Server:
 
     @contextmanager
     def database(self) -> Iterator[Database]:
-        """Open the database, with today's tables and no rows."""
+        """Open the database, with the current tables and no rows."""
         with closing(open_database(self.url)) as opened:
             yield opened
-        # A new database, and truncated tables too, take longer than most tests.
+        # Creating a database or truncating its tables takes longer than most tests.
         self._execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
             "WHERE datname = 'loopwright' AND pid <> pg_backend_pid()",
-            "SET session_replication_role = replica",  # foreign keys are not looked after
+            "SET session_replication_role = replica",  # foreign keys are not checked
             *(f'DELETE FROM "{table}"' for table in METADATA.tables),
             "SELECT setval(oid::regclass, 1, false) FROM pg_class WHERE relkind = 'S'",
         )
@@ -62,8 +62,11 @@ class Server:
 
 @contextmanager
 def serving(programs: Path) -> Iterator[Server]:
-    """Run a server while the body runs; as nobody if we are root, as whom it refuses to run."""
-    # A path below pytest's own folders is too long for a socket.
+    """Run a server while the body runs.
+
+    PostgreSQL refuses to run as root, so root runs it as the user `nobody`.
+    """
+    # A path in pytest's folders is too long for a socket.
     folder = Path(tempfile.mkdtemp(prefix="lw-pg-"))
     prefix: list[str] = []
     if os.geteuid() == 0:
@@ -83,7 +86,7 @@ def serving(programs: Path) -> Iterator[Server]:
 
     try:
         run("initdb", "-U", "loopwright", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
-        # Nothing of it outlives the tests, so nothing needs to reach the disk.
+        # No data outlives the tests, so writes need not reach the disk.
         settings = f"-k {folder} -c listen_addresses= -c fsync=off -c full_page_writes=off"
         run("pg_ctl", "-w", "-l", str(folder / "server.log"), "-o", settings, "start")
         try:

@@ -1,7 +1,8 @@
-"""Targets for tests: what runs is made for this host, what is only looked at for a named CPU.
+"""Targets of tests: this host for code that runs, a named CPU for code that is inspected.
 
 Generated code, sketches, filters and numbers of candidates differ between CPUs. The named CPUs are
-levels of the x86-64 psABI. LLVM detects no host by these names, so nothing of them is this host's.
+levels of the x86-64 psABI. LLVM detects no host by these names, so their facts never depend on this
+host.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from compiler.target.host import host_features
 
 
 def here(num_cores: int = 1) -> CpuTarget:
-    """Return this host, which runs the code that is made for it."""
+    """Return the target of this host, for code that runs."""
     return CpuTarget(f"cpu -num-cores={num_cores}")
 
 
@@ -23,7 +24,7 @@ def level(number: int, num_cores: int = 1) -> CpuTarget:
 
 
 def runs_here(number: int) -> pytest.MarkDecorator:
-    """Return a mark that skips a test if this host, as it is reported, lacks a level."""
+    """Return a mark that skips a test if this host, as reported, lacks a level."""
     needed = set(level(number).features.split(","))
     missing = needed - set(host_features().split(","))
     return pytest.mark.skipif(bool(missing), reason=f"this host has no x86-64-v{number}")

@@ -92,7 +92,7 @@ def tune(
     texts = [read_workload(name) for name in workload]
     Target(target)
     if output is not None and not output.parent.is_dir():
-        raise InputError(f"the kernel cannot be written to {output}: there is no such directory")
+        raise InputError(f"the kernel cannot be written to {output}: the directory does not exist")
     options = {
         "max_trials": max_trials,
         "max_secs": max_secs,

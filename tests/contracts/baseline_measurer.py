@@ -1,4 +1,4 @@
-"""What every measurer of baselines must do. Subclass `BaselineMeasurerContract`."""
+"""The contract of `BaselineMeasurer`. Subclass `BaselineMeasurerContract`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every comparer must do. Subclass `ComparerContract` and give it a comparer."""
+"""The contract of `Comparer`. Subclass `ComparerContract` and define its fixtures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tuner.task import Task
 
 
 class ComparerContract:
-    """Tests of a comparer: override the fixtures; the candidates are three, all correct."""
+    """Tests of a comparer: override the fixtures. There are three candidates, all correct."""
 
     @pytest.fixture
     def comparer(self) -> Comparer:

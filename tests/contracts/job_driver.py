@@ -16,7 +16,7 @@ from service.store.results.sql_store import SqlStore
 
 
 class JobDriverContract:
-    """Tests of a driver: override `coordinator`, whose driver it is and which has a queued job."""
+    """Tests of a driver: override `coordinator`, which has the driver and a queued job."""
 
     @pytest.fixture
     def coordinator(self, database: Database) -> Coordinator:
@@ -30,7 +30,7 @@ class JobDriverContract:
         is_stopping: bool = False,
         act: Callable[[UUID], object] = lambda _: None,
     ) -> tuple[UUID, list[JobOutcome]]:
-        """Claim the job, act on it, and drive it."""
+        """Claim the job, call `act` with its id, and run it."""
         driver: JobDriver = coordinator.driver
         with database.write() as session:
             jobs = claims.claim(session, coordinator.owner, lease_secs=3600)

@@ -1,4 +1,4 @@
-"""What every library must do. Subclass `LibraryContract`; the oracle is arithmetic of Python."""
+"""The contract of `Library`. Subclass `LibraryContract`; the oracle is Python arithmetic."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class LibraryContract:
     """Tests of a library: override the fixture, which starts it on one thread."""
 
     lacking: str
-    """An operator of one input that the library has no function for."""
+    """An operator of one input that the library does not support."""
 
     @pytest.fixture
     def library(self) -> Library:

@@ -1,4 +1,4 @@
-"""What every measurement store must do. Subclass `MeasurementStoreContract` and give it a store."""
+"""The contract of `MeasurementStore`. Subclass `MeasurementStoreContract`; define its fixtures."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def make_candidate(task: Task, number: int) -> Candidate:
 def make_trial(
     task: Task, number: int, secs: float | ErrorKind, *, candidate: int | None = None
 ) -> MeasuredTrial:
-    """Return a trial whose run took `secs`, or that failed so."""
+    """Return a trial whose run took `secs`, or that failed with that kind of error."""
     measurement = (
         Measurement(error=secs, message="injected", build_secs=0.25)
         if isinstance(secs, ErrorKind)
@@ -41,14 +41,14 @@ def make_trial(
 
 
 class MeasurementStoreContract:
-    """Tests of a store: override the fixture `store`, and `new_job` if jobs are rows."""
+    """Tests of a store: override the fixture `store`, and `new_job` if the store keeps jobs."""
 
     @pytest.fixture
     def store(self) -> Iterator[MeasurementStore]:
         raise NotImplementedError
 
     def new_job(self, store: MeasurementStore, task: Task, name: str) -> str:
-        """Return the id of a job of `task`, there before its trials are."""
+        """Return the id of a job of `task`, which exists before its trials."""
         return name
 
     @pytest.fixture

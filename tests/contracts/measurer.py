@@ -1,4 +1,4 @@
-"""What every measurer must do. Subclass `MeasurerContract` and give it a measurer."""
+"""The contract of `Measurer`. Subclass `MeasurerContract` and define its fixtures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tuner.task import Task
 
 
 class MeasurerContract:
-    """Tests of a measurer: override the fixtures; the candidates are three, all correct."""
+    """Tests of a measurer: override the fixtures. There are three candidates, all correct."""
 
     @pytest.fixture
     def measurer(self) -> Measurer:

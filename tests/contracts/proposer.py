@@ -1,4 +1,4 @@
-"""What every proposer must do. Subclass `ProposerContract` and give it a proposer."""
+"""The contract of `Proposer`. Subclass `ProposerContract` and define `new`."""
 
 from __future__ import annotations
 

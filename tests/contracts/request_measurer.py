@@ -1,4 +1,4 @@
-"""What all that measures requests must do. Subclass `RequestMeasurerContract`."""
+"""The contract of `RequestMeasurer`. Subclass `RequestMeasurerContract`."""
 
 from __future__ import annotations
 

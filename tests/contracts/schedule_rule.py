@@ -1,4 +1,4 @@
-"""What every schedule rule must do. Subclass `ScheduleRuleContract` and give it a rule."""
+"""The contract of `ScheduleRule`. Subclass `ScheduleRuleContract` and define its fixtures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PROGRAMS = {
 
 
 def replay(func: PrimFunc, sketch: Sketch) -> list[str]:
-    """Return the programs of three points of a sketch, from their traces alone."""
+    """Return the programs of three points of a sketch, replayed from their traces."""
     rng = np.random.default_rng(0)
     rows = [[rng.integers(len(knob.options)) for knob in sketch.knobs] for _ in range(3)]
     traces = [sketch.candidate(np.array(row, np.int64)).trace for row in rows]

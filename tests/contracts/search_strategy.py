@@ -1,4 +1,4 @@
-"""What every search strategy must do. Subclass `SearchStrategyContract` and say how it is made."""
+"""The contract of `SearchStrategy`. Subclass `SearchStrategyContract` and define `make`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SMALL = Task(ops.matmul(4, 8, 2), TARGET)
 
 
 def cost(candidate: Candidate) -> float:
-    """Stand in for a clock: a time that follows from the decisions."""
+    """Return a deterministic time that depends on the decisions, instead of a measured one."""
     parts = [np.log2(1 + np.array(d, float)) for d in candidate.trace.decisions]
     return 1e-3 * (1 + sum(float(np.abs(p - 1.5).sum()) for p in parts))
 
@@ -52,14 +52,14 @@ def keys(proposals: Sequence[Proposal]) -> list[str]:
 
 
 def size_of(task: Task) -> int:
-    """Return how many candidates a small space holds."""
+    """Return the number of candidates of a small space."""
     space = design_space(task)
     rng = np.random.default_rng(0)
     return sum(len(space.draw(i, 10_000, rng)) for i in range(len(space.sketches)))
 
 
 def played(search: SearchStrategy, script: str) -> list[list[Proposal]]:
-    """Play a script of `a`sks and `t`ells, where a tell is of the oldest round not told."""
+    """Call the strategy by a script of `a`sks and `t`ells. A tell reports the oldest open round."""
     asked: list[list[Proposal]] = []
     told = 0
     for letter in script:
@@ -76,7 +76,7 @@ INTERLEAVED = "aat" * 2 + "at" * 2
 
 
 class _Made:
-    """How the strategy in question is made."""
+    """Creates the tested strategy."""
 
     def make(self, task: Task, seed: int, warm_start: WarmStart) -> SearchStrategy:
         raise NotImplementedError
@@ -163,12 +163,12 @@ class SearchStrategyContract(_Made):
 
 
 class ThoroughContract(_Made):
-    """Tests of a strategy whose model costs nothing: they ask often. Override `make`."""
+    """Tests with many calls, for a strategy whose model costs little. Override `make`."""
 
     @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
     @given(script=SCRIPTS, seed=st.integers(0, 3))
     def test_the_sequence_of_asks_and_tells_decides(self, script: str, seed: int) -> None:
-        """So a search that was stopped goes on as it would have, if the sequence is repeated."""
+        """A stopped search can so continue by repeating the sequence."""
         whole = played(self.new(SMALL, seed), script + INTERLEAVED)
         assert played(self.new(SMALL, seed), script) == whole[: script.count("a")]
         assert played(self.new(SMALL, seed), script + INTERLEAVED) == whole
@@ -188,7 +188,7 @@ class ThoroughContract(_Made):
         while proposals := search.ask(num):
             found += keys(proposals)
             if len(proposals) < num:
-                assert search.ask(num) == [], "fewer than asked means that there are no more"
+                assert search.ask(num) == [], "a short round exhausts the space"
             search.tell(measured(proposals))
         assert len(found) == len(set(found)) == size_of(task)
 

@@ -1,4 +1,4 @@
-"""The share of cases that a property test accepts: one that refuses them all checks nothing."""
+"""Require a minimum share of accepted cases: a test that refuses all cases checks nothing."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ P = ParamSpec("P")
 
 
 class Acceptance:
-    """Count the accepted cases of a property test, and require a share of them.
+    """Counts the accepted cases of a property test, and requires a minimum share.
 
-    Hypothesis draws different cases in each run: a floor lies well below what is usual.
+    Hypothesis draws different cases in each run, so a floor is well below the usual share.
 
         tiles = Acceptance()
 
@@ -34,7 +34,7 @@ class Acceptance:
         return is_accepted
 
     def at_least(self, floor: float) -> Callable[[Callable[P, None]], Callable[P, None]]:
-        """Let a test fail if a smaller share of its cases is accepted."""
+        """Fail a test if a smaller share of its cases is accepted."""
 
         def decorate(test: Callable[P, None]) -> Callable[P, None]:
             @wraps(test)

@@ -1,4 +1,4 @@
-"""What is held of a scheduled program, whatever was done to it."""
+"""Check a scheduled program against the original one, after any primitives."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ SYMBOLIC_EXTENT = 5
 
 
 def numbered(func: PrimFunc) -> PrimFunc:
-    """Return a program that can be run: symbolic extents get a number."""
+    """Return a program that can run: replace symbolic extents by numbers."""
     symbols = symbolic_vars(func)
     return specialize(func, dict.fromkeys(symbols, SYMBOLIC_EXTENT)) if symbols else func
 
 
 @dataclass
 class Meaning:
-    """What a program computes from some inputs, which its schedules must compute too."""
+    """The results of a program for some inputs, which its schedules must compute, too."""
 
     func: PrimFunc
 
@@ -66,16 +66,16 @@ class Meaning:
             return evaluate(self.numbered, self.inputs)
 
     def hold(self, schedule: Schedule, *, computes: bool = True) -> None:
-        """Hold what must be true after each primitive.
+        """Check the conditions that must hold after each primitive.
 
-        The result verifies, its text parses back to it, its trace does the same again from JSON,
-        and it computes what the program computes, in whatever order concurrent loops run.
+        The result verifies. Its text parses to the same program. Its trace, read from JSON, replays
+        to it. It computes the same results, in any order of concurrent loops.
 
         Args:
-            computes: Whether to look at what it computes, too, which takes longest.
+            computes: Whether to check the results, too, which takes longest.
 
         Raises:
-            Exception: If something is not as it must be; AssertionError if it is a result.
+            Exception: If a condition does not hold; an AssertionError if a result differs.
         """
         scheduled = schedule.func
         verify(scheduled)
@@ -89,9 +89,9 @@ class Meaning:
             self._assert_same(evaluate(reverse_concurrent_loops(runnable), self.inputs))
 
     def hold_built(self, schedule: Schedule) -> bool:
-        """Hold what a schedule computes when it is built; was it?
+        """Check the results of the built schedule; return whether it could be built.
 
-        What threads and pipelines ask for is seen when the program is lowered.
+        Lowering refuses some threads and pipelines.
         """
         runnable = numbered(schedule.func)
         try:
@@ -105,7 +105,7 @@ class Meaning:
         return True
 
     def hold_texts(self, schedule: Schedule) -> None:
-        """Hold that a trace does the same as Python, and without what it does not need."""
+        """Check that a trace replays the same as Python code, and after simplification."""
         again = Schedule(self.func)
         exec(schedule.trace.python(), {"sch": again, "T": T})
         scheduled = schedule.func
@@ -124,7 +124,7 @@ class Meaning:
             p.name: self.inputs[p.name].copy() if p.name in self.inputs else poisoned(p)
             for p in func.buffers
         }
-        # The programs are small, and their parallel loops are to be launched all the same.
+        # The programs are small, but their parallel loops must be launched, too.
         with mock.patch.object(instruction_estimate, "LAUNCH_INSTRUCTIONS", 0):
             module = build(func, TARGET)
         module(*arrays.values())

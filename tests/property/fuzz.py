@@ -1,7 +1,7 @@
 """Random (workload, trace) pairs in any number: `make fuzz`.
 
-Each pair is made from a seed and its number, so that a failure can be had again. A pair that fails
-is made smaller, by leaving out steps as long as it fails, and printed as Python.
+Each pair follows from a seed and its number, so that a failure can be reproduced. A failing pair is
+reduced, by removing steps as long as it fails, and printed as Python.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tests.property.generators.schedules import RandomTrace
 from tests.property.generators.workloads import KINDS, WORKLOADS
 
 KILLED = "the process was killed"
-# Primitives that few programs are made for, so that chance seldom finds them a place.
+# Primitives that apply to few programs, so that random choices seldom try them.
 SUITED = {
     "decompose_padding": ("conv1d", "conv2d", "convolution"),
     "fuse_reduction_epilogue": ("linear_relu", "matmul_bias", "matmul_bias_relu"),
@@ -41,7 +41,7 @@ SUITED = {
 
 @dataclass
 class Chooser:
-    """Chooses at random and remembers, or chooses again what was remembered."""
+    """Chooses at random and records the choices, or repeats recorded choices."""
 
     rng: Random
     remembered: list[int] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Chooser:
 
 @dataclass(frozen=True)
 class Step:
-    """A primitive that was tried, and the choices that its arguments came from."""
+    """A tried primitive, and the choices of its arguments."""
 
     name: str
     choices: tuple[int, ...]
@@ -66,7 +66,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Pair:
-    """A workload and what is done to it."""
+    """A workload and its scheduling steps."""
 
     seed: int
     number: int
@@ -76,7 +76,7 @@ class Pair:
 
     @property
     def is_thorough(self) -> bool:
-        """Whether what it computes is looked at after each primitive."""
+        """Whether its results are checked after each primitive."""
         return self.number % 4 == 0 or self.workload in KINDS
 
     def func(self) -> PrimFunc:
@@ -84,10 +84,10 @@ class Pair:
 
 
 def make_pair(seed: int, number: int, counts: Counts) -> tuple[Pair, Schedule]:
-    """Make a pair: each workload and each primitive has its turn, the rest is chance.
+    """Make a pair: take workloads and primitives in turn, and choose the rest at random.
 
     Raises:
-        FailureError: If a primitive fails otherwise than by being refused.
+        FailureError: If a primitive raises anything but a refusal.
     """
     rng = Random(f"{seed}:{number}")
     in_turn = list(STEPS)[number % len(STEPS)]
@@ -123,7 +123,7 @@ def make_pair(seed: int, number: int, counts: Counts) -> tuple[Pair, Schedule]:
                 if attempt(rng.choice(list(STEPS))) is not None:
                     break
 
-    # On a program made for the primitive nothing comes before it that might spoil it.
+    # On a program made for the primitive, earlier steps might prevent it.
     surround(0 if in_turn in SUITED else rng.randrange(4))
     any(attempt(in_turn) for _ in range(8))
     surround(rng.randrange(1, 6))
@@ -146,7 +146,7 @@ def _kind(error: Exception) -> str:
 
 
 def redo(pair: Pair) -> Schedule:
-    """Do the steps of a pair again, as far as there is something to do them to."""
+    """Repeat the steps of a pair that still apply."""
     schedule = Schedule(pair.func(), seed=pair.number)
     meaning = Meaning(schedule.func)
     for step in pair.steps:
@@ -161,7 +161,7 @@ def redo(pair: Pair) -> Schedule:
 
 
 class FailureError(Exception):
-    """A pair that shows a mistake: what kind, and what was seen."""
+    """A failing pair: the kind of failure, and its details."""
 
     def __init__(self, pair: Pair, kind: str, seen: str) -> None:
         super().__init__(
@@ -177,12 +177,12 @@ class FailureError(Exception):
 
 @dataclass
 class Counts:
-    """How often each primitive was accepted and refused."""
+    """The numbers of accepted and refused calls of each primitive."""
 
     accepted: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
     scheduled: Counter[str] = field(default_factory=Counter)  # accepted primitives, a workload
-    unbuilt: int = 0  # pairs whose threads or pipelines turned out to be none when lowered
+    unbuilt: int = 0  # pairs whose threads or pipelines lowering refused
 
     def add(self, other: Counts) -> None:
         self.accepted += other.accepted
@@ -197,13 +197,13 @@ class Counts:
 
 
 def check(pair: Pair, schedule: Schedule) -> bool:
-    """Hold a scheduled workload against the oracle; some pairs' texts and traces as well.
+    """Check a scheduled workload against the oracle; for some pairs, also text and trace.
 
     Returns:
-        Whether it could be built. What threads and pipelines ask for is seen when it is lowered.
+        Whether it could be built. Lowering refuses some threads and pipelines.
 
     Raises:
-        FailureError: If something is not as it must be.
+        FailureError: If a check fails.
     """
     meaning = Meaning(pair.func())
     try:
@@ -242,14 +242,14 @@ def _failure_of(pair: Pair) -> FailureError | None:
 
 
 def explain(failure: FailureError) -> str:
-    """Return a failure as Python that shows it again."""
+    """Return Python code that reproduces a failure."""
     pair = failure.pair
     schedule = Schedule(pair.func(), seed=pair.number)
     for step in pair.steps:
         chooser = Chooser(Random(), replayed=list(step.choices))
         try:
             RandomTrace(schedule, chooser).attempt(step.name)
-        except Exception:  # this is what is explained
+        except Exception:  # the printed code reproduces it
             break
     return (
         f"# pair {pair.number} of seed {pair.seed} ({pair.workload}): {failure.kind}\n"
@@ -276,7 +276,7 @@ def run_pairs(seed: int, numbers: Sequence[int]) -> tuple[Counts, list[FailureEr
 def run_in_parallel(
     seed: int, numbers: Sequence[int], max_failures: int = 5, jobs: int | None = None
 ) -> tuple[Counts, list[FailureError]]:
-    """Make and check pairs on all cores, until some number of them have failed."""
+    """Make and check pairs on all cores, until `max_failures` have failed."""
     chunks = [numbers[start : start + 50] for start in range(0, len(numbers), 50)]
     counts = Counts()
     failures: list[FailureError] = []
@@ -298,14 +298,14 @@ def run_in_parallel(
 
 
 def _run_apart(seed: int, numbers: Sequence[int]) -> tuple[Counts, list[FailureError]]:
-    """Run pairs of which one killed its process, and find that one."""
+    """Run pairs again, one of which killed its process, and find it."""
     try:
         with _pool(1) as pool:
             return pool.submit(run_pairs, seed, numbers).result()
     except BrokenProcessPool:
         middle = len(numbers) // 2
     if middle == 0:
-        # Made here, where it is not run: what kills a process is running it.
+        # Making a pair does not run it, so it cannot kill this process.
         pair, _ = make_pair(seed, numbers[0], Counts())
         return Counts(), [FailureError(pair, KILLED, "")]
     counts, failures = _run_apart(seed, numbers[:middle])
@@ -339,7 +339,7 @@ def show(counts: Counts) -> None:
 
 
 def main() -> int:
-    """Run pairs on all cores; the exit code says whether one failed."""
+    """Run pairs on all cores; return an exit code of 1 if one failed."""
     parser = argparse.ArgumentParser(prog="make fuzz", description=__doc__)
     parser.add_argument("--pairs", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=int(time.time()))

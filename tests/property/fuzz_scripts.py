@@ -1,8 +1,9 @@
 """Mutated scripts through the service's intake, in any number: `make fuzz-scripts`.
 
 Each script is parsed, verified, hashed, printed and read again, as `/jobs` and `/workloads/check`
-do it. It must be accepted, or refused with a documented error that has a place. A failure is
-anything else, more than five seconds of processor time, or a process that grows by over 100 MB.
+do. It must be accepted, or refused with a documented error that names a position. Any other outcome
+is a failure. So are more than five seconds of processor time, and growth of a process by more than
+100 MB.
 """
 
 from __future__ import annotations
@@ -54,11 +55,11 @@ def text_of(seed: int, number: int) -> str:
 
 
 def take_in(text: str) -> str:
-    """Do with a script what the service does; return whether it was accepted or refused.
+    """Process a script as the service does; return whether it was accepted or refused.
 
     Raises:
-        AssertionError: If what was accepted is another program when it is read again, or if what
-            was refused has no place.
+        AssertionError: If an accepted script is another program when it is read again, or if the
+            error of a refused script has no position.
     """
     try:
         workload = Workload(script=text)
@@ -87,7 +88,7 @@ def _warm_bytes() -> int:
 
 
 def run_scripts(seed: int, numbers: range) -> Found:
-    """Take in scripts in this process."""
+    """Check scripts in this process."""
     found = Found()
     for number in numbers:
         text = text_of(seed, number)
@@ -108,7 +109,7 @@ def run_scripts(seed: int, numbers: range) -> Found:
 
 
 def main() -> int:
-    """Take in scripts on all cores; the exit code says whether one failed."""
+    """Check scripts on all cores; return an exit code of 1 if one failed."""
     parser = argparse.ArgumentParser(prog="make fuzz-scripts", description=__doc__)
     parser.add_argument("--scripts", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=int(time.time()))

@@ -1,4 +1,4 @@
-"""`export --db` and `import --db`: records of a database that no server has to serve."""
+"""Export and import the records of a database without a server (`--db`)."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from service.wire.server_models import ImportRead
 def export_from(
     db: str, file: Path, *, jobs: Collection[UUID], workload_key: str | None, target: str | None
 ) -> None:
-    """Write the records of some jobs to a file, which appears when it is complete.
+    """Write the records of some jobs to a file, atomically.
 
     Args:
         db: The address of the database.
         file: The file to write.
-        jobs: Only these jobs; all if there are none.
+        jobs: Only these jobs; all jobs if empty.
         workload_key: Only jobs of this workload.
         target: Only jobs for this target.
     """

@@ -33,7 +33,7 @@ class ExitCode(IntEnum):
     NO_RESULT = 1  # the job failed, no schedule is stored, or the server cannot do it
     USAGE = 2  # invalid arguments
     NO_SERVER = 3  # no server responds
-    INTERRUPTED = 130  # Ctrl-C; it is what a shell reports of a command that a signal ended
+    INTERRUPTED = 130  # Ctrl-C: 128 + SIGINT, as shells report it
 
 
 class InputError(Exception):
@@ -80,7 +80,7 @@ def explain(error: Exception) -> Failure | None:
     if isinstance(error, _USAGE):
         return Failure(str(error), ExitCode.USAGE)
     if isinstance(error, ServerUnreachableError):
-        hint = "" if error.advice else "\nis it running? start it with: loopwright serve"
+        hint = "" if error.advice else "\nto start a server: loopwright serve"
         return Failure(f"{error}{hint}", ExitCode.NO_SERVER)
     if isinstance(error, _NO_RESULT):
         return Failure(str(error), ExitCode.NO_RESULT)

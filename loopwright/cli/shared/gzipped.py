@@ -1,4 +1,4 @@
-"""Compressed files of records: they take a twentieth of the space."""
+"""Read and write gzipped files of records, which take a twentieth of the space."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ _MAGIC = b"\x1f\x8b"
 
 
 def is_to_be_gzipped(file: Path) -> bool:
-    """Return whether the name of an output file asks for compression."""
+    """Return whether the name of an output file requires compression."""
     return file.suffix == ".gz"
 
 
 def gzip_file(plain: Path, file: Path) -> None:
-    """Write a compressed copy.
+    """Write a compressed copy of a file.
 
     Raises:
-        OSError: If it cannot be written.
+        OSError: If the copy cannot be written.
     """
     with (
         plain.open("rb") as source,
         atomic_file(file) as opened,
-        # Without a name and a time, the same records are the same bytes.
+        # Without a name and a time, equal records make equal bytes.
         gzip.GzipFile("", "wb", fileobj=opened, mtime=0) as packed,
     ):
         shutil.copyfileobj(source, packed)
@@ -37,7 +37,7 @@ def plain_file(file: Path, folder: Path) -> Path:
     """Return a file, or an uncompressed copy of it in a folder if it is compressed.
 
     Raises:
-        InputError: If it is damaged.
+        InputError: If the file is damaged.
     """
     with file.open("rb") as opened:
         if opened.read(len(_MAGIC)) != _MAGIC:

@@ -97,7 +97,7 @@ NumWorkersOption: TypeAlias = Annotated[
 
 
 def _cluster_address(text: str | None) -> str | None:
-    """Return the address of a scheduler as it is, if it can be one."""
+    """Return the address of a scheduler unchanged, after validating it."""
     if text is None:
         return None
     with suppress(ValueError):  # of a port
@@ -130,7 +130,7 @@ OptionalSchedulerOption: TypeAlias = Annotated[
 
 
 def _keep_log_format(log_format: LogFormat) -> LogFormat:
-    # In the environment, where the processes find it that this one will start.
+    # Child processes inherit it from the environment.
     os.environ[LOGS] = log_format
     return log_format
 
@@ -153,9 +153,9 @@ JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.
 
 
 _COMPLETION_SECS = 2.0
-"""Time limit of a completion: a user who pressed Tab waits. Chosen."""
+"""Time limit of a completion, during which the shell is blocked. Chosen."""
 _MAX_COMPLETED = 50
-"""Jobs that a completion lists. Chosen for a terminal."""
+"""Maximum number of jobs in a completion. Chosen for a terminal."""
 
 
 def complete_job(incomplete: str) -> list[tuple[str, str]]:

@@ -35,7 +35,7 @@ def print_json(value: BaseModel | Iterable[BaseModel] | dict[str, Any]) -> None:
             plain = value
         case _:
             plain = [item.model_dump(mode="json") for item in value]
-    # Not through rich, which would fold long lines to the width of a terminal.
+    # Rich would wrap long lines to the width of a terminal.
     print(json.dumps(plain, indent=2))  # noqa: T201
 
 

@@ -15,8 +15,8 @@ from loopwright.client.client import DEFAULT_URL, Client
 from loopwright.errors import ProtocolError, RequestError, ServerUnreachableError
 
 _PROBE_SECS = 2.0
-"""Time limit for a server at the default address to respond. Chosen: it delays each command without
-one.
+"""Time limit for a response from the default address. It delays each command if no server runs.
+Chosen.
 """
 
 TUNE_HERE = "loopwright tune without a server"

@@ -18,7 +18,7 @@ class Search:
 
     workload: str
     target: str
-    options: Mapping[str, Any]  # of the search, as `lw.tune` and `Client.tune` have them
+    options: Mapping[str, Any]  # further arguments of `lw.tune` and `Client.tune`
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Several:
     workloads: list[str]
     weights: Sequence[float] | None
     target: str
-    options: Mapping[str, Any]  # of the search, as `lw.tune` and `Client.tune` have them
+    options: Mapping[str, Any]  # further arguments of `lw.tune` and `Client.tune`
 
 
 @dataclass(frozen=True)

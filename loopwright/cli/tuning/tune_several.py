@@ -30,7 +30,7 @@ def tune_several(
     if several.weights is not None and len(several.weights) != len(several.workloads):
         raise InputError(
             f"{len(several.weights)} weights for {len(several.workloads)} workloads: "
-            "expected as many"
+            "expected one weight for each workload"
         )
     try:
         if url is None:

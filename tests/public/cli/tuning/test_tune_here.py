@@ -71,7 +71,7 @@ def test_a_script_file_is_tuned_on_a_server_and_found_there(server: Server) -> N
 def test_a_kernel_that_could_not_be_written_is_told_before_tuning() -> None:
     ran = loopwright("tune", "matmul:8,8,8", "-o", "no/such/folder/kernel")
     assert ran.returncode == 2
-    assert "there is no such directory" in ran.stderr
+    assert "the directory does not exist" in ran.stderr
 
 
 @pytest.mark.usefixtures("no_server")
