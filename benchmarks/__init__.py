@@ -1,8 +1,7 @@
 """Benchmarks: each prints a table and writes JSON with its machine, versions, commit and spread.
 
-All are about one core unless they are told otherwise, for the libraries that are compared with
-too: they read how many threads they may start when they load, so this is said before anything
-else.
+By default all run on one core, and so do the compared libraries. Libraries read their number of
+threads when they load, so it is set here, before anything else.
 """
 
 import os

@@ -1,6 +1,6 @@
-"""Run the benchmarks of the parts, or those named: `python -m benchmarks trial_rate`.
+"""Run all benchmarks of the parts, or the named ones: `python -m benchmarks trial_rate`.
 
-Kernels have a command of their own, `python -m benchmarks.kernels`.
+Kernels have a separate command, `python -m benchmarks.kernels`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How long a candidate takes from trace to object code: random candidates of several workloads."""
+"""Measure the time from trace to object code, for random candidates of several workloads."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def candidates(workload: BenchmarkWorkload) -> tuple[list[float], list[float]]:
         except (ScheduleError, lw.BuildError):
             continue  # a trial that fails early
         end = time.thread_time()
-        if number > 0:  # the first one pays for what is loaded on first use
+        if number > 0:  # the first one includes imports on first use
             replays.append(1e3 * (middle - start))
             compiled.append(1e3 * (end - middle))
     return replays, compiled

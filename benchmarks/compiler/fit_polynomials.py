@@ -1,10 +1,10 @@
 """Fit the polynomials of the code generator: print their coefficients and their errors.
 
-They stand in `compiler/backends/cpu/codegen/operations/vector_math`.
+The coefficients are used in `compiler/backends/cpu/codegen/operations/vector_math`.
 
 Each is the minimax polynomial of a weighted error, found by Remez's exchange on a fine grid. Its
-coefficients are rounded one after another, the lowest power first, and the rest is fitted anew to
-what remains: so the later ones make up for the rounding of the earlier.
+coefficients are rounded one after another, the lowest power first. After each rounding, the others
+are fitted again to the remainder, so they compensate for it.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def remez(x: Array, y: Array, weight: Array, powers: Sequence[int]) -> Array:
 
     Args:
         x: The grid, in ascending order.
-        y: The function there.
-        weight: What the errors are scaled by.
-        powers: The powers of x that are used.
+        y: The values of the function on the grid.
+        weight: The factors of the errors on the grid.
+        powers: The powers of x in the polynomial.
     """
     span = np.abs(x).max()
     basis = np.stack([(x / span) ** p for p in powers], 1) * weight[:, None]
@@ -156,7 +156,7 @@ FITS = (
 
 
 def main() -> None:
-    """Print every polynomial."""
+    """Print all polynomials."""
     for fit in FITS:
         coefficients, error = fitted(fit)
         print(f"{fit.name}: error 2**{np.log2(error):.1f}")

@@ -1,4 +1,4 @@
-"""What the language costs the search, and what a hostile text costs the service; on one core."""
+"""Measure the cost of parsing, scheduling and lowering, and of hostile texts; on one core."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from examples.cases import mm_relu
 REPEATS = 50
 TARGET = lw.Target("cpu -num-cores=1")
 
-# Each in a process of its own: the memory that a process used at most never falls.
+# Each runs in a new process, because the peak memory of a process never falls.
 HOSTILE = """
 import resource, sys, time
 import loopwright as lw
@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def schedule_matmul(sch: lw.Schedule) -> None:
-    """Tile a matrix product in 25 instructions, as the search does it for a processor."""
+    """Tile a matrix product in 25 instructions, as the search does for CPUs."""
     block = sch.get_block("C")
     i, j, k = sch.get_loops(block)
     i_0, i_1, i_2, i_3 = sch.split(i, sch.sample_perfect_tile(i, 4, 64, [8, 4, 4, 4]))
@@ -106,12 +106,12 @@ def _language() -> list[Metric]:
 
 
 def _timed(name: str, work: Callable[[], object], goal: str = "") -> Metric:
-    work()  # pays for what is loaded on first use
+    work()  # includes imports on first use
     samples = []
     gc.disable()
     try:
         for _ in range(REPEATS):
-            start = time.thread_time()  # what else runs on the core does not count
+            start = time.thread_time()  # excludes other processes on the core
             work()
             samples.append(1e3 * (time.thread_time() - start))
             gc.collect()

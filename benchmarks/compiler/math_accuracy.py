@@ -1,8 +1,8 @@
-"""How exact the mathematical functions are: their worst errors over the floats, and their times.
+"""Measure the largest errors of mathematical functions over the floats, and their times.
 
 Errors are in units of the last place of the result, against NumPy's and SciPy's double precision.
-Every float from 2**-27 to 2**18 is tried, where functions do what is worth a look, and every 16th
-of the others: a minute a function. `--stride 1` tries all 2**32.
+Every float from 2**-27 to 2**18 is tried, the range in which functions vary, and every 16th of the
+others. This takes a minute for each function. `--stride 1` tries all 2**32.
 
     python -m benchmarks.compiler.math_accuracy [--stride N] [NAME ...]
 """
@@ -51,7 +51,7 @@ REFERENCES: dict[str, Callable[..., Array]] = {
 
 @dataclass
 class Worst:
-    """The largest error that was met, where, and how many limits (NaN, infinity) were wrong."""
+    """The largest error, its argument, and the number of wrong limits (NaN, infinity)."""
 
     ulp: float = 0.0
     at: tuple[float, ...] = ()
@@ -74,11 +74,11 @@ def kernel(name: str, size: int = CHUNK) -> lw.Module:
 
 
 def ulps(got: Array, exact: Array) -> tuple[Array, Array]:
-    """Return the errors in units of the last place, and where a limit is wrong.
+    """Return the errors in units of the last place, and a mask of wrong limits.
 
     Args:
-        got: Floats of 32 bits.
-        exact: The same of 64 bits, nearly exact.
+        got: Computed results, in float32.
+        exact: Nearly exact results, in float64.
     """
     is_nan = np.isnan(exact)
     wrong = np.isnan(got) != is_nan
@@ -91,7 +91,7 @@ def ulps(got: Array, exact: Array) -> tuple[Array, Array]:
 
 
 def arguments(name: str, stride: int) -> Iterator[list[Array]]:
-    """Yield chunks of floats, of tiny and huge ones every `stride`-th; with random powers."""
+    """Yield chunks of floats with random powers; of tiny and huge floats every `stride`-th."""
     rng = np.random.default_rng(0)
     for sign in (0, 1 << 31):
         for low, high, step in ((0, NEAR, stride), (NEAR, FAR, 1), (FAR, 1 << 31, stride)):
@@ -106,7 +106,7 @@ def arguments(name: str, stride: int) -> Iterator[list[Array]]:
 
 
 def _with_power(x: Array, rng: np.random.Generator) -> list[Array]:
-    """Return bases, most of them positive, and powers that mostly are within a float's range."""
+    """Return bases, mostly positive, and powers whose results are mostly within a float's range."""
     with np.errstate(all="ignore"):
         y = rng.uniform(-150, 150, CHUNK) / np.maximum(np.abs(np.log2(np.abs(x))), 1e-30)
         y = np.where(rng.random(CHUNK) < 0.2, np.rint(y), y).astype(np.float32)
@@ -138,8 +138,8 @@ def sweep(name: str, stride: int) -> Worst:
 def nanoseconds(names: Sequence[str]) -> dict[str, list[float]]:
     """Return times for an element, in arrays that fit the second-level cache, a round each.
 
-    In a round each function has its turn, so that all of them meet a quiet moment of the machine.
-    A round takes the least of 100 calls.
+    Each round times every function, so that a slow moment of the machine affects all of them. The
+    time in a round is the shortest of 100 calls.
     """
     size = 1 << 14
     runs = {}
@@ -164,7 +164,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(REFERENCES))
     parser.add_argument(
-        "--stride", type=int, default=16, help="of tiny and huge floats, take every N-th"
+        "--stride", type=int, default=16, help="try every N-th of the tiny and huge floats"
     )
     options = parser.parse_args()
     names = options.names or list(REFERENCES)

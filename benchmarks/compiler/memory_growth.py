@@ -1,7 +1,7 @@
-"""Whether memory grows over 10,000 candidates that are built, loaded, run and closed in a process.
+"""Measure the growth of memory over 10,000 candidates built, run and closed in one process.
 
-Writes the samples as JSON and draws them: `benchmarks/results/memory_growth.svg`. A smaller number
-of candidates may be named: `python -m benchmarks.compiler.memory_growth 500`.
+It writes the samples as JSON and plots them in `benchmarks/results/memory_growth.svg`. The number
+of candidates is an argument: `python -m benchmarks.compiler.memory_growth 500`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Samples = NDArray[np.float64]
 
 
 def main(num_candidates: int = NUM_CANDIDATES) -> None:
-    """Run the benchmark, draw the picture, and report the growth."""
+    """Run the benchmark, plot the samples, and report the growth."""
     counts, rss = measure(num_candidates)
     settled = slice(len(rss) // 5, None)  # caches fill at first
     slope = growth(counts[settled], rss[settled])
@@ -53,7 +53,7 @@ def main(num_candidates: int = NUM_CANDIDATES) -> None:
 
 
 def measure(num_candidates: int) -> tuple[Samples, Samples]:
-    """Return how many candidates had run at each sample, and the resident bytes then."""
+    """Return the number of finished candidates and the resident bytes at each sample."""
     process = psutil.Process()
     counts, rss = [], []
     every = max(1, num_candidates // NUM_SAMPLES)
@@ -67,7 +67,7 @@ def measure(num_candidates: int) -> tuple[Samples, Samples]:
 def run_candidates(num_candidates: int) -> Iterator[int]:
     """Build, run and close different candidates; yield their number after each.
 
-    The workloads take turns, so that what one leaves behind shows in the whole picture.
+    The workloads take turns, so that a leak of one shows over the whole plot.
     """
     streams = [_schedules(spec, num_candidates) for spec in WORKLOADS]
     number = 0
@@ -103,7 +103,7 @@ def growth(counts: Samples, rss: Samples) -> float:
 
 
 def draw(counts: Sequence[float] | Samples, rss: Samples) -> None:
-    """Draw the samples as an SVG picture."""
+    """Plot the samples as SVG."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - of the extra `bench`
 
     figure = Figure(figsize=(8, 4), layout="constrained")

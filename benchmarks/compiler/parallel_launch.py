@@ -1,8 +1,8 @@
-"""What it costs to run a parallel loop on two threads: a launch, a wake-up, uneven parts.
+"""Measure the cost of a parallel loop on two threads: launch, wake-up, uneven parts.
 
-Parts are loops of a known length in native code, so that a launch of two parts may be compared with
-one part alone: the difference is the launch. Few launches make a sample, and the quickest of many
-samples counts, since on a busy host a thread may lose its core.
+Parts are loops of known length in native code. The cost of a launch is the time of two parts minus
+that of one part. A sample has few launches, and the shortest of many samples counts, because a
+thread may lose its core on a busy host.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _quick_secs(run: Callable[[], None], samples: int = SAMPLES) -> float:
 
 
 def _micros_of_rounds(launches: Callable[..., None]) -> float:
-    """Return how long a round lasts, in microseconds."""
+    """Return the duration of a round in microseconds."""
     rounds = 100_000
     return 1e6 * _quick_secs(lambda: launches(1, 1, 1, rounds), 50) / rounds
 

@@ -1,1 +1,1 @@
-"""How fast kernels are: against their default schedules, other libraries, and the machine."""
+"""Compare kernels with their default schedules, other libraries, and the peak of the machine."""

@@ -1,7 +1,7 @@
-"""Time kernels beside other libraries, and print and store the table.
+"""Time kernels and other libraries in turns; print and store a table.
 
-A workload that has no stored schedule is tuned first. `--check` times the stored schedules again
-and compares with the last stored run by ratios to NumPy; it exits with 1 if something got slower.
+A workload without a stored schedule is tuned first. `--check` times the stored schedules again, and
+compares their ratios to NumPy with the last stored run. It exits with 1 if a kernel became slower.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _check(path: Path, args: argparse.Namespace, settings: Settings) -> int:
 
 
 def _store(path: Path, measured: Measured, settings: Settings) -> None:
-    """Put the rows of a run in place of older ones."""
+    """Replace older rows by those of a run."""
     known: dict[str, Any] = {}
     if path.exists():
         known = json.loads(path.read_text(encoding="utf-8"))

@@ -1,8 +1,8 @@
-"""What the machine can do at most: multiply-adds in registers, or bytes over a footprint.
+"""Measure the peak of the machine: multiply-adds in registers, or bytes over a footprint.
 
-The bandwidth is that of plain loops over as many bytes as the workload moves, warm as its own are:
-a copy from one half of them to the other, or a sum where the workload only reads. Of several ways
-to copy the fastest counts.
+The bandwidth is that of simple loops over as many bytes as the workload moves, with a warm cache.
+They copy one half to the other, or sum all bytes if the workload only reads. The fastest of several
+copies counts.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from compiler.backends.cpu.codegen.machine_code import compile_object, initializ
 from compiler.target.cpu import CpuTarget
 
 _BATCH_SECS = 2e-3
-_VECTORS = 8  # a step of a loop: enough to hide the latency of the cache that is read
+_VECTORS = 8  # in a step of a loop: enough to hide the latency of the caches
 
 
 def ceiling(workload: BenchmarkWorkload, target: lw.Target) -> Ceiling:
-    """Return the bound for a workload: of operations or of bytes, as it is rated."""
+    """Return the bound for a workload, in operations or bytes, depending on its unit."""
     if workload.unit == "GFLOP/s":
         threads = target.num_cores
 
@@ -42,18 +42,18 @@ def ceiling(workload: BenchmarkWorkload, target: lw.Target) -> Ceiling:
 
 
 class Bandwidth:
-    """Measures how many bytes a second move over a footprint.
+    """Measures the bandwidth over a footprint, in bytes per second.
 
     Args:
         footprint: Its size in bytes, rounded up to whole steps of a loop.
-        target: Says how many threads share it, and how wide vectors are.
+        target: The target, with the number of threads and the width of vectors.
     """
 
     def __init__(self, footprint: int, target: CpuTarget) -> None:
         self._threads = target.num_cores
         lanes = target.vector_bits // 32
         step = 4 * lanes * _VECTORS
-        # Each thread has its part, and each part two halves.
+        # Each thread has one part of two halves.
         self._half = -(-footprint // (2 * step * self._threads)) * step
         self._memory = [aligned((2 * self._half // 4,)) for _ in range(self._threads)]
         for part in self._memory:
@@ -62,7 +62,7 @@ class Bandwidth:
         self._clock = time.process_time if self._threads == 1 else time.perf_counter
 
     def sample(self, kind: str, secs: float) -> float:
-        """Return bytes a second, reading or copying, measured for about `secs` seconds."""
+        """Return the bytes per second of reading or copying, measured for about `secs` seconds."""
         names = ("read",) if kind == "read" else ("copy", "stream", "memmove")
         with ThreadPoolExecutor(self._threads) as pool:
             runs = [self._runner(name, pool) for name in names]
@@ -143,7 +143,7 @@ def _loop(name: str, lanes: int) -> str:
                 f"  %q{n} = inttoptr i64 %t{n} to ptr",
                 f"  store {vector} %v{n}, ptr %q{n}, align {width}{past_caches}",
             ]
-    if is_read:  # the sums must be used, or nothing is read
+    if is_read:  # LLVM removes loads of unused sums
         end = [f"  %s1 = fadd {vector} %b0, %b1"]
         end += [f"  %s{n} = fadd {vector} %s{n - 1}, %b{n}" for n in numbers[2:]]
         end += ["  %place = inttoptr i64 %to to ptr"]

@@ -1,7 +1,7 @@
-"""Time libraries in turns: a process each, on the same cores, and round after round.
+"""Time libraries in turns, each in a separate process, on the same cores.
 
-A slow moment of the machine so hits all of them, and what is believed is the quotient of two times
-from the same round. Every pass starts new processes, since where buffers happen to lie moves a
+A slow moment of the machine then affects all of them, and only ratios of times of the same round
+are compared. Every pass starts new processes, because the addresses of buffers change the time of a
 kernel by up to a quarter.
 """
 
@@ -25,7 +25,7 @@ from benchmarks.peers.environments import Peer, environment_variables, missing
 from benchmarks.workloads import BenchmarkWorkload
 
 OURS = ("default", "tuned", "ceiling")
-"""What our own process runs; the other backends are libraries."""
+"""The backends of our own process; the others are libraries."""
 
 SLOW_SECS = 0.5
 """A backend whose run takes longer is sampled once a pass."""
@@ -38,7 +38,7 @@ Rows = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True)
 class Settings:
-    """How much is measured, and where."""
+    """The number of samples, and the cores."""
 
     threads: int
     cores: tuple[int, ...]
@@ -49,7 +49,7 @@ class Settings:
 
 
 class WorkerError(Exception):
-    """A worker process died, or did not answer."""
+    """A worker process ended, or did not answer."""
 
 
 class Worker:
@@ -72,7 +72,7 @@ class Worker:
         self._buffer = b""
 
     def ask(self, **request: Any) -> dict[str, Any]:
-        """Return the reply to a request; what went wrong is its "error"."""
+        """Return the reply to a request; a failure is its "error"."""
         try:
             assert self._process.stdin is not None
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
@@ -114,7 +114,7 @@ class Worker:
 
 @dataclass
 class Measured:
-    """What a run found: a row a workload, the versions of the libraries, and who is missing."""
+    """The results of a run: a row for each workload, library versions, and missing libraries."""
 
     rows: Rows
     versions: dict[str, str]
@@ -132,10 +132,10 @@ def measure(
 
     Args:
         workloads: What to run.
-        peers: The libraries; those that are not installed are left out, with the reason.
-        settings: How much, and on which cores.
+        peers: The libraries; missing ones are skipped, with the reason.
+        settings: The number of samples, and the cores.
         backends: Which of `OURS`.
-        after_pass: Called with what is known after each pass, so that it can be kept.
+        after_pass: Called with the results so far after each pass, to store them.
     """
     skipped = {peer.name: reason for peer in peers if (reason := missing(peer))}
     present = [peer for peer in peers if peer.name not in skipped]
@@ -158,7 +158,7 @@ def measure(
 def _workers(
     peers: Sequence[Peer], settings: Settings, found: Measured
 ) -> Iterator[dict[str, Worker]]:
-    """Start a process a library; one that does not start is skipped."""
+    """Start a process for each library; skip a library that does not start."""
     ours = Peer("loopwright", "loopwright")
     workers = {p.name: Worker(p.name, p.library, p.python, settings) for p in (ours, *peers)}
     try:
@@ -192,7 +192,7 @@ def _measure_workload(
     settings: Settings,
     number: int,
 ) -> None:
-    """Add the samples of one pass to a row; a turn that was left out is None."""
+    """Add the samples of one pass to a row, None for a skipped turn."""
     backends: dict[str, dict[str, Any]] = row["backends"]
     done = number * settings.rounds
     ready = []
@@ -203,7 +203,7 @@ def _measure_workload(
         if "error" not in reply:
             ready.append((name, worker))
     for turn in range(settings.rounds):
-        # Each round begins with another one: nobody always follows the same neighbour.
+        # Each round starts with another backend, so that none always follows the same one.
         first = turn % max(1, len(ready))
         for name, worker in ready[first:] + ready[:first]:
             entry = backends[name]
@@ -226,5 +226,5 @@ def _measure_workload(
 
 
 def _is_slow(secs: Sequence[float | None], since: int) -> bool:
-    """Tell whether the samples of this pass say that one run takes too long for more of them."""
+    """Return whether the samples of this pass show that a run is too long for more samples."""
     return any(sample is not None and sample > SLOW_SECS for sample in secs[since:])

@@ -1,4 +1,4 @@
-"""Have TVM's MetaSchedule tune workloads, each in a process group that can be killed."""
+"""Tune workloads with TVM's MetaSchedule, each in a process group that can be killed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def tune_with_metaschedule(
     core: int,
     seed: int = FIRST_SEED,
 ) -> None:
-    """Tune what has no schedule of so many trials and this seed yet."""
+    """Tune the workloads without a stored schedule of this seed and as many trials."""
     (peer,) = (peer for peer in PEERS if peer.library == "tvm")
     if reason := missing(peer):
         print(f"{peer.name}: {reason}")

@@ -1,4 +1,4 @@
-"""Our kernels, as a worker process runs them: default, tuned, and the machine's ceiling."""
+"""Our backends for a worker process: default and tuned kernels, and the machine's ceiling."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def start(threads: int) -> dict[str, str]:
 
 
 def prepare(workload: BenchmarkWorkload, backend: str) -> Prepared | Ceiling:
-    """Make a workload ready, for the backend "default", "tuned" or "tuned@SEED", or "ceiling".
+    """Prepare a workload for the backend "default", "tuned", "tuned@SEED" or "ceiling".
 
     Raises:
         NotTunedError: If there is no tuned schedule.
-        ScheduleError: If it does not apply any more.
+        ScheduleError: If it no longer applies.
     """
     target = lw.Target(f"cpu -num-cores={_threads}")
     if backend == "ceiling":

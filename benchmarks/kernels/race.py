@@ -1,13 +1,13 @@
-"""Race MetaSchedule: how long until our search has what MetaSchedule has at its end?
+"""Measure the time that our search takes to reach the final kernel of MetaSchedule.
 
     python -m benchmarks.kernels.race --metaschedule 256 --seeds 0,1,2
 
-Both tune each workload with several seeds, each tuning in a new process; what is stored is not
-tuned again. Then all the kernels that came out are timed in turns, as in the table of kernels. The
-time to MetaSchedule's best is read off the curve of our search: it is the moment when our best so
-far was as far from our final kernel as MetaSchedule's kernel is in those turns, so that it does not
-matter that the two tune on clocks of their own. MetaSchedule's time leaves out importing TVM; ours
-has everything from the call on, and the import of this library is left out as well.
+Both tune each workload with several seeds, each in a new process; stored results are not tuned
+again. Then all resulting kernels are timed in turns, as in the table of kernels. The ratio of
+MetaSchedule's kernel to our final kernel in these turns is looked up in the curve of our search.
+The time to MetaSchedule's best is when our best so far reached that ratio. So the different timers
+of the two searches do not matter. Both tuning times exclude the import of the library; ours
+includes everything after the call.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class Heat:
     """One seed of ours against one seed of theirs, on one workload.
 
     Attributes:
-        faster: Their time of a run over ours, the median of turns; above 1 we are faster.
-        their_secs: How long MetaSchedule tuned.
-        our_secs: How long we tuned, all trials and the finish.
-        secs_to_theirs: When we had a kernel as fast as theirs; None if we never had.
+        faster: The ratio of their run time to ours, the median of turns; above 1 ours is faster.
+        their_secs: The tuning time of MetaSchedule.
+        our_secs: Our tuning time, all trials and the finish.
+        secs_to_theirs: The time until our kernel was as fast as theirs; None if it never was.
     """
 
     workload: str
@@ -56,12 +56,12 @@ class Heat:
 
     @property
     def speedup(self) -> float:
-        """How many times sooner we had what they had in the end; by our whole tuning if never."""
+        """The ratio of their tuning time to `secs_to_theirs`, or to `our_secs` if that is None."""
         return self.their_secs / (self.secs_to_theirs or self.our_secs)
 
 
 def main() -> None:
-    """Tune what is missing, time everything, print and store the heats."""
+    """Tune the missing kernels, time all, and print and store the heats."""
     args = _arguments()
     settings = Settings(args.threads, _cores(args.threads), args.passes, args.rounds)
     for seed in args.seeds:
@@ -101,7 +101,7 @@ def _cores(threads: int) -> tuple[int, ...]:
 def _tune_ours(
     workloads: Sequence[BenchmarkWorkload], threads: int, trials: int, seed: int
 ) -> None:
-    """Tune in a new process each: nothing is known from the workload before."""
+    """Tune each workload in a new process, so that none profits from an earlier one."""
     spawn = multiprocessing.get_context("spawn")
     backend = _ours(seed)
     missing = [w for w in workloads if not trace_path(w, threads, backend).exists()]
@@ -120,7 +120,7 @@ def _race(
     their_seeds: Sequence[int],
     settings: Settings,
 ) -> Iterator[Heat]:
-    """Time the kernels of a workload in turns; a seed that has none is left out."""
+    """Time the kernels of a workload in turns; skip seeds without one."""
     threads = settings.threads
     ours = [s for s in seeds if trace_path(workload, threads, _ours(s)).exists()]
     theirs = [s for s in their_seeds if metaschedule_path(workload.name, threads, s).exists()]
@@ -152,7 +152,7 @@ def _heat(
     ours = _read(trace_path(workload, threads, _ours(our_seed)))
     theirs = _read(metaschedule_path(workload.name, threads, their_seed))
     curve = ours["curve"]
-    # As a share of our last: the finish may have chosen a kernel whose shortest sample is longer.
+    # Relative to our last kernel: the finish may choose one whose shortest sample is longer.
     reached = (at for at, secs in curve if secs <= curve[-1][1] * faster.median)
     return Heat(
         workload=workload.name,
@@ -183,7 +183,7 @@ def _store(heats: Sequence[Heat], settings: Settings) -> None:
 
 
 def _print(heats: Sequence[Heat]) -> None:
-    """Print a line a workload: medians over its heats, and the worst of them."""
+    """Print a line for each workload: the medians and the worst values of its heats."""
     lines = []
     names = list(dict.fromkeys(heat.workload for heat in heats))
     for name in names:

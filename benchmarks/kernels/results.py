@@ -1,4 +1,4 @@
-"""The arithmetic of a run: rates, quotients of times from the same round, and their spread.
+"""Statistics of a run: rates, ratios of times of the same round, and their spread.
 
 A row is what `driver.measure` returns for a workload:
 
@@ -6,7 +6,7 @@ A row is what `driver.measure` returns for a workload:
         "tuned": {"secs": [1e-3, None, ...], "rel_error": 1e-7, "note": ""},
         "jax": {"error": "...", "secs": [None, ...]}}}
 
-Place n of every "secs" comes from round n; None is a turn that was left out.
+Element n of every "secs" is from round n; None is a skipped turn.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NOT_PEERS = ("default", "tuned", "ceiling")
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times faster one backend is than another: median and quartiles over rounds."""
+    """The speed-up of one backend over another: median and quartiles over rounds."""
 
     median: float
     low: float
@@ -36,27 +36,27 @@ class Ratio:
 
 
 def samples(row: Row, backend: str) -> list[float | None]:
-    """Return the seconds a run of each round; none if the backend failed."""
+    """Return the seconds of a run in each round; empty if the backend failed."""
     entry = row["backends"].get(backend, {})
     return [] if "error" in entry else list(entry.get("secs", []))
 
 
 def median_secs(row: Row, backend: str) -> float | None:
-    """Return the median seconds a run; None if there are no samples."""
+    """Return the median seconds of a run; None without samples."""
     taken = [secs for secs in samples(row, backend) if secs is not None]
     return statistics.median(taken) if taken else None
 
 
 def rate(row: Row, backend: str) -> float | None:
-    """Return GFLOP/s or GB/s, whichever the workload is rated in."""
+    """Return the rate in GFLOP/s or GB/s, the unit of the workload."""
     secs = median_secs(row, backend)
     return None if secs is None else float(row["amount"]) / secs / 1e9
 
 
 def ratio(row: Row, backend: str, other: str) -> Ratio | None:
-    """Return how many times faster `backend` is than `other`, round by round.
+    """Return the speed-up of `backend` over `other`, from the ratios of each round.
 
-    None if no round has samples of both.
+    It is None if no round has samples of both.
     """
     pairs = zip(samples(row, backend), samples(row, other), strict=False)
     quotients = [theirs / ours for ours, theirs in pairs if ours and theirs]
@@ -76,32 +76,32 @@ def best_peer(row: Row) -> str | None:
 
 
 def against_best(row: Row, backend: str = "tuned") -> Ratio | None:
-    """Return how many times faster a backend is than the best library."""
+    """Return the speed-up of a backend over the best library."""
     peer = best_peer(row)
     return None if peer is None else ratio(row, backend, peer)
 
 
 def share(row: Row, backend: str = "tuned") -> float | None:
-    """Return which share of the machine's ceiling a backend reaches, in percent."""
+    """Return the percentage of the machine's ceiling that a backend reaches."""
     found = ratio(row, backend, "ceiling")
     return None if found is None else 100 * found.median
 
 
 def geometric_mean(values: Iterable[float]) -> float | None:
-    """Return the geometric mean of positive numbers; None of none."""
+    """Return the geometric mean of positive numbers; None if there are none."""
     logs = [math.log(value) for value in values]
     return math.exp(statistics.fmean(logs)) if logs else None
 
 
 @dataclass(frozen=True)
 class Change:
-    """How a workload fares against an earlier run, by its ratio to a reference of the same run.
+    """The change of a workload since an earlier run, by its ratio to a reference of the same run.
 
     Attributes:
-        before: The ratio then; None if it is new.
-        now: The ratio now; None if it failed.
-        noise: The relative change that says nothing.
-        error: Why it failed.
+        before: The earlier ratio; None for a new workload.
+        now: The current ratio; None if it failed.
+        noise: The relative change that is not significant.
+        error: The reason of a failure.
     """
 
     name: str
@@ -112,14 +112,14 @@ class Change:
 
     @property
     def is_slower(self) -> bool:
-        """Whether it lost more than noise, or does not run any more."""
+        """Whether it lost more than the noise, or no longer runs."""
         if self.before is None:
             return False
         return self.now is None or self.now < self.before * (1 - self.noise)
 
 
 MIN_NOISE = 0.10
-"""Two runs differ by up to so much by where their buffers lie."""
+"""Relative difference of two runs because of the addresses of their buffers."""
 
 
 def changes(
@@ -127,7 +127,7 @@ def changes(
 ) -> list[Change]:
     """Compare the tuned kernels of a run with those of an earlier one.
 
-    A difference counts beyond a tenth, and beyond the spreads of both runs together.
+    A difference is significant above a tenth, and above the sum of the spreads of both runs.
     """
     found = []
     for name, row in now.items():
@@ -157,6 +157,6 @@ def failures(rows: Mapping[str, Row]) -> dict[tuple[str, str], list[str]]:
 
 
 def ordered_backends(rows: Mapping[str, Row], order: Sequence[str]) -> list[str]:
-    """Return the backends of any row: those in `order` first, then others as they come."""
+    """Return the backends of all rows: those in `order` first, then the others."""
     present = {name: None for row in rows.values() for name in row["backends"]}
     return [name for name in order if name in present] + [n for n in present if n not in order]

@@ -52,7 +52,7 @@ def print_rows(title: str, rows: Mapping[str, Row], *, markdown: bool = False) -
 
 
 def print_changes(found: Sequence[Change]) -> None:
-    """Print what a regression check found."""
+    """Print the changes of a regression check."""
     head = ["workload", "then", "now", "change", "noise", ""]
     lines = []
     for change in found:
@@ -78,7 +78,7 @@ def print_table(
     left: Sequence[int],
     markdown: bool = False,
 ) -> None:
-    """Print a table whose columns are right-aligned but for those in `left`."""
+    """Print a table whose columns are right-aligned, except for those in `left`."""
     table = Table(title=None if markdown else title, box=MARKDOWN if markdown else SIMPLE_HEAD)
     for number, name in enumerate(head):
         table.add_column(name, justify="left" if number in left else "right", no_wrap=True)

@@ -1,4 +1,4 @@
-"""Tuned schedules on disk: traces, which any later version of the compiler builds again."""
+"""Stored tuned schedules: traces, which later versions of the compiler can replay."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from loopwright import te
 
 @dataclass(frozen=True)
 class Tuned:
-    """The best schedule that was found, and in how many trials."""
+    """The best schedule of a search, and its number of trials."""
 
     trace: Trace
     sketch: str
@@ -40,7 +40,7 @@ def program(workload: BenchmarkWorkload) -> lw.PrimFunc:
 def trace_path(workload: BenchmarkWorkload, threads: int, backend: str = "tuned") -> Path:
     """Return the file that holds the tuned schedule of a workload.
 
-    The backend "tuned" is that of the table; "tuned@3" is what seed 3 found in a race.
+    The backend "tuned" is that of the table; "tuned@3" is the result of seed 3 in a race.
     """
     _, _, seed = backend.partition("@")
     folder = RESULTS / (f"race-t{threads}" if seed else f"traces-t{threads}")
@@ -51,21 +51,21 @@ def load_tuned(workload: BenchmarkWorkload, threads: int, backend: str = "tuned"
     """Read the tuned schedule of a workload.
 
     Raises:
-        NotTunedError: If there is none, or it is one of another program.
+        NotTunedError: If none is stored, or it is for another program.
     """
     path = trace_path(workload, threads, backend)
     if not path.exists():
         raise NotTunedError("no schedule is stored")
     stored = json.loads(path.read_text(encoding="utf-8"))
     if stored["program"] != structural_hash(program(workload)):
-        raise NotTunedError("the schedule that is stored is one of another program")
+        raise NotTunedError("the stored schedule is for another program")
     return Tuned(Trace.from_json(stored["trace"]), stored["sketch"], stored["trials"])
 
 
 def tune_missing(
     workloads: Iterable[BenchmarkWorkload], threads: int, *, trials: int, seed: int, again: bool
 ) -> None:
-    """Tune the workloads that have no schedule yet, or all of them `again`, and store the best."""
+    """Tune the workloads without a schedule, or all if `again`, and store the best."""
     for workload in workloads:
         if again or not _is_tuned(workload, threads):
             tune_and_store(workload, threads, trials, seed)
@@ -82,9 +82,9 @@ def _is_tuned(workload: BenchmarkWorkload, threads: int) -> bool:
 def tune_and_store(
     workload: BenchmarkWorkload, threads: int, trials: int, seed: int, backend: str = "tuned"
 ) -> None:
-    """Tune a workload, and store the best schedule and how it was come by."""
+    """Tune a workload; store the best schedule and the facts of its search."""
     func = program(workload)
-    tune = lw.tune  # loaded at first use, which is no part of tuning
+    tune = lw.tune  # imported before the clock starts
     start = time.perf_counter()
     curve: list[tuple[float, float]] = []
 

@@ -1,1 +1,1 @@
-"""The libraries that kernels are compared with, each in a process and an environment of its own."""
+"""The libraries that kernels are compared with, each in a separate process and environment."""

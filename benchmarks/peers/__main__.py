@@ -1,4 +1,4 @@
-"""Make the environments of the libraries: `python -m benchmarks.peers setup [torch] [tvm]`."""
+"""Create the environments of the libraries: `python -m benchmarks.peers setup [torch] [tvm]`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchmarks.peers.environments import ENVIRONMENTS, FOLDER, make
 
 
 def main() -> None:
-    """Make all environments, or those named."""
+    """Create all environments, or the named ones."""
     parser = argparse.ArgumentParser(prog="make bench-peers", description=__doc__)
     parser.add_argument("command", choices=("setup",))
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(ENVIRONMENTS))

@@ -1,6 +1,6 @@
-"""The virtual environments that the libraries live in, apart from the project's own.
+"""The virtual environments of the libraries, separate from the project's.
 
-They are made once, in `.peers/` of the repository, and left alone by `make clean`.
+They are created once, in `.peers/` of the repository; `make clean` does not remove them.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ FOLDER = ROOT / ".peers"
 
 @dataclass(frozen=True)
 class Peer:
-    """A library as the table names it.
+    """A column of the table: a library and its environment.
 
     Attributes:
-        name: The column.
-        library: What the worker process loads.
-        environment: The virtual environment it needs; the project's own if empty.
+        name: The name of the column.
+        library: The module that the worker process loads.
+        environment: Its virtual environment; the project's if empty.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Peer:
 
     @property
     def python(self) -> Path:
-        """The interpreter of its environment."""
+        """The Python interpreter of its environment."""
         return environment_python(self.environment) if self.environment else Path(sys.executable)
 
 
@@ -46,19 +46,19 @@ ENVIRONMENTS = ("torch", "tvm")
 
 
 def environment_python(name: str) -> Path:
-    """Return the interpreter of an environment, which need not exist."""
+    """Return the Python interpreter of an environment, which may not exist."""
     return FOLDER / name / "bin" / "python"
 
 
 def missing(peer: Peer) -> str:
-    """Return why a library can't run here, or nothing."""
+    """Return why a library cannot run here; empty if it can."""
     if peer.python.exists():
         return ""
     return f"not installed: `make bench-peers` makes .peers/{peer.environment}"
 
 
 def make(name: str) -> str:
-    """Make or complete an environment; return an error, or nothing."""
+    """Create or complete an environment; return an error, or an empty string."""
     python = environment_python(name)
     requirements = Path(__file__).with_name(f"requirements-{name}.txt")
     commands = [
@@ -74,7 +74,7 @@ def make(name: str) -> str:
 
 
 def environment_variables(threads: int) -> dict[str, str]:
-    """Return the variables of a process that may start so many threads."""
+    """Return the environment variables of a process with `threads` threads."""
     number = str(threads)
     return {
         **os.environ,
@@ -85,11 +85,10 @@ def environment_variables(threads: int) -> dict[str, str]:
         "XLA_FLAGS": f"--xla_cpu_multi_thread_eigen={'true' if threads > 1 else 'false'}",
         "JAX_PLATFORMS": "cpu",
         "TORCHINDUCTOR_CACHE_DIR": str(FOLDER / "inductor"),
-        # Memory that is freed stays with the process: results that are allocated anew at each call
-        # are not paid for with page faults.
+        # The process keeps freed memory, so that new results of each call cause no page faults.
         "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
         "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
         "PYTHONPATH": str(ROOT),
-        "PYTHONSAFEPATH": "1",  # the folder it is started in holds no modules
+        "PYTHONSAFEPATH": "1",  # do not import from the current folder
         "PYTHONWARNINGS": "ignore",
     }

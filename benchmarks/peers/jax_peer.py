@@ -1,4 +1,4 @@
-"""JAX: functions compiled by XLA for the CPU, called with arrays that stay on the device."""
+"""JAX: functions compiled by XLA for the CPU, with arrays on the device."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from benchmarks.workloads import BenchmarkWorkload
 def start(threads: int) -> dict[str, str]:
     """Return versions; XLA reads its number of threads from the environment."""
     del threads
-    jax.config.update("jax_cpu_enable_async_dispatch", False)  # every call is waited for anyway
+    jax.config.update("jax_cpu_enable_async_dispatch", False)  # the benchmark waits for every call
     return {"jax": jax.__version__}
 
 
 def prepare(workload: BenchmarkWorkload, backend: str) -> Prepared:
-    """Make a workload ready."""
+    """Prepare a workload."""
     del backend
     inputs, result = [jnp.asarray(array) for array in workload.inputs()], jnp.empty(0)
     compute = jax.jit(lambda *arrays: OPS[workload.op](workload, *arrays))

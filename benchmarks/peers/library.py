@@ -1,4 +1,4 @@
-"""What a library offers to the benchmark: a workload made ready, to be run again and again."""
+"""The contract of libraries in benchmarks: they prepare a workload, which then runs repeatedly."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def metaschedule_path(name: str, threads: int, seed: int = FIRST_SEED) -> Path:
 
 
 class NotTunedError(Exception):
-    """A workload has no tuned schedule yet, which is no failure of a library."""
+    """A workload has no tuned schedule; this is not a failure of a library."""
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,10 @@ class Prepared:
     """A workload that is ready to run.
 
     Attributes:
-        run: Runs it once, on inputs that stay the same.
+        run: Runs it once, on the same inputs each time.
         output: Returns the result of the last run.
-        check: Another check of that result, which raises if it is wrong.
-        note: What a reader of the results should know, such as a number of trials.
+        check: An additional check of that result, which raises an error if it is wrong.
+        note: A remark on the results, such as the number of trials.
     """
 
     run: Callable[[], object]
@@ -45,8 +45,8 @@ class Ceiling:
     """A bound of the machine for a workload.
 
     Attributes:
-        sample: Measures for some seconds; returns the seconds that one run takes at least.
-        note: What the bound is.
+        sample: Measures for some seconds; returns the minimum seconds of one run.
+        note: The name of the bound.
     """
 
     sample: Callable[[float], float]
@@ -57,9 +57,9 @@ class Library(Protocol):
     """A module that a worker process loads; `threads` is set once, before anything is prepared."""
 
     def start(self, threads: int) -> dict[str, str]:
-        """Set the number of threads; return the versions of what computes."""
+        """Set the number of threads; return the versions of the libraries."""
         ...
 
     def prepare(self, workload: BenchmarkWorkload, backend: str) -> Prepared | Ceiling:
-        """Make a workload ready; an exception of any kind means that it can't be."""
+        """Prepare a workload; any exception means that the library does not support it."""
         ...

@@ -21,7 +21,7 @@ from benchmarks.workloads import BY_NAME, BenchmarkWorkload
 
 
 def main() -> None:
-    """Tune the workload that is named."""
+    """Tune the named workload."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("workload", choices=BY_NAME)
     parser.add_argument("--trials", type=int, required=True)
@@ -51,7 +51,7 @@ def main() -> None:
 def tune(
     workload: BenchmarkWorkload, trials: int, threads: int, core: int, seed: int
 ) -> tuple[str, float, int]:
-    """Return the best module as JSON text, its seconds a run, and how many trials failed.
+    """Return the best module as JSON text, the seconds of a run, and the number of failed trials.
 
     Raises:
         RuntimeError: If no trial ran.
@@ -75,7 +75,7 @@ def tune(
         """Keeps the fastest candidate."""
 
         def apply(self, _: Any, __: Any, candidates: Any, builds: Any, runs: Any) -> None:
-            """See the candidates of a round."""
+            """Record the candidates of a round."""
             nonlocal failed
             for candidate, built, ran in zip(candidates, builds, runs, strict=True):
                 if built.error_msg or ran.error_msg:

@@ -1,4 +1,4 @@
-"""NumPy, with OpenBLAS below it; in float64 also the reference for every result."""
+"""NumPy with OpenBLAS; in float64 also the reference of every result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def start(threads: int) -> dict[str, str]:
 
 
 def prepare(workload: BenchmarkWorkload, backend: str) -> Prepared:
-    """Make a workload ready."""
+    """Prepare a workload."""
     del backend
     compute, inputs, result = OPS[workload.op], workload.inputs(), np.empty(0)
 
@@ -41,7 +41,7 @@ def reference(workload: BenchmarkWorkload) -> Array:
 
 
 def conv2d(w: BenchmarkWorkload, image: Array, weights: Array) -> Array:
-    """Convolve by a matrix product over the windows of each group, copied out."""
+    """Convolve by a matrix product with copies of the windows of each group."""
     stride, padding, groups = (w.options[name] for name in ("stride", "padding", "groups"))
     padded = np.pad(image[0], ((0, 0), (padding, padding), (padding, padding)))
     windows = sliding_window_view(padded, weights.shape[2:], axis=(1, 2))
@@ -88,7 +88,7 @@ def attention(q: Array, k: Array, v: Array) -> Array:
 
 
 def relu(x: Array) -> Array:
-    """Put zeros for negative elements, in place."""
+    """Replace negative elements by zero, in place."""
     return np.maximum(x, 0, out=x)
 
 

@@ -1,6 +1,6 @@
 """PyTorch, eager and compiled (`torch.compile`, which needs a C++ compiler).
 
-Weights are plain arguments, so that nothing is packed ahead of time.
+Weights are ordinary arguments, so that nothing is packed in advance.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def start(threads: int) -> dict[str, str]:
 
 
 def prepare(workload: BenchmarkWorkload, backend: str) -> Prepared:
-    """Make a workload ready, for the backend "torch" or "torch.compile"."""
+    """Prepare a workload for the backend "torch" or "torch.compile"."""
     inputs = [torch.from_numpy(array) for array in workload.inputs()]
     if workload.op == "conv2d_nhwc":
         image, weights = inputs

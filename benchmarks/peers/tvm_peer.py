@@ -1,4 +1,4 @@
-"""TVM: the best schedule that MetaSchedule found, built again; `metaschedule.py` looks for it."""
+"""TVM: the best schedule of MetaSchedule, which `metaschedule.py` searches for."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from benchmarks.workloads import BenchmarkWorkload
 
 
 def _stack(context: int = 0) -> list[inspect.FrameInfo]:
-    """Stand in for `inspect.stack`, and look for no source lines.
+    """Replace `inspect.stack` by a version that reads no source lines.
 
-    TVM calls it for each of the thousand programs that it makes when it is imported, which takes
-    minutes otherwise.
+    TVM calls it for each of the thousand programs that it creates on import, which takes minutes
+    otherwise.
     """
     del context
     frame, found = sys._getframe(1), []
@@ -47,10 +47,10 @@ def start(threads: int) -> dict[str, str]:
 
 
 def prepare(workload: BenchmarkWorkload, backend: str) -> Prepared:
-    """Build the schedule that is stored for a workload; "metaschedule@2" is that of seed 2.
+    """Build the stored schedule of a workload; "metaschedule@2" is that of seed 2.
 
     Raises:
-        NotTunedError: If none is.
+        NotTunedError: If none is stored.
     """
     _, _, seed = backend.partition("@")
     path = metaschedule_path(workload.name, _threads, int(seed or FIRST_SEED))
@@ -72,9 +72,9 @@ def target(threads: int) -> Any:
 
 
 def build(module: Any, where: Any, _params: Any = None) -> Any:
-    """Build as MetaSchedule's builder does, without its import of intrinsics.
+    """Build as MetaSchedule's builder does, but do not import intrinsics.
 
-    That import takes longer than the builder allows, and is of no use on a CPU without them.
+    The import exceeds the time limit of the builder, and CPUs without them do not need it.
     """
     from tvm.driver import build as build_module  # noqa: PLC0415 - builders load this function alone
     from tvm.s_tir.transform import RemoveWeightLayoutRewriteBlock  # noqa: PLC0415

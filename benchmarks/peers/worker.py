@@ -1,11 +1,11 @@
-"""A process that runs one library: a request a line of JSON comes in, a reply a line goes out.
+"""A process that runs one library: it reads requests and writes replies, as lines of JSON.
 
     {"do": "start"}                                            -> {"versions": {...}}
     {"do": "prepare", "workload": NAME, "backend": NAME}       -> {"rel_error": ..., ...}
     {"do": "sample", "workload": ..., "backend": ..., "secs"}  -> {"secs": ...}
 
-Whatever goes wrong is a reply {"error": TEXT}, with "is_absent" where nothing was tuned yet. The
-buffers of one workload are kept at a time.
+A failure is a reply {"error": TEXT}, with "is_absent" if there is no tuned schedule. The process
+holds the buffers of one workload at a time.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ WARM_UP_SECS = 0.1
 
 
 class PeerResultError(Exception):
-    """A library's result is not the reference's."""
+    """A library's result differs from the reference."""
 
 
 def main() -> None:
@@ -52,7 +52,7 @@ def main() -> None:
     parser.add_argument("--cores", required=True)
     args = parser.parse_args()
     os.sched_setaffinity(0, {int(core) for core in args.cores.split(",")})
-    # What libraries print must not come between replies.
+    # Output of libraries must not mix with replies.
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     session = Session(args.library, args.threads)
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 class Session:
-    """The state of a worker: one library, and the workload in hand."""
+    """The state of a worker: one library, and the current workload."""
 
     def __init__(self, library: str, threads: int) -> None:
         self._name = library
@@ -87,7 +87,7 @@ class Session:
                     return {"error": f"unknown request {other!r}"}
         except NotTunedError as error:
             return {"error": str(error), "is_absent": True}
-        except Exception as error:  # whatever a library raises is a reply
+        except Exception as error:  # any error of a library is a reply
             return {"error": f"{type(error).__name__}: {error}"[:500]}
 
     def _start(self) -> dict[str, str]:
@@ -147,7 +147,7 @@ def first_in_line() -> Iterator[None]:
 class Timer:
     """Times a function: CPU time of this process for one thread, wall time for several.
 
-    CPU time leaves out what else runs on the core, and counts helper threads of the library: they
+    CPU time excludes other processes on the core. It includes helper threads of the library, which
     are pinned to the same core.
     """
 
@@ -157,14 +157,14 @@ class Timer:
         self._calls = 0
 
     def sample(self, secs: float) -> float:
-        """Return the median seconds a run of batches that last for about `secs` seconds."""
+        """Return the median seconds of a run, over batches of about `secs` seconds in total."""
         if self._calls == 0:
             once = self._warm_up()
             self._calls = max(1, round(BATCH_SECS / max(once, 1e-7)))
             if once > secs:
                 return once
         else:
-            self._run()  # bring its data back into the caches
+            self._run()  # load its data into the caches
         end = self._clock() + secs
         batches: list[float] = []
         gc.disable()
@@ -176,7 +176,7 @@ class Timer:
         return statistics.median(batches)
 
     def _warm_up(self) -> float:
-        """Run until memory and threads have settled; return the shortest seconds of one run."""
+        """Run until memory and threads are warm; return the shortest seconds of one run."""
         end = self._clock() + WARM_UP_SECS
         once = self._batch(1)
         while self._clock() < end:
