@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import chain
 
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts
@@ -65,60 +66,68 @@ def _tiled(draft: SketchBuilder, name: str) -> list[SketchBuilder]:
 
 
 @dataclass
-class _Levels:
-    """The loops of a tiled block by level, each level in the order of the axes."""
+class _TiledLoops:
+    """The loops of a tiled block, and the columns of the table that hold their extents.
 
-    loops: list[list[LoopRV]]
+    Attributes:
+        levels: The loops by level, each level in the order of the axes.
+        columns: See `TiledNest`.
+        remainder_levels: See `TiledNest`.
+        register_factors: By spatial axis, the extents of its two innermost loops.
+    """
 
-    def all(self) -> list[LoopRV]:
-        return [loop for level in self.loops for loop in level]
+    levels: list[list[LoopRV]] = field(default_factory=lambda: [[] for _ in range(NUM_LEVELS)])
+    columns: list[tuple[int | None, ...]] = field(default_factory=list)
+    remainder_levels: list[int | None] = field(default_factory=list)
+    register_factors: dict[int, tuple[ExprRV, ExprRV]] = field(default_factory=dict)
 
 
 def _tile(draft: SketchBuilder, facts: BlockFacts, epilogue: BlockRV | None) -> None:
     """Tile a block; `epilogue` is the block that reads its output tile, if any."""
     schedule = draft.schedule
-    block = schedule.get_block(facts.name)
-    vector = facts.vector_axis
-    levels = _Levels([[] for _ in range(NUM_LEVELS)])
-    columns: list[tuple[int | None, ...]] = []
-    remainder_levels: list[int | None] = []
-    inner: dict[int, tuple[ExprRV, ExprRV]] = {}
+    tiled = _split_axes(draft, facts)
+    levels, inner = tiled.levels, tiled.register_factors
+    vector = facts.vector_axis if facts.vector_axis in inner else None
+    if vector is not None:
+        # The vectorized loop is the innermost one.
+        levels[6].append(levels[6].pop(list(inner).index(vector)))
+    schedule.reorder(*chain.from_iterable(levels))
+    if epilogue is not None:
+        _place_epilogue(draft, facts, epilogue, levels[1] or levels[0], inner)
+    for loop in levels[5]:
+        schedule.unroll(loop)
+    _expand(draft, levels[6], vector is not None)
+    outer = draft.parallelize(levels[0])
+    draft.tilings.append(Tiling(facts.name, outer - 1, outer + len(levels[1])))
+    draft.nests.append(
+        TiledNest(facts, tuple(tiled.columns), tuple(tiled.remainder_levels), vector)
+    )
+    draft.scheduled.add(facts.name)
+
+
+def _split_axes(draft: SketchBuilder, facts: BlockFacts) -> _TiledLoops:
+    """Split the loops of a block into those of its levels, by knobs."""
+    tiled = _TiledLoops()
     limits = _limits(draft, facts)
-    for index, (axis, loop) in enumerate(zip(facts.axes, draft.loops(block), strict=True)):
+    loops = draft.loops(draft.schedule.get_block(facts.name))
+    for index, (axis, loop) in enumerate(zip(facts.axes, loops, strict=True)):
         axis_levels = REDUCTION_LEVELS if axis.is_reduction else SPATIAL_LEVELS
         if axis.extent == 1:
-            levels.loops[axis_levels[0]].append(loop)
-            remainder_levels.append(axis_levels[0])
-            columns.append((None,) * NUM_LEVELS)
+            tiled.levels[axis_levels[0]].append(loop)
+            tiled.remainder_levels.append(axis_levels[0])
+            tiled.columns.append((None,) * NUM_LEVELS)
             continue
         used = axis_levels[: 2 if axis.is_reduction and limits[index] is None else len(axis_levels)]
         limit = limits[index] or axis.extent
         factors, first = draft.tile(loop, axis.extent, len(used), limit)
-        for level, part_loop in zip(used, schedule.split(loop, factors), strict=True):
-            levels.loops[level].append(part_loop)
+        for level, part_loop in zip(used, draft.schedule.split(loop, factors), strict=True):
+            tiled.levels[level].append(part_loop)
         axis_columns = {level: first + n for n, level in enumerate(used)}
-        columns.append(tuple(axis_columns.get(level) for level in range(NUM_LEVELS)))
-        remainder_levels.append(None)
+        tiled.columns.append(tuple(axis_columns.get(level) for level in range(NUM_LEVELS)))
+        tiled.remainder_levels.append(None)
         if not axis.is_reduction:
-            inner[index] = (factors[2], factors[3])
-    if vector is not None and vector in inner:
-        # The vectorized loop is the innermost one.
-        position = [i for i in inner if not facts.axes[i].is_reduction].index(vector)
-        levels.loops[6].append(levels.loops[6].pop(position))
-    schedule.reorder(*levels.all())
-    if epilogue is not None:
-        _place_epilogue(draft, facts, epilogue, levels.loops[1] or levels.loops[0], inner)
-    for loop in levels.loops[5]:
-        schedule.unroll(loop)
-    _expand(draft, levels.loops[6], vector is not None and vector in inner)
-    outer = draft.parallelize(levels.loops[0])
-    draft.tilings.append(Tiling(facts.name, outer - 1, outer + len(levels.loops[1])))
-    draft.nests.append(
-        TiledNest(
-            facts, tuple(columns), tuple(remainder_levels), vector if vector in inner else None
-        )
-    )
-    draft.scheduled.add(facts.name)
+            tiled.register_factors[index] = (factors[2], factors[3])
+    return tiled
 
 
 def _limits(draft: SketchBuilder, facts: BlockFacts) -> list[int | None]:
