@@ -140,20 +140,8 @@ def tune(
         JobFailedError: If no trial of a workload is correct, not even the default schedule; its
             `results` hold those of all workloads.
     """
-    if max_trials not in range(1, MAX_TRIALS + 1):
-        raise ValueError(f"max_trials is {max_trials!r}: expected a number from 1 to {MAX_TRIALS}")
-    check_rules(rules)
-    if isinstance(warm_start, bool):
-        raise TypeError(
-            f"warm_start is {warm_start}: expected earlier results of lw.tune, () for none, or "
-            "None for no warm start"
-        )
-    several = list(workload) if isinstance(workload, list | tuple) else [workload]
-    parsed_target = target if isinstance(target, Target) else Target(target)
-    tasks = [
-        Task(_static(to_func(program)), parsed_target, weight)
-        for program, weight in zip(several, weights_of(several, weights), strict=True)
-    ]
+    _check_options(max_trials, rules, warm_start)
+    tasks = _tasks(workload, weights, target)
     name = tasks[0].func.name if len(tasks) == 1 else f"{len(tasks)} tasks"
     with (
         TrialProgress(name, max_trials, show=progress) as bar,
@@ -184,6 +172,30 @@ def tune(
         if not result.best.measurement.ok:
             raise JobFailedError(_failure(result), results)
     return results if isinstance(workload, list | tuple) else results[0]
+
+
+def _check_options(
+    max_trials: int, rules: Collection[str] | None, warm_start: Sequence[TuneResult] | None
+) -> None:
+    if max_trials not in range(1, MAX_TRIALS + 1):
+        raise ValueError(f"max_trials is {max_trials!r}: expected a number from 1 to {MAX_TRIALS}")
+    check_rules(rules)
+    if isinstance(warm_start, bool):
+        raise TypeError(
+            f"warm_start is {warm_start}: expected earlier results of lw.tune, () for none, or "
+            "None for no warm start"
+        )
+
+
+def _tasks(
+    workload: WorkloadLike | Workloads, weights: Sequence[float] | None, target: Target | str
+) -> list[Task]:
+    several = list(workload) if isinstance(workload, list | tuple) else [workload]
+    parsed_target = target if isinstance(target, Target) else Target(target)
+    return [
+        Task(_static(to_func(program)), parsed_target, weight)
+        for program, weight in zip(several, weights_of(several, weights), strict=True)
+    ]
 
 
 def _static(func: PrimFunc) -> PrimFunc:
