@@ -1,1 +1,1 @@
-"""The models that go over the wire; client and service share them."""
+"""The models of requests and responses, which client and service share."""

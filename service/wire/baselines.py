@@ -1,4 +1,4 @@
-"""The facts reported of a library that was timed beside a kernel, and the claims that they allow.
+"""The measurements of a library that was timed beside a kernel, and the claims that they allow.
 
 This module imports pydantic alone, as `service.wire.models` does.
 """
@@ -10,23 +10,23 @@ from enum import StrEnum
 from pydantic import BaseModel, ConfigDict, Field, computed_field
 
 EQUAL = 1.05
-"""Times within this ratio, with confidence, are shown as equal: the difference is irrelevant in
+"""Times within this ratio, with confidence, are shown as equal: the difference is negligible in
 practice. Chosen.
 """
 
 
 class Verdict(StrEnum):
-    """What a comparison with a library shows of the kernel."""
+    """The result of the comparison of a kernel with a library."""
 
     FASTER = "faster"  # than the library, with confidence
     SLOWER = "slower"
     EQUAL = "equal"  # to within 5%, with confidence
-    INCONCLUSIVE = "inconclusive"  # the interval spans 1: the host is too noisy to tell
-    NO_CLAIM = "no_claim"  # the library runs below the CPU's instruction set
+    INCONCLUSIVE = "inconclusive"  # the interval spans 1: the host is too noisy to decide
+    NO_CLAIM = "no_claim"  # the library does not use the CPU's full instruction set
 
 
 class SettingRead(BaseModel):
-    """One way to run a library, and the seconds a run; null if it failed so."""
+    """A setting of a library, and its run time in seconds; null if it failed."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, from_attributes=True)
 
@@ -36,7 +36,7 @@ class SettingRead(BaseModel):
 
 
 class BaselineTimes(BaseModel):
-    """A library that computes the same, timed beside the best kernel: in turns, on one worker."""
+    """A library that computes the same, timed alternately with the best kernel on one worker."""
 
     library: str = Field(examples=["numpy"])
     version: str = Field(examples=["NumPy 2.4.6, OpenBLAS 0.3.31"])
@@ -44,17 +44,17 @@ class BaselineTimes(BaseModel):
     kernel_secs: float  # of the kernel in the same rounds
     speedup: float  # how many times longer the library takes
     interval: tuple[float, float] | None = None  # of `speedup`, 95%; null after too few rounds
-    # The code that the library chose for the CPU; null if it does not say, or was not asked.
+    # The code path that the library chose for the CPU; null if it is unknown.
     kernel_set: str | None = Field(default=None, examples=["Haswell"])
-    setting: str | None = None  # of those that were tried, the fastest: the one that was timed
+    setting: str | None = None  # the fastest of those that were tried, which was timed
     tried: tuple[SettingRead, ...] = ()
-    share_of_peak: float | None = None  # what the library reaches of the measured peak
+    share_of_peak: float | None = None  # the library's speed as a share of the measured peak
     is_below_cpu: bool = False  # whether no setting uses all of the CPU's instruction set
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def verdict(self) -> Verdict:
-        """What the comparison shows of the kernel."""
+        """The result of the comparison for the kernel."""
         if self.is_below_cpu:
             return Verdict.NO_CLAIM
         if self.interval is None:
@@ -68,7 +68,7 @@ class BaselineTimes(BaseModel):
 
     @property
     def verdict_in_words(self) -> str:
-        """The verdict for people, such as `1.06x faster`."""
+        """Return the verdict for users, such as `1.06x faster`."""
         ratio = f"{self.speedup:.3g}x"
         if self.verdict is Verdict.NO_CLAIM:
             return f"not comparable: its {self.kernel_set} kernels do not use this CPU's full ISA"

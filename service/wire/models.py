@@ -1,6 +1,6 @@
 """The responses of the service, as pydantic models, with the states and events of a job.
 
-They accept fields that they do not know: an older client reads a newer server.
+They accept unknown fields, so that an older client can read a newer server.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ ItemT = TypeVar("ItemT")
 
 
 class Response(BaseModel):
-    """A body that the service sends: an unknown field is left aside."""
+    """A body that the service sends: an unknown field is ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
 class JobState(StrEnum):
-    """Where a tuning job stands."""
+    """The state of a tuning job."""
 
     QUEUED = "queued"  # waits for a coordinator
     RUNNING = "running"  # a coordinator holds its lease and measures trials
-    SUCCEEDED = "succeeded"  # it has a best schedule; `stop_reason` says why it ended
-    FAILED = "failed"  # not one candidate could be built and run; `error` says why
-    CANCELLED = "cancelled"  # a user gave it up; what was measured is kept
+    SUCCEEDED = "succeeded"  # the job has a best schedule; `stop_reason` says why it ended
+    FAILED = "failed"  # no candidate could be built and run; `error` says why
+    CANCELLED = "cancelled"  # by a user; its measurements are kept
 
     @property
     def is_final(self) -> bool:
-        """Whether the job has ended: it continues only if a user resumes it."""
+        """Return whether the job has ended; then only a user can resume it."""
         return self in {JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED}
 
 
 class EventKind(StrEnum):
-    """The events of a job, each with what its payload holds."""
+    """The kinds of events of a job, each with its payload."""
 
     STATE = "state"  # {"state": JobState, "error": str | None}
     # {"num_measured": int, "best_secs": float | None, "best_kind", "provisional_secs",
@@ -60,15 +60,16 @@ class EventKind(StrEnum):
 
 
 class BaselineRead(BaselineTimes, Response):
-    """A library that computes the same, timed beside the best kernel: in turns, on one worker."""
+    """A library that computes the same, timed alternately with the best kernel on one worker."""
 
 
 class JobRead(JobTimes, Response):
-    """A tuning job as the service shows it.
+    """A tuning job.
 
     While the job searches, `best_secs` is provisional: the shortest sample of its fastest trial.
-    The finish of a job measures its fastest trials again, side by side. From then on `best_secs` is
-    confirmed: the median of the rounds of trial `best_number`, with a `best_interval` of 95%.
+    The final comparison of a job measures its fastest trials again, side by side. From then on
+    `best_secs` is confirmed: the median of the rounds of trial `best_number`, with a
+    `best_interval` of 95%.
     """
 
     id: UUID
@@ -87,8 +88,8 @@ class JobRead(JobTimes, Response):
     started_at: datetime | None
     finished_at: datetime | None
     owner: str | None = None  # the name of the token that submitted it
-    shape: str | None = None  # the extents of the workload's largest block, in words
-    dtype: str | None = None  # of all its parameters, if they have one
+    shape: str | None = None  # the extents of the workload's largest block, as text
+    dtype: str | None = None  # of all its parameters, if they have the same
     flops: int | None = None  # of one run
     peak_flops: float | None = None  # FLOP/s that the target can reach, null if unknown
     trials_per_sec: float | None = None
@@ -96,8 +97,8 @@ class JobRead(JobTimes, Response):
     stop_reason: str | None = None  # budget, time_budget, plateau, exhausted, stopped or cancelled
     error: str | None
     priority: int = 0
-    group_id: UUID | None = None  # of the jobs that it shares a budget of trials with
-    weight: float = 1.0  # how much its time matters among them
+    group_id: UUID | None = None  # of the group of jobs that share one trial limit
+    weight: float = 1.0  # of its time in the group's sum
     baseline: BaselineRead | None = None  # the fastest library that computes the same
 
     @computed_field(json_schema_extra={"deprecated": True})  # type: ignore[prop-decorator]
@@ -113,7 +114,7 @@ class JobRead(JobTimes, Response):
         return self.max_secs
 
     def __str__(self) -> str:
-        """Say in a line where the job stands; the `repr` has all fields."""
+        """Return the state of the job in a line; the `repr` has all fields."""
         ended = f" ({stop_reason_in_words(self.stop_reason)})" if self.stop_reason else ""
         best = "" if self.best_secs is None else f", best {self.best_secs:.4g} s {self.best_kind}"
         default = "" if self.default_secs is None else f", default {self.default_secs:.4g} s"
@@ -124,10 +125,11 @@ class JobRead(JobTimes, Response):
 
 
 class GroupRead(Response):
-    """Jobs that share a budget of trials.
+    """Jobs that share one trial limit.
 
-    The seconds are sums over the jobs, of weights times best times and default times; null as long
-    as one of them has none. Both are of the kind `kind`: confirmed once the times of all jobs are.
+    The seconds are weighted sums of the best times and of the default times over the jobs. They are
+    null until every job has a time. Both are of the kind `kind`: confirmed if the times of all jobs
+    are.
     """
 
     id: UUID
@@ -148,28 +150,28 @@ class GroupRead(Response):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def speedup(self) -> float | None:
-        """How many times faster the best schedules are together than the default ones."""
+        """How many times faster all best schedules together are than the default ones."""
         if not self.default_secs or not self.best_secs:
             return None
         return self.default_secs / self.best_secs
 
 
 class FinalRead(Response):
-    """What a job's finish found of a trial that it measured again, beside the other finalists."""
+    """The result of a finalist in the final comparison of a job."""
 
-    outcome: str  # kept, tied (with the one that is kept), slower or failed
+    outcome: str  # kept, tied (with the kept trial), slower or failed
     run_secs: float | None  # confirmed: the median over rounds; null for a failure
     interval: tuple[float, float] | None = None  # of `run_secs`, 95%
     num_rounds: int
 
 
 class TrialRead(Response):
-    """One trial of a job: its candidate and what a worker found."""
+    """One trial of a job: its candidate and its measurement."""
 
     number: int
     sketch: str
     trace: Mapping[str, JsonValue]
-    error: str | None  # an ErrorKind of the compiler's measurement, or none
+    error: str | None  # an ErrorKind of the measurement, or null
     message: str
     run_secs: tuple[float, ...]
     max_error: float | None
@@ -177,16 +179,16 @@ class TrialRead(Response):
     check_secs: float
     time_secs: float
     worker: str
-    toolchain: str = ""  # what compiled it
+    toolchain: str = ""  # that compiled it
     round: int | None = None  # of the search
     predicted: float | None
     created_at: datetime
-    final: FinalRead | None = None  # null for a trial that no finish measured again
+    final: FinalRead | None = None  # null for a trial that was no finalist
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def provisional_secs(self) -> float | None:
-        """The shortest sample of the search, or null for a trial that failed."""
+        """The shortest sample of the search; null for a failed trial."""
         return min(self.run_secs, default=None) if self.error is None else None
 
     @property
@@ -196,7 +198,7 @@ class TrialRead(Response):
 
 
 class TrialCode(Response):
-    """What a trial's schedule made of its program, step by step."""
+    """The program of a trial in each stage, from its script to its assembly."""
 
     before: str  # the script of the workload
     trace: str  # the schedule as Python
@@ -206,32 +208,33 @@ class TrialCode(Response):
 
 
 class Event(Response):
-    """Something that happened to a job; `id` grows, and a stream resumes after the last seen."""
+    """An event of a job; `id` grows, and a stream resumes after the last received id."""
 
     id: int
-    kind: str  # an EventKind; a newer server may send kinds that this client does not know
+    kind: str  # an EventKind; a newer server may send unknown kinds
     at: datetime
     payload: Mapping[str, JsonValue]
 
 
 class NearestRead(Response):
-    """The tuned shape that a schedule was adapted from, and what that is expected to cost."""
+    """The tuned shape that a schedule was adapted from, and the expected loss of speed."""
 
     workload_key: str
     target: str
-    distance: float = Field(examples=[1.0])  # in doublings of extents and of cores, all together
-    run_secs: float  # of the schedule, on the shape that it was made for
+    distance: float = Field(examples=[1.0])  # the sum of the doublings of extents and of cores
+    run_secs: float  # of the schedule, on its original shape
     # The share of speed that tuning would add: 0.1 is nine tenths of a tuned schedule's speed. It
-    # is null where the store has no basis for it; `basis` says what it rests on.
+    # is null without enough data in the store; `basis` describes the data.
     expected_loss: float | None = Field(examples=[0.08])
     basis: str
 
 
 class BestRead(BestTimes, Response):
-    """The fastest schedule known of one workload on one target, and where it comes from.
+    """The fastest known schedule of one workload on one target, and its origin.
 
-    With `nearest` it is that of another shape, adapted: it replays on the workload and was not
-    measured there, so that `run_secs` is null, and job, trial and provenance are the other shape's.
+    With `nearest` it may be the adapted schedule of another shape. That one replays on the workload
+    but was not measured on it: `run_secs` is null, and job, trial and provenance are those of the
+    other shape.
     """
 
     workload_key: str
@@ -242,30 +245,30 @@ class BestRead(BestTimes, Response):
     provenance: Mapping[str, JsonValue]
     nearest: NearestRead | None = None
     baseline: BaselineRead | None = None  # the fastest library that computes the same
-    # Whether `run_secs` was measured with another code generator than the server's: a kernel that
-    # is built today may take another time.
+    # Whether `run_secs` was measured with another code generator than the server's: a newly built
+    # kernel may take another time.
     is_outdated: bool = False
 
 
 class CostModelRead(Response):
     """A version of the cost model of a kind of target, and how well it predicts.
 
-    Without a job it is of the whole store, and jobs of that kind begin with the newest such.
+    A model without a job is trained on the whole store; new jobs of its kind start with the newest.
     """
 
     label: str  # the kind of target, such as "cpu/znver3"
     version: int
     job_id: UUID | None
     feature_version: int
-    trained_on: int  # how many measurements
-    num_tasks: int = 1  # that they are of
+    trained_on: int  # number of measurements
+    num_tasks: int = 1  # of those measurements
     fingerprint: str | None = None  # of the measurements
-    quality: Mapping[str, JsonValue]  # on tasks, or on candidates of the job, that it was not told
+    quality: Mapping[str, JsonValue]  # on held-out tasks, or on held-out candidates of the job
     created_at: datetime
 
 
 class Page(Response, Generic[ItemT]):
-    """One page of a list; `next_cursor` asks for the page after it."""
+    """One page of a list; `next_cursor` requests the next page."""
 
     items: tuple[ItemT, ...]
     next_cursor: str | None = None

@@ -1,4 +1,4 @@
-"""Problem documents (RFC 9457), the body of every answer that is no success."""
+"""Problem documents (RFC 9457), the body of every error answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from service.wire.models import Response
 
 
 class ProblemError(Response):
-    """One thing that is wrong with a request, and where."""
+    """One error of a request, and its location."""
 
     detail: str
     pointer: str | None = None  # a JSON pointer into the body
@@ -23,11 +23,11 @@ class ProblemError(Response):
 
 
 PROBLEM_TYPE = "urn:loopwright:problem:"
-"""What the types of problems begin with; the rest never changes its meaning."""
+"""The prefix of the types of problems; the meaning of a type never changes."""
 
 
 class Problem(Response):
-    """An error as RFC 9457 has it; `detail` is for people, and shows a script's place."""
+    """An error in the form of RFC 9457; `detail` is for users, and may show a line of a script."""
 
     type: str = "about:blank"
     title: str
@@ -35,20 +35,20 @@ class Problem(Response):
     detail: str = ""
     instance: str | None = None
     errors: tuple[ProblemError, ...] = ()
-    job_id: UUID | None = None  # of the job that looks for what was not found (`enqueue`)
+    job_id: UUID | None = None  # of the job that searches for the missing schedule (`enqueue`)
 
     @property
     def code(self) -> str:
         """The stable name of the kind of error, such as `invalid-target`.
 
-        An answer that another server gave, such as a proxy, has no type: its code is `error`.
+        An answer of another server, such as a proxy, has no type: its code is `error`.
         """
         is_of_service = self.type.startswith(PROBLEM_TYPE)
         return self.type.removeprefix(PROBLEM_TYPE) if is_of_service else "error"
 
 
 def problem_from(body: Any, *, status: int, title: str) -> Problem:
-    """Read a problem document, or make one of whatever else a server answered."""
+    """Parse a problem document, or make one from any other answer."""
     if isinstance(body, dict) and "title" in body:
         with contextlib.suppress(ValidationError):
             return Problem.model_validate({"status": status, **body})

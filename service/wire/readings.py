@@ -1,6 +1,6 @@
-"""What is read of jobs and stores for lists and plots: more pydantic models of the wire.
+"""The pydantic models of lists and plots, which client and service share.
 
-Plots get columns, one array a quantity, all of one length; a null stands for what is not known.
+Plots get columns: one array for each quantity, all of the same length; null means unknown.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class TrialOutcome(StrEnum):
 
 
 class Curve(Response):
-    """The best time so far: a point wherever it improved, and one for the last trial.
+    """The best time so far: a point for each improvement, and one for the last trial.
 
-    `best_secs[i]` is the shortest sample of the trials up to `number[i]`, and `secs[i]` when the
-    last of those was measured, in seconds since the job began. These times are provisional: the
-    last one is the job's `provisional_secs`, and not the time that its finish confirmed.
+    `best_secs[i]` is the shortest sample of the trials up to `number[i]`. `secs[i]` is when the
+    last of them was measured, in seconds since the job began. These times are provisional: the last
+    one is the job's `provisional_secs`, not its confirmed time.
     """
 
     model_config = ConfigDict(
@@ -54,11 +54,11 @@ class Curve(Response):
 class Columns(Response):
     """The trials of a job as columns, by number; `best_secs` is provisional (`TrialRead`).
 
-    `sketch` and `outcome` are places in `sketches` and `outcomes`; an outcome is `ok` or the kind
-    of an error. `predicted_percentile` is the share of its round that a trial was predicted to
-    beat, `relative_speed` its share of the speed of the round's fastest; both are null without a
-    score. Of more trials than were asked for, those are kept that improved on all before, the first
-    of each outcome, the first and the last, and an even choice of the rest.
+    `sketch` and `outcome` are indices into `sketches` and `outcomes`; an outcome is `ok` or the
+    kind of an error. `predicted_percentile` is the share of its round that a trial was predicted to
+    beat. `relative_speed` is its speed as a share of the fastest of its round. Both are null
+    without a score. If there are more trials than requested, the columns keep the improvements, the
+    first trial of each outcome, the first and the last trial, and evenly spaced others.
     """
 
     number: tuple[int, ...]
@@ -89,9 +89,9 @@ class Columns(Response):
 
 
 class FailureCount(Response):
-    """How often trials failed in one way, and what the first of them said."""
+    """The number of failures of one kind, and the message of the first."""
 
-    kind: str  # an ErrorKind of the compiler's measurement
+    kind: str  # an ErrorKind of the measurement
     count: int
     first_number: int
     first_message: str
@@ -110,12 +110,12 @@ class SketchCount(Response):
 
 
 class TimeSpent(Response):
-    """Where the time went, in seconds.
+    """The time of a job by activity, in seconds.
 
-    `build`, `check` and `time` are summed over workers, which work at once. `propose` is how long
-    the job was driven while none of its trials was measured and the finish did not run: what
-    measuring waited for; null while that is not known. `finish` measured the best again. `wait` is
-    how long the job was queued before it began.
+    `build`, `check` and `time` are summed over workers, which work in parallel. `propose` is the
+    time in which the job ran, but neither measured trials nor compared finalists; null if it is
+    unknown. `finish` is the time of the final comparison. `wait` is the time in the queue before
+    the start.
     """
 
     propose: float | None
@@ -127,10 +127,10 @@ class TimeSpent(Response):
 
 
 class ModelValue(Response):
-    """What the cost model was worth in this job, by the trials that it had scored beforehand.
+    """The quality of the cost model in this job, from the trials that it scored before measurement.
 
-    Scores are comparable within one round only, so both figures are means over rounds, weighted by
-    their trials; failures count as slowest.
+    Scores are comparable only within one round, so both figures are means over rounds, weighted by
+    their trials. Failures count as slowest.
     """
 
     rank_correlation: float | None = Field(
@@ -146,7 +146,7 @@ class ModelValue(Response):
 
 
 class Summary(Response):
-    """A job in figures: failures by kind, sketches, time, and the cost model's worth."""
+    """The statistics of a job: failures by kind, sketches, time, quality of the cost model."""
 
     num_trials: int
     failures: tuple[FailureCount, ...]  # the most frequent first
@@ -156,28 +156,28 @@ class Summary(Response):
 
 
 class Decision(Response):
-    """One decision of a sketch, and how much it matters.
+    """One decision of a sketch, and its importance.
 
     `importance` is the share of the variance of the logarithm of the time that the decision
     explains alone: epsilon squared of a one-way analysis of variance over its values, at least
-    0. It knows no interactions: two decisions that matter only together may both have 0.
+    0. It ignores interactions: two decisions that matter only together may both have 0.
     """
 
     name: str
-    values: tuple[float, ...]  # that occur, ascending
+    values: tuple[float, ...]  # all values that occur, ascending
     importance: float | None  # null if too few trials are correct
 
 
 class Decisions(Response):
-    """Trials of one sketch by what they decided, for parallel coordinates.
+    """Trials of one sketch with their decisions, for parallel coordinates.
 
-    `rows[i][j]` is what trial `number[i]` decided on `decisions[j]`. Of more than 2,000 trials, the
-    500 fastest and an even choice of the rest are there; importance is of an even choice alone.
-    `best_secs` is provisional (`TrialRead`).
+    `rows[i][j]` is the value of `decisions[j]` in trial `number[i]`. Of more than 2,000 trials, the
+    rows have the 500 fastest and evenly spaced others. The importance is computed from the evenly
+    spaced ones alone. `best_secs` is provisional (`TrialRead`).
     """
 
     sketch: str | None  # null if no trial has decisions
-    sketches: tuple[str, ...]  # that have decisions, those with most trials first
+    sketches: tuple[str, ...]  # those with decisions, by falling number of trials
     decisions: tuple[Decision, ...]
     rows: tuple[tuple[float, ...], ...]
     number: tuple[int, ...]
@@ -187,11 +187,11 @@ class Decisions(Response):
 
 
 class BestSummary(BestTimes, Response):
-    """The best schedule of a task, as lists show it; `GET /schedules/best` has the schedule."""
+    """The best schedule of a task, in a list; `GET /schedules/best` has the schedule itself."""
 
     workload_key: str
     workload_name: str
-    shape: str | None = None  # in words, such as "512 x 512 x 512 float32"
+    shape: str | None = None  # as text, such as "512 x 512 x 512 float32"
     dtype: str | None = None  # of all parameters, if they have one
     target: str
     flops: int
@@ -199,14 +199,14 @@ class BestSummary(BestTimes, Response):
     job_id: UUID
     trial_number: int
     toolchain: str
-    is_outdated: bool = False  # whether `toolchain` is another than the server's
+    is_outdated: bool = False  # whether `toolchain` differs from the server's
     worker: str
     created_at: datetime  # when it became the best
     baseline: BaselineRead | None = None  # the fastest library that computes the same
 
 
 class WorkloadRead(Response):
-    """A workload that is stored; `shape` has the extents of its blocks.
+    """A stored workload; `shape` has the extents of its blocks.
 
     Workloads with one `operator_key` are shapes of one operator.
     """
@@ -227,7 +227,7 @@ class WorkloadText(WorkloadRead):
 
 
 class TargetRead(Response):
-    """A target that jobs were submitted for."""
+    """A target of submitted jobs."""
 
     name: str
     label: str  # the kind of target, such as "cpu/znver3"
@@ -236,15 +236,15 @@ class TargetRead(Response):
 
 
 class CheckRequest(Request):
-    """A workload and a target to look at; nothing is stored."""
+    """A workload and a target to check; nothing is stored."""
 
     workload: Workload
     target: str = Field(default="cpu", min_length=1, max_length=1000)
-    space: bool = True  # whether to say how large the design space is, which takes up to a second
+    space: bool = True  # whether to count the design space, which takes up to a second
 
 
 class ParameterRead(Response):
-    """A buffer that a kernel is called with; `role` is input, output or both."""
+    """A buffer parameter of a kernel; `role` is input, output or both."""
 
     name: str
     shape: tuple[int, ...]
@@ -254,7 +254,7 @@ class ParameterRead(Response):
 
 
 class SpaceRead(Response):
-    """What a search chooses from; `num_schedules` is an estimate unless `is_exact`."""
+    """The design space of a search; `num_schedules` is an estimate unless `is_exact`."""
 
     sketches: tuple[str, ...]
     num_schedules: int
@@ -262,7 +262,7 @@ class SpaceRead(Response):
 
 
 class WorkloadCheck(Response):
-    """What was read of a workload and a target, and what a search would have to choose from."""
+    """The parsed workload and target, and the design space of a search."""
 
     key: str
     name: str
@@ -270,8 +270,8 @@ class WorkloadCheck(Response):
     dtype: str | None  # of all parameters, if they have one
     target: str
     flops: int
-    bytes: int  # of all parameters: what a run moves at least
+    bytes: int  # of all parameters: the minimum memory traffic of a run
     parameters: tuple[ParameterRead, ...]
     script: str
-    space: SpaceRead | None  # null if not asked for, of more than 32 blocks, or for want of time
-    is_tuned: bool  # whether a best schedule of it is stored
+    space: SpaceRead | None  # null if not requested, for more than 32 blocks, or at the time limit
+    is_tuned: bool  # whether the store has a best schedule of it

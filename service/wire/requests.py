@@ -1,6 +1,6 @@
 """The requests that a client sends to the service, as pydantic models.
 
-They refuse fields that they do not know: a typing error must not be ignored.
+They refuse unknown fields, so that a typing error is not ignored.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from pydantic import (
 )
 
 # Limits of requests: chosen, not measured.
-MAX_SCRIPT_CHARS = 262_144  # far above any single operator; bounds the time of the parser
-MAX_TRIALS = 100_000  # about an hour at tens of trials a second
+MAX_SCRIPT_CHARS = 262_144  # far more than any operator needs; bounds the time of the parser
+MAX_TRIALS = 100_000  # about an hour at thirty trials a second
 MAX_SECONDS = 7 * 24 * 3600.0
 MAX_RULES = 64  # more than there are
 MAX_SEED = 2**31 - 1  # of a 32-bit column
 MAX_PRIORITY = 1000
-MAX_TASKS = 64  # of a group: all their searches are in memory
+MAX_TASKS = 64  # of a group: all their searches are in memory at once
 MAX_WEIGHT = 1e9  # only the ratios of weights matter
 
-# The second name of each was its name in version 0.1; it is accepted until 0.2.
+# The second name of each is its name in version 0.1, which is accepted until 0.2.
 TRIALS_ALIASES = AliasChoices("max_trials", "trials")
 SECS_ALIASES = AliasChoices("max_secs", "seconds")
 
@@ -42,7 +42,7 @@ class Request(BaseModel):
 
 
 class Strategy(StrEnum):
-    """Which search strategy proposes the candidates."""
+    """The search strategy that proposes the candidates."""
 
     EVOLUTIONARY = "evolutionary"
     ANNEALING = "annealing"
@@ -52,7 +52,7 @@ class Strategy(StrEnum):
 
 
 class Workload(Request):
-    """What to compute: the text of a script, or an operator by its name and shape."""
+    """A workload: the text of a script, or an operator with its name and shape."""
 
     script: str | None = Field(default=None, min_length=1, max_length=MAX_SCRIPT_CHARS)
     operator: str | None = Field(
@@ -67,7 +67,7 @@ class Workload(Request):
 
 
 class SearchOptions(Request):
-    """How to search, and how long."""
+    """Options and limits of a search."""
 
     target: str = Field(default="cpu", min_length=1, max_length=1000)
     max_trials: int = Field(ge=1, le=MAX_TRIALS, validation_alias=TRIALS_ALIASES)
@@ -77,10 +77,10 @@ class SearchOptions(Request):
     plateau: int | None = Field(default=None, ge=1, le=MAX_TRIALS)  # trials without progress
     seed: int = Field(default=0, ge=0, le=MAX_SEED)
     strategy: Strategy = Strategy.EVOLUTIONARY
-    # The names of the schedule rules that make the design space; all of them if there are none.
+    # The names of the schedule rules of the design space; null for all rules.
     rules: tuple[RuleName, ...] | None = Field(default=None, min_length=1, max_length=MAX_RULES)
-    warm_start: bool = True  # begin with the cost model, and with schedules of other shapes
-    # Of the jobs that wait, one of a higher priority comes first.
+    warm_start: bool = True  # reuse the cost model, and schedules of other shapes
+    # A queued job of higher priority starts first.
     priority: int = Field(default=0, ge=-MAX_PRIORITY, le=MAX_PRIORITY)
 
 
@@ -91,20 +91,20 @@ class JobCreate(SearchOptions):
 
 
 class GroupTask(Request):
-    """A workload among several, and how much its time matters: how often a model runs it."""
+    """A workload of a group, and its weight, such as the number of its runs in a model."""
 
     workload: Workload
     weight: float = Field(default=1.0, gt=0, le=MAX_WEIGHT)
 
 
 class GroupCreate(SearchOptions):
-    """A request to tune several workloads for one target, with one budget of trials for all."""
+    """A request to tune several workloads for one target under one trial limit."""
 
     tasks: tuple[GroupTask, ...] = Field(min_length=1, max_length=MAX_TASKS)
 
 
 class GroupChange(Request):
-    """A new budget of trials for the jobs of a group, all together."""
+    """A new trial limit for all jobs of a group together."""
 
     max_trials: int = Field(ge=1, le=MAX_TRIALS, validation_alias=TRIALS_ALIASES)
 
@@ -114,10 +114,10 @@ def _without_default(schema: dict[str, Any]) -> None:
 
 
 class JobChange(Request):
-    """New budgets and a new priority for a job; what is not named stays as it is.
+    """New limits and a new priority for a job; a missing field does not change.
 
-    On a running job smaller ones count from its next trial on, others from its next round. A job
-    that has ended goes on if its new budgets leave it something to do.
+    In a running job, lower limits apply from the next trial, higher ones from the next round. A job
+    that has ended continues if its new limits leave something to do.
     """
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
@@ -157,9 +157,9 @@ class JobChange(Request):
 
 
 class ScheduleQuery(Request):
-    """A request for what is best known of one workload on one target."""
+    """A request for the best known schedule of one workload on one target."""
 
     workload: Workload
     target: str = Field(default="cpu", min_length=1, max_length=1000)
-    nearest: bool = False  # whether that of the nearest shape, adapted, will do
-    enqueue: bool = False  # whether to queue a job if this very schedule is not known
+    nearest: bool = False  # whether to accept the adapted one of the nearest shape
+    enqueue: bool = False  # whether to queue a job if this exact schedule is missing

@@ -1,4 +1,4 @@
-"""What a server tells of itself: its workers, its tokens, its health; and what it took in."""
+"""Models of a server's workers, tokens, health and imports."""
 
 from __future__ import annotations
 
@@ -17,41 +17,41 @@ MAX_QUOTA = 2**31 - 1
 
 
 class WorkerState(StrEnum):
-    """Whether a worker takes candidates."""
+    """Whether a worker can measure candidates."""
 
     IDLE = "idle"
     BUSY = "busy"
     RESTING = "resting"  # it was shut down for lack of work; the next job starts it
-    LOST = "lost"  # its heartbeat stopped; what it held was handed to another
+    LOST = "lost"  # its heartbeat stopped; another worker got its candidates
 
 
 class WorkerTask(Response):
-    """What a worker does: candidates of a job that it measures, or compares."""
+    """The current work of a worker: candidates of a job that it measures or compares."""
 
     workload: str = Field(examples=["matmul"])
     target: str
     candidates: int
     since: datetime
-    job_id: UUID | None = None  # the running job of that workload and target, if there is but one
+    job_id: UUID | None = None  # the one running job of that workload and target
 
 
 class Canary(Response):
     """A known kernel timed on a worker about once a minute: columns, the oldest first.
 
-    What changes from sample to sample is the host: its clock, its heat, its neighbours.
+    Differences between samples come from the host: its clock, its temperature, its load.
     """
 
     at: tuple[datetime, ...] = ()
     secs: tuple[float, ...] = ()  # the median of a sample's runs
-    noise: tuple[float, ...] = ()  # how far that is above the shortest run, as a share of it
+    noise: tuple[float, ...] = ()  # the excess of that over the shortest run, as a share of it
     utilisation: tuple[float, ...] = ()  # the share of the time since the last sample with work
 
 
 class WorkerRead(Response):
-    """A worker as the service last heard of it, and its health over time.
+    """A worker by its last report, and its health over time.
 
-    `jobs_lost` counts how often its process was lost during work, which another process repeated
-    then; `restarts` counts all losses.
+    `jobs_lost` counts the losses of its process during work, which another process then repeated.
+    `restarts` counts all losses.
     """
 
     name: str
@@ -68,11 +68,11 @@ class WorkerRead(Response):
 
 
 class Scope(StrEnum):
-    """What a token may do; each includes those before it."""
+    """The permission of a token; each includes those before it."""
 
-    READ = "read"  # look at everything, tokens aside
-    SUBMIT = "submit"  # submit, stop and resume jobs, and have kernels built
-    ADMIN = "admin"  # make and revoke tokens, import records
+    READ = "read"  # read everything except tokens
+    SUBMIT = "submit"  # submit, stop and resume jobs, and build kernels
+    ADMIN = "admin"  # create and revoke tokens, import records
 
 
 class CallerRead(Response):
@@ -90,9 +90,9 @@ class TokenCreate(Request):
 
     name: str = Field(min_length=1, max_length=64, pattern=TOKEN_NAME)
     scopes: tuple[Scope, ...] = Field(default=(Scope.READ,), min_length=1, max_length=3)
-    # What its queued and running jobs may be, all together; none is no limit.
+    # Limits of its queued and running jobs together; null is no limit.
     max_jobs: int | None = Field(default=None, ge=0, le=MAX_QUOTA)
-    max_trials: int | None = Field(default=None, ge=0, le=MAX_QUOTA)  # yet to measure
+    max_trials: int | None = Field(default=None, ge=0, le=MAX_QUOTA)  # that are not measured yet
     max_priority: int | None = Field(default=None, ge=-MAX_PRIORITY, le=MAX_PRIORITY)
 
 
@@ -103,21 +103,21 @@ class TokenRead(Response):
     name: str
     scopes: tuple[Scope, ...]
     created_at: datetime
-    last_used_at: datetime | None  # to a quarter of an hour
+    last_used_at: datetime | None  # with a resolution of a quarter of an hour
     revoked_at: datetime | None
-    max_jobs: int | None = None  # that wait or run
-    max_trials: int | None = None  # that those have yet to measure
+    max_jobs: int | None = None  # queued and running
+    max_trials: int | None = None  # of those jobs that are not measured yet
     max_priority: int | None = None
 
 
 class TokenCreated(TokenRead):
-    """A new token; it is shown this once."""
+    """A new token; it is shown only once."""
 
     token: str
 
 
 class ImportRead(Response):
-    """What an import added to a store; what was there already does not count."""
+    """The records that an import added to a store, without existing ones."""
 
     workloads: int
     groups: int = 0
@@ -125,9 +125,9 @@ class ImportRead(Response):
     trials: int
     finals: int
     baselines: int = 0
-    updated_jobs: int  # that the store knew, at an earlier point
-    skipped_jobs: int  # that go on in the store itself: they know more than the file
-    best_schedules: int  # that are new, or faster
+    updated_jobs: int  # of which the store had an earlier version
+    skipped_jobs: int  # that are open in the store, which is newer than the file
+    best_schedules: int  # new or faster ones
 
 
 class Health(Response):

@@ -8,8 +8,9 @@ STOP_REASON_WORDS = {
     "plateau": "no recent improvement",
     "exhausted": "every schedule tried",
 }
-"""The reasons `stopped` and `cancelled` are words already. `dashboard/schema.py` generates the
-dashboard's copy from this table."""
+"""The reasons `stopped` and `cancelled` need no translation. `dashboard/schema.py` generates the
+dashboard's copy from this table.
+"""
 
 
 def stop_reason_in_words(reason: str) -> str:

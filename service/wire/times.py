@@ -1,8 +1,8 @@
-"""The two statistics of a run time, and what may be divided by what.
+"""The two statistics of a run time, and the ratios between times of one kind.
 
-A *provisional* time is the shortest sample of one trial, as the search measured it. A *confirmed*
-time is the median over the rounds of a job's finish, and has an interval of 95%. The shortest of
-many samples is lucky, so the two differ; a ratio is made of two times of one kind. This module
+A *provisional* time is the shortest sample of one trial, measured by the search. A *confirmed* time
+is the median over the rounds of a job's final comparison, and has an interval of 95%. The shortest
+of many samples is biased, so the two differ: a ratio needs two times of one kind. This module
 imports pydantic alone, as `service.wire.models` does.
 """
 
@@ -17,25 +17,25 @@ Interval: TypeAlias = tuple[float, float]
 
 
 class TimeKind(StrEnum):
-    """Which statistic a time is."""
+    """The statistic of a time."""
 
     PROVISIONAL = "provisional"  # the shortest sample of one trial
-    CONFIRMED = "confirmed"  # the median over the rounds of a finish, with its interval
+    CONFIRMED = "confirmed"  # the median over the rounds of a final comparison, with its interval
 
 
 def kind_of(secs: float | None, interval: Interval | None) -> TimeKind | None:
-    """Return which statistic a time is; none if there is no time."""
+    """Return the statistic of a time; None without a time."""
     if secs is None:
         return None
     return TimeKind.PROVISIONAL if interval is None else TimeKind.CONFIRMED
 
 
 class RunTime(NamedTuple):
-    """The times of one schedule; an unknown time is None.
+    """The times of one schedule in seconds; an unknown time is None.
 
     Attributes:
         secs: The time to show: the confirmed one, else the provisional one.
-        interval: That of the confirmed time, 95%.
+        interval: The 95% interval of the confirmed time.
         provisional_secs: The shortest sample of its trial.
     """
 
@@ -45,25 +45,25 @@ class RunTime(NamedTuple):
 
     @property
     def kind(self) -> TimeKind | None:
-        """Which statistic `secs` is."""
+        """Return the statistic of `secs`."""
         return kind_of(self.secs, self.interval)
 
     def of(self, kind: TimeKind | None) -> float | None:
-        """Return the time of a kind, if it is known."""
+        """Return the time of a kind, or None."""
         if kind is self.kind:
             return self.secs
         return self.provisional_secs if kind is TimeKind.PROVISIONAL else None
 
 
 class SpeedUp(NamedTuple):
-    """How many times faster one schedule is than another, and which times say so."""
+    """How many times faster one schedule is than another, and the kind of both times."""
 
     ratio: float
     kind: TimeKind
 
 
 def speed_up(slow: RunTime, fast: RunTime) -> SpeedUp | None:
-    """Return the ratio of two times of one kind: confirmed ones if there are, else provisional."""
+    """Return the ratio of two times of one kind: confirmed if both are known, else provisional."""
     for kind in (TimeKind.CONFIRMED, TimeKind.PROVISIONAL):
         before, after = slow.of(kind), fast.of(kind)
         if before and after:
@@ -78,11 +78,11 @@ of arrays in memory alone can change a sample by a quarter (`tuner.finish.finish
 
 
 def holds_against(incumbent: RunTime, challenger: RunTime) -> bool:
-    """Tell whether the known best stays the best beside another time.
+    """Return whether the current best schedule stays the best.
 
-    Of two times of one kind the shorter counts. A confirmed time counts rather than a provisional
-    one, unless that is shorter than its own provisional time by more than luck explains: the finish
-    of the other job, which may never come, would say for sure.
+    Of two times of one kind, the shorter wins. A confirmed time wins against a provisional one,
+    unless the challenger's provisional time is shorter than the incumbent's by more than noise.
+    Only the final comparison of the challenger's job could decide that, and it may never run.
     """
     ratio = speed_up(challenger, incumbent)
     if ratio is None:
@@ -93,7 +93,7 @@ def holds_against(incumbent: RunTime, challenger: RunTime) -> bool:
 
 
 class SpeedUps(BaseModel):
-    """The time of the default schedule, and the speed-up over it: of two times of one kind."""
+    """The time of the default schedule, and the speed-up over it from two times of one kind."""
 
     default_secs: float | None
     default_interval: Interval | None = None  # 95%; null while `default_secs` is provisional
@@ -112,20 +112,20 @@ class SpeedUps(BaseModel):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def default_kind(self) -> TimeKind | None:
-        """Which statistic `default_secs` is; null while it did not run."""
+        """The statistic of `default_secs`; null until the default schedule has run."""
         return self.default_time.kind
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def speedup(self) -> float | None:
-        """How many times faster the best is than the default schedule."""
+        """How many times faster the best schedule is than the default one."""
         ratio = speed_up(self.default_time, self.best_time)
         return None if ratio is None else ratio.ratio
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def speedup_kind(self) -> TimeKind | None:
-        """Which times `speedup` is of: confirmed ones if both are known, else provisional ones."""
+        """The kind of both times of `speedup`: confirmed if both are known, else provisional."""
         ratio = speed_up(self.default_time, self.best_time)
         return None if ratio is None else ratio.kind
 
@@ -134,20 +134,20 @@ class JobTimes(SpeedUps):
     """The times of a job: of its best trial, and of the default schedule.
 
     An interval is null while its time is provisional. `provisional_secs` is the shortest sample of
-    all trials, where the job's curve ends; `best_provisional_secs` is that of the best trial, which
-    need not have had the luckiest sample.
+    all trials, where the job's curve ends. `best_provisional_secs` is that of the best trial, which
+    may be longer.
     """
 
     best_secs: float | None
     best_interval: Interval | None = None  # 95%
-    best_number: int | None = None  # the trial that was confirmed; null before
+    best_number: int | None = None  # the confirmed trial; null before
     best_provisional_secs: float | None = None
     provisional_secs: float | None = None
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def best_kind(self) -> TimeKind | None:
-        """Which statistic `best_secs` is; null while nothing ran."""
+        """The statistic of `best_secs`; null until a trial has run."""
         return self.best_time.kind
 
     @property
@@ -169,7 +169,7 @@ class BestTimes(SpeedUps):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def kind(self) -> TimeKind | None:
-        """Which statistic `run_secs` is: confirmed by its job's finish, or provisional."""
+        """The statistic of `run_secs`: confirmed by its job's final comparison, or provisional."""
         return self.best_time.kind
 
     @property

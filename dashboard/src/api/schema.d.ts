@@ -743,7 +743,7 @@ export interface components {
     schemas: {
         /**
          * BaselineRead
-         * @description A library that computes the same, timed beside the best kernel: in turns, on one worker.
+         * @description A library that computes the same, timed alternately with the best kernel on one worker.
          * @example {
          *       "library": "numpy",
          *       "version": "NumPy 2.4.6, OpenBLAS 0.3.31",
@@ -814,15 +814,16 @@ export interface components {
              * @default false
              */
             is_below_cpu?: boolean;
-            /** @description What the comparison shows of the kernel. */
+            /** @description The result of the comparison for the kernel. */
             readonly verdict: components["schemas"]["Verdict"];
         };
         /**
          * BestRead
-         * @description The fastest schedule known of one workload on one target, and where it comes from.
+         * @description The fastest known schedule of one workload on one target, and its origin.
          *
-         *     With `nearest` it is that of another shape, adapted: it replays on the workload and was not
-         *     measured there, so that `run_secs` is null, and job, trial and provenance are the other shape's.
+         *     With `nearest` it may be the adapted schedule of another shape. That one replays on the workload
+         *     but was not measured on it: `run_secs` is null, and job, trial and provenance are those of the
+         *     other shape.
          * @example {
          *       "workload_key": "08fac7a0dbb50da1ad4ff18803e9911ff3e3ac31e93da130f348ba714ced5b36",
          *       "target": "cpu -mcpu=znver3 -num-cores=1",
@@ -927,21 +928,21 @@ export interface components {
              * @default false
              */
             is_outdated?: boolean;
-            /** @description Which statistic `default_secs` is; null while it did not run. */
+            /** @description The statistic of `default_secs`; null until the default schedule has run. */
             readonly default_kind: components["schemas"]["TimeKind"] | null;
             /**
              * Speedup
-             * @description How many times faster the best is than the default schedule.
+             * @description How many times faster the best schedule is than the default one.
              */
             readonly speedup: number | null;
-            /** @description Which times `speedup` is of: confirmed ones if both are known, else provisional ones. */
+            /** @description The kind of both times of `speedup`: confirmed if both are known, else provisional. */
             readonly speedup_kind: components["schemas"]["TimeKind"] | null;
-            /** @description Which statistic `run_secs` is: confirmed by its job's finish, or provisional. */
+            /** @description The statistic of `run_secs`: confirmed by its job's final comparison, or provisional. */
             readonly kind: components["schemas"]["TimeKind"] | null;
         };
         /**
          * BestSummary
-         * @description The best schedule of a task, as lists show it; `GET /schedules/best` has the schedule.
+         * @description The best schedule of a task, in a list; `GET /schedules/best` has the schedule itself.
          * @example {
          *       "workload_key": "08fac7a0dbb50da1ad4ff18803e9911ff3e3ac31e93da130f348ba714ced5b36",
          *       "workload_name": "matmul",
@@ -1056,16 +1057,16 @@ export interface components {
              */
             created_at: string;
             baseline?: components["schemas"]["BaselineRead"] | null;
-            /** @description Which statistic `default_secs` is; null while it did not run. */
+            /** @description The statistic of `default_secs`; null until the default schedule has run. */
             readonly default_kind: components["schemas"]["TimeKind"] | null;
             /**
              * Speedup
-             * @description How many times faster the best is than the default schedule.
+             * @description How many times faster the best schedule is than the default one.
              */
             readonly speedup: number | null;
-            /** @description Which times `speedup` is of: confirmed ones if both are known, else provisional ones. */
+            /** @description The kind of both times of `speedup`: confirmed if both are known, else provisional. */
             readonly speedup_kind: components["schemas"]["TimeKind"] | null;
-            /** @description Which statistic `run_secs` is: confirmed by its job's finish, or provisional. */
+            /** @description The statistic of `run_secs`: confirmed by its job's final comparison, or provisional. */
             readonly kind: components["schemas"]["TimeKind"] | null;
         };
         /**
@@ -1087,7 +1088,7 @@ export interface components {
          * Canary
          * @description A known kernel timed on a worker about once a minute: columns, the oldest first.
          *
-         *     What changes from sample to sample is the host: its clock, its heat, its neighbours.
+         *     Differences between samples come from the host: its clock, its temperature, its load.
          */
         Canary: {
             /**
@@ -1113,7 +1114,7 @@ export interface components {
         };
         /**
          * CheckRequest
-         * @description A workload and a target to look at; nothing is stored.
+         * @description A workload and a target to check; nothing is stored.
          * @example {
          *       "workload": {
          *         "operator": "matmul:512,512,512:float32"
@@ -1139,11 +1140,11 @@ export interface components {
          * Columns
          * @description The trials of a job as columns, by number; `best_secs` is provisional (`TrialRead`).
          *
-         *     `sketch` and `outcome` are places in `sketches` and `outcomes`; an outcome is `ok` or the kind
-         *     of an error. `predicted_percentile` is the share of its round that a trial was predicted to
-         *     beat, `relative_speed` its share of the speed of the round's fastest; both are null without a
-         *     score. Of more trials than were asked for, those are kept that improved on all before, the first
-         *     of each outcome, the first and the last, and an even choice of the rest.
+         *     `sketch` and `outcome` are indices into `sketches` and `outcomes`; an outcome is `ok` or the
+         *     kind of an error. `predicted_percentile` is the share of its round that a trial was predicted to
+         *     beat. `relative_speed` is its speed as a share of the fastest of its round. Both are null
+         *     without a score. If there are more trials than requested, the columns keep the improvements, the
+         *     first trial of each outcome, the first and the last trial, and evenly spaced others.
          * @example {
          *       "number": [
          *         0,
@@ -1246,7 +1247,7 @@ export interface components {
          * CostModelRead
          * @description A version of the cost model of a kind of target, and how well it predicts.
          *
-         *     Without a job it is of the whole store, and jobs of that kind begin with the newest such.
+         *     A model without a job is trained on the whole store; new jobs of its kind start with the newest.
          */
         CostModelRead: {
             /** Label */
@@ -1278,11 +1279,11 @@ export interface components {
         };
         /**
          * Curve
-         * @description The best time so far: a point wherever it improved, and one for the last trial.
+         * @description The best time so far: a point for each improvement, and one for the last trial.
          *
-         *     `best_secs[i]` is the shortest sample of the trials up to `number[i]`, and `secs[i]` when the
-         *     last of those was measured, in seconds since the job began. These times are provisional: the
-         *     last one is the job's `provisional_secs`, and not the time that its finish confirmed.
+         *     `best_secs[i]` is the shortest sample of the trials up to `number[i]`. `secs[i]` is when the
+         *     last of them was measured, in seconds since the job began. These times are provisional: the last
+         *     one is the job's `provisional_secs`, not its confirmed time.
          * @example {
          *       "best_secs": [
          *         0.004,
@@ -1311,11 +1312,11 @@ export interface components {
         };
         /**
          * Decision
-         * @description One decision of a sketch, and how much it matters.
+         * @description One decision of a sketch, and its importance.
          *
          *     `importance` is the share of the variance of the logarithm of the time that the decision
          *     explains alone: epsilon squared of a one-way analysis of variance over its values, at least
-         *     0. It knows no interactions: two decisions that matter only together may both have 0.
+         *     0. It ignores interactions: two decisions that matter only together may both have 0.
          */
         Decision: {
             /** Name */
@@ -1327,11 +1328,11 @@ export interface components {
         };
         /**
          * Decisions
-         * @description Trials of one sketch by what they decided, for parallel coordinates.
+         * @description Trials of one sketch with their decisions, for parallel coordinates.
          *
-         *     `rows[i][j]` is what trial `number[i]` decided on `decisions[j]`. Of more than 2,000 trials, the
-         *     500 fastest and an even choice of the rest are there; importance is of an even choice alone.
-         *     `best_secs` is provisional (`TrialRead`).
+         *     `rows[i][j]` is the value of `decisions[j]` in trial `number[i]`. Of more than 2,000 trials, the
+         *     rows have the 500 fastest and evenly spaced others. The importance is computed from the evenly
+         *     spaced ones alone. `best_secs` is provisional (`TrialRead`).
          * @example {
          *       "sketch": "packed_whole",
          *       "sketches": [
@@ -1387,7 +1388,7 @@ export interface components {
         };
         /**
          * FailureCount
-         * @description How often trials failed in one way, and what the first of them said.
+         * @description The number of failures of one kind, and the message of the first.
          */
         FailureCount: {
             /** Kind */
@@ -1401,7 +1402,7 @@ export interface components {
         };
         /**
          * FinalRead
-         * @description What a job's finish found of a trial that it measured again, beside the other finalists.
+         * @description The result of a finalist in the final comparison of a job.
          */
         FinalRead: {
             /** Outcome */
@@ -1418,7 +1419,7 @@ export interface components {
         };
         /**
          * GroupChange
-         * @description A new budget of trials for the jobs of a group, all together.
+         * @description A new trial limit for all jobs of a group together.
          * @example {
          *       "max_trials": 1000
          *     }
@@ -1429,7 +1430,7 @@ export interface components {
         };
         /**
          * GroupCreate
-         * @description A request to tune several workloads for one target, with one budget of trials for all.
+         * @description A request to tune several workloads for one target under one trial limit.
          * @example {
          *       "target": "cpu",
          *       "max_trials": 200,
@@ -1485,10 +1486,11 @@ export interface components {
         };
         /**
          * GroupRead
-         * @description Jobs that share a budget of trials.
+         * @description Jobs that share one trial limit.
          *
-         *     The seconds are sums over the jobs, of weights times best times and default times; null as long
-         *     as one of them has none. Both are of the kind `kind`: confirmed once the times of all jobs are.
+         *     The seconds are weighted sums of the best times and of the default times over the jobs. They are
+         *     null until every job has a time. Both are of the kind `kind`: confirmed if the times of all jobs
+         *     are.
          */
         GroupRead: {
             /**
@@ -1521,13 +1523,13 @@ export interface components {
             readonly trials: number;
             /**
              * Speedup
-             * @description How many times faster the best schedules are together than the default ones.
+             * @description How many times faster all best schedules together are than the default ones.
              */
             readonly speedup: number | null;
         };
         /**
          * GroupTask
-         * @description A workload among several, and how much its time matters: how often a model runs it.
+         * @description A workload of a group, and its weight, such as the number of its runs in a model.
          */
         GroupTask: {
             workload: components["schemas"]["Workload"];
@@ -1559,7 +1561,7 @@ export interface components {
         };
         /**
          * ImportRead
-         * @description What an import added to a store; what was there already does not count.
+         * @description The records that an import added to a store, without existing ones.
          */
         ImportRead: {
             /** Workloads */
@@ -1589,10 +1591,10 @@ export interface components {
         };
         /**
          * JobChange
-         * @description New budgets and a new priority for a job; what is not named stays as it is.
+         * @description New limits and a new priority for a job; a missing field does not change.
          *
-         *     On a running job smaller ones count from its next trial on, others from its next round. A job
-         *     that has ended goes on if its new budgets leave it something to do.
+         *     In a running job, lower limits apply from the next trial, higher ones from the next round. A job
+         *     that has ended continues if its new limits leave something to do.
          * @example {
          *       "max_trials": 400,
          *       "priority": 1
@@ -1655,11 +1657,12 @@ export interface components {
         };
         /**
          * JobRead
-         * @description A tuning job as the service shows it.
+         * @description A tuning job.
          *
          *     While the job searches, `best_secs` is provisional: the shortest sample of its fastest trial.
-         *     The finish of a job measures its fastest trials again, side by side. From then on `best_secs` is
-         *     confirmed: the median of the rounds of trial `best_number`, with a `best_interval` of 95%.
+         *     The final comparison of a job measures its fastest trials again, side by side. From then on
+         *     `best_secs` is confirmed: the median of the rounds of trial `best_number`, with a
+         *     `best_interval` of 95%.
          * @example {
          *       "id": "5f2b6c1e-8a52-4d3b-9f4e-2f1f6b7c9d10",
          *       "state": "succeeded",
@@ -1828,16 +1831,16 @@ export interface components {
              */
             weight?: number;
             baseline?: components["schemas"]["BaselineRead"] | null;
-            /** @description Which statistic `default_secs` is; null while it did not run. */
+            /** @description The statistic of `default_secs`; null until the default schedule has run. */
             readonly default_kind: components["schemas"]["TimeKind"] | null;
             /**
              * Speedup
-             * @description How many times faster the best is than the default schedule.
+             * @description How many times faster the best schedule is than the default one.
              */
             readonly speedup: number | null;
-            /** @description Which times `speedup` is of: confirmed ones if both are known, else provisional ones. */
+            /** @description The kind of both times of `speedup`: confirmed if both are known, else provisional. */
             readonly speedup_kind: components["schemas"]["TimeKind"] | null;
-            /** @description Which statistic `best_secs` is; null while nothing ran. */
+            /** @description The statistic of `best_secs`; null until a trial has run. */
             readonly best_kind: components["schemas"]["TimeKind"] | null;
             /**
              * Trials
@@ -1854,17 +1857,17 @@ export interface components {
         };
         /**
          * JobState
-         * @description Where a tuning job stands.
+         * @description The state of a tuning job.
          * @enum {string}
          */
         JobState: "queued" | "running" | "succeeded" | "failed" | "cancelled";
         JsonValue: unknown;
         /**
          * ModelValue
-         * @description What the cost model was worth in this job, by the trials that it had scored beforehand.
+         * @description The quality of the cost model in this job, from the trials that it scored before measurement.
          *
-         *     Scores are comparable within one round only, so both figures are means over rounds, weighted by
-         *     their trials; failures count as slowest.
+         *     Scores are comparable only within one round, so both figures are means over rounds, weighted by
+         *     their trials. Failures count as slowest.
          */
         ModelValue: {
             /**
@@ -1884,7 +1887,7 @@ export interface components {
         };
         /**
          * NearestRead
-         * @description The tuned shape that a schedule was adapted from, and what that is expected to cost.
+         * @description The tuned shape that a schedule was adapted from, and the expected loss of speed.
          */
         NearestRead: {
             /** Workload Key */
@@ -2178,7 +2181,7 @@ export interface components {
         };
         /**
          * ParameterRead
-         * @description A buffer that a kernel is called with; `role` is input, output or both.
+         * @description A buffer parameter of a kernel; `role` is input, output or both.
          */
         ParameterRead: {
             /** Name */
@@ -2194,7 +2197,7 @@ export interface components {
         };
         /**
          * ScheduleQuery
-         * @description A request for what is best known of one workload on one target.
+         * @description A request for the best known schedule of one workload on one target.
          * @example {
          *       "workload": {
          *         "operator": "matmul:512,512,512:float32"
@@ -2222,13 +2225,13 @@ export interface components {
         };
         /**
          * Scope
-         * @description What a token may do; each includes those before it.
+         * @description The permission of a token; each includes those before it.
          * @enum {string}
          */
         Scope: "read" | "submit" | "admin";
         /**
          * SettingRead
-         * @description One way to run a library, and the seconds a run; null if it failed so.
+         * @description A setting of a library, and its run time in seconds; null if it failed.
          */
         SettingRead: {
             /**
@@ -2262,7 +2265,7 @@ export interface components {
         };
         /**
          * SpaceRead
-         * @description What a search chooses from; `num_schedules` is an estimate unless `is_exact`.
+         * @description The design space of a search; `num_schedules` is an estimate unless `is_exact`.
          */
         SpaceRead: {
             /** Sketches */
@@ -2274,13 +2277,13 @@ export interface components {
         };
         /**
          * Strategy
-         * @description Which search strategy proposes the candidates.
+         * @description The search strategy that proposes the candidates.
          * @enum {string}
          */
         Strategy: "evolutionary" | "annealing" | "local" | "exhaustive" | "random";
         /**
          * Summary
-         * @description A job in figures: failures by kind, sketches, time, and the cost model's worth.
+         * @description The statistics of a job: failures by kind, sketches, time, quality of the cost model.
          * @example {
          *       "num_trials": 200,
          *       "failures": [
@@ -2327,7 +2330,7 @@ export interface components {
         };
         /**
          * TargetRead
-         * @description A target that jobs were submitted for.
+         * @description A target of submitted jobs.
          * @example {
          *       "name": "cpu -mcpu=znver3 -num-cores=1",
          *       "label": "cpu/znver3",
@@ -2350,18 +2353,18 @@ export interface components {
         };
         /**
          * TimeKind
-         * @description Which statistic a time is.
+         * @description The statistic of a time.
          * @enum {string}
          */
         TimeKind: "provisional" | "confirmed";
         /**
          * TimeSpent
-         * @description Where the time went, in seconds.
+         * @description The time of a job by activity, in seconds.
          *
-         *     `build`, `check` and `time` are summed over workers, which work at once. `propose` is how long
-         *     the job was driven while none of its trials was measured and the finish did not run: what
-         *     measuring waited for; null while that is not known. `finish` measured the best again. `wait` is
-         *     how long the job was queued before it began.
+         *     `build`, `check` and `time` are summed over workers, which work in parallel. `propose` is the
+         *     time in which the job ran, but neither measured trials nor compared finalists; null if it is
+         *     unknown. `finish` is the time of the final comparison. `wait` is the time in the queue before
+         *     the start.
          */
         TimeSpent: {
             /** Propose */
@@ -2406,7 +2409,7 @@ export interface components {
         };
         /**
          * TokenCreated
-         * @description A new token; it is shown this once.
+         * @description A new token; it is shown only once.
          */
         TokenCreated: {
             /**
@@ -2468,7 +2471,7 @@ export interface components {
         };
         /**
          * TrialCode
-         * @description What a trial's schedule made of its program, step by step.
+         * @description The program of a trial in each stage, from its script to its assembly.
          */
         TrialCode: {
             /** Before */
@@ -2490,7 +2493,7 @@ export interface components {
         TrialOutcome: "ok" | "build_error" | "wrong_result" | "timeout" | "crash" | "out_of_memory" | "device_error" | "worker_lost";
         /**
          * TrialRead
-         * @description One trial of a job: its candidate and what a worker found.
+         * @description One trial of a job: its candidate and its measurement.
          * @example {
          *       "number": 137,
          *       "sketch": "packed_whole",
@@ -2555,22 +2558,22 @@ export interface components {
             final?: components["schemas"]["FinalRead"] | null;
             /**
              * Provisional Secs
-             * @description The shortest sample of the search, or null for a trial that failed.
+             * @description The shortest sample of the search; null for a failed trial.
              */
             readonly provisional_secs: number | null;
         };
         /**
          * Verdict
-         * @description What a comparison with a library shows of the kernel.
+         * @description The result of the comparison of a kernel with a library.
          * @enum {string}
          */
         Verdict: "faster" | "slower" | "equal" | "inconclusive" | "no_claim";
         /**
          * WorkerRead
-         * @description A worker as the service last heard of it, and its health over time.
+         * @description A worker by its last report, and its health over time.
          *
-         *     `jobs_lost` counts how often its process was lost during work, which another process repeated
-         *     then; `restarts` counts all losses.
+         *     `jobs_lost` counts the losses of its process during work, which another process then repeated.
+         *     `restarts` counts all losses.
          */
         WorkerRead: {
             /** Name */
@@ -2614,13 +2617,13 @@ export interface components {
         };
         /**
          * WorkerState
-         * @description Whether a worker takes candidates.
+         * @description Whether a worker can measure candidates.
          * @enum {string}
          */
         WorkerState: "idle" | "busy" | "resting" | "lost";
         /**
          * WorkerTask
-         * @description What a worker does: candidates of a job that it measures, or compares.
+         * @description The current work of a worker: candidates of a job that it measures or compares.
          */
         WorkerTask: {
             /**
@@ -2642,7 +2645,7 @@ export interface components {
         };
         /**
          * Workload
-         * @description What to compute: the text of a script, or an operator by its name and shape.
+         * @description A workload: the text of a script, or an operator with its name and shape.
          */
         Workload: {
             /** Script */
@@ -2655,7 +2658,7 @@ export interface components {
         };
         /**
          * WorkloadCheck
-         * @description What was read of a workload and a target, and what a search would have to choose from.
+         * @description The parsed workload and target, and the design space of a search.
          * @example {
          *       "key": "08fac7a0dbb50da1ad4ff18803e9911ff3e3ac31e93da130f348ba714ced5b36",
          *       "name": "matmul",
@@ -2712,7 +2715,7 @@ export interface components {
         };
         /**
          * WorkloadRead
-         * @description A workload that is stored; `shape` has the extents of its blocks.
+         * @description A stored workload; `shape` has the extents of its blocks.
          *
          *     Workloads with one `operator_key` are shapes of one operator.
          * @example {
@@ -2784,7 +2787,7 @@ export interface components {
         };
         /**
          * ProblemError
-         * @description One thing that is wrong with a request, and where.
+         * @description One error of a request, and its location.
          */
         ProblemError: {
             /** Detail */
@@ -2807,7 +2810,7 @@ export interface components {
         };
         /**
          * Problem
-         * @description An error as RFC 9457 has it; `detail` is for people, and shows a script's place.
+         * @description An error in the form of RFC 9457; `detail` is for users, and may show a line of a script.
          * @example {
          *       "type": "urn:loopwright:problem:invalid-target",
          *       "title": "Unprocessable Entity",
