@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from compiler.ir.analysis.regions import with_regions
@@ -281,18 +281,7 @@ def _inside_nest(site: PlacedBlock, padding: _Padding, loops: Sequence[For]) -> 
             low = IntImm(span.low, dtype)
             values.append(simplify(BinOp("-", substitute(value, units), low), site.extents))
     predicate = _predicate(padding, {**units, **moved}, extents)
-    inside = {i.var: span.extent for i, span in zip(iter_vars, padding.spans, strict=True)}
-
-    def new(expr: Expr) -> Expr:
-        return simplify(substitute(expr, shifted), inside)
-
-    block = Block(
-        site.name,
-        tuple(iter_vars),
-        tuple(map_region(region, new) for region in site.block.reads),
-        tuple(map_region(region, new) for region in site.block.writes),
-        Store(padding.buffer, tuple(map(new, padding.indices)), new(padding.value)),
-    )
+    block = _inside_block(site, padding, iter_vars, shifted)
     nest: Stmt = BlockRealize(tuple(values), predicate, block)
     for loop in reversed(loops):
         extent: Expr = loop.extent
@@ -300,6 +289,27 @@ def _inside_nest(site: PlacedBlock, padding: _Padding, loops: Sequence[For]) -> 
             extent = IntImm(extents[loop.var], dtype_of(loop.extent))
         nest = replace(loop, extent=extent, body=nest)
     return nest
+
+
+def _inside_block(
+    site: PlacedBlock,
+    padding: _Padding,
+    iter_vars: Sequence[IterVar],
+    shifted: Mapping[Var, Expr],
+) -> Block:
+    """Return the block for the interior; `shifted` are the old iterators in terms of the new."""
+    extents = {i.var: span.extent for i, span in zip(iter_vars, padding.spans, strict=True)}
+
+    def new(expr: Expr) -> Expr:
+        return simplify(substitute(expr, shifted), extents)
+
+    return Block(
+        site.name,
+        tuple(iter_vars),
+        tuple(map_region(region, new) for region in site.block.reads),
+        tuple(map_region(region, new) for region in site.block.writes),
+        Store(padding.buffer, tuple(map(new, padding.indices)), new(padding.value)),
+    )
 
 
 def _plus(var: Var, low: int) -> Expr:
