@@ -16,7 +16,7 @@ from compiler.ir.core.nodes import (
     seq,
 )
 from compiler.ir.core.program import PrimFunc
-from compiler.ir.core.visit import replace_buffers
+from compiler.ir.core.replace_buffers import replace_buffers
 from compiler.ir.text.names import identifier, unique
 from compiler.ir.verify.verify import verify
 from compiler.ir.verify.verify_error import VerifyError

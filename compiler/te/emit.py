@@ -27,7 +27,8 @@ from compiler.ir.core.nodes import (
     seq,
 )
 from compiler.ir.core.program import PrimFunc
-from compiler.ir.core.visit import replace_buffers, substitute, transform
+from compiler.ir.core.replace_buffers import replace_buffers
+from compiler.ir.core.visit import substitute, transform
 from compiler.te.tensor import Compute, Extern, Reduction, Scan, Tensor
 from compiler.te.value import Value
 

@@ -10,7 +10,8 @@ from compiler.ir.core.function_calls import call_problem
 from compiler.ir.core.layout import strides_of
 from compiler.ir.core.nodes import Buffer, IntImm, Load, Stmt
 from compiler.ir.core.program import PrimFunc
-from compiler.ir.core.visit import replace_buffers, walk
+from compiler.ir.core.replace_buffers import replace_buffers
+from compiler.ir.core.visit import walk
 from compiler.passes.common.align_buffers import alignments_of
 from compiler.passes.common.check_indices import check_indices
 from compiler.passes.common.compact_buffers import compact_buffers, private_buffers

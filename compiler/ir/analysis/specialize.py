@@ -19,7 +19,8 @@ from compiler.ir.core.nodes import (
     Var,
 )
 from compiler.ir.core.program import PrimFunc
-from compiler.ir.core.visit import map_stmt, replace_buffers, substitute, walk, walk_stmts
+from compiler.ir.core.replace_buffers import replace_buffers
+from compiler.ir.core.visit import map_stmt, substitute, walk, walk_stmts
 
 
 def symbolic_vars(func: PrimFunc) -> tuple[Var, ...]:

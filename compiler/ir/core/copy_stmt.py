@@ -15,7 +15,8 @@ from compiler.ir.core.nodes import (
     Stmt,
     Var,
 )
-from compiler.ir.core.visit import map_stmt, replace_buffers, substitute, walk
+from compiler.ir.core.replace_buffers import replace_buffers
+from compiler.ir.core.visit import map_stmt, substitute, walk
 
 
 def copy_stmt(stmt: Stmt) -> Stmt:

@@ -23,7 +23,8 @@ from compiler.ir.core.function_calls import called_function, calls_in
 from compiler.ir.core.limits import MAX_NODES, size_problem
 from compiler.ir.core.nodes import Block, BlockRealize, Buffer, MatchBuffer, Seq, Stmt
 from compiler.ir.core.program import IRModule, PrimFunc
-from compiler.ir.core.visit import map_stmt, replace_buffers, walk
+from compiler.ir.core.replace_buffers import replace_buffers
+from compiler.ir.core.visit import map_stmt, walk
 from compiler.ir.modules.bind_call import bind_call
 from compiler.ir.verify.verify import verify
 from compiler.ir.verify.verify_error import VerifyError

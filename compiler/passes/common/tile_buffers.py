@@ -29,7 +29,8 @@ from compiler.ir.core.nodes import (
     Var,
     static_shape,
 )
-from compiler.ir.core.visit import map_accesses, replace_buffers, walk, walk_stmts
+from compiler.ir.core.replace_buffers import replace_buffers
+from compiler.ir.core.visit import map_accesses, walk, walk_stmts
 
 KEY = "buffer_tile"
 

@@ -21,7 +21,8 @@ from compiler.ir.core.nodes import (
     Store,
     Var,
 )
-from compiler.ir.core.visit import map_expr, map_stmt, replace_buffers, walk_stmts
+from compiler.ir.core.replace_buffers import replace_buffers
+from compiler.ir.core.visit import map_expr, map_stmt, walk_stmts
 
 Indices: TypeAlias = tuple[Expr, ...]
 Mode: TypeAlias = Literal["read", "write", "view"]

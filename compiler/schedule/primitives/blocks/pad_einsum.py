@@ -33,7 +33,7 @@ from compiler.ir.core.nodes import (
     seq,
 )
 from compiler.ir.core.program import PrimFunc
-from compiler.ir.core.visit import replace_buffers
+from compiler.ir.core.replace_buffers import replace_buffers
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.legality.block_kind import Unclassified
 from compiler.schedule.legality.coverage import writes_whole

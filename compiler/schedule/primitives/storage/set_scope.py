@@ -13,7 +13,8 @@ from compiler.ir.core.nodes import (
     Var,
 )
 from compiler.ir.core.program import PrimFunc
-from compiler.ir.core.visit import replace_buffers, walk_stmts
+from compiler.ir.core.replace_buffers import replace_buffers
+from compiler.ir.core.visit import walk_stmts
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.legality.coverage import covers_reads
 from compiler.schedule.legality.placed_block import PlacedBlock
