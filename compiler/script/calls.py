@@ -30,11 +30,11 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.opaque import OPAQUE
 from compiler.ir.core.promotion import converted, is_anything
 from compiler.script.arguments import DTYPE_NAMED, bind, dtype
+from compiler.script.arithmetic import arithmetic
 from compiler.script.context import Context, dialect_name
 from compiler.script.divisions import ceildiv, true_division, truncdiv, truncmod
 from compiler.script.error import near
 from compiler.script.expressions import (
-    arithmetic,
     choice,
     complement,
     condition,

@@ -9,8 +9,9 @@ from compiler.ir.core.dtypes import is_float, is_integer, is_signed
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import BinOp, Call, Compare, Expr, IntImm, Logic, Select
 from compiler.script.arguments import bind
+from compiler.script.arithmetic import arithmetic, check_divisor
 from compiler.script.context import Context
-from compiler.script.expressions import arithmetic, check_divisor, pair
+from compiler.script.expressions import pair
 
 
 def true_division(context: Context, node: ast.Call) -> Expr:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 
 from compiler.ir.arith.simplify import simplify
-from compiler.ir.core.dtypes import bits, is_float, is_integer, is_signed, wrapped
+from compiler.ir.core.dtypes import bits, is_integer, is_signed, wrapped
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.limits import MAX_DEPTH
 from compiler.ir.core.nodes import (
-    ArithOp,
     BinOp,
     Buffer,
     Compare,
@@ -25,27 +24,15 @@ from compiler.ir.core.nodes import (
     Ramp,
     Select,
 )
+from compiler.script.arithmetic import combine
 from compiler.script.context import Context, Handle, ThreadBinding
 from compiler.script.error import described, near
 from compiler.script.extents import extent_between, same_type, strides_of
-from compiler.script.literals import Parsed, match_types, number
+from compiler.script.literals import match_types, number
 
 # A chain of n conditions becomes n nested nodes, and the verifier limits the depth.
 _MAX_CHAIN = MAX_DEPTH
 
-_ARITHMETIC: dict[type[ast.operator], ArithOp] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Div: "/",
-    ast.FloorDiv: "//",
-    ast.Mod: "%",
-    ast.BitAnd: "&",
-    ast.BitOr: "|",
-    ast.BitXor: "^",
-    ast.LShift: "<<",
-    ast.RShift: ">>",
-}
 _COMPARISONS: dict[type[ast.cmpop], CompareOp] = {
     ast.Eq: "==",
     ast.NotEq: "!=",
@@ -54,7 +41,6 @@ _COMPARISONS: dict[type[ast.cmpop], CompareOp] = {
     ast.Gt: ">",
     ast.GtE: ">=",
 }
-_ON_FLOATS = frozenset({"+", "-", "*", "/", "min", "max"})
 
 
 def expression(context: Context, node: ast.expr) -> Expr:
@@ -216,50 +202,6 @@ def interval(context: Context, first: ast.expr, last: ast.expr) -> tuple[Expr, E
     start, stop = same_type(index(context, first), index(context, last))
     start = simplify(start)
     return start, extent_between(start, stop)
-
-
-def combine(context: Context, op: ast.operator, lhs: Parsed, rhs: Parsed, origin: ast.AST) -> Expr:
-    """Build the expression of a Python operator.
-
-    Raises:
-        ScriptError: If the dialect lacks the operator, or it does not take these operands.
-    """
-    if type(op) not in _ARITHMETIC:
-        instead = ": use T.pow(a, b)" if isinstance(op, ast.Pow) else ""
-        raise context.error(
-            f"{described(op)} is not part of the dialect{instead}", origin, code="unsupported"
-        )
-    return arithmetic(context, _ARITHMETIC[type(op)], lhs, rhs, origin)
-
-
-def arithmetic(context: Context, op: ArithOp, left: Parsed, right: Parsed, origin: ast.AST) -> Expr:
-    """Build an arithmetic operation.
-
-    Raises:
-        ScriptError: If its operands have different types, or types that it does not take.
-    """
-    lhs, rhs = match_types(context, left, right, origin)
-    dtype = dtype_of(lhs)
-    if dtype == "bool" and op in ("&", "|"):
-        return Logic("and" if op == "&" else "or", lhs, rhs)
-    if op == "/" and not is_float(dtype):
-        raise context.error(
-            f"/ divides floating-point values, got {dtype}: use //", origin, code="type"
-        )
-    if not (is_integer(dtype) or (is_float(dtype) and op in _ON_FLOATS)):
-        raise context.error(f"{op} does not take operands of type {dtype}", origin, code="type")
-    check_divisor(context, op, rhs, right[1])
-    return BinOp(op, lhs, rhs)
-
-
-def check_divisor(context: Context, op: ArithOp, divisor: Expr, origin: ast.AST) -> None:
-    """Refuse an integer division by a literal zero.
-
-    Raises:
-        ScriptError: If the divisor is zero.
-    """
-    if op in ("//", "%") and isinstance(divisor, IntImm) and divisor.value == 0:
-        raise context.error("this divides by zero", origin, code="arithmetic")
 
 
 def pair(context: Context, left: ast.expr, right: ast.expr, origin: ast.AST) -> tuple[Expr, Expr]:

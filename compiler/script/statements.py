@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from compiler.ir.core.expr_types import lanes_of
 from compiler.ir.core.nodes import Evaluate, Expr, If, IntImm, Load, Stmt, Store, seq
 from compiler.script.arguments import bind
+from compiler.script.arithmetic import combine
 from compiler.script.bindings import (
     Binding,
     assign,
@@ -21,7 +22,7 @@ from compiler.script.blocks import AXES, HEAD_CALLS, block, is_block
 from compiler.script.buffers import ALLOCATIONS
 from compiler.script.context import Context, call_name
 from compiler.script.error import ScriptError, described, near
-from compiler.script.expressions import combine, condition, element, expression
+from compiler.script.expressions import condition, element, expression
 from compiler.script.literals import stored
 from compiler.script.loops import loop
 from compiler.script.special import function_call
