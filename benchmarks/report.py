@@ -1,4 +1,4 @@
-"""What a benchmark says: a table for people, JSON for later."""
+"""Report a benchmark: print a table, and write JSON."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PACKAGES = ("llvmlite", "numpy", "xgboost-cpu", "distributed", "fastapi", "sqla
 
 @dataclass(frozen=True)
 class Metric:
-    """One quantity with its samples; `goal` says what it should reach."""
+    """One quantity with its samples, and its goal."""
 
     name: str
     unit: str
@@ -37,7 +37,7 @@ class Metric:
 
     @property
     def median(self) -> float:
-        """The middle sample, which is what is quoted."""
+        """The median sample, which documents quote."""
         return statistics.median(self.samples)
 
     @property
@@ -86,7 +86,7 @@ def report(benchmark: str, metrics: Sequence[Metric]) -> None:
 
 
 def machine() -> dict[str, Any]:
-    """Describe the host, with its load: numbers of a busy machine are believed less."""
+    """Describe the host, with its load: results of a busy machine are less reliable."""
     return {
         "target": lw.Target("cpu").name,
         "cpu": _cpu_model(),
@@ -98,7 +98,7 @@ def machine() -> dict[str, Any]:
 
 
 def commit() -> str:
-    """Return the commit that is measured, marked if files differ from it."""
+    """Return the measured commit, marked if files differ from it."""
     try:
         described = subprocess.run(
             ["git", "describe", "--always", "--dirty", "--abbrev=12"],

@@ -1,7 +1,7 @@
-"""The workloads that kernels are measured on: what they compute, how large, on which inputs.
+"""The workloads of kernel benchmarks: computations, sizes and inputs.
 
-Sizes of products are `m x n x k`. Convolutions have batch 1, NCHW and OIHW unless they say
-otherwise. Every library reads this file in its own environment, so it needs NumPy alone.
+Sizes of products are `m x n x k`. Convolutions have batch 1, and layouts NCHW and OIHW unless their
+names differ. Every library reads this file in its own environment, so it requires only NumPy.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ class BenchmarkWorkload:
     """One computation on float32 tensors of fixed shapes.
 
     Attributes:
-        name: What results are kept under.
-        op: The name that each library has a function for.
+        name: The name of its results.
+        op: The name of the computation, for which each library has a function.
         spec: The operator of the library, as `lw.ops.from_spec` reads it.
         shapes: The shapes of the inputs, in the order of the operator's parameters.
         out: The shape of the output.
-        flops: Operations of one run; 0 where only bytes move.
-        unit: What it is rated in: operations where they are the limit, else bytes.
+        flops: Operations of one run; 0 if only bytes move.
+        unit: The unit of its rate: operations if they are the limit, else bytes.
         group: "public" and "seed" are what is aimed at; "extra" is what goals mention besides.
-        options: More that an operator needs, such as `stride`.
+        options: Further arguments of the operator, such as `stride`.
     """
 
     name: str
@@ -47,23 +47,23 @@ class BenchmarkWorkload:
 
     @property
     def bytes(self) -> int:
-        """The bytes that must move: inputs once, the output once."""
+        """The bytes of all inputs and the output."""
         return 4 * (sum(map(prod, self.shapes)) + prod(self.out))
 
     @property
     def amount(self) -> float:
-        """What one run does, in operations or bytes, whichever it is rated in."""
+        """The operations or bytes of one run, depending on the unit."""
         return self.flops if self.unit == "GFLOP/s" else float(self.bytes)
 
     @property
     def reads_only(self) -> bool:
-        """Whether the output is so small that the bandwidth of reading is what limits it."""
+        """Whether the output is so small that the read bandwidth is the limit."""
         return 20 * 4 * prod(self.out) < self.bytes
 
     def inputs(self) -> list[Array]:
-        """Return new inputs, the same ones at every call and in every process.
+        """Return new inputs, equal for every call and every process.
 
-        Those after the first are weights; they are small, so that outputs stay near 1.
+        All but the first are weights, which are small, so that outputs are near 1.
         """
         rng = np.random.default_rng(zlib.crc32(self.name.encode()))
         arrays = []
@@ -75,7 +75,7 @@ class BenchmarkWorkload:
 
 
 def aligned(shape: tuple[int, ...]) -> Array:
-    """Return an uninitialised float32 array that begins at a cache line."""
+    """Return an uninitialised float32 array, aligned to a cache line."""
     size = 4 * prod(shape)
     raw = np.empty(size + ALIGNMENT, dtype=np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
@@ -83,10 +83,10 @@ def aligned(shape: tuple[int, ...]) -> Array:
 
 
 def select(words: str) -> list[BenchmarkWorkload]:
-    """Return the workloads that a list of names and groups means; "all" is every one.
+    """Return the workloads of a list of names and groups; "all" selects every one.
 
     Raises:
-        ValueError: If a word is neither.
+        ValueError: If an entry is neither a name nor a group.
     """
     wanted = [word.strip() for word in words.split(",") if word.strip()]
     known = {"all", *(w.name for w in WORKLOADS), *(w.group for w in WORKLOADS)}

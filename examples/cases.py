@@ -19,7 +19,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Case:
-    """A workload as a user would give it, and what it computes."""
+    """A workload as a user submits it, and the same computation in NumPy."""
 
     name: str
     given_as: str

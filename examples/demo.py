@@ -1,8 +1,8 @@
-"""The main job, end to end: serve, tune three workloads, fetch their kernels, prove them.
+"""The whole workflow: serve, tune three workloads, fetch their kernels, verify them.
 
 Run it with `make demo`. It starts `loopwright serve` on a free loopback port with a new database,
-`demo.db`, and talks to it as any user would. It fails if a kernel is wrong, or slower than the
-default. The database stays, so that the jobs can be looked at afterwards.
+`demo.db`, and uses the public client. It fails if a kernel is wrong, or slower than the default.
+The database is kept, so that the dashboard can show the jobs afterwards.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-# One core is what a kernel gets here, so NumPy gets one too; its library reads this when it loads.
+# Kernels run on one core, so NumPy does, too; its library reads this when it loads.
 os.environ.update(OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1", OMP_NUM_THREADS="1")
 
 import numpy as np
@@ -37,7 +37,7 @@ from service.http.pages import HOW_TO_BUILD, is_built
 DEFAULT_TRIALS = 200
 # Relative to the largest element; sums of 512 or 576 products in float32 stay far below.
 TOLERANCE = 1e-5
-# What two measurements of the same kernel may differ by.
+# Tolerated difference of two measurements of the same kernel.
 NOISE = 1.05
 
 
@@ -56,12 +56,12 @@ class Result:
 
     @property
     def gflops(self) -> float:
-        """How fast the tuned kernel computes."""
+        """The speed of the tuned kernel."""
         return lw.flops(self.case.func) / self.tuned_secs / 1e9
 
     @property
     def complaints(self) -> list[str]:
-        """What must not be: a wrong result, or a loss against the default schedule."""
+        """The failures: a wrong result, or a kernel slower than the default schedule."""
         found = []
         if not self.max_error <= TOLERANCE:
             found.append(f"{self.case.name}: wrong result, largest error {self.max_error:.1e}")
@@ -85,13 +85,13 @@ def main() -> int:
     console.print(f"target {target.name}")
     with (
         serving(chosen.db) as server,
-        # A kernel that an earlier run left in the cache must not stand in for this one's.
+        # Do not use kernels of earlier runs from the cache.
         tempfile.TemporaryDirectory() as cache,
         lw.Client(server.url, cache=Path(cache)) as client,
     ):
         console.print(f"serving on {server.url} after {server.start_secs:.1f} s")
         results = [tune_and_prove(client, c, target, chosen.trials, console) for c in cases()]
-    # A core's clock changes within minutes: the best of several moments is what it can do.
+    # A core's clock changes within minutes, so the peak is the best of several samples.
     peak = max(result.peak_gflops for result in results)
     console.print(FittedTable(make_table(results, peak)))
     console.print(f"FMA peak of one core, measured beside the kernels: {peak:.1f} GFLOP/s")
@@ -106,7 +106,7 @@ def main() -> int:
 
 
 def remove_database(path: Path) -> None:
-    """Remove the database of an earlier demo, so that this one begins with nothing.
+    """Remove the database of an earlier demo.
 
     Raises:
         SystemExit: If the file is in use, or is no database.
@@ -127,7 +127,7 @@ def remove_database(path: Path) -> None:
 
 
 def say_what_is_next(console: Console, database: Path) -> None:
-    """Say how to look at the jobs of the demo in a browser, and what else to try."""
+    """Print how to see the jobs of the demo in a browser, and what else to try."""
     command = os.path.relpath(Path(sys.executable).with_name("loopwright"))
     lines = [
         "",
@@ -167,7 +167,7 @@ def tune_and_prove(
             "tuned": tuned.module.bind(a, b, np.empty_like(out)),
             "numpy": lambda: case.numpy(a, b),
         },
-        samples=5,  # the default schedule takes its time
+        samples=5,  # the default schedule is slow
     )
     return Result(
         case,
@@ -187,7 +187,7 @@ def largest_error(got: Array, expected: Array) -> float:
 
 
 def make_table(results: list[Result], peak_gflops: float) -> Table:
-    """Return what the demo is about."""
+    """Return the table of results."""
     table = Table(
         title="One core; times in ms, medians of samples taken in turns in one run", box=SIMPLE_HEAD
     )
@@ -212,7 +212,7 @@ def make_table(results: list[Result], peak_gflops: float) -> Table:
 
 
 def draw(console: Console, path: Path) -> None:
-    """Write what was printed as a picture, without fonts from elsewhere."""
+    """Write the output as SVG, without external fonts."""
     svg = console.export_svg(title="make demo")
     path.write_text(re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL), encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""Schedule a program by hand, step by step, and see what each step brings."""
+"""Schedule a program by hand, and time it after each step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server of one's own for a while: on a free loopback port, with a new database."""
+"""Run a private server: on a free loopback port, with a new database."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STOP_SECS = 15.0
 
 @dataclass(frozen=True)
 class Server:
-    """A running server, the process at the root of its tree, and how long it took to answer."""
+    """A running server, its root process, and the time to its first answer."""
 
     url: str
     pid: int
@@ -32,12 +32,12 @@ class Server:
 def serving(
     database: Path | None = None, port: int | None = None, command: str = "serve"
 ) -> Iterator[Server]:
-    """Run `loopwright serve` while the body runs; if that fails, show what the server said.
+    """Run `loopwright serve` while the body runs; if that fails, print the output of the server.
 
     Args:
         database: A SQLite file to serve; by default a new one.
         port: The port to serve on; by default a free one.
-        command: What to run of `loopwright`; `api` drives no jobs.
+        command: The command of `loopwright`; `api` runs no jobs.
     """
     with tempfile.TemporaryDirectory(prefix="loopwright-") as directory:
         log = Path(directory, "serve.log")
@@ -76,8 +76,8 @@ def wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
     """Wait until the server answers.
 
     Raises:
-        RuntimeError: If its process ends instead.
-        ServerUnreachableError: If it takes a minute.
+        RuntimeError: If its process ends.
+        ServerUnreachableError: If it does not answer within a minute.
     """
     deadline = time.monotonic() + START_SECS
     with lw.Client(url, attempts=1) as client:

@@ -1,4 +1,4 @@
-"""Tune an operator in this process, without a server, and keep the kernel in a file."""
+"""Tune an operator in this process, without a server, and save the kernel to a file."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""How fast the page of a job of 100,000 trials opens in a browser, and how smoothly it scrolls.
+"""Measure how fast the page of a job of 100,000 trials opens in a browser, and how it scrolls.
 
-A server runs over a database made for this (`benchmarks.service.large_job`); Debian's Chromium
-opens the page with an empty cache each time, then its table is scrolled, frame by frame. Frames are
-told by `requestAnimationFrame`; without a display they come 60 times a second at most.
+A server runs on a generated database (`benchmarks.service.large_job`). Debian's Chromium opens the
+page with an empty cache each time. Then its table is scrolled, frame by frame.
+`requestAnimationFrame` times the frames, at most 60 per second without a display.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def main() -> None:
 def _visit(browser: Browser, url: str) -> dict[str, Any]:
     context = browser.new_context(
         viewport={"width": 1280, "height": 900},
-        # Playwright waits by `eval`, which the page forbids.
+        # Playwright waits with `eval`, which the page forbids.
         bypass_csp=True,
     )
     page = context.new_page()

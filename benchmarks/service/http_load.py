@@ -1,7 +1,7 @@
-"""A load of HTTP requests: kept-alive connections, each a socket and no more, in a process apart.
+"""Load a server with HTTP requests over raw keep-alive sockets, from another process.
 
-A client library would take more of the processor than the server does. What is paced is timed from
-when a request was due, not from when it was sent: a server that stalls is not spared.
+A client library would use more processor time than the server does. At a fixed rate, a request is
+timed from the moment when it was due, so that stalls of the server count.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Load:
-    """What was answered: how many requests a second, and how long each took in seconds."""
+    """The results of a load: requests per second, and the seconds of each."""
 
     per_sec: float
     secs: tuple[float, ...]
@@ -34,7 +34,7 @@ class Load:
 def run(
     url: str, paths: Sequence[str], *, secs: float, connections: int, per_sec: float | None = None
 ) -> Load:
-    """Ask for `paths` in turn for `secs`, as fast as it goes or `per_sec` times a second."""
+    """Request `paths` in turn for `secs`, as fast as possible or `per_sec` times a second."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(_run, url, tuple(paths), secs, connections, per_sec).result()
 

@@ -1,8 +1,8 @@
-"""A database with a job of many trials, as if it had been tuned: for what reads such jobs.
+"""Generate a database with a job of many trials, for benchmarks of reading.
 
-The schedules are drawn from the design space of a product, a few thousand distinct ones used over
-again; outcomes, times and predictions are made up, of a seed. Nothing is compiled or measured.
-`python -m benchmarks.service.large_job PATH [TRIALS]` writes one.
+The schedules are a few thousand distinct points of the design space of a product, used repeatedly.
+Outcomes, times and predictions follow from a seed. Nothing is compiled or measured. `python -m
+benchmarks.service.large_job PATH [TRIALS]` writes one.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _CHUNK = 5000
 
 
 def add_large_job(database: Database, num_trials: int, seed: int = 0) -> UUID:
-    """Add a job of `num_trials` trials that has ended, and return its id."""
+    """Add a finished job of `num_trials` trials; return its id."""
     workload, target = read_workload(Workload(operator=OPERATOR)), parse_target(TARGET)
     with database.write() as session:
         workloads.ensure(session, workload)
@@ -108,7 +108,7 @@ def _chunks(
     """Yield the rows of the trials, the first of which is the default schedule."""
     rng = np.random.default_rng(seed)
     schedules = _schedules(rng)
-    # What a schedule costs, and a search that meets good ones more often as it goes on.
+    # The cost of each schedule, and a search that finds good ones more often over time.
     costs = 2e-3 * np.exp(rng.gamma(2.0, 0.6, len(schedules)))
     ranked = np.argsort(costs)[::-1]
     kinds = [kind for kind, _, _ in FAILURES]

@@ -1,6 +1,6 @@
-"""A database with many trials of many tasks, as if they had been tuned; all of it is made up.
+"""Generate a database with invented trials of many tasks.
 
-Its traces are short: look-ups read one of them, and a million long ones would be gigabytes.
+Its traces are short: a look-up reads only one, and a million long ones would take gigabytes.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from tuner.candidate import default_candidate
 def add_many_trials(
     database: Database, num_trials: int, num_tasks: int
 ) -> tuple[list[tuple[str, str]], UUID]:
-    """Add as many tasks, each with a job that has ended, and one job that waits.
+    """Add `num_tasks` tasks, each with a finished job, and one queued job.
 
     Returns:
-        The tasks by workload and target, and the id of the job that waits.
+        The tasks by workload and target, and the id of the queued job.
     """
     target = parse_target("cpu -num-cores=1")
     with database.write() as session:

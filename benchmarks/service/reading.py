@@ -1,7 +1,7 @@
-"""How long the plots and lists of a job of 100,000 trials take, first and when they are at hand.
+"""Measure requests for plots and lists of a job of 100,000 trials, uncached and cached.
 
-The application answers in this process: no network, and nobody else to answer. The database is as
-`benchmarks.service.large_job` makes it.
+The application runs in this process, without a network and without other requests.
+`benchmarks.service.large_job` generates the database.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ def main() -> None:
 
 
 def _timed(database: Database, path: str) -> dict[str, tuple[float, ...]]:
-    """Return the times of an answer of a new application, and of each next one."""
+    """Return the times of the first answer of a new application, and of the next ones."""
     first, next_ones = [], []
     for _ in range(REPEATS):
         client = TestClient(create_app(Dependencies(database)))
-        assert client.get("/api/v1/targets").status_code == 200  # what any first request takes
+        assert client.get("/api/v1/targets").status_code == 200  # warm up
         first.append(_once(client, path))
         next_ones.append(_once(client, path))
     return {"first": tuple(first), "again": tuple(next_ones)}

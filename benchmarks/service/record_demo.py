@@ -27,7 +27,7 @@ def read_lines(packed: bytes, kind: str) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """Run the recorded jobs, and keep what they measured."""
+    """Run the recorded jobs again, and store their measurements."""
     packed = RECORDS.read_bytes()
     scripts = {line["key"]: line["script"] for line in read_lines(packed, "workload")}
     with serving() as server, lw.Client(server.url) as client, tempfile.TemporaryDirectory() as d:

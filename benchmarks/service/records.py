@@ -1,9 +1,7 @@
-"""What export and import of records cost a trial, how much memory, and how long others wait.
+"""Measure export and import of records: time for each trial, memory, and delay of writers.
 
-Each runs in a child of its own, on a job that `benchmarks.service.large_job` makes. Times are of
-the CPU;
-what others wait is by the clock: the longest that a transaction took which writes to one table,
-again and again meanwhile.
+Each runs in a new child process, on a job of `benchmarks.service.large_job`. Times are CPU times.
+The delay is wall time: the longest of many small write transactions during the operation.
 """
 
 from __future__ import annotations
@@ -56,7 +54,7 @@ def _in_a_child(act: object, url: str, file: Path) -> tuple[float, float, float]
 
 
 def _measured(act: object, url: str, file: Path) -> tuple[float, float, float]:
-    """Return CPU seconds, bytes of memory beyond those before, and seconds that others waited."""
+    """Return CPU seconds, additional bytes of memory, and the longest delay of a writer (s)."""
     assert callable(act)
     with closing(open_database(url)) as database:
         is_over = Event()
@@ -90,7 +88,7 @@ def _write(database: Database, is_over: Event, waits: list[float]) -> None:
 
 
 def _peak_bytes() -> float:
-    # What `resource` says of a child begins with the peak of its parent.
+    # The peak memory of a child in `resource` includes the peak of its parent.
     lines = Path("/proc/self/status").read_text().splitlines()
     peak = next(line for line in lines if line.startswith("VmHWM:"))
     return float(peak.split()[1]) * 1024

@@ -1,4 +1,4 @@
-"""How long `loopwright serve` takes to its first answer, and what memory it holds when idle."""
+"""Measure the time of `loopwright serve` to its first answer, and its memory when idle."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What one server process carries: look-ups of best schedules, and event streams beside requests.
+"""Measure the load of one server process: look-ups of best schedules, and event streams.
 
-The database is a SQLite file with a million trials, the server `loopwright api`, the load comes
-from other processes of the same machine. `TRIALS` in the environment makes it smaller.
+The database is a SQLite file with a million trials. The server is `loopwright api`, and other
+processes of the same machine load it. `TRIALS` in the environment reduces the database.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ EVENTS_PER_SEC = 10
 
 
 def main() -> None:
-    """Run the benchmark on a database of its own."""
+    """Run the benchmark on a new database."""
     with tempfile.TemporaryDirectory(prefix="loopwright-") as folder:
         file = Path(folder, "many.db")
         with closing(open_database(f"sqlite:///{file}")) as database:
@@ -83,7 +83,7 @@ def _failures(name: str, *loads: Load) -> Metric:
 
 @contextmanager
 def _events(database: Database, job_id: UUID) -> Iterator[None]:
-    """Have a job tell something some times a second, meanwhile."""
+    """Publish events of a job at a fixed rate while the body runs."""
     ended = threading.Event()
 
     def tell() -> None:

@@ -1,8 +1,9 @@
-"""How often the finish declares a winner: among equals, where it must not, and where it should.
+"""Measure how often the finish declares a winner: between equal schedules, and at 10% difference.
 
-Equals are two names for one schedule; a true difference of 10% is a schedule that runs 10 times a
-call against the same that runs 11 times. Both on real kernels, in children, on the machine as it
-is. 200 runs of each take some minutes; `python -m benchmarks.tuner.finish --runs 20` takes a tenth.
+Equal schedules are two names of one schedule. For a true difference of 10%, a schedule runs 10
+times a call, and the same schedule runs 11 times. Both use real kernels in child processes, under
+the current load of the machine. 200 runs of each take some minutes. `python -m
+benchmarks.tuner.finish --runs 20` takes a tenth.
 """
 
 from __future__ import annotations
@@ -55,14 +56,14 @@ class Repeated:
 
 
 def tasks() -> list[tuple[Task, Candidate]]:
-    """Return each kernel with a schedule that is not the default."""
+    """Return each kernel with a schedule other than the default."""
     target = Target("cpu -num-cores=1")
     found = [Task(from_spec(spec), target) for spec in KERNELS]
     return [(task, make_strategy("random", task, 0).ask(1)[0].candidate) for task in found]
 
 
 def experiment(num_runs: int, times: Sequence[int], first_seed: int = 0) -> list[dict[str, object]]:
-    """Return of each run who won, in how many rounds and seconds."""
+    """Return the winner, the rounds and the seconds of each run."""
     runs = []
     kernels = tasks()
     with ChildRunner(child_module="benchmarks.tuner.finish_child") as runner:

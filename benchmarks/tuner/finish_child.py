@@ -1,6 +1,6 @@
-"""A worker's child whose kernels run several times a call: `{"times": 11, "trace": ...}`.
+"""A worker's child whose kernels run several times per call: `{"times": 11, "trace": ...}`.
 
-So one schedule becomes candidates whose true times are as 10 to 11.
+So one schedule gives candidates whose true times have the ratio 10 to 11.
 """
 
 from __future__ import annotations

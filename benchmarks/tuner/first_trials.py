@@ -1,9 +1,8 @@
-"""What the base model is worth in the first trials of a search, by real measurements.
+"""Measure the benefit of the base model in the first trials of a search.
 
-Each workload is searched with several seeds, from nothing and from the base model, in turns. What
-is told is how fast the best of the first few trials is, as a share of the best of all these
-searches. Other shapes of both operators are among the sets that the base model is trained on, these
-are not.
+Each workload is searched with several seeds, with and without the base model, in turns. The result
+is the speed of the best of the first few trials, as a share of the best of all searches. The base
+model is trained on other shapes of both operators, not on these.
 
     python -m benchmarks.tuner.first_trials --seeds 3
 """

@@ -1,8 +1,8 @@
-"""How well the cost model orders candidates of tasks that it was not told: no clock is involved.
+"""Measure how well the cost model ranks candidates of tasks outside its training, on records.
 
-On the recorded sets, each operator, one shape of every operator, or each family of operators is
-held out in turn, and ranked by a model of all the others, as the base model is trained. What is
-measured is told in `docs/cost-model.md`.
+Each operator, one shape of every operator, or each family of operators is held out in turn. A model
+trained on all other recorded sets, as the base model is, ranks it. See `docs/cost-model.md` for the
+metrics.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from tuner.space.features.features import FEATURE_NAMES
 
 GOALS = {"pairwise": 0.85, "top1": 0.90, "top5": 0.96}
 JOB_SAMPLES = 64
-"""What a job of a few rounds has measured."""
+"""Samples of a job of a few rounds."""
 LARGE = 40
-"""Candidates of a set, or of a part of it, that is not tiny: those are told of by themselves."""
+"""Minimum candidates of a large set, or part of a set; results of large sets are shown separately.
+"""
 FAMILIES = {
     "products": "matmul dense batch_matmul mm_relu matmul_bias_relu linear_relu",
     "convolutions": "conv1d conv2d conv2d_nchwc conv2d_winograd conv2d_transpose conv3d"
@@ -34,11 +35,11 @@ FAMILIES = {
     "rows": "softmax layer_norm row_sum",
 }
 PARTS = ("drawn", "kept")
-"""Of a set: an even sample of all that code can be made for; what the static filter kept."""
+"""Parts of a set: a uniform sample of all candidates, and those that pass the static filter."""
 
 
 def main() -> None:
-    """Judge the model on all recorded sets."""
+    """Evaluate the model on all recorded sets."""
     sets = packaged_sets()
     samples = [each.samples() for each in sets]
     family = {op: name for name, members in FAMILIES.items() for op in members.split()}
@@ -110,7 +111,7 @@ def _metrics(
 
 
 def _training_costs(samples: list[Samples]) -> list[Metric]:
-    """Return what the training of the base model costs, and one within a job."""
+    """Return the time to train the base model, and a model within a job."""
     start = time.process_time()
     base = packaged_samples()
     made = time.process_time()

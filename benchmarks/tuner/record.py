@@ -1,9 +1,9 @@
 """Record measurements of design spaces: `python -m benchmarks.tuner.record [NAME...]`.
 
-Each set becomes a file of `tuner/recorded/`; see `tuner.replay.recorded_set`. Sets that are there
-are left alone. All others grow by turns until they are complete or the time is up; journals beside
-them tell a later call where to go on, and `--write` makes sets of what they hold. Kernels run in
-this process: what crashes it is recorded as a crash when it is started again.
+Each set becomes a file of `tuner/recorded/`; see `tuner.replay.recorded_set`. Existing sets do not
+change. Missing sets are recorded in turns until they are complete or the time limit is reached. A
+later call continues from their journals, and `--write` converts incomplete journals to sets.
+Kernels run in this process. If one crashes it, the next start records the crash.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ JOURNAL = ".journal"
 
 
 def main() -> None:
-    """Record the sets that are named, or all that are missing."""
+    """Record the named sets, or all missing ones."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(BY_NAME))
     parser.add_argument("--folder", type=Path, default=FOLDER)
@@ -63,7 +63,7 @@ def record(
 
 
 def written(recorder: Recorder) -> RecordedSet:
-    """Return what was found so far as a set."""
+    """Return the results so far as a set."""
     space, points = recorder.space, recorder.points
     found = sorted(recorder.secs.keys() | recorder.errors.keys())
     by_sketch = [
@@ -113,7 +113,7 @@ def _chosen(numbers: list[list[int]], masks: Masks) -> list[int]:
 
 
 def _repeatability(recorder: Recorder, numbers: list[int]) -> dict[str, float]:
-    """Return how the even and the odd turns of the candidates that had all turns agree.
+    """Return how well even and odd turns agree, for candidates with all turns.
 
     `agreement` is the share of pairs of candidates of which both say the same, `spread` the median
     difference of a candidate's two times.

@@ -1,4 +1,4 @@
-"""Which spaces are recorded: shapes whose best candidates take 10 to 400 microseconds."""
+"""The recorded design spaces: shapes whose best candidates take 10 to 400 microseconds."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Recording:
-    """What is to be recorded.
+    """A design space to record.
 
     Attributes:
-        operator: What sets are held out by.
+        operator: The operator; sets of an operator are held out together.
         spec: The operator of the library, as `lw.ops.from_spec` reads it.
-        num_whole: How many candidates are drawn from all that code can be made for.
-        num_kept: How many are drawn from what the static filter keeps of these.
+        num_whole: The number of candidates drawn from all that compile.
+        num_kept: The number of candidates drawn from those that pass the static filter.
     """
 
     operator: str

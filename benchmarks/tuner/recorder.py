@@ -1,8 +1,8 @@
-"""Build the candidates of one set and time them in turns that lie far apart, in this process.
+"""Build the candidates of one set, and time them in distant turns, in this process.
 
 Candidates stay loaded for a few steps, and each step times all of them once at real-time priority.
-Several sets take steps by turns, so the turns of a candidate are about a minute apart: what slows
-the machine for seconds falls on one of them, and the shortest is believed.
+Several sets take steps in turns, so the turns of a candidate are about a minute apart. A slow
+moment of the machine then affects one turn, and the shortest time counts.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from tuner.task import Task
 
 TARGET = "cpu -num-cores=1"
 BATCH = 24
-"""Candidates that a step adds."""
+"""The number of candidates that a step adds."""
 TURNS = 4
 MIN_SAMPLE_SECS = 100e-6
 SLOW = 10
-"""Candidates that take so many times the best are timed in half the turns, a sample in each."""
+"""Candidates slower than the best by this factor are timed in half of the turns, once in each."""
 MAX_DRAWS = 32
 
 
 @dataclass
 class _Loaded:
-    """A candidate that can be timed, and how."""
+    """A loaded candidate, ready to be timed."""
 
     number: int
     run: Callable[[], None]
@@ -59,13 +59,13 @@ class _Loaded:
 
 
 class Recorder:
-    """Measures the candidates of a recording; what it finds is in a journal.
+    """Measures the candidates of a recording; a journal stores the results.
 
     Attributes:
-        points: What is recorded, in random order.
-        marks: Of each, `w` if it was drawn from the whole space, `k` if from what the filter keeps.
-        secs: By number, the shortest time so far.
-        errors: By number, what went wrong; a candidate that was begun and never found crashed.
+        points: The recorded points, in random order.
+        marks: For each point, `w` if drawn from the whole space, `k` if from the filtered space.
+        secs: The shortest time so far, by number.
+        errors: The errors, by number; a candidate that was started and never finished crashed.
     """
 
     def __init__(self, recording: Recording, journal: Path) -> None:
@@ -93,7 +93,7 @@ class Recorder:
         return not self._left and not self._loaded
 
     def step(self, *, with_new: bool = True) -> None:
-        """Build a batch of candidates, then time all that are loaded once."""
+        """Build a batch of candidates, then time all loaded candidates once."""
         if with_new:
             batch, self._left = self._left[:BATCH], self._left[BATCH:]
             self._loaded += [each for number in batch if (each := self._load(number)) is not None]
@@ -113,7 +113,7 @@ class Recorder:
         except (BuildError, ScheduleError):
             self._note(number, error=ErrorKind.BUILD_ERROR)
             return None
-        self._note(number, error=ErrorKind.CRASH)  # until something else is known
+        self._note(number, error=ErrorKind.CRASH)  # overwritten by any other result
         run = self._checked(module)
         if run is None:
             self._note(number, error=ErrorKind.WRONG_RESULT)
@@ -132,7 +132,7 @@ class Recorder:
         return Module(compile_artifact(schedule, self.task.target))
 
     def _checked(self, module: Module) -> Callable[[], None] | None:
-        """Run a kernel once; return how to run it again, None if it is wrong."""
+        """Run a kernel once; return a function to run it again, None for a wrong result."""
         for name, array in self._arrays.items():
             array[...] = self._inputs.get(name, np.nan if array.dtype.kind == "f" else -1)
         run = module.bind(*self._arrays.values())
@@ -160,10 +160,10 @@ class Recorder:
             self.secs.setdefault(number, []).append(line["secs"])
 
     def _read_journal(self) -> None:
-        """Take in what was found before.
+        """Read the results of earlier runs.
 
         Raises:
-            ValueError: If it was found for other candidates, because rules or the filter changed.
+            ValueError: If they are for other candidates, because rules or the filter changed.
         """
         drawn = [[p.sketch, *p.choices] for p in self.points]
         if not self._journal.exists():
@@ -176,7 +176,7 @@ class Recorder:
 
 
 def _drawn(recording: Recording, space: SketchSpace) -> tuple[list[Point], list[str]]:
-    """Return what is recorded in random order, with marks; sketches have equal shares."""
+    """Return the points to record in random order, with marks; sketches have equal shares."""
     marks: dict[Point, str] = {}
     num = len(space.sketches)
     for sketch in range(num):
@@ -193,7 +193,7 @@ def _drawn(recording: Recording, space: SketchSpace) -> tuple[list[Point], list[
 
 
 def _draw_whole(space: SketchSpace, index: int, num: int) -> Ints:
-    """Draw up to `num` different rows of a sketch, of all that code can be made for."""
+    """Draw up to `num` different rows of a sketch, of all that compile."""
     sketch = space.sketches[index]
     rng = np.random.default_rng(100 + index)
     if space.is_small(index):
@@ -210,7 +210,7 @@ def _draw_whole(space: SketchSpace, index: int, num: int) -> Ints:
 
 
 def _own(space: SketchSpace, index: int, rows: Ints) -> Ints:
-    """Return the rows that stand for programs of their own, and whose code is not too long."""
+    """Return the canonical rows whose code is not too long."""
     sketch = space.sketches[index]
     rows = rows[sketch.is_representative(rows)]
     return rows[is_compilable(sketch, rows, CpuTarget.of(space.target))]

@@ -1,9 +1,9 @@
-"""Play search strategies on the recorded sets: `make bench-search`. No clock is involved.
+"""Replay search strategies on recorded sets, without measuring: `make bench-search`.
 
-Each strategy plays each set with 20 seeds: an even sample of the whole space, and what the static
-filter kept of it. How many trials it takes to come within 5% of the best goes to
-`benchmarks/results/search.json`, best-so-far curves with bands to `docs/search.png`; what they say
-is told in `docs/search.md`. What was played already is kept, unless `--again` is given.
+Each strategy runs on each set with 20 seeds: on a uniform sample of the whole space, and on the
+part that passes the static filter. The number of trials to within 5% of the best is written to
+`benchmarks/results/search.json`, and best-so-far curves with bands to `docs/search.png`. See
+`docs/search.md` for the conclusions. Existing results are reused, unless `--again` is given.
 """
 
 from __future__ import annotations
@@ -37,26 +37,27 @@ NUM_SEEDS = 20
 TRIALS = 128
 SHARE = 0.95
 UNTIL = 0.98
-"""Of the best: a search that found it has said enough."""
+"""Share of the best speed at which a search counts as finished."""
 GOAL = 1 / 3
-"""Of the trials that chance needs."""
+"""Goal: the share of the trials that random search needs."""
 LEAST = 40
-"""Candidates of a set, or of a part of it, that is searched: a round covers tiny ones."""
+"""Minimum number of candidates of a searched set or part; one round covers smaller ones."""
 QUARTILES = (0.25, 0.5, 0.75)
 TRAINED = "evolutionary, trained"
-"""With a model that was trained on the sets of all other operators. Plain "evolutionary" learns
-from what it measures only, and the others have no model."""
+"""Evolutionary search with a model trained on the sets of all other operators. "evolutionary"
+learns only from its own measurements, and the others have no model.
+"""
 LABELS = ("random", "exhaustive", "annealing", "local", "evolutionary", TRAINED)
 PARTS = {"drawn": LABELS, "kept": ("random", "evolutionary", TRAINED)}
-"""Of a set, and the strategies that play it."""
+"""The parts of a set, with the strategies that run on them."""
 COLORS = ("gray", "tan", "tab:green", "tab:purple", "tab:blue", "tab:red")
 
 
 def main() -> None:
-    """Play, print a table, and draw curves."""
+    """Run the strategies, print a table, and draw curves."""
     parser = argparse.ArgumentParser(prog="make bench-search", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="SET", help="sets to play; by default all")
-    parser.add_argument("--again", action="store_true", help="play what was played already")
+    parser.add_argument("names", nargs="*", metavar="SET", help="sets to run; by default all")
+    parser.add_argument("--again", action="store_true", help="repeat runs with existing results")
     args = parser.parse_args()
     played = json.loads(FILE.read_text()) if FILE.exists() else {}
     for recorded in packaged_sets():
@@ -74,7 +75,7 @@ def main() -> None:
 
 
 def _of(played: dict[str, Any], part: str) -> dict[str, Any]:
-    """Return what was played on one part of the sets, by the names of these."""
+    """Return the results for one part of the sets, by the names of the sets."""
     ending = f", {part}"
     return {name.removesuffix(ending): f for name, f in played.items() if name.endswith(ending)}
 
@@ -114,14 +115,14 @@ def _searcher(label: str, recorded: RecordedSet, seed: int) -> Searcher:
 
 @cache
 def _base(operator: str) -> bytes:
-    """Return a model of all other operators, trained as the base model is."""
+    """Return a model trained on all other operators, as the base model is."""
     others = (each for each in packaged_sets() if each.operator != operator)
     samples = [thinned(each.samples(), ROWS) for each in others]
     return stored_model.encode(boost(samples, 0, STORE_TREES))
 
 
 def _median(trials: list[int | None]) -> float:
-    """Return the median number of trials; a search that never got there is infinite."""
+    """Return the median number of trials; a search that never finished counts as infinite."""
     return float(np.median([np.inf if number is None else number for number in trials]))
 
 

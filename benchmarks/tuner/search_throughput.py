@@ -1,7 +1,7 @@
-"""How many candidates a second go through features and cost model, on one core.
+"""Measure the candidates per second through features and cost model, on one core.
 
-The model is trained on a few hundred rows with invented times: what it learns does not matter
-here, and a real search has as many.
+The model is trained on a few hundred rows with invented times, as many as a real search has. The
+values of its predictions do not matter here.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def main() -> None:
     rng = np.random.default_rng(0)
     draws = [space.draw(sketch, BATCHES[-1], rng) for sketch in range(len(space.sketches))]
     sketch = max(range(len(draws)), key=lambda number: len(draws[number]))
-    # A space may hold fewer points than a batch; that they repeat costs neither less nor more.
+    # A space may hold fewer points than a batch; repeated points cost the same.
     rows = np.resize(draws[sketch], (BATCHES[-1], draws[sketch].shape[1]))
     model = XGBoostModel(0)
     measured = space.features(sketch, rows[:NUM_MEASURED])

@@ -1,10 +1,10 @@
-"""Trials a second on one core, everything included, and where their time goes.
+"""Measure the trials per second on one core, everything included, and the time of each phase.
 
 All processes share one core, so search and measuring take turns: through `lw.tune`, and through a
-server. Building, checking and timing are what the trials themselves say; the finish is what comes
-after the last trial; "the rest" is the search, the start of a child, the oracle, the hand-over
-between processes, and in a server the store. A short job before them loads what a process loads
-once. About a minute in all on an idle machine; `--seeds 3` runs each job with three seeds.
+server. The times of building, checking and timing are from the trials. The finish is the time after
+the last trial. "The rest" is the search, the start of a child, the oracle, communication between
+processes, and in a server the store. A short job before them warms up the process. About a minute
+in all on an idle machine; `--seeds 3` runs each job with three seeds.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ _FIRST = "matmul:32,32,32:float32"
 
 @dataclass(frozen=True)
 class TrialRun:
-    """One job: its wall time, what its trials spent, and its finish, where that is known."""
+    """One job: its wall time, the phases of its trials, and its finish, if it is known."""
 
     secs: float
     trials: tuple[Measurement | TrialRead, ...]
     finish_secs: float | None = None
 
     def share(self, *phases: str) -> float:
-        """Return how much of the wall time phases took, in percent."""
+        """Return the share of phases in the wall time, in percent."""
         spent: float = sum(getattr(m, f"{phase}_secs") for m in self.trials for phase in phases)
         return 100 * spent / self.secs
 
 
 def main(num_seeds: int = 1) -> None:
-    """Run the benchmark: each workload here, and on a server of its own."""
+    """Run the benchmark: each workload in this process, and on a new server."""
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     metrics: list[Metric] = []
     with compiled_once():
@@ -63,7 +63,7 @@ def main(num_seeds: int = 1) -> None:
 
 @contextmanager
 def compiled_once() -> Iterator[None]:
-    """Let processes keep their modules compiled, as those of an installed package are."""
+    """Enable bytecode caches in child processes, as an installed package has."""
     with tempfile.TemporaryDirectory(prefix="loopwright-bytecode-") as directory:
         before = os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         os.environ["PYTHONPYCACHEPREFIX"] = directory
@@ -91,7 +91,7 @@ def tuned_here(workload: str, seed: int, num_trials: int = NUM_TRIALS) -> TrialR
 
 
 def tuned_there(workload: str, seed: int) -> TrialRun:
-    """Tune on a server of one's own, from when a worker takes the job until it ends."""
+    """Tune on a new server; time the job from its start on a worker to its end."""
     with serving() as server, lw.Client(server.url) as client:
         client.tune(_FIRST, target=TARGET, max_trials=4).wait()
         handle = client.tune(workload, target=TARGET, max_trials=NUM_TRIALS, seed=seed)
@@ -103,7 +103,7 @@ def tuned_there(workload: str, seed: int) -> TrialRun:
 
 
 def breakdown(name: str, runs: Sequence[TrialRun]) -> list[Metric]:
-    """Return the rate of some runs, and the shares of what their wall time went into."""
+    """Return the rate of some runs, and the shares of the phases in their wall time."""
 
     def share(what: str, *phases: str, goal: str = "") -> Metric:
         return Metric(f"  {what}", "%", tuple(run.share(*phases) for run in runs), goal=goal)

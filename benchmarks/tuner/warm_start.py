@@ -1,15 +1,15 @@
-"""How far the first trials of an unseen shape get, with the other shapes of the operator tuned.
+"""Measure the first trials of an unseen shape, after the operator's other shapes were tuned.
 
-Each shape is tuned by itself, from nothing. Then each is searched once more for a few trials only,
-beginning with the best schedules of the other shapes and a cost model that was trained on them.
-Then the best of those trials, of as many that begin with nothing, and of the whole search are timed
-side by side. 100% is the speed of what the whole search found.
+Each shape is first tuned alone, without a warm start. Then each is searched for a few trials, with
+the best schedules of the other shapes and a cost model trained on them. The best of these trials,
+of as many cold trials, and of the whole search are timed in turns. 100% is the speed of the best of
+the whole search.
 
-What was measured is kept in `benchmarks/results/warm_start`, a file a shape, so a run that was
-interrupted goes on; delete the folder to begin anew.
+Measurements are stored in `benchmarks/results/warm_start`, a file for each shape. So an interrupted
+run continues; delete the folder to start again.
 
-    python -m benchmarks.tuner.warm_start                                   # 14 shapes, 400 trials
-    each python -m benchmarks.tuner.warm_start --operators matmul --shapes 3 --trials 64
+    python -m benchmarks.tuner.warm_start  # 14 shapes, 400 trials each
+    python -m benchmarks.tuner.warm_start --operators matmul --shapes 3 --trials 64
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ SHAPES = {
 }
 NUM_FIRST = 16
 NUM_FINALISTS = 2
-"""The fastest of a search, as first timed; the better one counts."""
+"""The fastest candidates of a search by first timing; the better of them counts."""
 ROUNDS = 11
 
 
 def main(arguments: Sequence[str] = ()) -> None:
-    """Run what is missing, and show all."""
+    """Run the missing searches, and show all results."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("--operators", default=",".join(SHAPES), help="separated by commas")
     parser.add_argument("--shapes", type=int, default=100, help="how many of each operator")
@@ -85,23 +85,23 @@ def main(arguments: Sequence[str] = ()) -> None:
 
 @dataclass(frozen=True)
 class WarmStartRun:
-    """Searches shapes, and keeps what they found."""
+    """Searches shapes, and stores the results."""
 
     measurer: WorkerMeasurer
     num_trials: int
 
     @property
     def folder(self) -> Path:
-        """Where searches of as many trials are kept, of this version of the compiler."""
+        """The folder of searches with as many trials and this version of the compiler."""
         version = toolchain().replace("/", "-").replace(" ", "_")
         return RESULTS / "warm_start" / f"{self.num_trials}-{version}"
 
     def whole(self, spec: str) -> list[MeasuredTrial]:
-        """Return the trials of a whole search that begins with nothing."""
+        """Return the trials of a whole search without a warm start."""
         return self._searched(spec, "whole", self.num_trials, COLD)
 
     def left_out(self, spec: str, others: Sequence[str]) -> list[Metric]:
-        """Return how far the first trials of a shape get, with the others known and without."""
+        """Return the relative speed after the first trials of a shape, warm and cold."""
         whole = self.whole(spec)
         first = self._searched(spec, "first", NUM_FIRST, self._warm_start(spec, others))
         path = self.folder / f"{_file(spec)}-shares.json"
