@@ -19,6 +19,7 @@ from service.coordinator.heartbeat_measurer import HeartbeatMeasurer, Measuring
 from service.learning import warm_start
 from service.store.database.database import Database
 from service.store.jobs import groups
+from service.store.jobs.controls import JobControls
 from service.store.jobs.jobs import JobRow
 from service.store.results import finals
 from service.store.results.sql_store import SqlStore
@@ -31,6 +32,7 @@ from tuner.loop.search_loop import SearchLoop, has_spare_core
 from tuner.loop.search_result import SearchResult
 from tuner.loop.task_scheduler import Progress
 from tuner.search.make import make_strategy
+from tuner.search.strategy import SearchStrategy
 from tuner.task import Task
 
 _log = structlog.get_logger()
@@ -128,27 +130,13 @@ class JobRunner:
         def interrupted() -> StopReason | None:
             if _gives_up(job.id, heartbeat, is_stopping):
                 return StopReason.CANCELLED
-            wishes = heartbeat.wishes[job.id]
-            if wishes.is_stopped:
-                return StopReason.STOPPED
-            max_secs = wishes.budget.max_secs
-            if max_secs is None or not rounds.has_default:
-                return None
             active_secs = job.active_secs + time.monotonic() - start_secs
-            return StopReason.TIME_BUDGET if active_secs >= max_secs else None
+            return _user_stop(heartbeat.wishes[job.id], active_secs, rounds.has_default)
 
         rounds = SearchLoop(
             task,
             measuring,
-            make_strategy(
-                job.strategy,
-                task,
-                job.seed,
-                warm_start.warm_start_of_job(
-                    self._database, self._owner, job, task, rules=job.rules
-                ),
-                job.rules,
-            ),
+            self._strategy(job, task),
             lambda: heartbeat.wishes[job.id].budget,
             history=self._store.trials(job_id),
             on_trials=lambda measured: self._store.add(job_id, task, measured),
@@ -157,6 +145,12 @@ class JobRunner:
             overlap=has_spare_core(task.target) or task.target.label not in host_labels(),
         )
         return _Search(job, task, rounds, measuring, kept_before)
+
+    def _strategy(self, job: JobRow, task: Task) -> SearchStrategy:
+        start = warm_start.warm_start_of_job(
+            self._database, self._owner, job, task, rules=job.rules
+        )
+        return make_strategy(job.strategy, task, job.seed, start, job.rules)
 
     def _ended(self, jobs: Sequence[JobRow]) -> list[Progress]:
         """Return the progress of the jobs of the same group that have ended."""
@@ -208,6 +202,15 @@ class JobRunner:
 def _gives_up(job_id: UUID, heartbeat: Heartbeat, is_stopping: Callable[[], bool]) -> bool:
     is_put_back = is_stopping() or heartbeat.is_joined
     return is_put_back or heartbeat.is_lost or heartbeat.wishes[job_id].is_cancelled
+
+
+def _user_stop(controls: JobControls, active_secs: float, has_default: bool) -> StopReason | None:
+    """Return the reason if a user ended the search, or limited its time to less than it took."""
+    if controls.is_stopped:
+        return StopReason.STOPPED
+    max_secs = controls.budget.max_secs
+    is_over = has_default and max_secs is not None and active_secs >= max_secs
+    return StopReason.TIME_BUDGET if is_over else None
 
 
 def _task(session: Session, job: JobRow) -> Task:
