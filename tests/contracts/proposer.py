@@ -13,6 +13,7 @@ from tuner.space.generate import design_space
 from tuner.task import Task
 
 TASK = Task(ops.matmul(4, 8, 2), level(3))
+LARGE = Task(ops.matmul(1024, 1024, 1024), level(3))
 
 
 def new_state() -> SearchState:
@@ -33,6 +34,23 @@ class ProposerContract:
             assert state.seen.isdisjoint(points)
             assert all(state.space.point(state.space.candidate(p)) == p for p in points)
             state.seen.update(points)
+
+    def test_large_sketches_are_proposed_too(self) -> None:
+        space = design_space(LARGE)
+        large = {index for index in range(len(space.sketches)) if not space.is_small(index)}
+        assert large
+        state = SearchState(space, None, LARGE.key)
+        proposer = self.new()
+        for seed in range(40):
+            points = proposer.propose(64, state, np.random.default_rng(seed))
+            if any(point.sketch in large for point in points):
+                return
+            state.seen.update(points)
+        raise AssertionError("2560 proposals, and none of a large sketch")
+
+    def test_another_generator_gives_other_points(self) -> None:
+        draws = [self.new().propose(8, new_state(), np.random.default_rng(n)) for n in (3, 4)]
+        assert draws[0] != draws[1]
 
     def test_the_generator_decides(self) -> None:
         draws = [self.new().propose(8, new_state(), np.random.default_rng(3)) for _ in range(2)]

@@ -20,6 +20,7 @@ from compiler.ir.core.visit import walk
 from compiler.ir.interpret.evaluator.evaluate import evaluate
 from compiler.ir.text.printer import script
 from compiler.runtime.artifact import Artifact, Param
+from compiler.runtime.param_check import ParamCheck
 from compiler.script.parser import parse
 from compiler.target.error import TargetError
 from compiler.target.target import TARGET_KINDS, Target
@@ -71,7 +72,9 @@ class ToyModule(Module):
         self.bind(*arrays, num_threads=num_threads)()
 
     def bind(self, *arrays: Any, num_threads: int | None = None) -> Callable[[], None]:
-        return ToyRun(parse(self.artifact.code.decode()), arrays)
+        params = self.artifact.params
+        checked = [ParamCheck(p).array(a) for p, a in zip(params, arrays, strict=True)]
+        return ToyRun(parse(self.artifact.code.decode()), checked)
 
     def close(self) -> None:
         pass
@@ -120,6 +123,8 @@ class SplitBoth:
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
         split = draft.fork("split_both")
+        if len(split.block_facts()) != 1:
+            return []  # a rule leaves programs alone that it does not know
         (block,) = split.block_facts()
         rows, columns = split.loops(block)
         split.schedule.split(rows, [None, split.choose(ROWS)[0]])

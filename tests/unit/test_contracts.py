@@ -82,3 +82,18 @@ def test_a_suite_holds_every_implementation(protocol: str) -> None:
     holders = "\n".join(text for text in files if re.search(rf"[(,] ?{suite}[,)]", text))
     missing = [name for name in SEVERAL[protocol] if name.split(".")[-1] not in holders]
     assert not missing, f"{suite} does not hold {missing}"
+
+
+def test_every_contract_is_run() -> None:
+    """A suite that no test class inherits runs for nothing."""
+    contracts: set[str] = set()
+    bases: set[str] = set()
+    for file in (ROOT / "tests").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ClassDef):
+                if file.parent.name == "contracts" and node.name.endswith("Contract"):
+                    contracts.add(node.name)
+                elif file.parent.name != "contracts":
+                    bases |= {ast.unparse(base).split("[")[0] for base in node.bases}
+    assert contracts
+    assert contracts <= bases, f"no test class inherits {sorted(contracts - bases)}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from tuner.search.local import points_beside
@@ -25,6 +27,8 @@ class Annealing:
     which is accepted or rejected when its time is known. With a model a chain tries the most
     promising step first, without one a random step.
     """
+
+    uses_model: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self._chains: list[Point] = []

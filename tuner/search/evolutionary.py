@@ -7,6 +7,8 @@ measurement, the roofline estimate ranks them.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from tuner.search.pool import Pool
@@ -32,6 +34,8 @@ them exploit a good region, and teach the model less. Chosen.
 
 class Evolutionary:
     """Proposes the most promising candidates; see `Proposer`."""
+
+    uses_model: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self._pools: list[Pool] = []

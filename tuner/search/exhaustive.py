@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import gcd
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,6 +22,8 @@ class Exhaustive:
     over the grid. The seed determines the first one. Random points of sketches that are too large
     come last.
     """
+
+    uses_model: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self._left: list[Point] | None = None

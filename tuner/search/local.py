@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from tuner.search.random import draw_points
@@ -23,6 +25,8 @@ class Local:
     Among the neighbours of a point, those with the best scores come first; without a model each
     knob has its turn. See `Proposer`.
     """
+
+    uses_model: ClassVar[bool] = True
 
     def propose(self, num: int, state: SearchState, rng: np.random.Generator) -> list[Point]:
         """Return new neighbours of the best points, and random points if those are too few."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 from tuner.cost_model.cost_model import CostModel
 from tuner.search.annealing import Annealing
@@ -17,7 +17,7 @@ from tuner.space.generate import design_space
 from tuner.task import Task
 from tuner.warm_start import COLD, WarmStart
 
-PROPOSERS: dict[str, Callable[[], Proposer]] = {
+PROPOSERS: dict[str, type[Proposer]] = {
     "evolutionary": Evolutionary,
     "annealing": Annealing,
     "local": Local,
@@ -25,12 +25,11 @@ PROPOSERS: dict[str, Callable[[], Proposer]] = {
     "random": Random,
 }
 STRATEGIES = tuple(PROPOSERS)
-_WITHOUT_MODEL = {"exhaustive", "random"}
 
 
 def uses_model(name: str) -> bool:
     """Return whether the strategy with a name uses a cost model."""
-    return name not in _WITHOUT_MODEL
+    return PROPOSERS[name].uses_model
 
 
 def make_strategy(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from tuner.space.design_space import Point, SketchSpace
 
 class Random:
     """Proposes random points; see `Proposer`."""
+
+    uses_model: ClassVar[bool] = False
 
     def propose(self, num: int, state: SearchState, rng: np.random.Generator) -> list[Point]:
         """Draw points that are new."""

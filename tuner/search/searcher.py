@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -16,7 +16,13 @@ from tuner.trial import MeasuredTrial
 
 
 class Proposer(Protocol):
-    """A method to choose the next candidates."""
+    """A method to choose the next candidates.
+
+    Different seeds must give different orders, so take the start from `rng`.
+    """
+
+    uses_model: ClassVar[bool]
+    """Whether the proposer uses the scores of a cost model."""
 
     def propose(self, num: int, state: SearchState, rng: np.random.Generator) -> list[Point]:
         """Return up to `num` different points that are not in `state.seen`.

@@ -73,6 +73,7 @@ def test_operators_can_be_called_by_name() -> None:
 @pytest.mark.parametrize("spec", SPECS)
 def test_the_program_of_an_operator_does_not_change(spec: str) -> None:
     """What is stored of a workload is found by its hash, and its traces name its blocks."""
+    assert spec in RECORDED, "record it by `python -m tests.unit.compiler.ops.records`"
     assert described(spec) == RECORDED[spec]
 
 

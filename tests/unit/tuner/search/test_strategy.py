@@ -1,6 +1,8 @@
-"""What strategies learn of failures, and from stored models."""
+"""Every strategy keeps the contract; what they learn of failures, and from stored models."""
 
 from __future__ import annotations
+
+from functools import cache
 
 import pytest
 
@@ -9,12 +11,17 @@ from compiler.runtime.measurement import ErrorKind, Measurement
 from tests.contracts.search_strategy import (
     MATMUL,
     TARGET,
+    SearchStrategyContract,
+    ThoroughContract,
     measured,
 )
 from tests.unit.tuner.search.oracle_model import COLUMN, Oracle, searcher
 from tuner.cost_model.xgboost_model import XGBoostModel
-from tuner.search.make import make_strategy
+from tuner.search.make import PROPOSERS, STRATEGIES, make_strategy
+from tuner.search.searcher import Searcher
+from tuner.search.strategy import SearchStrategy
 from tuner.space.design_space import SketchSpace
+from tuner.space.generate import design_space
 from tuner.task import Task
 from tuner.trial import MeasuredTrial
 from tuner.warm_start import WarmStart
@@ -29,6 +36,46 @@ def trained() -> bytes:
     learned = search.learned()
     assert learned is not None
     return learned
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+class TestNamed(SearchStrategyContract):
+    """As jobs use them: with a model that learns."""
+
+    @pytest.fixture(autouse=True)
+    def take_name(self, name: str) -> None:
+        self.name = name
+
+    def make(self, task: Task, seed: int, warm_start: WarmStart) -> SearchStrategy:
+        return make_strategy(self.name, task, seed, warm_start)
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [*((name, None) for name in STRATEGIES), ("evolutionary", Oracle), ("local", Oracle)],
+)
+class TestSearcher(SearchStrategyContract, ThoroughContract):
+    """With a model that costs nothing, and with measurements only."""
+
+    @pytest.fixture(autouse=True)
+    def take_parts(self, name: str, model: type[Oracle] | None) -> None:
+        self.proposer = PROPOSERS[name]
+        self.model = model
+
+    def make(self, task: Task, seed: int, warm_start: WarmStart) -> SearchStrategy:
+        return Searcher(
+            self.proposer(),
+            space_of(task),
+            seed,
+            None if self.model is None else self.model(),
+            task_key=task.key,
+            first=warm_start.candidates,
+        )
+
+
+@cache
+def space_of(task: Task) -> SketchSpace:
+    return design_space(task)
 
 
 def test_failures_teach_the_model_the_worst_time_and_lost_workers_nothing(
