@@ -63,7 +63,7 @@ def newest_job(server: Server) -> str:
 
 @dataclass
 class Tab:
-    """A page, and what must not happen on it."""
+    """A page, and its console lines and foreign requests, which are failures."""
 
     page: Page
     host: str

@@ -1,4 +1,4 @@
-"""What every page is held to: the rules of axe, the width of a phone; and its picture."""
+"""Check every page by the rules of axe and at the width of a phone; take screenshots."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCREENSHOTS = os.environ.get("LOOPWRIGHT_SCREENSHOTS")
 
 
 def look_at(page: Page, path: str, theme: str) -> None:
-    """Hold a page that has loaded to the rules, and keep its picture in each width."""
+    """Check a loaded page by the rules, and take a screenshot at each width."""
     for width in (1280, 768, 390):
         page.set_viewport_size({"width": width, "height": 900})
         # What is drawn follows the width a moment later.
@@ -35,7 +35,7 @@ def wait_until(page: Page, claim: str) -> None:
 
 
 def violations(page: Page) -> list[str]:
-    """Return what axe finds wrong with a page, as JSON."""
+    """Return the violations that axe reports, as JSON."""
     page.evaluate(AXE.read_text(encoding="utf-8"))
     found = page.evaluate("axe.run()")
     return [
@@ -45,7 +45,7 @@ def violations(page: Page) -> list[str]:
 
 
 def keep_screenshot(page: Page, path: str, theme: str, width: int) -> None:
-    """Keep what the page looks like, for people to look at."""
+    """Store a screenshot of the page, for inspection."""
     if SCREENSHOTS is None:
         return
     name = re.sub(r"[0-9a-f-]{36}", "job", path.strip("/")).replace("/", "-") or "jobs"

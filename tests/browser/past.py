@@ -1,4 +1,4 @@
-"""What a service knows that has run for long: a worker's health over hours, models by version."""
+"""The data of a long-running service: hours of worker health, and model versions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SECS = 2e-5
 
 
 def write(file: Path) -> None:
-    """Write the past into a new database."""
+    """Write this data into a new database."""
     database = open_database(f"sqlite:///{file}")
     now = datetime.now(UTC)
     with database.write() as session:

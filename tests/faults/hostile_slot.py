@@ -1,7 +1,7 @@
-"""A worker that wants its coordinator to unpickle something, by every way that there is to it.
+"""A hostile worker that sends pickles to its coordinator, through every channel.
 
-Dask imports it in place of `workers.engine.dask_worker`. Whatever unpickles a `Payload` makes a
-folder.
+Dask imports it in place of `workers.engine.dask_worker`. Unpickling a `Payload` creates a folder,
+so that tests detect it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _calls = count()
 
 
 class Payload(Exception):  # noqa: N818 - it is whatever it is taken for
-    """Makes a folder where it is unpickled."""
+    """Creates a folder when it is unpickled."""
 
     def __init__(self, place: str) -> None:
         super().__init__()

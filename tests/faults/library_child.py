@@ -1,4 +1,4 @@
-"""The disposable child, with libraries that go wrong: their names are the faults."""
+"""The disposable child with faulty libraries, which are named after their faults."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ FAULTS: dict[str, Callable[[Array], Any]] = {
 
 
 class Faulty:
-    """NumPy, with something done to its results, or to its inputs."""
+    """NumPy, with a fault in its results or inputs."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -1,4 +1,4 @@
-"""Whether processes are dead: an orphan may stay a zombie until the system gets round to it."""
+"""Check whether processes are dead; an orphan may stay a zombie for a while."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import psutil
 
 
 def is_dead(process: psutil.Process) -> bool:
-    """Tell whether a process is gone, reaped or not."""
+    """Return whether a process ended, reaped or not."""
     try:
         return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -17,7 +17,7 @@ def is_dead(process: psutil.Process) -> bool:
 
 
 def survivors(processes: Iterable[psutil.Process], timeout_secs: float) -> list[psutil.Process]:
-    """Return those of some processes that do not die in time."""
+    """Return the processes that do not end in time."""
     deadline = time.monotonic() + timeout_secs
     alive = list(processes)
     while alive and time.monotonic() < deadline:

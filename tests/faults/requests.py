@@ -22,7 +22,7 @@ LIMITS = MeasureLimits(memory_bytes=256 << 20)
 
 
 def fault(name: str, **more: str) -> str:
-    """Return the trace that asks for a fault."""
+    """Return the trace that selects a fault."""
     return json.dumps({"fault": name, **more})
 
 

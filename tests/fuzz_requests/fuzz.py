@@ -1,8 +1,8 @@
 """Mutated requests in any number: `make fuzz-requests`.
 
-Each is made from a seed and its number, so that one can be sent again (`--only`). They go to a
-server of their own on loopback. No answer may be an error of the server's, none may take long, and
-the memory of the server's processes may not grow.
+Each follows from a seed and its number, so that one can be sent again (`--only`). They are sent to
+a private server on loopback. No answer may be a server error or slow, and the memory of the
+server's processes must not grow.
 """
 
 from __future__ import annotations
@@ -48,22 +48,22 @@ class Outcome:
 
     @property
     def growth_bytes(self) -> int:
-        """How much more memory was in use at any time than after the warm-up."""
+        """The maximum growth of memory since the warm-up."""
         return max(self.rss) - self.rss[0] if self.rss else 0
 
     def note(self, number: int, status: str, secs: float) -> None:
-        """Note an answer."""
+        """Record an answer."""
         self.statuses[status] += 1
         self.slowest = sorted([*self.slowest, (secs, number)], reverse=True)[:5]
 
 
 def make(seed: int, number: int, known: Sequence[Request]) -> Request:
-    """Return the request of that number."""
+    """Return the request with a number."""
     return mutated(Random(f"{seed}:{number}"), known)
 
 
 def run(seed: int, numbers: Iterable[int], *, threads: int = 4) -> Outcome:
-    """Send the requests of these numbers to a server of their own."""
+    """Send the requests with these numbers to a private server."""
     outcome, lock = Outcome(), Lock()
     with tempfile.TemporaryDirectory(prefix="loopwright-") as folder:
         file = Path(folder, "fuzz.db")
@@ -96,7 +96,7 @@ def run(seed: int, numbers: Iterable[int], *, threads: int = 4) -> Outcome:
 
 
 def send(server: Server, request: Request) -> str:
-    """Return the status of the answer, `none` if there is none, or `-` if none need be."""
+    """Return the status of the answer, `none` without one, or `-` if none is required."""
     url = server.http.base_url
     may_stall = request.lies
     with socket.create_connection((url.host, url.port or 80), PATIENCE_SECS) as connection:
@@ -119,7 +119,7 @@ def send(server: Server, request: Request) -> str:
 
 
 def memory(server: Server) -> int:
-    """Return the bytes of memory of the server and the children that stay with it."""
+    """Return the bytes of memory of the server and its permanent children."""
     total = 0
     for process in (psutil.Process(server.process.pid), *server.tree()):
         with suppress(psutil.Error):
@@ -136,7 +136,7 @@ def _shown(numbers: Iterable[int]) -> Iterator[int]:
 
 
 def show(outcome: Outcome, secs: float) -> None:
-    """Print what became of the requests."""
+    """Print the outcomes of the requests."""
     lines = [f"{outcome.statuses.total()} requests in {secs:.0f} s; answers by status:"]
     lines += [f"  {status:>5}  {count:6}" for status, count in sorted(outcome.statuses.items())]
     lines.append("  `-`: a request without an end, to which no answer came at once")
@@ -152,7 +152,7 @@ def show(outcome: Outcome, secs: float) -> None:
 
 
 def main() -> int:
-    """Send requests; the exit code says whether one failed."""
+    """Send requests; return an exit code of 1 if one failed."""
     parser = argparse.ArgumentParser(prog="make fuzz-requests", description=__doc__)
     parser.add_argument("--requests", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)

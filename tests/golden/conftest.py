@@ -1,4 +1,4 @@
-"""Golden files: texts that tests hold results against, written anew by `--update-golden`."""
+"""Golden files: expected texts, which `--update-golden` rewrites."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A `loopwright serve` of the test's own, and ways to hurt it."""
+"""A private `loopwright serve` for a test, and ways to stop and kill it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Server:
         return list(self.http.get(f"/jobs/{job_id}/trials", params=params).json()["items"])
 
     def wait(self, job_id: str, *, measured: int | None = None) -> dict[str, Any]:
-        """Wait until the job has ended, or has measured so many trials."""
+        """Wait until the job ends, or has measured some number of trials."""
         deadline = time.monotonic() + PATIENCE_SECS
         while time.monotonic() < deadline:
             job = self.job(job_id)
@@ -58,14 +58,14 @@ class Server:
         return psutil.Process(self.process.pid).children(recursive=True)
 
     def kill(self) -> list[psutil.Process]:
-        """Kill the server alone, as `kill -9` does, and return what was below it."""
+        """Kill the server with SIGKILL; return its former child processes."""
         below = self.tree()
         self.process.kill()
         self.process.wait()
         return below
 
     def stop(self) -> int:
-        """End the server as an operator does, and return its exit code."""
+        """Stop the server with a signal, as an operator does; return its exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(PATIENCE_SECS)
 

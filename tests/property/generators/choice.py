@@ -1,4 +1,4 @@
-"""What random primitives choose from: the blocks and loops of a schedule, and ways to pick one.
+"""Random choices of primitives: the blocks and loops of a schedule, and ways to choose one.
 
 Every random choice goes through one function, so that hypothesis (which shrinks) and a seeded
 generator (which counts) can make them. Primitives register themselves with `step`.
@@ -21,12 +21,12 @@ Choose = Callable[[Sequence[Any]], Any]
 
 
 class NotApplicableError(Exception):
-    """There is nothing in the program that a primitive could be tried on."""
+    """The program has no block or loop to try a primitive on."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """A loop: its handle, and what it is now."""
+    """A loop: its handle and its current node."""
 
     handle: LoopRV
     loop: For
@@ -51,7 +51,7 @@ class Draw:
         """Choose one of the options.
 
         Raises:
-            NotApplicableError: If there is none.
+            NotApplicableError: If there are no options.
         """
         candidates = list(options)
         if not candidates:
@@ -90,7 +90,7 @@ class Draw:
         return places
 
     def loop(self, where: Callable[[Place], bool] = lambda _: True) -> LoopRV:
-        """Choose a loop around a block that is chosen first."""
+        """Choose a block, then a loop around it."""
         return self.pick(p for p in self.loops(self.block()) if where(p)).handle
 
 
@@ -99,7 +99,7 @@ STEPS: dict[str, Step] = {}
 
 
 def step(function: Step) -> Step:
-    """Register what tries one primitive; it has the primitive's name."""
+    """Register a function that tries one primitive, under the primitive's name."""
     STEPS[function.__name__] = function
     return function
 
@@ -123,7 +123,7 @@ def kinds_of(realize: BlockRealize, var: Var) -> set[str]:
 
 
 def perfect_chain(places: Sequence[Place]) -> list[Place]:
-    """Return the innermost loops of a nest that have nothing between them."""
+    """Return the innermost loops of a nest that directly contain each other."""
     chain: list[Place] = []
     for place in reversed(places):
         if chain and place.loop.body is not chain[0].loop:
@@ -137,6 +137,6 @@ def divisors(number: int) -> list[int]:
 
 
 def iter_extents(block: Block) -> list[int]:
-    """Return the extents of a block's iterators; of those that vary, some number."""
+    """Return the extents of a block's iterators, with a number for each variable extent."""
     extents = (iter_var.extent for iter_var in block.iter_vars)
     return [extent.value if isinstance(extent, IntImm) else 4 for extent in extents]

@@ -1,4 +1,4 @@
-"""Tensor intrinsics for what random programs do in their innermost loops."""
+"""Tensor intrinsics for the innermost loops of random programs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VALUES = {
 
 
 def intrinsic_for(block: Block, size: int) -> str | None:
-    """Return the name of an intrinsic that does a block at `size` places, if there may be one."""
+    """Return the name of an intrinsic for `size` points of a block, None if none fits."""
     store = block.body
     if block.init is not None or not isinstance(store, Store) or store.buffer.dtype != "float32":
         return None

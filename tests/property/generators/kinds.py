@@ -1,8 +1,8 @@
-"""Programs of the kinds that schedules find hard.
+"""Programs of kinds that are difficult to schedule.
 
 Predicates, producers that compute elements twice, extents that depend on loops, blocks in blocks,
-views, symbolic extents, int64 loops, reducers that do not commute, places that come out of memory;
-and threads. `{n}` and `{m}` are small extents.
+views, symbolic extents, int64 loops, reducers that do not commute, indices loaded from memory, and
+threads. `{n}` and `{m}` are small extents.
 """
 
 from __future__ import annotations
@@ -351,6 +351,6 @@ TEXTS = {
 
 
 def text_of(name: str, choose: Choose) -> str:
-    """Return the text of a program of a kind, its extents chosen."""
+    """Return the text of a program of a kind, with chosen extents."""
     n, m = choose((4, 6)), choose((3, 5, 8))
     return HEAD + TEXTS[name].replace("{n}", str(n)).replace("{m}", str(m)).lstrip("\n")

@@ -85,7 +85,7 @@ def add_unit_loop(draw: Draw) -> None:
 
 
 def _loop_of_kind(draw: Draw, kinds: set[str]) -> LoopRV:
-    """Choose a serial loop that gives values to iterators of these kinds only."""
+    """Choose a serial loop that binds only iterators of these kinds."""
     realize = draw.realize()
     places = draw.loops(draw.handle(realize))
     return draw.pick(
@@ -116,7 +116,7 @@ def unroll(draw: Draw) -> None:
 
 @step
 def bind(draw: Draw) -> None:
-    """Bind the outermost loop that is free to the next kind of thread."""
+    """Bind the outermost free loop to the next kind of thread."""
     block = draw.block()
     used = {p.loop.thread for p in draw.loops(block)}
     axes = [a for a in ("blockIdx.x", "vthread.x", "threadIdx.y", "threadIdx.x") if a not in used]
@@ -132,7 +132,7 @@ def bind_anywhere(draw: Draw) -> None:
 
 @step
 def bind_reduction(draw: Draw) -> None:
-    """Let the threads of a block reduce together."""
+    """Bind a reduction loop, so that the threads of a block reduce together."""
     draw.schedule.bind(_loop_of_kind(draw, {"reduce"}), "threadIdx.x")
 
 

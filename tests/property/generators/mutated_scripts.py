@@ -1,6 +1,6 @@
 """Scripts that were changed at random: their bytes, their tokens, or their syntax trees.
 
-They begin as scripts of golden files, of the course notes' programs, of the operator library, of
+They start from scripts of golden files, of the course notes' programs, of the operator library, of
 random schedules' workloads and of `random_texts.py`.
 """
 
@@ -34,7 +34,7 @@ _MAX_CHARS = 20_000
 
 @cache
 def corpus() -> tuple[str, ...]:
-    """Return the scripts that mutations begin with."""
+    """Return the scripts that mutations start from."""
     golden = [
         program
         for path in sorted((_TESTS / "golden").glob("schedule/*/*.txt"))
@@ -51,7 +51,7 @@ def corpus() -> tuple[str, ...]:
 
 
 def mutated(rng: Random) -> str:
-    """Return a script of the corpus after a few changes of one kind, mostly one."""
+    """Return a script of the corpus after a few changes of one kind, usually a single one."""
     text = rng.choice(corpus())
     change = rng.choice((_change_tokens, _change_tokens, _change_tree, _change_tree, _change_bytes))
     return change(text, rng.choice((1, 1, 1, 2, 4)), rng)
@@ -106,7 +106,7 @@ def _change_tree(text: str, times: int, rng: Random) -> str:
 
 
 def _change_node(tree: ast.Module, rng: Random) -> None:
-    """Change one expression or statement, mostly for another of the program."""
+    """Replace one expression or statement, usually by another of the program."""
     nodes = list(ast.walk(tree))
     if rng.random() < 0.3:
         bodies = [

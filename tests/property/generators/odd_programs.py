@@ -1,7 +1,7 @@
 """Programs that nobody would write: blocks that share loops, depend on each other across
 iterations, run in part or several times, or claim iterators to be what they are not.
 
-Schedules must not take such programs on trust: what they accept has to keep the meaning.
+Schedules must not assume anything of such programs: an accepted primitive keeps the results.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class _Maker:
         return BinOp("+", index, IntImm(shift)) if shift else index
 
     def copy_out(self) -> Stmt:
-        """Return a nest that shows a buffer that nobody could see else."""
+        """Return a nest that copies an otherwise unread buffer to an output."""
         var, iterator = Var("o"), Var("w")
         source: Buffer = self.choose(self.local)
         store = Store(self.params[2], (iterator,), Load(source, (iterator,)))
@@ -136,7 +136,7 @@ class _Maker:
 
 
 def odd_program(choose: Choose) -> PrimFunc | None:
-    """Return a legal odd program, or None if this one is not legal."""
+    """Return a legal odd program; None if the generated one is illegal."""
     func = _Maker(choose).func()
     try:
         verify(func)

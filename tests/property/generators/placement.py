@@ -1,4 +1,4 @@
-"""Random primitives that say where a block is computed, or that it is not."""
+"""Random primitives that move or inline blocks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _producer(draw: Draw) -> BlockRV:
 
 
 def _loop_of(draw: Draw, blocks: list[BlockRV], block: BlockRV) -> LoopRV:
-    """Choose a loop that is around all of some blocks, and not around another one."""
+    """Choose a loop around all given blocks, but not around another one."""
     shared = draw.loops(blocks[0])
     for other in blocks[1:]:
         around = {p.loop.var for p in draw.loops(other)}
@@ -75,7 +75,7 @@ def compute_inline(draw: Draw) -> None:
 
 @step
 def reverse_compute_inline(draw: Draw) -> None:
-    """Inline a block that alone reads what a block writes that is no reduction."""
+    """Inline the only consumer of a spatial block into that block."""
 
     def follows(realize: BlockRealize) -> bool:
         producers = draw.schedule.get_producers(draw.handle(realize))

@@ -1,6 +1,6 @@
 """Random programs that are legal by construction: every kind of statement and expression.
 
-They compute nothing sensible; the script dialect and the verifier must take them all the same.
+Their results have no meaning, but the script dialect and the verifier must accept them.
 """
 
 from __future__ import annotations
@@ -132,12 +132,12 @@ class _Maker:
         return Evaluate(Call("assume", (self.condition(1),), "bool"))
 
     def named(self, depth: int) -> Stmt:
-        """Give a value a name; an index of any buffer stays one."""
+        """Bind a value to a name; an index of a buffer stays a valid index."""
         var, value = Var(self.name()), self.index()
         return Let(var, value, replace(self, variables=(*self.variables, var)).stmt(depth))
 
     def view(self) -> MatchBuffer:
-        """Name some elements of a buffer."""
+        """Make a view of some elements of a buffer."""
         source = self.pick(*(b for b in self.buffers if b.shape))
         start = self.draw(st.integers(0, EXTENT - 1))
         extents = [self.draw(st.integers(1, EXTENT - start)) for _ in source.shape]
@@ -200,7 +200,7 @@ class _Maker:
         return tuple(self.index() for _ in buffer.shape)
 
     def index(self) -> Expr:
-        """Draw an index from 0 to EXTENT - 1, whatever the variables are."""
+        """Draw an index from 0 to EXTENT - 1, for all values of the variables."""
         if self.variables and self.chance():
             return self.pick(*self.variables)
         if self.chance():

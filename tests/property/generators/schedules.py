@@ -1,4 +1,4 @@
-"""Random traces of small programs, and what is needed to run them."""
+"""Random traces of small programs, and inputs to run them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Array = NDArray[Any]
 
 @dataclass
 class RandomTrace:
-    """Does random primitives to a schedule, and counts which were accepted and refused."""
+    """Applies random primitives to a schedule, and counts accepted and refused ones."""
 
     schedule: Schedule
     choose: Choose
@@ -40,13 +40,13 @@ class RandomTrace:
     refused: Counter[str] = field(default_factory=Counter)
 
     def step(self) -> None:
-        """Try one random primitive that there is something to try on."""
+        """Try one random primitive that applies to some block or loop."""
         for _ in range(20):
             if self.attempt(self.choose(list(STEPS))) is not None:
                 return
 
     def attempt(self, name: str) -> bool | None:
-        """Try one primitive: was it accepted? None if there is nothing to try it on."""
+        """Try one primitive; return whether it was accepted, None if it does not apply."""
         before = self.schedule.func
         try:
             STEPS[name](Draw(self.schedule, self.choose))
@@ -78,8 +78,8 @@ COMPOSED = frozenset(
 def whole_number_inputs(func: PrimFunc, seed: int) -> dict[str, Array]:
     """Return inputs whose sums and products are exact, so that their order does not matter.
 
-    Of a program that divides, or calls a function, nothing is exact: its inputs are any. So are
-    those of a program that looks for the place of an extreme, since there must be only one.
+    A program that divides or calls a function is never exact, so its inputs are arbitrary. So are
+    those of a program that finds the position of an extreme, because it must be unique.
     """
     inputs = random_inputs(func, seed)
     if not is_exact(func) or any(isinstance(node, Let) for node in walk(func.body)):
@@ -94,7 +94,7 @@ def whole_number_inputs(func: PrimFunc, seed: int) -> dict[str, Array]:
 
 
 def is_exact(func: PrimFunc) -> bool:
-    """Tell whether a program only adds, multiplies and compares."""
+    """Return whether a program only adds, multiplies and compares."""
     return not any(
         isinstance(node, Call)
         or (isinstance(node, BinOp) and node.op == "/" and is_float(dtype_of(node)))
@@ -119,12 +119,12 @@ CONCURRENT = ("parallel", "vectorized", "thread_binding")
 
 
 def is_concurrent(func: PrimFunc) -> bool:
-    """Tell whether a program has loops whose iterations run in no order."""
+    """Return whether a program has loops whose iterations are concurrent."""
     return any(isinstance(node, For) and node.kind in CONCURRENT for node in walk(func.body))
 
 
 def may_be_unbuilt(func: PrimFunc) -> bool:
-    """Tell whether a program has threads or pipelines, which are not built if they are unsafe."""
+    """Return whether a program has threads or pipelines, which lowering may refuse."""
     return any(
         isinstance(node, For)
         and (node.kind == "thread_binding" or "software_pipeline_stage" in dict(node.annotations))
@@ -133,9 +133,9 @@ def may_be_unbuilt(func: PrimFunc) -> bool:
 
 
 def reverse_concurrent_loops(func: PrimFunc) -> PrimFunc:
-    """Return the program with its concurrent loops running backwards; those of threads stay so.
+    """Return the program with its concurrent loops reversed, except for reducing threads.
 
-    Threads that reduce together stay in their order: it is the first that holds the initial value.
+    Threads that reduce together keep their order, because the first one holds the initial value.
     """
     reduced = {
         node

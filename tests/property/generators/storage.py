@@ -26,7 +26,7 @@ IndexMap = Callable[..., Sequence[Any]]
 
 
 def _buffer(draw: Draw, kind: str) -> tuple[BlockRV, int, Buffer]:
-    """Choose a block and one of what it reads or writes."""
+    """Choose a block and one of its reads or writes."""
     realize = draw.realize(lambda block: is_leaf(block) and bool(_regions(block, kind)))
     regions = _regions(realize.block, kind)
     number = draw.choose(range(len(regions)))
@@ -48,7 +48,7 @@ def _is_allocated(draw: Draw, buffer: Buffer) -> bool:
 
 
 def _index_map(draw: Draw, shape: tuple[int, ...]) -> IndexMap:
-    """Draw a map of indices: another order, a dimension in two, or two dimensions in one."""
+    """Draw an index map: reorder, split or fuse dimensions."""
     rank = len(shape)
     form = draw.choose(("order", "tile", "join"))
     if form == "join" and rank >= 2:
@@ -98,7 +98,7 @@ def reindex(draw: Draw) -> None:
 
 @step
 def reindex_cache_read(draw: Draw) -> None:
-    """Copy what is read by the iterators that name its place, in any arrangement."""
+    """Cache a read at its iterators, in any order."""
     realize = draw.realize(lambda block: is_leaf(block) and bool(block.reads))
     block = realize.block
     number = draw.choose(range(len(block.reads)))
@@ -138,7 +138,7 @@ def write_at(draw: Draw) -> None:
 
 @step
 def transform_layout(draw: Draw) -> None:
-    """Lay out anew what is allocated; parameters would have to come in another shape."""
+    """Transform the layout of an allocated buffer; that of a parameter would change its shape."""
     kind = draw.choose(("read", "write"))
     block, number, buffer = _buffer(draw, kind)
     if not _is_allocated(draw, buffer):
@@ -150,7 +150,7 @@ def transform_layout(draw: Draw) -> None:
 
 @step
 def transform_block_layout(draw: Draw) -> None:
-    """Let the loops around a block that has them for itself run over other iterators."""
+    """Transform the iterators of a block that is alone in its loops."""
     candidates = []
     for realize in draw.realizes(lambda block: is_leaf(block) and bool(block.iter_vars)):
         chain = perfect_chain(draw.loops(draw.handle(realize)))
@@ -214,7 +214,7 @@ def annotate_reduce_in_lanes(draw: Draw) -> None:
 
 @step
 def annotate_dynamic_partition(draw: Draw) -> None:
-    """Let the threads of a parallel loop take a few iterations at a time."""
+    """Let the threads of a parallel loop fetch a few iterations at a time."""
     loop = draw.loop(lambda place: place.loop.kind == "parallel")
     draw.schedule.annotate(loop, "dynamic_partition", draw.choose((1, 2, 5)))
 

@@ -1,4 +1,4 @@
-"""Random primitives that make blocks of blocks, tensor intrinsics and other reductions."""
+"""Random primitives that nest blocks, insert tensor intrinsics, or change reductions."""
 
 from __future__ import annotations
 
@@ -77,14 +77,14 @@ def pad_einsum(draw: Draw) -> None:
 
 
 def _is_einsum(block: Block) -> bool:
-    """Tell whether a block names each element by iterators alone."""
+    """Return whether all indices of a block are iterators."""
     loads = [node for node in walk(block.body) if isinstance(node, Load)]
     return is_leaf(block) and all(isinstance(i, Var) for load in loads for i in load.indices)
 
 
 @step
 def fuse_reduction_epilogue(draw: Draw) -> None:
-    """Start a sum from what is added to it afterwards."""
+    """Fuse the addition after a sum into the sum."""
     pairs = []
     for realize in draw.realizes(lambda block: block.init is not None):
         reduction = draw.handle(realize)
@@ -105,7 +105,7 @@ def _adds(block: Block, reduction: Block) -> bool:
 
 @step
 def rolling_buffer(draw: Draw) -> None:
-    """Compute what windows are over next to them, and keep of a window what the next one needs."""
+    """Compute the input of windows under their loop, and keep the overlap in a rolling buffer."""
     pairs = []
     for realize in draw.realizes(lambda block: isinstance(block.body, Store)):
         block = draw.handle(realize)
@@ -124,7 +124,7 @@ def rolling_buffer(draw: Draw) -> None:
 
 
 def _has_windows(block: Block, producer: Block) -> bool:
-    """Tell whether a block reads places of what another one writes that overlap."""
+    """Return whether a block reads overlapping regions of the output of another one."""
     buffers = {region.buffer for region in producer.writes}
     loads = [n for n in walk(block.body) if isinstance(n, Load) and n.buffer in buffers]
     return any(isinstance(i, BinOp) and i.op == "+" for load in loads for i in load.indices)
@@ -132,7 +132,7 @@ def _has_windows(block: Block, producer: Block) -> bool:
 
 @step
 def tensorize(draw: Draw) -> None:
-    """Let an intrinsic do the innermost loop of a block, a few iterations of it at once."""
+    """Tensorize the innermost loop of a block, or a part of it."""
     realize = draw.realize(lambda block: intrinsic_for(block, 1) is not None)
     place = draw.pick(perfect_chain(draw.loops(draw.handle(realize)))[-1:])
     if not place.is_serial or kinds_of(realize, place.loop.var) != {"spatial"}:

@@ -1,8 +1,8 @@
-"""Random scripts as a person or a program could write them, up to the limits of the parser.
+"""Random scripts, in the styles of people and programs, up to the limits of the parser.
 
-Most are legal. They reach what programs from builders seldom do: nests as deep as Python reads,
-long and odd names, constants that no type but one holds, buffers without dimensions, views, blocks
-in blocks, threads, every type, and hundreds of parameters.
+Most are legal. They have features that builders seldom produce: nests as deep as Python parses,
+long and odd names, constants that fit a single type, buffers without dimensions, views, blocks in
+blocks, threads, every type, and hundreds of parameters.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class RandomText:
     """Makes one script.
 
     Args:
-        seed: What the script follows from.
+        seed: The seed that determines the script.
     """
 
     def __init__(self, seed: int) -> None:

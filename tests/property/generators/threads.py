@@ -1,4 +1,4 @@
-"""Programs with threads, which share memory or reduce together; `{n}` and `{m}` are extents."""
+"""Programs whose threads share memory or reduce together; `{n}` and `{m}` are extents."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def recurrence(choose: Choose) -> PrimFunc:
 
 
 def one_of(operator: Callable[..., PrimFunc], *shapes: tuple[int, ...], **options: Any) -> Make:
-    """Return what makes an operator of one of some shapes."""
+    """Return a function that builds an operator with one of some shapes."""
     return lambda choose: operator(*choose(shapes), **options)
 
 

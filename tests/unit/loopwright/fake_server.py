@@ -1,4 +1,4 @@
-"""A server that answers from a list, over real HTTP, and remembers what it was asked."""
+"""A real HTTP server that answers from a list, and records the requests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Answer:
-    """What to say next; `is_cut` drops the connection before the promised length is sent."""
+    """The next answer; `is_cut` drops the connection before the announced length is sent."""
 
     status: int = 200
     body: Any = None

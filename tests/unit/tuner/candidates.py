@@ -1,4 +1,4 @@
-"""Candidates that are built and run, and held against the oracle."""
+"""Build and run candidates, and compare them with the oracle."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Array = NDArray[Any]
 def computed(
     func: PrimFunc, candidate: Candidate, target: Target, inputs: dict[str, Array]
 ) -> dict[str, Array]:
-    """Run a candidate, whose trace is read from what is stored of it; return all parameters."""
+    """Run a candidate, with its trace read from JSON; return all parameters."""
     trace = Trace.from_json(candidate.trace.to_json())
     arrays = {b.name: poisoned(b) for b in func.buffers}
     arrays |= {name: value.copy() for name, value in inputs.items()}
@@ -38,11 +38,11 @@ def computed(
 def check_candidates(
     func: PrimFunc, space: SketchSpace, sketches: Iterable[int] | None = None, *, each: int
 ) -> None:
-    """Check that candidates are right.
+    """Check that candidates compute correct results.
 
     Args:
-        sketches: By their numbers; all of the space, if None.
-        each: How many candidates of each sketch.
+        sketches: The numbers of the sketches; all of the space if None.
+        each: The number of candidates of each sketch.
     """
     inputs = random_inputs(func, 0)
     expected = interpret(func, inputs)

@@ -1,4 +1,4 @@
-"""Samples whose order a model can learn."""
+"""Synthetic samples whose order a model can learn."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def synthetic(num: int, seed: int) -> Samples:
 
 
 def pairwise_accuracy(model: XGBoostModel, samples: Samples) -> float:
-    """Return the share of pairs that the model puts in the right order."""
+    """Return the share of pairs that the model ranks correctly."""
     scores = model.predict(samples.features)
     faster = samples.run_secs[:, None] < samples.run_secs[None, :]
     preferred = scores[:, None] > scores[None, :]

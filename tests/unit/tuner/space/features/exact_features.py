@@ -1,7 +1,7 @@
 """A slow oracle of features: walks a scheduled program and touches every element of it.
 
-It knows nothing of tables: loops are turned one by one, indices are evaluated, elements and lines
-are counted as sets.
+It uses no tables: it runs loops one iteration at a time, evaluates indices, and counts elements and
+lines as sets.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Touched:
-    """What one run of some loops touches of a buffer."""
+    """The elements of a buffer that one run of some loops touches."""
 
     elements: int
     box: int
@@ -76,19 +76,19 @@ class Walk:
         return [(store.buffer, store.indices), *dict.fromkeys(reads)]
 
     def inside(self, depth: int) -> npt.NDArray[np.bool_]:
-        """Tell which turns belong to the first run of the loops from a depth inwards."""
+        """Return a mask of the iterations in the first run of the loops from a depth inwards."""
         first = np.ones(len(self.values[0]), np.bool_)
         for loop in self.loops[:depth]:
             first &= self.turns[loop.var] == 0
         return first
 
     def ranges(self, depth: int) -> tuple[int, ...]:
-        """Return how many values each iterator takes in one run of the loops from a depth."""
+        """Return the number of values of each iterator in one run of the loops from a depth."""
         inside = self.inside(depth)
         return tuple(len(np.unique(value[inside])) for value in self.values)
 
     def touched(self, depth: int, access: int) -> Touched:
-        """Return what the first run of the loops from a depth touches."""
+        """Return the elements that the first run of the loops from a depth touches."""
         buffer, _ = self.accesses[access]
         inside = self.inside(depth)
         shape = static_shape(buffer) or (1,)
@@ -102,7 +102,7 @@ class Walk:
         return Touched(len(flat), box, len(np.unique(places // LINE_BYTES)), runs)
 
     def is_moved(self, loop: int, access: int) -> bool:
-        """Tell whether a loop, turning alone, moves an access."""
+        """Return whether iterations of one loop alone move an access."""
         still = np.ones(len(self.values[0]), np.bool_)
         for other, its in enumerate(self.loops):
             if other != loop:
