@@ -1,1 +1,1 @@
-"""A demo: recorded jobs, some of which run before one's eyes."""
+"""A demo: recorded jobs, and a replay of them at their original pace."""

@@ -1,4 +1,4 @@
-"""Play recorded jobs once more, as if they were measured now."""
+"""Replay recorded jobs as if they were measured now."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from tuner.loop.search_result import SearchResult
 from tuner.trial import MeasuredTrial
 
 MAX_PAUSE_SECS = 2.0
-"""Gaps of a recording are shortened to this. Chosen for a viewer."""
+"""Longest gap of a replay in seconds; longer ones are shortened for the viewer. Chosen."""
 _LOOK_SECS = 0.1
-"""Pause between two looks at what users requested. Chosen."""
+"""Interval at which the controls of jobs are read. Chosen."""
 
 
 class Player:
-    """Plays recorded jobs again at the pace at which they ran; drives all others as ever.
+    """Replays recorded jobs at their original pace; runs all others normally.
 
-    What it adds to the store are the trials of the recording, number by number, its finish and
-    the libraries beside it. A job that is played is stopped, cancelled and resumed like any other.
+    It adds the trials of the recording in order, then the final comparison and the baselines. A
+    replayed job can be stopped, cancelled and resumed like any other.
     """
 
     def __init__(self, database: Database, owner: Owner, driver: JobDriver) -> None:
@@ -48,7 +48,7 @@ class Player:
         self._sources: dict[UUID, UUID] = {}
 
     def submit_all(self) -> None:
-        """Queue each job of the store once more."""
+        """Queue a replay of each job of the store."""
         with self._database.write() as session:
             for source in session.scalars(select(JobRow).order_by(JobRow.created_at)).all():
                 row = jobs.submit(session, _again(source))
@@ -57,7 +57,7 @@ class Player:
     def drive(
         self, claimed: Sequence[JobRow], heartbeat: Heartbeat, is_stopping: Callable[[], bool]
     ) -> Iterator[JobOutcome]:
-        """Play a job, or have jobs driven."""
+        """Replay a job, or run jobs."""
         [first, *_] = claimed
         if first.num_measured < self._num_recorded(first.id):
             yield self._play(first, heartbeat, is_stopping)
@@ -65,7 +65,7 @@ class Player:
             yield from self._driver.drive(claimed, heartbeat, is_stopping)
 
     def _num_recorded(self, job_id: UUID) -> int:
-        """Return how many trials there are to play of a job, which is in no group then."""
+        """Return the number of recorded trials of a job, which then has no group."""
         if job_id not in self._sources:
             return 0
         with self._database.read() as session:
@@ -106,7 +106,7 @@ class Player:
         heartbeat: Heartbeat,
         is_stopping: Callable[[], bool],
     ) -> bool:
-        """Wait as long as the recording did; tell whether the job is to go on."""
+        """Wait for the gap of the recording; return whether the job continues."""
         gap = 0.0 if since is None else (until - since).total_seconds()
         end = time.monotonic() + min(gap, MAX_PAUSE_SECS)
         while True:
@@ -133,7 +133,7 @@ def _again(source: JobRow) -> NewJob:
 
 
 def _finish(played: Sequence[MeasuredTrial], finalists: Sequence[FinalRow]) -> Finish | None:
-    """Return the finish of the recording, unless some of its finalists were not played."""
+    """Return the final comparison of the recording, unless some finalists were not replayed."""
     by_number = {trial.number: trial for trial in played}
     if not finalists or any(row.number not in by_number for row in finalists):
         return None

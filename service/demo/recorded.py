@@ -1,4 +1,4 @@
-"""The jobs that come with the service, so that its pages can be looked at without waiting."""
+"""The packaged recorded jobs, which fill the dashboard without any measurement."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from service.store.database.database import Database
 
 
 def import_recorded(database: Database) -> None:
-    """Put the jobs that come with the service into an empty store."""
+    """Import the packaged jobs into an empty store."""
     packed = resources.files("service.demo").joinpath("records.jsonl.xz").read_bytes()
     lines = lzma.decompress(packed).splitlines()
     import_records(database, lines)

@@ -1,1 +1,1 @@
-"""Read the workloads and targets that users name."""
+"""Read and check the workloads and targets of requests."""

@@ -16,10 +16,10 @@ _one_at_a_time = threading.Lock()
 
 
 def check(database: Database, request: CheckRequest) -> WorkloadCheck:
-    """Return what a workload and a target are read as.
+    """Return the parsed workload and target, and the size of the design space.
 
     Raises:
-        UnprocessableError: If one of them cannot be meant; says where.
+        UnprocessableError: If the workload or the target is invalid; the message says where.
     """
     reader = child_reader()
     looked = (
@@ -47,9 +47,9 @@ def check(database: Database, request: CheckRequest) -> WorkloadCheck:
 
 
 def _space(script: str, target: str) -> SpaceRead | None:
-    """Return how large a design space is; None if another one is being computed.
+    """Return the size of a design space; None if another one is being counted.
 
-    That takes up to a second, of which a process has only so many: an editor repeats its request.
+    Counting takes up to a second, so a process counts one at a time; an editor repeats its request.
     """
     if not _one_at_a_time.acquire(blocking=False):
         return None

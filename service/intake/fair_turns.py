@@ -1,4 +1,4 @@
-"""Turns at a scarce resource, given to callers in rotation."""
+"""Fair turns at a scarce resource: callers take turns in rotation."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from service.common.errors import ServiceBusyError
 
 
 class FairTurns:
-    """Lets a few at a time do something; the others wait. Safe to use from several threads.
+    """Gives a limited number of turns at a time. Safe to use from several threads.
 
-    Callers take turns, however many requests each has, and with two or more places no caller has
-    all of them: one who comes with a small request need not wait for another's large ones.
+    Callers take turns, however many requests each has. With two or more turns at a time, no caller
+    has all of them, so a small request does not wait for the large ones of another caller.
 
     Args:
-        at_once: How many may have their turn at the same time.
-        waiting: How many may wait; each of them holds a thread.
-        waiting_of_one: How many of one caller may wait.
+        at_once: How many turns may be taken concurrently.
+        waiting: How many requests may wait; each holds a thread.
+        waiting_of_one: How many requests of one caller may wait.
     """
 
     def __init__(self, at_once: int, *, waiting: int, waiting_of_one: int) -> None:
@@ -28,16 +28,16 @@ class FairTurns:
         self._most_waiting = waiting
         self._most_waiting_of_one = waiting_of_one
         self._changed = Condition()
-        # In the order in which the callers have their next turns.
+        # In the order of the callers' next turns.
         self._queues: dict[str, deque[object]] = {}
         self._running: Counter[str] = Counter()
 
     @contextmanager
     def turn(self, caller: str) -> Iterator[None]:
-        """Wait for a turn, and have it while the body runs.
+        """Wait for a turn, and keep it while the body runs.
 
         Raises:
-            ServiceBusyError: If too many wait already, or too many of this caller.
+            ServiceBusyError: If too many requests wait, in total or of this caller.
         """
         with self._changed:
             self._wait(caller)
@@ -63,7 +63,7 @@ class FairTurns:
             self._changed.wait_for(lambda: self._next() is ticket)
         finally:
             queue.remove(ticket)
-            # To the end of the rotation, or out of it.
+            # Move the caller to the end of the rotation, or remove it.
             del self._queues[caller]
             if queue:
                 self._queues[caller] = queue
@@ -72,7 +72,7 @@ class FairTurns:
         self._changed.notify_all()
 
     def _next(self) -> object | None:
-        """Return the ticket whose turn it is."""
+        """Return the next ticket, or None."""
         if self._free == 0:
             return None
         for caller, queue in self._queues.items():

@@ -1,4 +1,4 @@
-"""Take in what a user names: a workload and a target. Text is parsed, and never executed."""
+"""Validate the workload, the target and the rules of a request. Text is parsed, never executed."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tuner.space.registry import built_in_rules
 
 
 def read_workload(workload: Workload) -> NewWorkload:
-    """Turn a workload from the wire into one to keep; in a child process if that is asked for.
+    """Return a workload of a request in its stored form; parse it in a child if one is set.
 
     Raises:
-        UnprocessableError: If the script or the operator is not a legal program of constant
-            shapes; says where.
-        ServiceBusyError: If too many wait for a child process.
+        UnprocessableError: If the script or the operator is not a legal program of constant shapes;
+            the message says where.
+        ServiceBusyError: If too many requests wait for a child process.
     """
     reader = child_reader()
     if reader is None:
@@ -35,10 +35,10 @@ def read_workload(workload: Workload) -> NewWorkload:
 
 
 def parse_target(text: str) -> Target:
-    """Parse a target of any machine: stored schedules may be of any.
+    """Parse a target of any machine: stored schedules may be for any.
 
     Raises:
-        UnprocessableError: If the text means nothing.
+        UnprocessableError: If the text is no valid target.
     """
     try:
         return Target(text)
@@ -47,12 +47,12 @@ def parse_target(text: str) -> Target:
 
 
 def read_target(session: Session, text: str) -> Target:
-    """Turn the text of a target into one that jobs can be measured for.
+    """Return a target that jobs can be measured for.
 
-    That is this host's kind, and any that a worker serves or has served.
+    These are the kind of this host, and each kind that a worker serves or has served.
 
     Raises:
-        UnprocessableError: If the text means nothing, or no worker is known for such a machine.
+        UnprocessableError: If the text is invalid, or no worker is known for such a machine.
     """
     target = parse_target(text)
     cores = {
@@ -77,11 +77,11 @@ def read_target(session: Session, text: str) -> Target:
 
 
 def read_rules(names: Sequence[str] | None) -> list[str] | None:
-    """Return the names of schedule rules, None for all of them.
+    """Return the names of schedule rules; None for all of them.
 
     Raises:
-        UnprocessableError: If there is no such rule; those that users added elsewhere are not
-            known here.
+        UnprocessableError: If a rule is unknown; rules that users registered in other processes are
+            unknown here.
     """
     if names is None:
         return None

@@ -1,7 +1,7 @@
-"""Read programs in child processes: a large one takes seconds, and others must not wait for it.
+"""Parse programs in child processes: a large one takes seconds and must not delay others.
 
-Python runs one thread at a time, so that a thread which parses holds up every other request of its
-process. A child can also be killed, and has limits of its own on time and memory.
+Python runs one thread at a time, so a thread that parses would block every other request of its
+process. A child can also be killed, and has its own limits of time and memory.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from service.common.errors import Flaw, UnprocessableError
 from service.intake.fair_turns import FairTurns
 
 CALLER = "loopwright.caller"
-"""Where a scope has the name of its token."""
+"""The key of the token's name in an ASGI scope."""
 CHILD = "service.intake.text_reader_child"
 CPU_SECS = 10
 """Processor time of a child for one text: unlike elapsed time, it does not depend on the load.
@@ -40,14 +40,14 @@ MEMORY_BYTES = 4 << 30
 
 
 class TextReader:
-    """A few children that read texts, started when there is something to read.
+    """A pool of child processes that parse texts, started on demand.
 
     Safe to use from several threads.
 
     Args:
-        at_once: How many children there are at most.
-        waiting: How many requests may wait for one, of one caller three quarters of them.
-        cpu_secs: How much processor time a text may take.
+        at_once: The maximum number of children.
+        waiting: How many requests may wait for a child; one caller may have three quarters of them.
+        cpu_secs: Limit of the processor time of a text.
     """
 
     def __init__(self, at_once: int = 2, waiting: int = 16, cpu_secs: int = CPU_SECS) -> None:
@@ -61,7 +61,7 @@ class TextReader:
 
         Raises:
             UnprocessableError: If the text is refused, or takes too much time or memory.
-            ServiceBusyError: If too many wait for their turn.
+            ServiceBusyError: If too many requests wait.
         """
         question = json.dumps({"task": task, "arguments": arguments, "cpu_secs": self._cpu_secs})
         with self._turns.turn(caller):
@@ -84,7 +84,7 @@ class TextReader:
             try:
                 return self._ask(child, question)
             except _ChildDiedError as error:
-                # It may have died before it was asked, of something else.
+                # The child may have died earlier, for another reason.
                 if error.is_the_text_s_doing:
                     raise
         return self._ask(_Child(), question)
@@ -96,7 +96,7 @@ class TextReader:
         return answer
 
     def close(self) -> None:
-        """End the children; those that are needed later are started anew."""
+        """End the children; a later request starts new ones."""
         with self._lock:
             children, self._idle = self._idle, []
         for child in children:
@@ -105,7 +105,7 @@ class TextReader:
 
 @cache
 def shared_reader() -> TextReader:
-    """Return the reader of this process: its children are the same for all applications."""
+    """Return the reader of this process, which all applications share."""
     reader = TextReader()
     atexit.register(reader.close)
     return reader
@@ -113,7 +113,7 @@ def shared_reader() -> TextReader:
 
 @dataclass(frozen=True)
 class ChildReader:
-    """Where a request has texts read, and for whom."""
+    """The reader of a request's texts, and its caller."""
 
     reader: TextReader
     caller: str
@@ -127,13 +127,13 @@ _child_reader: ContextVar[ChildReader | None] = ContextVar("child_reader", defau
 
 
 def child_reader() -> ChildReader | None:
-    """Return where texts are to be read now; none to read them in this process."""
+    """Return the reader of the current request; None to read texts in this process."""
     return _child_reader.get()
 
 
 @contextmanager
 def reading_in_children(reader: TextReader, caller: str) -> Iterator[None]:
-    """Have texts read by children while the body runs, and what it awaits."""
+    """Make the body, and all that it awaits, read texts in child processes."""
     token = _child_reader.set(ChildReader(reader, caller))
     try:
         yield
@@ -142,7 +142,7 @@ def reading_in_children(reader: TextReader, caller: str) -> Iterator[None]:
 
 
 class ReadInChildren:
-    """Has the texts of requests read by children, fairly between tokens, or else addresses."""
+    """Makes requests read texts in child processes, with fair turns between tokens or addresses."""
 
     def __init__(self, app: ASGIApp, reader: TextReader) -> None:
         self._app = app
@@ -160,7 +160,7 @@ class ReadInChildren:
 
 
 class _ChildDiedError(Exception):
-    """A child ended during a text; holds the reason, and whether the text surely caused it."""
+    """A child ended during a text; holds the reason, and whether the text certainly caused it."""
 
     def __init__(self, reason: str, *, is_the_text_s_doing: bool) -> None:
         super().__init__(reason)
@@ -168,7 +168,7 @@ class _ChildDiedError(Exception):
 
 
 class _Child:
-    """A process that answers one question after the other, over a pair of sockets."""
+    """A process that answers one request after the other, over a pair of sockets."""
 
     def __init__(self) -> None:
         ours, theirs = socket.socketpair()
@@ -178,7 +178,7 @@ class _Child:
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 start_new_session=True,
-                # The child finds modules where we do, and never in the working directory.
+                # The child has our module path, without the working directory.
                 env={**_child_environment(), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             )
         ours.settimeout(WALL_SECS)
@@ -197,13 +197,13 @@ class _Child:
             answer = b""
         if answer.endswith(b"\n"):
             return answer
-        self._process.wait()  # it has closed its end: it ends
+        self._process.wait()  # it has closed its socket, so it ends
         self.close()
         code = self._process.returncode
         raise _ChildDiedError(_death(code), is_the_text_s_doing=code == -signal.SIGXCPU)
 
     def close(self) -> None:
-        # By then it has nothing to do, or is to do it no more. What it died of is kept.
+        # It is idle, or its work is no longer needed. An earlier cause of death is kept.
         self._answers.close()
         self._socket.close()
         self._process.kill()
@@ -217,5 +217,5 @@ def _death(code: int) -> str:
 
 
 def _child_environment() -> dict[str, str]:
-    """Return the environment without what is secret in it."""
+    """Return the environment without secrets."""
     return {name: text for name, text in os.environ.items() if "TOKEN" not in name}

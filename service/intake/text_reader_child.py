@@ -1,6 +1,6 @@
-"""The child process that reads the programs of users: a question a line, an answer a line.
+"""The child process that parses the programs of users: one line a request, one line an answer.
 
-It ends with its parent, also during a text: a separate thread detects the end of the requests.
+It ends with its parent, even while it parses: a separate thread detects the end of the requests.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WORK: Mapping[str, Callable[..., Any]] = {
 
 
 def main() -> None:
-    """Answer questions until there are no more."""
+    """Answer requests until their stream ends."""
     memory_bytes = int(sys.argv[1])
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def _limit_time(cpu_secs: int) -> None:
-    """Have this process killed when it has taken that much more processor time."""
+    """Limit the processor time of this process to `cpu_secs` more; the kernel kills it then."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     soft = int(used.ru_utime + used.ru_stime) + 1 + cpu_secs
     resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.RLIM_INFINITY))

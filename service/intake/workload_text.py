@@ -1,6 +1,6 @@
 """Read the text of workloads in this process; see `text_reader` for reading in a child process.
 
-Imports neither database nor cost model: a child that reads programs starts in half a second.
+Imports neither the database nor the cost model, so that a child process starts in half a second.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from tuner.task import Task
 from tuner.transfer.shape import common_dtype, shape_of
 
 MAX_BLOCKS = 32
-"""A program of more blocks has a design space that takes too long to count while a user waits.
+"""The design space of a program with more blocks takes too long to count while a user waits.
 Chosen.
 """
 
 
 class Looked(BaseModel):
-    """What the text of a workload says."""
+    """The properties of a workload that its text determines."""
 
     workload: NewWorkload
     parameters: tuple[ParameterRead, ...]
@@ -50,18 +50,18 @@ def look_here(workload: Workload) -> Looked:
     """Read a workload in this process.
 
     Raises:
-        UnprocessableError: If it cannot be meant; says where.
+        UnprocessableError: If the workload is invalid; the message says where.
     """
     read = read_here(workload)
     return Looked(workload=read, parameters=_parameters(parse(read.script)))
 
 
 def read_here(workload: Workload) -> NewWorkload:
-    """Turn a workload from the wire into one to keep.
+    """Return a workload of a request in the form in which it is stored.
 
     Raises:
-        UnprocessableError: If the script or the operator is not a legal program of constant
-            shapes; says where.
+        UnprocessableError: If the script or the operator is not a legal program of constant shapes;
+            the message says where.
     """
     func = _program(workload)
     _check_static(func, _pointer(workload))
@@ -81,7 +81,7 @@ def read_here(workload: Workload) -> NewWorkload:
 
 
 def space_here(script: str, target: str) -> dict[str, Any] | None:
-    """Count a design space in this process; none if that would take too long."""
+    """Return the size of a design space, counted in this process; None if that takes too long."""
     func = parse(script)
     if sum(isinstance(node, BlockRealize) for node in walk_stmts(func.body)) > MAX_BLOCKS:
         return None
@@ -128,10 +128,10 @@ def _check_static(func: PrimFunc, pointer: str) -> None:
 
 
 def _check_printed(func: PrimFunc, text: str, pointer: str) -> None:
-    """Refuse a program whose stored text could not be read again.
+    """Refuse a program whose stored text could not be parsed again.
 
-    The parser limits the size of a text; a program is printed longer than it was written where
-    literals get types and names are replaced by what they stand for.
+    The parser limits the size of a text. A printed program can be longer than its source: the
+    printer adds types to literals and replaces names by their values.
     """
     if len(text) > MAX_SCRIPT_CHARS:
         raise _refused(
@@ -163,7 +163,7 @@ def _program(workload: Workload) -> PrimFunc:
     try:
         return parse(workload.script)
     except ScriptError as error:
-        # The detail is the whole rendering, caret included; the flaw is for programs to read.
+        # The detail is the whole text with its caret; the flaw is for programs.
         flaw = Flaw(error.message, pointer, error.line, error.column)
         raise UnprocessableError(str(error), flaw) from error
 

@@ -1,1 +1,1 @@
-"""Cost models of the store, and what a job begins with."""
+"""Cost models of the store, and the warm start of a job."""

@@ -19,7 +19,7 @@ from tuner.transfer.shape import Shape, distance, shape_from_json, target_distan
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A tuned task of the same operator, how far off it is, and its fastest trials."""
+    """A tuned task of the same operator, its distance, and its fastest trials."""
 
     distance: float
     tuned: TunedTask
@@ -28,7 +28,7 @@ class Neighbour:
 
     @property
     def relative(self) -> Relative:
-        """The task and its candidates, as the tuner takes them."""
+        """Return the task and its candidates in the form that the tuner reads."""
         candidates = tuple(parse_candidate(t.sketch, t.trace) for t in self.trials)
         return Relative(self.task, candidates)
 
@@ -43,7 +43,7 @@ def nearest(
 
 
 def task_distance(shape: Shape, target: Target, tuned: TunedTask) -> float:
-    """Return how far a tuned task is from a shape on a target, in doublings."""
+    """Return the distance of a tuned task from a shape on a target, in doublings."""
     other = shape_from_json(shape.operator, tuned.shape)
     return distance(shape, other) + target_distance(target, Target(tuned.target))
 

@@ -1,7 +1,7 @@
-"""Train the cost models anew in the background, as measurements come in.
+"""Retrain the cost models in the background as measurements arrive.
 
-Training runs in a child process of the lowest priority, one at a time and seldom: no job waits for
-it, and none is harmed if it fails.
+Training runs in a child process of the lowest priority, one at a time and seldom. No job waits for
+it or depends on it.
 """
 
 from __future__ import annotations
@@ -23,15 +23,17 @@ from service.store.database.database import Database
 from tuner.cost_model.training import Trained
 
 MIN_NEW_TRIALS = 128
-"""Trials since the newest model that start a training. Eight rounds: fresh models against time for
-training. Chosen.
+"""Number of trials since the newest model that starts a training. Eight rounds: fresh models
+against time for training. Chosen.
 """
 MIN_PAUSE_SECS = 60.0
-"""Pause between the starts of two trainings: their share of the processor. Chosen."""
+"""Minimum interval between the starts of two trainings: limits their share of the processor.
+Chosen.
+"""
 TIMEOUT_SECS = 900.0
 """Time limit of a training at the lowest priority. Chosen."""
 NICENESS = 19
-"""Of the child: the lowest priority of Linux, so that measurements come first."""
+"""Niceness of the child: the lowest priority of Linux, so that measurements have precedence."""
 
 _MEMORY_BYTES = 4 << 30
 """Limit of the child's address space. Chosen."""
@@ -39,12 +41,12 @@ _log = structlog.get_logger()
 
 
 class Retrainer:
-    """Trains for one kind of target at a time, if there is enough that is new.
+    """Trains for one kind of target at a time, if it has enough new measurements.
 
     Args:
-        min_new_trials: Measurements since the newest model that make a new one worth while.
-        min_pause_secs: How long the start of a training is kept from the one before.
-        with_packaged: Whether the measurements that come with the program are learned, too.
+        min_new_trials: Number of measurements since the newest model that justify a new one.
+        min_pause_secs: Minimum interval between the starts of two trainings.
+        with_packaged: Whether to train on the packaged measurements too.
     """
 
     def __init__(
@@ -66,7 +68,7 @@ class Retrainer:
         self._is_stopped = False
 
     def offer(self, label: str) -> bool:
-        """Begin a training for a kind of target if it is due; tell whether one began."""
+        """Start a training for a kind of target if it is due; return whether one started."""
         with self._lock:
             now = time.monotonic()
             is_running = self._thread is not None and self._thread.is_alive()
@@ -76,20 +78,20 @@ class Retrainer:
                 if training.num_new_trials(session, label) < self._min_new_trials:
                     return False
             self._started_at = now
-            # A daemon: the child dies with the thread that started it, whatever happens to us.
+            # A daemon thread: the child dies with the thread that started it.
             self._thread = Thread(target=self._run, args=(label,), name="retraining", daemon=True)
             self._thread.start()
             return True
 
     def wait(self, timeout_secs: float) -> bool:
-        """Wait for the training under way; tell whether none is left."""
+        """Wait for the current training; return whether none is left."""
         thread = self._thread
         if thread is not None:
             thread.join(timeout_secs)
         return thread is None or not thread.is_alive()
 
     def stop(self) -> None:
-        """Give up the training under way, and begin no other."""
+        """Cancel the current training, and start no other."""
         with self._lock:
             self._is_stopped = True
             child = self._child
@@ -111,11 +113,11 @@ class Retrainer:
                     trained_on=row.trained_on,
                 )
         except Exception:
-            # Jobs go on with the model that they have.
+            # Jobs continue with the existing model.
             _log.exception("cost model not trained", label=label)
 
     def _trained(self, label: str) -> Trained | None:
-        """Return what the child trained; None if it had no reason to, or was stopped."""
+        """Return the model of the child; None without training data, or if it was stopped."""
         request = {
             "db_url": self._database.url,
             "label": label,
@@ -132,7 +134,7 @@ class Retrainer:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                # The child finds modules where we do, and never in the working directory.
+                # The child has our module path, without the working directory.
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             )
         with self._child as child:
@@ -142,7 +144,7 @@ class Retrainer:
                 child.kill()
         words = reason.decode(errors="replace").strip()
         if child.returncode == 0:
-            # Our own child wrote it, from our own database.
+            # Safe to load: our own child wrote it from our own database.
             trained = pickle.loads(answer)
             assert isinstance(trained, Trained)
             return trained

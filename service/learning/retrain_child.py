@@ -1,6 +1,6 @@
-"""The child process that trains a cost model on the store: it reads, and answers on stdout.
+"""The child process that trains a cost model on the store, and writes it to stdout.
 
-It runs at a low priority, so it writes nothing to the database: others would wait for its lock.
+It has a low priority, so it must not write to the database: others would wait for its lock.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NOTHING = 3
 
 
 def main() -> int:
-    """Train what stdin asks for."""
+    """Train the model that stdin requests; return the exit code."""
     request = json.load(sys.stdin)
     die_with_parent(request["parent"])
     os.nice(request["niceness"])

@@ -1,6 +1,6 @@
-"""Train a cost model on all that the store holds, for one kind of target.
+"""Train a cost model for one kind of target on all measurements of the store.
 
-One model serves all kinds: measurements of others are included, and weigh less
+Measurements for other kinds of target are included with a lower weight
 (`tuner.cost_model.weights`).
 """
 
@@ -38,12 +38,12 @@ from tuner.replay.packaged import packaged_samples, packaged_sets
 from tuner.task import Task
 
 MAX_TRIALS = 20_000
-"""The newest in the store are trained on: each takes about a millisecond to read."""
+"""Number of newest measurements to train on: reading each takes about a millisecond."""
 
 
 @dataclass(frozen=True)
 class _Key:
-    """A task by what the store knows it by."""
+    """The key of a task in the store."""
 
     workload_key: str
     target: str
@@ -56,13 +56,13 @@ def train_on_store(
     extra_samples: Sequence[Samples] = (),
     on_progress: Callable[[str], None] = lambda _: None,
 ) -> Trained:
-    """Train a model for a kind of target, such as `cpu/znver3`, on the measurements of all.
+    """Train a model for a kind of target, such as `cpu/znver3`, on the measurements of all kinds.
 
     Args:
-        extra_samples: What it learns besides; see `packaged_for`.
+        extra_samples: Additional training data; see `packaged_for`.
 
     Raises:
-        CostModelError: If there is nothing in the store to train on.
+        CostModelError: If the store has no training data.
     """
     tasks, num_unread = _tasks(session, label)
     kind = kind_of_label(label)
@@ -88,7 +88,7 @@ def packaged_for(label: str) -> list[Samples]:
 
 
 def keep_of_job(session: Session, job: JobRow, result: SearchResult) -> None:
-    """Keep what a job's cost model learned, and how well it predicted what it had not seen."""
+    """Store the cost model of a job, and its quality on held-out candidates."""
     if result.cost_model is None:
         return
     model = NewCostModel(
@@ -102,7 +102,7 @@ def keep_of_job(session: Session, job: JobRow, result: SearchResult) -> None:
 
 
 def keep(database: Database, label: str, trained: Trained) -> CostModelRow:
-    """Keep a model of the whole store as the next version of its kind of target."""
+    """Store a model of the whole store as the next version of its kind of target."""
     model = NewCostModel(
         label=label,
         blob=trained.model,
@@ -116,7 +116,7 @@ def keep(database: Database, label: str, trained: Trained) -> CostModelRow:
 
 
 def quality_of(trained: Trained) -> dict[str, Any]:
-    """Return the quality on held-out tasks: the mean, over how many tasks, and by task."""
+    """Return the quality on held-out tasks: the mean, the number of tasks, and each value."""
     judged = {key: q for key, q in trained.by_task.items() if q is not None}
     mean = trained.quality
     return {
@@ -128,9 +128,9 @@ def quality_of(trained: Trained) -> dict[str, Any]:
 
 
 def num_new_trials(session: Session, label: str) -> int:
-    """Return how many trials of a kind of target came after its newest model of the store.
+    """Return the number of trials of a kind of target that are newer than its newest model.
 
-    A model of other features is none.
+    A model with other features does not count.
     """
     since = select(func.max(CostModelRow.created_at)).where(
         CostModelRow.label == label,
@@ -151,9 +151,9 @@ def num_new_trials(session: Session, label: str) -> int:
 
 
 def _tasks(session: Session, label: str) -> tuple[list[MeasuredTask], int]:
-    """Return the newest trials of the store by task, and how many this version cannot read.
+    """Return the newest trials of the store by task, and the number that this version cannot read.
 
-    The order is set by the data alone.
+    The order depends only on the data.
     """
     rows = session.execute(
         select(TrialRow, JobRow.workload_key, JobRow.target)
@@ -177,7 +177,7 @@ def _tasks(session: Session, label: str) -> tuple[list[MeasuredTask], int]:
 
 
 def _task(session: Session, key: _Key) -> Task | None:
-    """Return a task; None if this version no longer knows its program or its target."""
+    """Return a task; None if this version cannot read its program or its target."""
     try:
         return load_task(session, key.workload_key, key.target)
     except (ScriptError, TargetError):
@@ -197,7 +197,7 @@ def _measured(trials: list[TrialRow], target: Target, label: str) -> list[Measur
         try:
             candidate = parse_candidate(trial.sketch, trial.trace)
         except TraceError:
-            continue  # of a version with other primitives
+            continue  # from a version with other primitives
         counts = weight(
             now - trial.created_at,
             is_same_target=target.label == label,

@@ -1,4 +1,4 @@
-"""What a job begins with: the model of its kind of target, and its relatives' schedules."""
+"""The warm start of a job: the model of its kind of target, and schedules of related tasks."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ def warm_start_of_job(
     task: Task,
     rules: Collection[str] | None = None,
 ) -> WarmStart:
-    """Return what a job begins with; if it is resumed, the same as at first.
+    """Return the warm start of a job; a resumed job gets its first one again.
 
     Raises:
-        LeaseLostError: If the job begins, and `owner` no longer holds its lease.
+        LeaseLostError: If the job is new, and `owner` no longer holds its lease.
     """
     with database.read() as session:
         stored = warm_starts.find(session, job.id)
         if stored is not None:
             return _from_row(session, stored)
         if job.num_measured:
-            return COLD  # begun by a version that knew no warm starts
+            return COLD  # started by a version without warm starts
         near = nearest(session, shape_of(task.func), task.target)
         model = cost_models.newest_usable(session, task.target.label)
     base = None
@@ -66,7 +66,7 @@ def warm_start_of_job(
 
 
 def _ensure_base(session: Session, base: BaseModel, label: str) -> CostModelRow:
-    """Keep the base model as that of a kind of target that had none; or return what it has now."""
+    """Return the model of a kind of target; store the base model if it has none."""
     existing = cost_models.newest_usable(session, label)
     if existing is not None:
         return existing
@@ -103,7 +103,7 @@ def _from_row(session: Session, warm_start_row: WarmStartRow) -> WarmStart:
 
 
 def _model(session: Session, model_id: int | None) -> bytes | None:
-    """Return a model that can be used: one of another version is as good as none."""
+    """Return a usable model, or None; a model of another version is not usable."""
     if model_id is None:
         return None
     model = session.get_one(CostModelRow, model_id)

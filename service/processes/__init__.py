@@ -1,1 +1,1 @@
-"""The processes of the service: how each is wired, started and ended."""
+"""The processes of the service: their wiring, start and end."""

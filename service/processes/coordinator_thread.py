@@ -1,4 +1,4 @@
-"""Bring up the coordinator and its workers beside the HTTP side, which need not wait for them."""
+"""Start the coordinator and its workers in a thread, so that the HTTP side need not wait."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 _log = structlog.get_logger()
 
 _PUT_BACK_SECS = 3.0
-"""Time for putting jobs back before the process ends. Chosen."""
+"""Time for the return of jobs to the queue before the process ends. Chosen."""
 
 
 class CoordinatorThread:
     """A coordinator over embedded workers.
 
-    XGBoost and Dask take seconds to import on a busy host, and the first request should be
-    answered before that; so they are imported by the thread that starts them, in this one place.
+    XGBoost and Dask take seconds to import on a busy host. The thread that starts them imports
+    them, so that the first request is answered earlier. No other module does so.
 
     Raises:
         LibraryError: If `$LOOPWRIGHT_BASELINES` names an unknown library.
@@ -41,7 +41,7 @@ class CoordinatorThread:
         plays: bool = False,
         cluster: ClusterAddress | None = None,
     ) -> None:
-        chosen_libraries()  # an unknown name is an error now, and not when the first job ends
+        chosen_libraries()  # an unknown name is an error now, not only when the first job ends
         self._database = database
         self._num_workers = num_workers
         self._plays = plays
@@ -53,28 +53,28 @@ class CoordinatorThread:
 
     @property
     def is_running(self) -> bool:
-        """Whether jobs are driven, or are about to be."""
+        """Return whether the coordinator runs jobs, or is starting."""
         if self._coordinator is None:
             return self._starter.is_alive()
         return self._coordinator.is_running
 
     def start(self) -> None:
-        """Begin to come up, and return at once."""
+        """Start in a thread, and return at once."""
         self._starter.start()
 
     def wake(self) -> None:
-        """Look for a job now."""
+        """Poll the queue now."""
         if self._coordinator is not None:
             self._coordinator.wake()
 
     def stop(self, timeout_secs: float) -> None:
-        """Put the job in hand back, and end the workers."""
+        """Return the current job to the queue, and end the workers."""
         self._stopping.set()
         self._starter.join(timeout_secs)
         has_stopped = self._coordinator is None or self._coordinator.stop(timeout_secs)
         if self._workers is not None:
             self._workers.close()
-        # What was under way ended with the workers.
+        # Measurements in progress ended with the workers.
         if not has_stopped and self._coordinator and not self._coordinator.stop(_PUT_BACK_SECS):
             _log.warning("the coordinator did not stop in time; the next start resumes its job")
 
@@ -87,7 +87,7 @@ class CoordinatorThread:
                 self._database, self._num_workers, plays=self._plays, cluster=self._cluster
             )
         except Exception:
-            # Health says "degraded" from now on, and stored schedules are still served.
+            # Health is "degraded" from now on; stored schedules are still served.
             _log.exception("the coordinator cannot start; jobs stay queued")
             return
         if not self._stopping.is_set():

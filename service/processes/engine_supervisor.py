@@ -1,4 +1,4 @@
-"""Embedded workers: an engine on this host, there while there is work."""
+"""Embedded workers: an engine on this host that runs while there is work."""
 
 from __future__ import annotations
 
@@ -24,16 +24,18 @@ _log = structlog.get_logger()
 
 
 class EngineSupervisor:
-    """Measures requests with an engine of its own, and reports who its workers are.
+    """Measures requests with its own engine, and reports the workers.
 
-    The engine costs some hundred megabytes, so it is there only while there is work: it starts
-    with the first request, and ends when none has come for a while. One that breaks is dropped,
-    and the next request starts another.
+    The engine takes some hundred megabytes, so it runs only while there is work. It starts with the
+    first request, and ends after a time without requests. A broken engine is dropped, and the next
+    request starts another.
 
     Args:
-        labels: The kinds of target that its workers serve, there or not; others are heard of.
-        stays: Once `begin` was called the engine is there, work or not, and started anew when it
-            is gone: its workers are not of this process, and are known before the first job.
+        labels: The kinds of target that its workers serve, even while none runs. Workers report
+            others.
+        stays: Whether the engine runs from `begin` on, with or without work, and is restarted after
+            a failure. This is for workers of other processes, which must be known before the first
+            job.
     """
 
     def __init__(
@@ -51,7 +53,7 @@ class EngineSupervisor:
         self._own_labels = frozenset(labels)
         self._labels = self._own_labels
         self._stays = stays
-        self._is_missed = False  # an engine that stays does not start: said once
+        self._is_missed = False  # a permanent engine does not start: logged once
         self._rest_after_secs = rest_after_secs
         self._report_secs = report_secs
         self._engine: Engine | None = None
@@ -59,18 +61,18 @@ class EngineSupervisor:
         self._used_at = 0.0
         self._lock = Lock()
         self._closed = Event()
-        self._look = Event()  # at once, for the engine is gone or this is closed
+        self._look = Event()  # set if the engine failed or this is closed
         self._reporter = Thread(target=self._report, name="worker reports", daemon=True)
 
     def begin(self) -> None:
-        """Have an engine that stays be there from now on; else do nothing."""
+        """Start a permanent engine; otherwise do nothing."""
         if self._stays:
             self._reporter.start()
 
     def labels(self) -> Collection[str] | None:
-        """Return the kinds of target that the workers serve, as last heard of.
+        """Return the kinds of target that the workers serve, by their last report.
 
-        None while an engine that stays is gone, or has no worker: nothing can be measured.
+        None while a permanent engine has failed or has no worker: nothing can be measured.
         """
         can_measure = not self._stays or (self._has_engine() and self._labels)
         return self._labels if can_measure else None
@@ -84,10 +86,10 @@ class EngineSupervisor:
         return self._results(lambda engine: engine.compare(request))
 
     def prove(self) -> None:
-        """Measure a known kernel with the workers of this host; those of a cluster did so.
+        """Measure a known kernel with the workers of this host; those of a cluster did so already.
 
         Raises:
-            EngineStartError: If that fails: the host is broken, whatever is measured.
+            EngineStartError: If that fails: the host cannot measure any kernel.
         """
         if self._stays:
             return
@@ -117,8 +119,8 @@ class EngineSupervisor:
         self.interrupt()
 
     def interrupt(self) -> None:
-        """End what is under way, and its engine with it; the next request starts another."""
-        with self._lock:  # one that is starting is waited for
+        """End the current request and its engine; the next request starts another."""
+        with self._lock:  # waits for an engine that is starting
             engine = self._engine
         if engine is not None:
             self._drop(engine)
@@ -127,7 +129,7 @@ class EngineSupervisor:
         return self._engine is not None
 
     def _running(self) -> Engine:
-        """Return the engine, started if need be, and count a request on it."""
+        """Return the engine, after starting it if necessary, and count a request on it."""
         with self._lock:
             engine = self._engine
             if engine is None:
@@ -148,12 +150,12 @@ class EngineSupervisor:
         self._end(engine)
 
     def _end(self, engine: Engine) -> None:
-        if self._stays:  # its workers go on without us
+        if self._stays:  # its workers continue without us
             engine.close()
             return
-        # One that broke may not know its workers any more; they are shown as lost, then.
+        # A broken engine may have lost its workers; they are then shown as lost.
         with suppress(Exception):
-            # Asked before the transaction begins: no other writer runs while it lasts.
+            # Read before the transaction, which blocks all other writers.
             names = [worker.name for worker in engine.workers()]
             with self._database.write() as session:
                 workers.record_resting(session, names)
@@ -183,7 +185,7 @@ class EngineSupervisor:
                 self._end(engine)
 
     def _attend(self) -> None:
-        """Start an engine that stays and is not there."""
+        """Start a permanent engine that does not run."""
         if not self._stays or self._has_engine():
             return
         try:
@@ -205,11 +207,11 @@ class EngineSupervisor:
         self._tell(engine)
 
     def _tell(self, engine: Engine) -> bool:
-        """Report the workers; tell whether the engine knows them."""
+        """Report the workers; return whether the engine could list them."""
         try:
             seen = engine.workers()
         except Exception:
-            # The workers report again in a moment; measuring does not wait for it.
+            # The workers report again soon; measuring does not wait for it.
             _log.warning("cannot list the workers of the engine", exc_info=True)
             return False
         self._labels = self._own_labels.union(

@@ -1,4 +1,4 @@
-"""A coordinator that runs in another process, as an API process sees it: by what it does."""
+"""A coordinator in another process, as an API process sees it: by the state of the jobs."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ from service.store.jobs.jobs import JobRow
 from service.wire.models import JobState
 
 PATIENCE_SECS = 60.0
-"""A job that waits longer without any coordinator makes the service report it. Two leases; chosen.
-"""
+"""If a job waits longer and no coordinator runs one, the service reports it. Two leases; chosen."""
 
 
 class ExternalCoordinator:
-    """In the place of `CoordinatorThread` where the API runs alone; it starts and stops nothing."""
+    """Replaces `CoordinatorThread` in a process that runs only the API; starts nothing."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     @property
     def is_running(self) -> bool:
-        """Whether jobs are driven: one is, or none waits in vain."""
+        """Return whether a job is running, or no job has waited too long."""
         now = utc_now()
         is_driven = (JobRow.state == JobState.RUNNING) & (JobRow.lease_until > now)
         with self._database.read() as session:
@@ -36,10 +35,10 @@ class ExternalCoordinator:
             return session.scalar(select(JobRow.id).where(is_driven).limit(1)) is not None
 
     def start(self) -> None:
-        """Do nothing: it has started elsewhere."""
+        """Do nothing: it starts in its own process."""
 
     def wake(self) -> None:
-        """Do nothing: coordinators look for jobs once a second."""
+        """Do nothing: coordinators poll the queue once a second."""
 
     def stop(self, timeout_secs: float) -> None:
-        """Do nothing: it goes on."""
+        """Do nothing: it continues."""

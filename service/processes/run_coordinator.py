@@ -1,4 +1,4 @@
-"""Run a coordinator and its workers without the HTTP side: any number of them share a database."""
+"""Run a coordinator and its workers without the HTTP side; any number can share a database."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from workers.logs import configure_logs
 _log = structlog.get_logger()
 
 _LOOK_SECS = 1.0
-"""Pause between two looks whether to stop. Chosen."""
+"""Interval at which the request to stop is checked. Chosen."""
 
 
 def _print_line(text: str) -> None:
@@ -36,14 +36,14 @@ def run_coordinator(
     cluster: ClusterAddress | None = None,
     announce: Callable[[str], None] = _print_line,
 ) -> None:
-    """Claim and drive jobs until SIGINT or SIGTERM; the job in hand goes back to the queue then.
+    """Claim and run jobs until SIGINT or SIGTERM; then the current job returns to the queue.
 
     Args:
-        cluster: Whose workers to use, instead of those of this process.
-        announce: Called when jobs are about to be claimed.
+        cluster: Use the workers of a cluster instead of those of this process.
+        announce: Called just before the first claim.
 
     Raises:
-        ServeError: If the database cannot be used, or no job can be driven.
+        ServeError: If the database cannot be used, or no job can run.
     """
     configure_logs()
     is_over = Event()
@@ -51,7 +51,7 @@ def run_coordinator(
         signal.signal(number, lambda *_: is_over.set())
     with closing(open_database(db_url)) as database:
         background = CoordinatorThread(database, num_workers, cluster=cluster)
-        # A large file takes a while to read, and is served meanwhile.
+        # Reading a large file takes a while; jobs run meanwhile.
         threading.Thread(target=database.look_for_damage, daemon=True).start()
         background.start()
         announce("Loopwright coordinator is running")

@@ -1,4 +1,4 @@
-"""Run everything in one process tree: HTTP, the coordinator, embedded workers."""
+"""Run the whole service in one process tree: HTTP, the coordinator, embedded workers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from workers.logs import configure_logs
 _log = structlog.get_logger()
 
 STOP_SECS = 5.0
-"""Time in which a stop waits for the current trial; a job that is not put back by then resumes too.
+"""Time limit of a stop for the current trial. A job that is not returned by then resumes too.
 Chosen.
 """
 
@@ -58,15 +58,15 @@ def serve(
     demo: bool = False,
     announce: Callable[[str], None] = _print_url,
 ) -> None:
-    """Serve until SIGINT or SIGTERM. Jobs that run then are resumed by the next service.
+    """Serve until SIGINT or SIGTERM; the next start resumes the running jobs.
 
     Args:
-        port: Where to listen; 0 for any free port.
-        token: One that may do everything; beyond loopback this or one of the database is needed.
-        num_workers: How many workers to have here; none leaves jobs to coordinators elsewhere.
-        signing_key: A file with the key that kernels are signed with; none signs none.
-        demo: Begin with recorded jobs, and play them once more; for a database that is empty.
-        announce: Called with the URL as soon as connections are taken.
+        port: The port to listen on; 0 for any free port.
+        token: An administrator token; beyond loopback this or a token of the database is required.
+        num_workers: The number of embedded workers; with 0, external coordinators run the jobs.
+        signing_key: A file with the key that signs kernels; if None, kernels are not signed.
+        demo: Import the recorded jobs into an empty database, and replay them.
+        announce: Called with the URL as soon as the service accepts connections.
 
     Raises:
         ServeError: If the host needs a token, the port is taken, or the database cannot be used.
@@ -97,7 +97,7 @@ def serve(
             requests_per_sec=requests_per_sec,
         )
         server = _http_server(app)
-        # A large file takes a while to read, and is served meanwhile.
+        # Reading a large file takes a while; requests are answered meanwhile.
         threading.Thread(target=database.look_for_damage, daemon=True).start()
         background.start()
         announce(f"http://{_in_url(host)}:{bound_port}")
@@ -154,7 +154,7 @@ def _has_tokens(database: Database) -> bool:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens already, so that a second service learns it at once."""
+    """Return a listening socket, so that a second service fails at once."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -178,7 +178,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _is_loopback(host: str) -> bool:
-    """Tell whether only this machine can reach `host`, whatever it resolves to."""
+    """Return whether only this machine can reach `host`, for every address that it resolves to."""
     try:
         addresses = socket.getaddrinfo(host or None, 0, type=socket.SOCK_STREAM)
     except OSError as error:
@@ -200,8 +200,8 @@ def _in_url(host: str) -> str:
 def _signals_end_quietly() -> Iterator[None]:
     """Let uvicorn end at a signal, and keep the signal from ending the process afterwards.
 
-    Uvicorn raises the signals that it took once more when it is done; there is still a job to put
-    back by then, and a stop that was asked for is no failure.
+    Uvicorn raises its caught signals again when it ends. At that time a job must still return to
+    the queue, and a requested stop is no failure.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

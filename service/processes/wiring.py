@@ -1,4 +1,4 @@
-"""Where the tuner meets the workers: the one module that imports both, and all they need."""
+"""Assemble the coordinator: the one module that imports both the tuner and the workers."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def coordinate(
     plays: bool = False,
     cluster: ClusterAddress | None = None,
 ) -> tuple[EngineSupervisor, Coordinator]:
-    """Return embedded workers and a coordinator over them; neither has started.
+    """Return embedded workers and a coordinator that uses them; neither has started.
 
     Args:
         cluster: Use the workers of a cluster instead.
-        plays: Queue each job of the store once more, and play it instead of measuring it.
+        plays: Queue a replay of each job of the store, instead of measuring.
     """
     if cluster is None:
         embed = partial(DaskEngine.embedded, num_workers=num_workers)

@@ -1,1 +1,1 @@
-"""Data of lists and plots: trials as columns, and statistics of them."""
+"""Data of lists and plots: trials as columns, and their statistics."""

@@ -27,6 +27,6 @@ def curve(columns: TrialColumns, started_secs: float, points: int) -> Curve:
 
 
 def since(columns: TrialColumns, started_secs: float) -> Floats:
-    """Return when all trials up to each were measured, in seconds since the job began."""
+    """Return when all trials up to each one were measured, in seconds since the job began."""
     secs: Floats = np.maximum.accumulate(columns.at - started_secs)
     return np.maximum(secs, 0.0).round(6)

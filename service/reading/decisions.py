@@ -1,4 +1,4 @@
-"""What the trials of a sketch decided, and how much each decision matters."""
+"""The decisions of a sketch's trials, and the importance of each decision."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from service.wire.readings import Decision, Decisions
 
 MAX_ROWS = 2000
 FASTEST = 500
-"""So many of the fastest trials are shown in any case."""
+"""Number of the fastest trials that are always shown."""
 _LEAST_RIGHT = 8
-"""The minimum number of correct trials for an importance."""
+"""Minimum number of correct trials for an importance."""
 NONE = Decisions(
     sketch=None,
     sketches=(),
@@ -37,7 +37,7 @@ def sketches_of(columns: TrialColumns) -> tuple[str, ...]:
 
 
 def chosen(columns: TrialColumns, sketch: str) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    """Return the places of the trials to show, and which of those are an even choice."""
+    """Return the indices of the trials to show, and a mask of the evenly spaced ones."""
     places = np.flatnonzero(columns.sketch == columns.sketches.index(sketch))
     if len(places) <= MAX_ROWS:
         return places, np.ones(len(places), np.bool_)
@@ -58,10 +58,9 @@ def decisions(
     """Return the decisions of a sketch's trials.
 
     Args:
-        labels: What each number is that the trials decided.
-        decided: The numbers of those of the trials that `chosen` names, by the trials' numbers. A
-            trial with more or fewer of them is left out: an imported job may name two sketches
-            alike.
+        labels: The name of each decided number.
+        decided: The decided numbers of the trials from `chosen`, by the trials' numbers. A trial
+            with another count is omitted: an imported job may give two sketches one name.
     """
     places, is_even = chosen(columns, sketch)
     fits = np.array([len(decided[n]) == len(labels) for n in columns.number[places].tolist()])
@@ -85,7 +84,7 @@ def decisions(
 
 
 def none_for_nan(values: Floats) -> tuple[float | None, ...]:
-    """Return numbers for JSON, null for those that are not known."""
+    """Return numbers for JSON; NaN becomes null."""
     numbers: list[float | None] = values.astype(object).tolist()
     for index in np.flatnonzero(np.isnan(values)).tolist():
         numbers[index] = None
@@ -105,7 +104,7 @@ def importance(values: Floats, logs: Floats) -> float | None:
     """Return the share of the variance of `logs` that `values` alone explain.
 
     It is epsilon squared (Kelley, 1935): unlike eta squared it does not grow with the number of
-    different values by chance alone. None if there are too few trials to tell.
+    different values by chance alone. The result is None for too few trials.
     """
     num = len(values)
     _, group = np.unique(values, return_inverse=True)

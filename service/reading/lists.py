@@ -1,4 +1,4 @@
-"""The lists of the API: what each is sorted and filtered by. Knows nothing of HTTP."""
+"""The lists of the API, with their orders and filters. Independent of HTTP."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ _EXTENTS = re.compile(r"\s*[0-9]+(\s*[x\u00d7,\s]\s*[0-9]+)*\s*")
 
 
 def as_page(list_page: ListPage, read: Callable[..., ReadT]) -> Page[ReadT]:
-    """Return rows as the API shows them."""
+    """Return a page of rows as a page of API models."""
     return Page[Any](
         items=tuple(read(*row) for row in list_page.rows), next_cursor=list_page.next_cursor
     )
 
 
 def contains(text: str, *columns: Any) -> ColumnElement[bool]:
-    """Tell whether one of the columns has a text in it, in any case."""
+    """Return the condition that one of the columns contains a text, in any case."""
     return or_(*(column.icontains(text, autoescape=True) for column in columns))
 
 
 def has_shape(text: str, workload_key: Any) -> ColumnElement[bool]:
-    """Tell whether a workload has such extents beside each other, as in `512 x 512`."""
+    """Return the condition that a workload has such adjacent extents, as in `512 x 512`."""
     if _EXTENTS.fullmatch(text) is None:
         return false()
     extents = ", ".join(re.findall("[0-9]+", text))

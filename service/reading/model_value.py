@@ -1,4 +1,4 @@
-"""What the cost model was worth in a job: how well its scores ordered each round beforehand."""
+"""The quality of the cost model in a job: how well its scores ordered each round."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from service.store.trials.trial_columns import Floats, Ints, TrialColumns
 from service.wire.readings import ModelValue
 
 LEAST_RANKED = 4
-"""A round with fewer scored trials says nothing of their order."""
+"""Minimum number of scored trials of a round, so that their order is significant."""
 
 
 def model_value(columns: TrialColumns) -> ModelValue:
-    """Judge the scores that trials had before they were measured, round by round.
+    """Return the quality of the scores that trials had before measurement, over all rounds.
 
-    Rounds whose scores, or whose times, are all the same have no order to judge.
+    Rounds with equal scores or equal times have no order and do not count.
     """
     scored = ~np.isnan(columns.predicted)
     _, group = np.unique(columns.round[scored], return_inverse=True)
@@ -42,9 +42,9 @@ def model_value(columns: TrialColumns) -> ModelValue:
 
 
 def ranked(group: Ints, values: Floats) -> tuple[Ints, Floats]:
-    """Return the place of each value in its group, from 0, the smallest first, and its rank.
+    """Return the position of each value in its group, from 0, the smallest first, and its rank.
 
-    Equal values have different places, and share the mean of those as their rank.
+    Equal values have different positions, and the mean of these as their rank.
     """
     order = np.lexsort((values, group))
     sorted_group, sorted_values = group[order], values[order]

@@ -1,4 +1,4 @@
-"""What the plots of a job show. Knows nothing of HTTP."""
+"""The data of a job's plots. Independent of HTTP."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from service.wire.readings import Columns, Curve, Decisions, Summary
 
 
 class Plots:
-    """Answers what the pages of jobs ask, from columns that it keeps for a while."""
+    """Returns the data of the pages of jobs, from cached columns."""
 
     def __init__(self) -> None:
         self._cache = ColumnsCache()
@@ -48,13 +48,13 @@ class Plots:
         return _shown(job, every, page_indices, len(indices))
 
     def summary(self, session: Session, job: JobRow) -> Summary:
-        """Return how trials failed, what sketches reached, where the time went."""
+        """Return the failures, the best times of sketches, and the time of a job by activity."""
         columns = self._cache.of(session, job)
         numbers = list(summed.first_failures(columns).values())
         return summed.summary(columns, job, trial_index.messages(session, job.id, numbers))
 
     def decisions(self, session: Session, job: JobRow, sketch: str | None) -> Decisions:
-        """Return what the trials of a sketch decided; of that with most trials if none is named.
+        """Return the decisions of a sketch's trials; by default of the sketch with most trials.
 
         Raises:
             UnprocessableError: If no trial of the job is of that sketch.
@@ -75,7 +75,7 @@ class Plots:
 
 
 def _shown(job: JobRow, every: TrialColumns, places: Ints, num_trials: int) -> Columns:
-    """Return the trials at these places, of so many that were asked for."""
+    """Return the trials at `places`; `num_trials` counts those before thinning."""
     predicted_percentile, relative_speed = standings(every, places)
     return Columns(
         number=every.number[places].tolist(),
@@ -95,6 +95,6 @@ def _shown(job: JobRow, every: TrialColumns, places: Ints, num_trials: int) -> C
 
 
 def _started_secs(job: JobRow, columns: TrialColumns) -> float:
-    """Return when the job began; trials that were imported may be older than it."""
+    """Return the start of the job; imported trials may be older."""
     first = float(columns.at.min()) if len(columns) else 0.0
     return first if job.started_at is None else min(first, job.started_at.timestamp())

@@ -1,4 +1,4 @@
-"""What can be asked of each list: filters, order, page. A parameter that is unknown is refused."""
+"""The query parameters of each list: filters, order, page. An unknown parameter is refused."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from service.wire.server_models import WorkerState
 MAX_NUMBER = 2**31 - 1
 """The largest trial number: that of a 32-bit column."""
 MAX_POINTS = 20_000
-"""Points of a plot: more than a screen has pixels in a row. Chosen."""
+"""Points of a plot: more than the width of a screen in pixels. Chosen."""
 MAX_NUMBERS = 64
-"""Values of one filter. Chosen."""
+"""Maximum number of values of one filter. Chosen."""
 
 
 class ListQuery(BaseModel):
-    """The page of a list."""
+    """The page of a list: its order, its cursor and its size."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -35,7 +35,7 @@ class ListQuery(BaseModel):
     )
 
     def asked(self, name: str, sort: str) -> ListRequest:
-        """Return the query of the list of that name."""
+        """Return the request for a page of the list `name`."""
         filters = self.model_dump(mode="json", exclude={"limit", "cursor", "sort"})
         return ListRequest(sort, {"list": name, **filters}, self.limit, self.cursor)
 
@@ -49,7 +49,7 @@ _TARGET_PART = "a part of the target's text, such as `znver3`; `llvm` is a synon
 
 
 class JobsQuery(ListQuery):
-    """Which jobs, in which order."""
+    """Filters and order of jobs."""
 
     state: list[JobState] = Field(default=[], max_length=MAX_NUMBERS)
     operator: str | None = _text("the name of the workload, such as `matmul`")
@@ -75,7 +75,7 @@ class JobsQuery(ListQuery):
 
 
 class TrialsQuery(ListQuery):
-    """Which trials of a job, in which order."""
+    """Filters and order of a job's trials."""
 
     outcome: list[TrialOutcome] = Field(default=[], max_length=MAX_NUMBERS)
     sketch: str | None = Field(default=None, min_length=1, max_length=255)
@@ -85,7 +85,7 @@ class TrialsQuery(ListQuery):
 
 
 class SchedulesQuery(ListQuery):
-    """Which best schedules, in which order."""
+    """Filters and order of best schedules."""
 
     operator: str | None = _text("the name of the workload, such as `matmul`")
     target: TargetPart | None = _text(_TARGET_PART)
@@ -109,7 +109,7 @@ class SchedulesQuery(ListQuery):
 
 
 class WorkloadsQuery(ListQuery):
-    """Which workloads, in which order."""
+    """Filters and order of workloads."""
 
     operator: str | None = _text("the name of the workload, such as `matmul`")
     operator_key: str | None = Field(default=None, min_length=1, max_length=64)
@@ -118,7 +118,7 @@ class WorkloadsQuery(ListQuery):
 
 
 class TargetsQuery(ListQuery):
-    """Which targets, in which order."""
+    """Filters and order of targets."""
 
     label: str | None = _text("the kind of target, such as `cpu/znver3`")
     text: str | None = _text("a part of its name")
@@ -126,7 +126,7 @@ class TargetsQuery(ListQuery):
 
 
 class CostModelsQuery(ListQuery):
-    """Which cost models, in which order."""
+    """Filters and order of cost models."""
 
     label: str | None = _text("the kind of target, such as `cpu/znver3`")
     job: UUID | None = Field(default=None, description="the job that trained the model")
@@ -137,7 +137,7 @@ class CostModelsQuery(ListQuery):
 
 
 class WorkersQuery(ListQuery):
-    """Which workers; they are sorted by name."""
+    """Filters of workers, which are sorted by name."""
 
     label: str | None = _text("the kind of target that it serves, such as `cpu/znver3`")
     host: str | None = _text("the name of its host")
@@ -146,7 +146,7 @@ class WorkersQuery(ListQuery):
 
 
 class TokensQuery(ListQuery):
-    """Which tokens, in which order."""
+    """Filters and order of tokens."""
 
     text: str | None = _text("a part of its name")
     revoked: bool | None = Field(default=None, description="whether it was revoked")
@@ -154,7 +154,7 @@ class TokensQuery(ListQuery):
 
 
 class CurveQuery(BaseModel):
-    """How fine a curve is."""
+    """The resolution of a curve."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -164,7 +164,7 @@ class CurveQuery(BaseModel):
 
 
 class ColumnsQuery(BaseModel):
-    """Which trials of a job, and how many of them at most."""
+    """A range of a job's trials, and their maximum number."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -192,7 +192,7 @@ def _earlier(name: str) -> Any:
 
 
 class SelectionQuery(BaseModel):
-    """Which trials of a job, in which order, and which part of them."""
+    """Conditions on a job's trials, their order, and the part to return."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -232,7 +232,7 @@ class SelectionQuery(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _read_earlier_names(cls, values: Any) -> Any:
-        """Take conditions under their names before 0.2; given both, the current name counts."""
+        """Accept conditions under their names before 0.2; of both, the current name wins."""
         if not isinstance(values, Mapping):
             return values
         current = {name: value for name, value in values.items() if name not in _RENAMED}

@@ -92,7 +92,7 @@ def _read(
 
 
 def _speedup() -> ColumnElement[Any]:
-    """Return how much faster a schedule is than the default, of two times of one kind."""
+    """Return the speed-up of a schedule over the default, from two times of one kind."""
     confirmed = (
         select(FinalRow.run_secs)
         .where(
@@ -113,7 +113,7 @@ def _speedup() -> ColumnElement[Any]:
 
 
 def _least_speedup() -> ScalarSelect[float | None]:
-    """Return how much faster a schedule is than the fastest library beside it."""
+    """Return the speed-up of a schedule over its fastest baseline."""
     return (
         select(func.min(BaselineRow.speedup))
         .where(

@@ -1,4 +1,4 @@
-"""Which trials of a job meet conditions: counted and ordered over all of them, read in parts."""
+"""Select the trials of a job that meet conditions, in order; pages are cut from the result."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from service.store.trials.trial_columns import Floats, Ints, TrialColumns
 
 
 def standings(columns: TrialColumns, places: Ints) -> tuple[Floats, Floats]:
-    """Return where trials stand in their rounds: by score, and by speed.
+    """Return the standing of trials in their rounds: the percentile of the score, and the speed.
 
-    By its score a trial beats a share of the others of its round that were scored, from 0 to 1; its
-    speed is a share of the fastest's, 0 for a failure. A trial without a score stands nowhere, nor
-    does one that is alone: NaN. They are rounded as they go over the wire.
+    The percentile is the share of the other scored trials of the round with a worse score, from 0
+    to 1. The speed is a share of the fastest's, 0 for a failure. Both are NaN for a trial that has
+    no score or is alone in its round. They are rounded as in the API.
     """
     score = np.full(len(columns), np.nan)
     speed = np.full(len(columns), np.nan)
@@ -38,7 +38,7 @@ def standings(columns: TrialColumns, places: Ints) -> tuple[Floats, Floats]:
 
 
 def selected(columns: TrialColumns, query: SelectionQuery) -> Ints:
-    """Return the places of all trials that meet the conditions of a query, in its order."""
+    """Return the indices of all trials that meet the conditions of a query, in its order."""
     last = MAX_NUMBER if query.to_number is None else query.to_number
     meets = (columns.number >= query.from_number) & (columns.number <= last)
     if query.sketch is not None:
@@ -56,7 +56,7 @@ def selected(columns: TrialColumns, query: SelectionQuery) -> Ints:
 
 
 def _within(values: Floats, low: float | None, high: float | None) -> npt.NDArray[np.bool_]:
-    """Return which values lie between two; what is not known lies nowhere."""
+    """Return which values lie between `low` and `high`; NaN does not."""
     mask = np.ones(len(values), bool)
     if low is not None:
         mask &= values >= low
@@ -70,7 +70,7 @@ def _place_of(name: str, names: tuple[str, ...]) -> int:
 
 
 def _ordered(columns: TrialColumns, places: Ints, sort: str) -> Ints:
-    """Return places in an order; equal ones by number, and what is not known last."""
+    """Return indices in an order: equal trials by number, unknown values last."""
     by = sort.removeprefix("-")
     values = getattr(columns, by)[places]
     if by in ("sketch", "outcome"):

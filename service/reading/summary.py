@@ -1,4 +1,4 @@
-"""A job in figures: how its trials failed, what its sketches reached, where its time went."""
+"""The statistics of a job: failures, best times of sketches, time by activity."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def first_failures(columns: TrialColumns) -> dict[str, int]:
 
 
 def summary(columns: TrialColumns, job: JobRow, messages: Mapping[int, str]) -> Summary:
-    """Sum up a job.
+    """Return the statistics of a job.
 
     Args:
-        messages: What the first trial of each kind of failure said, by its number.
+        messages: The error message of the first trial of each kind of failure, by its number.
     """
     return Summary(
         num_trials=len(columns),
@@ -87,14 +87,14 @@ def _time(columns: TrialColumns, job: JobRow) -> TimeSpent:
 
 
 def _finish_secs(columns: TrialColumns, job: JobRow) -> float | None:
-    """Return how long after its last trial a job that has a measured best ended."""
+    """Return the seconds from the last trial to the end of a job that compared finalists."""
     if job.finished_at is None or job.best_interval is None or not len(columns):
         return None
     return max(0.0, job.finished_at.timestamp() - float(columns.at.max()))
 
 
 def _busy_secs(columns: TrialColumns) -> float:
-    """Return how long at least one trial was being measured."""
+    """Return the seconds in which at least one trial was being measured."""
     if not len(columns):
         return 0.0
     start = columns.at - columns.build_secs - columns.check_secs - columns.time_secs

@@ -1,4 +1,4 @@
-"""Thinning: which trials a plot keeps if there are too many."""
+"""Thinning: choose the trials of a plot if there are too many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trials of a job as a list: found in the index alone, then read."""
+"""The list of a job's trials: selected by the index alone, then read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def list_trials(session: Session, job_id: UUID, query: TrialsQuery) -> Page[Tria
         UnprocessableError: If the cursor does not fit.
     """
     jobs.get(session, job_id)
-    # Only what `ix_trials_narrow` has: each row that is looked into costs kilobytes of its trace.
+    # Only columns of `ix_trials_narrow`: reading a row costs kilobytes for its trace.
     statement = select(TrialRow.number).where(
         TrialRow.job_id == job_id, TrialRow.number >= query.from_number
     )
