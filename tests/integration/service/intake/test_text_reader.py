@@ -78,7 +78,7 @@ def test_a_child_that_was_killed_is_replaced(reader: TextReader) -> None:
 
 ASKS = """
 import sys
-from service.wire.models import Workload
+from service.wire.requests import Workload
 from service.intake.request_validation import read_workload
 from service.intake.text_reader import TextReader, reading_in_children
 
