@@ -1,4 +1,4 @@
-"""Artifacts: compiled kernels, kept by what they were built from."""
+"""Artifacts: compiled kernels, stored by a key of their sources."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class ArtifactRow(Base):
 
 
 def find(session: Session, key: str) -> bytes | None:
-    """Return the kernel that was built from `key`, if it was."""
+    """Return the kernel with `key`, or None."""
     row = session.get(ArtifactRow, key)
     return None if row is None else row.content
 
 
 def keep(session: Session, row: ArtifactRow) -> None:
-    """Keep a kernel; one that is there already stays."""
+    """Store a kernel; an existing one is kept."""
     if session.get(ArtifactRow, row.key) is None:
         row.created_at = utc_now()
         session.add(row)

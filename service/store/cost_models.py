@@ -1,4 +1,4 @@
-"""Cost models: versions by kind of target, and how well each predicts what it has not seen."""
+"""Cost models: versions by kind of target, and the quality of each on held-out data."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from tuner.cost_model.cost_model import CostModelError
 from tuner.space.registry import SEARCH_SPACES
 
 _NEWEST = 4
-"""Models that are tried, newest first, for one that can be read. Chosen."""
+"""Number of models to try, newest first, until one can be read. Chosen."""
 
 
 class CostModelRow(Base):
     """One version of the model of one kind of target.
 
-    A model is what one job learned, or (without a job) was trained on the whole store.
+    A model was trained by one job, or (without a job) on the whole store.
     """
 
     __tablename__ = "cost_models"
@@ -56,7 +56,7 @@ class CostModelRow(Base):
 
 @dataclass(frozen=True)
 class NewCostModel:
-    """A trained model as it comes in; `quality` is shown as it is."""
+    """A trained model to store; `quality` is shown unchanged."""
 
     label: str
     blob: bytes
@@ -68,9 +68,9 @@ class NewCostModel:
 
 
 def add(session: Session, model: NewCostModel) -> CostModelRow:
-    """Keep a model of this program's features as the next version of its kind of target.
+    """Store a model as the next version of its kind of target, with the current feature version.
 
-    What a job learned takes the place of what it had learned when it ended before.
+    A newer model of a job replaces the one that the job stored at an earlier end.
     """
     newest = select(func.max(CostModelRow.version)).where(CostModelRow.label == model.label)
     version = (session.scalar(newest) or 0) + 1
@@ -94,15 +94,15 @@ def add(session: Session, model: NewCostModel) -> CostModelRow:
 
 
 def feature_version(label: str) -> int:
-    """Return the version of the features that this program has for a kind of target."""
+    """Return the current version of the features for a kind of target."""
     return SEARCH_SPACES.find(kind_of_label(label)).feature_version
 
 
 def newest_usable(session: Session, label: str) -> CostModelRow | None:
-    """Return the newest model of the whole store for a kind of target that can be used here.
+    """Return the newest usable model of the whole store for a kind of target, or None.
 
-    Models of other versions and damaged ones are passed over: a job then begins with an older
-    one, or with none.
+    Models of other versions and damaged ones are skipped: a job then starts with an older one or
+    none.
     """
     rows = session.scalars(
         select(CostModelRow)

@@ -1,4 +1,4 @@
-"""Relatives: the tuned tasks of one operator, and their best trials."""
+"""Related tasks: the tuned tasks of one operator, and their best trials."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def of_operator(session: Session, operator_key: str, label: str) -> list[TunedTa
 def best_trials(session: Session, workload_key: str, target: str, *, limit: int) -> list[TrialRow]:
     """Return the best trial of a task, then the fastest others of all its jobs.
 
-    Each candidate is there once.
+    Each candidate occurs once.
     """
     is_best = (TrialRow.job_id == BestScheduleRow.job_id) & (
         TrialRow.number == BestScheduleRow.trial_number

@@ -1,4 +1,4 @@
-"""Targets: the machines that workloads were tuned for, and what they can reach at most."""
+"""Targets: the machines that workloads were tuned for, and their peak performance."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PEAK_SHARES = {"float32": 1.0, "float64": 0.5}
 
 
 class TargetRow(Base):
-    """A target by its canonical text; `label` is what workers offer, such as `cpu/znver3`."""
+    """A target by its canonical text; `label` is its kind, such as `cpu/znver3`."""
 
     __tablename__ = "targets"
 
@@ -26,23 +26,23 @@ class TargetRow(Base):
 
 
 def ensure(session: Session, name: str, label: str) -> None:
-    """Keep the target unless it is already known."""
+    """Store the target unless it exists."""
     if session.get(TargetRow, name) is None:
         session.add(TargetRow(name=name, label=label, created_at=utc_now()))
         session.flush()
 
 
 def learn_peaks(session: Session, label: str, peaks: Mapping[str, float]) -> None:
-    """Keep what workers of a label reach, by number of cores, on targets that are not known yet."""
+    """Store the measured peaks of a label, by number of cores, for targets without a peak."""
     unknown = select(TargetRow).where(TargetRow.label == label, TargetRow.peak_flops.is_(None))
     for row in session.scalars(unknown):
         row.peak_flops = peaks.get(str(Target(row.name).num_cores))
 
 
 def peak_of(float32_peak: float | None, dtype: str | None) -> float | None:
-    """Return what a target reaches with numbers of a type, none where that is not known.
+    """Return the peak of a target for a type in FLOP/s; None if it is unknown.
 
-    A vector holds half as many numbers of twice the size; nothing is said of other types.
+    A vector holds half as many numbers of twice the size; other types are unknown.
     """
     if float32_peak is None or dtype not in _PEAK_SHARES:
         return None

@@ -1,4 +1,4 @@
-"""The one place that rebuilds a task or a candidate from what the store holds."""
+"""Rebuild tasks and candidates from the store; no other module does."""
 
 from __future__ import annotations
 

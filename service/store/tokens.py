@@ -1,4 +1,4 @@
-"""Tokens: who may ask for what. Of a token itself only a digest is kept."""
+"""Access tokens with their scopes and quotas; only the digest of a token is stored."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from service.store.database.base import Base, UtcDateTime, utc_now
 from service.wire.server_models import Scope, TokenRead
 
 BOOTSTRAP = "bootstrap"
-"""The name of the token that a service was given when it started; it is in no database."""
+"""The name of the token that a service gets at its start; it is in no database."""
 _PREFIX = "lw_"
-"""So that a token is known for one wherever it is found."""
+"""The prefix that identifies a string as a token, for example in a leaked file."""
 _USE_IS_NOTED_AFTER = timedelta(minutes=15)
-"""The last use of a token is stored at most so often: a write for each request would cost more than
-the request. Chosen.
+"""Minimum interval at which the last use of a token is stored: a write for each request would cost
+more than the request. Chosen.
 """
 _IS_LIVE = text("revoked_at IS NULL")
 
 
 class TokenRow(Base):
-    """A token. Its name is of one at a time: a revoked one may be followed by another.
+    """A token. Names of valid tokens are unique; a revoked one may be reused.
 
-    `last_used_at` is coarse: a use within a quarter of an hour of the last is not noted.
+    `last_used_at` is coarse: a use within a quarter of an hour of the last is not stored.
     """
 
     __tablename__ = "tokens"
@@ -57,22 +57,22 @@ class TokenRow(Base):
 
     @property
     def quota(self) -> Quota:
-        """What the token may have queued at once."""
+        """The quota of the token."""
         return Quota(self.max_jobs, self.max_trials, self.max_priority)
 
 
 def digest(token: str) -> str:
-    """Return what is kept of a token: it is random and long, so that no salt is needed."""
+    """Return the digest of a token, which is random and long, so that it needs no salt."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
 def create(
     session: Session, name: str, scopes: Collection[Scope], quota: Quota = NO_LIMITS
 ) -> tuple[TokenRow, str]:
-    """Make a token.
+    """Create a token.
 
     Returns:
-        Its row, and the token, which is not known any more after this.
+        Its row, and the token itself, which is not stored.
 
     Raises:
         ServiceConflictError: If a token of this name is in use, or the name is reserved.
@@ -102,39 +102,39 @@ def create(
 
 
 def find(session: Session, name: str) -> TokenRow | None:
-    """Return the token in use of a name."""
+    """Return the valid token of a name, or None."""
     return session.scalar(
         select(TokenRow).where(TokenRow.name == name, TokenRow.revoked_at.is_(None))
     )
 
 
 def recognize(session: Session, token: str) -> TokenRow | None:
-    """Return the row of a token in use."""
+    """Return the row of a valid token, or None."""
     return session.scalar(
         select(TokenRow).where(TokenRow.sha256 == digest(token), TokenRow.revoked_at.is_(None))
     )
 
 
 def any_was_made(session: Session) -> bool:
-    """Tell whether there was ever a token, also one that was revoked since."""
+    """Return whether a token was ever created, even if it was revoked since."""
     return session.scalar(select(TokenRow.id).limit(1)) is not None
 
 
 def is_use_to_be_noted(row: TokenRow) -> bool:
-    """Tell whether the last noted use is long ago."""
+    """Return whether the last stored use is long enough ago."""
     return row.last_used_at is None or utc_now() - row.last_used_at > _USE_IS_NOTED_AFTER
 
 
 def note_use(session: Session, token_id: UUID) -> None:
-    """Note that a token is used now."""
+    """Store the current time as the last use of a token."""
     session.get_one(TokenRow, token_id).last_used_at = utc_now()
 
 
 def revoke(session: Session, token_id: UUID) -> None:
-    """End a token; one that ended stays as it is.
+    """Revoke a token; a revoked one does not change.
 
     Raises:
-        ServiceNotFoundError: If there is no such token.
+        ServiceNotFoundError: If the token does not exist.
     """
     row = session.get(TokenRow, token_id)
     if row is None:

@@ -1,4 +1,4 @@
-"""Warm starts: what each job began with, so that it goes on from the same if it is resumed."""
+"""Warm starts: the initial model and candidates of each job, which a resumed job uses again."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from service.store.trials.trials import TrialRow
 from service.store.workloads import WorkloadRow
 
 MAX_OUTCOMES = 1000
-"""The newest of them are looked at."""
+"""Number of newest outcomes to read."""
 
 
 class WarmStartRow(Base):
-    """The cost model that a job began with, none for an untrained one."""
+    """The cost model that a job started with; null for an untrained one."""
 
     __tablename__ = "warm_starts"
 
@@ -34,10 +34,10 @@ class WarmStartRow(Base):
 
 
 class WarmCandidateRow(Base):
-    """A candidate that a job began with, made from a trial of a relative.
+    """A candidate that a job started with, made from a trial of a related task.
 
-    `distance` says how far off the relative is, and `source_rank` which of its trials it was, 0
-    for the fastest.
+    `distance` is that of the related task, and `source_rank` the rank of its trial, 0 for the
+    fastest.
     """
 
     __tablename__ = "warm_candidates"
@@ -60,19 +60,19 @@ class WarmCandidateRow(Base):
 
 @dataclass(frozen=True)
 class WarmStartOutcome:
-    """What became of a relative's best schedule: `loss` is 1 - the task's best time / its time."""
+    """The outcome of a related task's best schedule; `loss` is 1 - the best time / its time."""
 
     distance: float
     loss: float
 
 
 def find(session: Session, job_id: UUID) -> WarmStartRow | None:
-    """Return what a job began with, none if it did not begin yet."""
+    """Return the warm start of a job; None if the job has not started."""
     return session.get(WarmStartRow, job_id)
 
 
 def candidates(session: Session, job_id: UUID) -> list[WarmCandidateRow]:
-    """Return the candidates that a job began with, in their order."""
+    """Return the candidates that a job started with, in order."""
     query = select(WarmCandidateRow).where(WarmCandidateRow.job_id == job_id)
     return list(session.scalars(query.order_by(WarmCandidateRow.position)))
 
@@ -84,7 +84,7 @@ def keep(
     cost_model_id: int | None = None,
     candidates: Sequence[WarmCandidateRow] = (),
 ) -> WarmStartRow:
-    """Note what a job begins with; by default nothing."""
+    """Store the warm start of a job; by default it is empty."""
     row = WarmStartRow(job_id=job_id, cost_model_id=cost_model_id, created_at=utc_now())
     session.add(row)
     session.flush()
@@ -96,10 +96,10 @@ def keep(
 def outcomes(
     session: Session, label: str, operator_key: str | None = None
 ) -> list[WarmStartOutcome]:
-    """Return what became of relatives' best schedules on one kind of target.
+    """Return the outcomes of related tasks' best schedules on one kind of target.
 
     Args:
-        operator_key: Of which operator; by default of all.
+        operator_key: The operator; by default all.
     """
     query = (
         select(WarmCandidateRow.distance, TrialRow.best_secs, BestScheduleRow.run_secs)
@@ -124,7 +124,7 @@ def outcomes(
             WorkloadRow.operator_key == operator_key
         )
     return [
-        # The best was measured more than once, so that its time may be the longer one.
+        # The best schedule was measured more than once, so its time may be the longer one.
         WarmStartOutcome(distance, 1.0 if secs is None else max(0.0, 1 - best_secs / secs))
         for distance, secs, best_secs in session.execute(query)
     ]

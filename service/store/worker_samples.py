@@ -1,4 +1,4 @@
-"""Worker samples: how workers did over time, kept while their processes come and go."""
+"""Worker samples: the health of workers over time, across restarts of their processes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from service.wire.server_models import Canary
 KEPT = timedelta(days=7)
 """Older samples are deleted. Chosen."""
 SHOWN = 500
-"""The newest samples of a worker that are shown: at one a minute, about eight hours."""
+"""Number of newest samples to show of a worker: about eight hours at one a minute."""
 
 
 class WorkerSampleRow(Base):
@@ -44,7 +44,7 @@ def keep(session: Session, worker: str, sample: Mapping[str, Any]) -> None:
 
 
 def forget_old(session: Session) -> None:
-    """Drop samples that are too old to tell anything of the host as it is."""
+    """Delete samples that are too old to describe the current host."""
     session.execute(delete(WorkerSampleRow).where(WorkerSampleRow.at < utc_now() - KEPT))
 
 

@@ -1,4 +1,4 @@
-"""Workers: who measures, as last heard of, and how each does."""
+"""Workers by their last reports, and their health."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from service.wire.server_models import Canary, WorkerRead, WorkerState, WorkerTa
 from workers.engine.engine import WorkerFacts
 
 LOST_AFTER_SECS = 60.0
-"""A worker that was not seen for so long is lost: Dask's `worker-ttl` in
+"""A worker without a report for so long is lost: Dask's `worker-ttl` in
 `workers/engine/dask_settings.py`.
 """
 _SEPARATE_FACTS = frozenset({"task", "sample", "utilisation"})
 
 
 class WorkerRow(Base):
-    """A worker process on a host, and those that had its name before it."""
+    """A worker process on a host, and earlier processes of the same name."""
 
     __tablename__ = "workers"
 
@@ -41,7 +41,7 @@ class WorkerRow(Base):
 
 
 def record_facts(session: Session, seen: Sequence[WorkerFacts]) -> None:
-    """Record what an engine says of its workers."""
+    """Store the facts that an engine reports of its workers."""
     for worker in seen:
         row = session.get(WorkerRow, worker.name)
         if row is None:
@@ -63,7 +63,7 @@ def record_facts(session: Session, seen: Sequence[WorkerFacts]) -> None:
 def forget_lost(session: Session, *, after: timedelta = timedelta(hours=1)) -> None:
     """Delete workers that have not reported for a long time.
 
-    Those that rest are kept as long as their samples are.
+    Resting workers are kept as long as their samples are.
     """
     is_resting = WorkerRow.state == WorkerState.RESTING
     for is_such, patience in ((~is_resting, after), (is_resting, worker_samples.KEPT)):
@@ -73,14 +73,14 @@ def forget_lost(session: Session, *, after: timedelta = timedelta(hours=1)) -> N
 
 
 def record_resting(session: Session, names: Sequence[str]) -> None:
-    """Record that workers were shut down."""
+    """Store that workers were shut down."""
     for name in names:
         if (row := session.get(WorkerRow, name)) is not None:
             row.state = WorkerState.RESTING
 
 
 def all_workers(session: Session) -> list[WorkerRead]:
-    """Return all workers by name; one not heard of for a minute is lost, unless it rests."""
+    """Return all workers by name; one without a report for a minute is lost, unless it rests."""
     running = _running(session)
     rows = session.scalars(select(WorkerRow).order_by(WorkerRow.name))
     return [_read(row, worker_samples.of(session, row.name), running) for row in rows]
@@ -98,13 +98,14 @@ def served(session: Session, *, now: bool) -> dict[str, int]:
     Any of them may get a job for its kind. One that refuses work serves nothing.
 
     Args:
-        now: Leave out those that are gone, or rest.
+        now: Omit lost and resting workers.
     """
     cores_by_label: dict[str, int] = {}
     for row in session.scalars(select(WorkerRow)):
         is_there = _state(row.state, row.last_seen_at) in {WorkerState.BUSY, WorkerState.IDLE}
         if "refuses" not in row.facts and (is_there or not now):
-            # Versions that did not tell were asked for what their own host has.
+            # Workers of earlier versions, which do not report it, serve the cores of their own
+            # host.
             cores = int(row.facts.get("num_cores", available_cores()))
             cores_by_label[row.label] = min(cores, cores_by_label.get(row.label, cores))
     return cores_by_label
@@ -137,7 +138,7 @@ def _state(stored_state: WorkerState, last_seen_at: datetime) -> WorkerState:
 
 
 def _running(session: Session) -> dict[tuple[str, str], UUID | None]:
-    """Return the running job of each workload's name and target; None where several run."""
+    """Return the running job of each workload's name and target; None if several run."""
     running_jobs: dict[tuple[str, str], UUID | None] = {}
     query = select(JobRow.id, JobRow.workload_name, JobRow.target).where(
         JobRow.state == JobState.RUNNING

@@ -1,4 +1,4 @@
-"""Workloads: what users asked to compute, one row a structure."""
+"""Workloads: the programs that users submitted, one row for each structure."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tuner.transfer.shape import shape_from_json
 
 
 class WorkloadRow(Base):
-    """A program, known by its structural hash; `script` parses back to it.
+    """A program, identified by its structural hash; `script` parses back to it.
 
-    Rows with one `operator_key` are shapes of one operator (`tuner.transfer`); it is null where a
+    Rows with one `operator_key` are shapes of one operator (`tuner.transfer`); it is null if the
     text of an older version no longer parses.
     """
 
@@ -27,14 +27,14 @@ class WorkloadRow(Base):
     name: Mapped[str] = mapped_column(String(255))
     script: Mapped[str] = mapped_column(Text)
     flops: Mapped[int] = mapped_column(BigInteger)
-    dtype: Mapped[str | None] = mapped_column(String(16))  # of all parameters, if they have one
+    dtype: Mapped[str | None] = mapped_column(String(16))  # of all parameters, if equal
     operator_key: Mapped[str | None] = mapped_column(String(64), index=True)
     shape: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 
 def ensure(session: Session, workload: NewWorkload) -> None:
-    """Keep `workload` unless its structure is already known; the first text stays."""
+    """Store `workload` unless its structure exists; the first text is kept."""
     if session.get(WorkloadRow, workload.key) is None:
         session.add(
             WorkloadRow(
@@ -52,7 +52,7 @@ def ensure(session: Session, workload: NewWorkload) -> None:
 
 
 def find(session: Session, key: str) -> NewWorkload | None:
-    """Return the workload of a key, none if it is not known."""
+    """Return the workload of a key, or None."""
     row = session.get(WorkloadRow, key)
     if row is None:
         return None
@@ -68,5 +68,5 @@ def find(session: Session, key: str) -> NewWorkload | None:
 
 
 def in_words(shape: Mapping[str, Any] | None) -> str | None:
-    """Return the extents of the largest block of a shape that is kept; none if none is."""
+    """Return the extents of the largest block of a stored shape as text, or None."""
     return None if shape is None else shape_from_json("", shape).in_words()

@@ -1,1 +1,1 @@
-"""The database itself: open it, migrate it, know its health; what all tables build on."""
+"""The database: opening, migration and health, and the base of all tables."""

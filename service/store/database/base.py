@@ -1,4 +1,4 @@
-"""What every table module builds on: the declarative base and two column types.
+"""The base of every table module: the declarative base and two column types.
 
 The types mean the same on SQLite and PostgreSQL. Constraint names are fixed by a convention, so
 that a migration can name what it drops.
@@ -32,32 +32,32 @@ class Base(DeclarativeBase):
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """A moment, always aware and in UTC, also on a database that keeps no time zone."""
+    """A timestamp, always aware and in UTC, also on a database without time zones."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Turn a moment into UTC; a naive one is a bug of ours."""
+        """Convert a timestamp to UTC; a naive one is our own bug."""
         assert value is None or value.tzinfo is not None, value
         return None if value is None else value.astimezone(UTC)
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Give back the zone that SQLite dropped."""
+        """Restore the time zone that SQLite dropped."""
         if value is None:
             return None
         return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
 
 
 def utc_now() -> datetime:
-    """Return the present moment."""
+    """Return the current time in UTC."""
     return datetime.now(UTC)
 
 
 def enum_column(kind: type[StrEnumT]) -> Enum:
-    """Return a column type that keeps the values of `kind` as short text.
+    """Return a column type that stores the values of `kind` as short text.
 
-    It is text with no check constraint: a new member then needs no migration.
+    The text has no check constraint, so that a new member needs no migration.
     """
     return Enum(
         kind,

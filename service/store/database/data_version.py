@@ -1,4 +1,4 @@
-"""Whether a database has changed: one number, at next to no cost where the database keeps one."""
+"""A number that changes with the content of a database, at almost no cost on SQLite."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from service.store.database.file_health import connect
 
 
 class DataVersion:
-    """Tells changes of a database, by whichever process; safe to use from several threads.
+    """Detects changes of a database by any process; safe to use from several threads.
 
-    SQLite says on a connection whether any other has written since (`PRAGMA data_version`), without
-    a look into a table. PostgreSQL says no such thing: the version is none then, ever unknown.
+    SQLite reports on a connection whether any other has written since (`PRAGMA data_version`),
+    without reading a table. PostgreSQL has no such number: the version is always None.
     """
 
     def __init__(self, database: Database) -> None:
@@ -23,13 +23,13 @@ class DataVersion:
         self._connection: sqlite3.Connection | None = None
 
     def read(self) -> int | None:
-        """Return a number that is another one after each change; none if it is unknown."""
+        """Return a number that differs after each change; None if it is unknown."""
         if not self._is_sqlite:
             return None
         with self._lock:
             if self._connection is None:
                 assert self._path is not None
-                # It only reads that number, and never waits for a lock.
+                # This connection only reads that number, and never waits for a lock.
                 try:
                     self._connection = connect(self._path, check_same_thread=False)
                 except sqlite3.OperationalError:  # the file was deleted
@@ -38,7 +38,7 @@ class DataVersion:
             return row[0]
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the connection."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()

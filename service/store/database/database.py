@@ -33,7 +33,7 @@ class Database:
 
     @property
     def url(self) -> str:
-        """What `open_database` opens this database by, in any process of this host."""
+        """The URL with which any process of this host can open this database."""
         return self.engine.url.render_as_string(hide_password=False)
 
     @property
@@ -43,55 +43,55 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Session]:
-        """Run a transaction that only reads: it sees one state of the database throughout."""
+        """Run a read-only transaction: it sees one state of the database throughout."""
         with Session(self.engine, expire_on_commit=False) as session:
             yield session
 
     @contextmanager
     def write(self, aside: Connection | None = None) -> Iterator[Session]:
-        """Run a transaction that may write: all of it is kept, or nothing if an error leaves it.
+        """Run a transaction that may write; roll it back if an error leaves the body.
 
         Args:
             aside: A connection of `aside`, for a transaction that sees its temporary tables.
 
         Raises:
-            DatabaseLostError: If the file is damaged, or not at its place any more.
+            DatabaseLostError: If the file is damaged, or was moved or deleted.
         """
         if (loss := self.loss()) is not None:
             raise DatabaseLostError(loss)
         writer = self._writer if aside is None else aside.execution_options(writes=True)
         with Session(writer, expire_on_commit=False) as session, session.begin():
             if aside is not None:
-                session.connection()  # begins: what uses `aside` itself is of this transaction
+                session.connection()  # begin now: direct use of `aside` is in this transaction
             yield session
 
     @contextmanager
     def aside(self) -> Iterator[Connection]:
-        """Give a connection for transactions that write to temporary tables, and nowhere else.
+        """Yield a connection for transactions that write only to temporary tables.
 
-        They wait for no other, and the tables go when the body is left.
+        They wait for no other transaction, and the tables are dropped at the end of the body.
         """
         with self.engine.connect() as connection:
-            connection.detach()  # what goes back to the pool would keep its tables
+            connection.detach()  # in the pool it would keep its tables
             yield connection.execution_options(is_aside=True)
 
     def loss(self) -> str | None:
-        """Return why what is written would be lost; none if it is kept."""
+        """Return why a write would be lost; None if it is durable."""
         return self._damage or (None if self._file is None else self._file.loss())
 
     def trouble(self) -> str | None:
-        """Return why the database cannot be written now; none if it can."""
+        """Return why the database cannot be written now; None if it can."""
         if self._file is None:
             return postgresql.refusal_to_write(self.engine)
         return self.loss() or self._file.shortage()
 
     def look_for_damage(self) -> None:
-        """Read the whole file, and write nothing any more if it is damaged."""
+        """Check the whole file, and disable writes if it is damaged."""
         if self._file is not None and (damage := self._file.damage()) is not None:
             self.note_damage(damage)
 
     def note_damage(self, damage: str) -> None:
-        """Write nothing any more: a write would make the damage worse."""
+        """Disable writes, which would increase the damage."""
         if self._damage is None:
             _log.error("the database is damaged: writes are disabled", reason=damage)
         self._damage = damage
@@ -104,17 +104,19 @@ class Database:
 def open_database(
     url: str, *, busy_timeout_secs: float = BUSY_TIMEOUT_SECS, must_exist: bool = False
 ) -> Database:
-    """Open the database at `url`, and bring its schema up to date.
+    """Open the database at `url`, and migrate it to the current schema.
 
-    A file that does not exist is created; a database of PostgreSQL is there, and may be empty.
+    A missing file is created; a PostgreSQL database must exist, and may be empty.
 
     Args:
-        busy_timeout_secs: How long a transaction waits for those of others.
-        must_exist: Whether to refuse a file that does not exist: who only reads has mistyped it.
+        busy_timeout_secs: How long a transaction waits for others.
+        must_exist: Whether to refuse a missing file: for a command that only reads, the name is
+            mistyped.
 
     Raises:
         ServeError: If the URL is invalid, or its file is not a database, belongs to another
-            program, was written by a newer version, or is not writable. It does not change.
+            program, was written by a newer version, or is not writable. The database does not
+            change then.
     """
     parsed = _parse(url)
     if parsed.get_backend_name() == "postgresql":

@@ -1,4 +1,4 @@
-"""The error of a database that is damaged or gone."""
+"""The error of a damaged or deleted database."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ from service.common.errors import ServiceError
 
 
 class DatabaseLostError(ServiceError, SQLAlchemyError):
-    """The database's file is damaged, or not at its place: an error of the database, too."""
+    """The file of the database is damaged or was moved; also an error of the database."""

@@ -1,7 +1,7 @@
-"""Whether the file of an SQLite database is still the one that was opened, and is whole.
+"""Checks of an SQLite file: it is still the opened file, is writable, and is not damaged.
 
-SQLite goes on with a file that was deleted or replaced: it takes all that is written, and all of it
-is lost when the last process closes the file.
+SQLite continues with a file that was deleted or replaced: it accepts writes, and all of them are
+lost when the last process closes the file.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from contextlib import closing
 from pathlib import Path
 
 LEAST_FREE_BYTES = 64 << 20
-"""With less free space a service is not ready: a batch of trials, the log and temporary tables need
-some. Chosen.
+"""Minimum free space of a ready service, for a batch of trials, the log and temporary tables.
+Chosen.
 """
 
 
 class DatabaseFile:
-    """A file that is open; remembers which one it is."""
+    """An open file and its identity."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._identity = _identity(path)
 
     def loss(self) -> str | None:
-        """Return why nothing may be written: the file is not at its place any more."""
+        """Return why nothing may be written: the file was moved or deleted; else None."""
         try:
             identity = _identity(self._path)
         except OSError as error:
@@ -41,7 +41,7 @@ class DatabaseFile:
         return None
 
     def shortage(self) -> str | None:
-        """Return why a write is about to fail: no space is left, or no permission."""
+        """Return why a write would fail: no free space, or no permission; else None."""
         if not os.access(self._path, os.W_OK):
             return f"the database file {self._path} is not writable"
         free_bytes = shutil.disk_usage(self._path.parent).free
@@ -53,12 +53,12 @@ class DatabaseFile:
         return None
 
     def damage(self) -> str | None:
-        """Return what is wrong with the pages of the file; it is read whole."""
+        """Return the damage of the pages of the file, or None; read the whole file."""
         try:
             with closing(connect(self._path)) as connection:
                 (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         except sqlite3.DatabaseError as error:
-            # A file that is busy or out of reach is none that is damaged.
+            # A busy or unreachable file is not a damaged one.
             if isinstance(error, sqlite3.OperationalError):
                 return None
             verdict = str(error)
@@ -69,7 +69,7 @@ class DatabaseFile:
 
 
 def connect(path: Path | str, *, check_same_thread: bool = True) -> sqlite3.Connection:
-    """Open a file that exists; a file that is missing is not created."""
+    """Open an existing file; do not create a missing one."""
     uri = f"{Path(path).absolute().as_uri()}?mode=rw"
     return sqlite3.connect(uri, uri=True, check_same_thread=check_same_thread)
 

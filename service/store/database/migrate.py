@@ -1,7 +1,7 @@
-"""Move a database's schema from revision to revision.
+"""Migrate the schema of a database from revision to revision.
 
-The scripts are in the package `migrations`, found as files; the configuration is made here, so
-that an installed Loopwright needs no `alembic.ini`.
+The scripts are the files of the package `migrations`. The configuration is made here, so that an
+installed Loopwright needs no `alembic.ini`.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ VERSION_TABLE = "alembic_version"
 
 
 def upgrade(connection: Connection, revision: str = "head") -> None:
-    """Move the schema up, within the transaction that `connection` is in."""
+    """Upgrade the schema within the current transaction of `connection`."""
     command.upgrade(_config(connection), revision)
 
 
 def downgrade(connection: Connection, revision: str = "base") -> None:
-    """Move the schema down, within the transaction that `connection` is in."""
+    """Downgrade the schema within the current transaction of `connection`."""
     command.downgrade(_config(connection), revision)
 
 
 @cache
 def head() -> str:
-    """Return the newest revision that this version knows."""
+    """Return the newest revision of this version."""
     revision = ScriptDirectory.from_config(_config()).get_current_head()
     assert revision is not None
     return revision
@@ -41,7 +41,7 @@ def head() -> str:
 
 @cache
 def is_known(revision: str) -> bool:
-    """Tell whether this version has the script of `revision`."""
+    """Return whether this version has the script of `revision`."""
     try:
         return ScriptDirectory.from_config(_config()).get_revision(revision) is not None
     except CommandError:
@@ -49,16 +49,16 @@ def is_known(revision: str) -> bool:
 
 
 def is_current(connection: Connection) -> bool:
-    """Tell whether a database has exactly this version's schema."""
+    """Return whether a database has exactly this version's schema."""
     versions = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalars().all()
     return versions == [head()]
 
 
 def refuse_newer(revisions: Iterable[str], database_name: str) -> None:
-    """Look at the revisions that a database says it has.
+    """Refuse a database with a revision of a newer version.
 
     Raises:
-        ServeError: If this version does not know one of them.
+        ServeError: If a revision is unknown to this version.
     """
     for revision in revisions:
         if not is_known(revision):

@@ -1,9 +1,9 @@
-"""PostgreSQL, kept to what holds on SQLite: one transaction writes at a time.
+"""PostgreSQL with the guarantees of SQLite: one transaction writes at a time.
 
-The first thing that a writing transaction does is to wait for one lock of the database, which it
-holds to its end. A read before a write (does the row exist? which number is next?) is therefore
-correct, as on SQLite, and events become visible in the order of their ids. Writes are short; reads
-take no locks, and use one snapshot of the database.
+A writing transaction first waits for one lock of the database, which it holds to its end. A read
+before a write (does the row exist? which number is next?) is therefore correct, as on SQLite, and
+events become visible in the order of their ids. Writes are short; reads take no locks, and use one
+snapshot of the database.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _WRITE_LOCK = 0x6C6F6F7077726974  # "loopwrit"
 
 
 def open_engine(url: URL, busy_timeout_secs: float) -> Engine:
-    """Return an engine on a database with today's schema; it exists, and may be empty.
+    """Return an engine on an existing database, which may be empty, with the current schema.
 
     Raises:
         ServeError: If the driver or the database is missing, or if the database belongs to another
-            program or was written by a newer version. It does not change.
+            program or was written by a newer version. The database does not change then.
     """
     shown = url.render_as_string(hide_password=True)
     engine = _engine(url, busy_timeout_secs)
@@ -43,7 +43,7 @@ def open_engine(url: URL, busy_timeout_secs: float) -> Engine:
 
 
 def refusal_to_write(engine: Engine) -> str | None:
-    """Return why a server takes no writes: it is a standby, or was set to read only."""
+    """Return why a server refuses writes: it is a standby, or is read-only; else None."""
     with engine.connect() as connection:
         query = "SELECT pg_is_in_recovery(), current_setting('default_transaction_read_only')"
         is_standby, read_only = connection.execute(text(query)).one()
@@ -63,7 +63,7 @@ def _engine(url: URL, busy_timeout_secs: float) -> Engine:
             },
             pool_size=8,
             max_overflow=24,
-            pool_pre_ping=True,  # the server may have been started anew
+            pool_pre_ping=True,  # the server may have been restarted
         )
     except ImportError as error:
         raise ServeError(

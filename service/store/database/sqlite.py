@@ -1,8 +1,8 @@
-"""SQLite, by the rules that were learned the hard way.
+"""SQLite, with the settings that concurrent writers need.
 
-Write-ahead log (switched on once, by the creator of the file), `BEGIN IMMEDIATE` for whatever may
-write (a transaction that reads first and writes later cannot wait for a lock: SQLite refuses it at
-once), a busy timeout, foreign keys on. A file that is not ours to write is refused before a byte of
+The creator of the file switches the write-ahead log on. A transaction that may write starts with
+`BEGIN IMMEDIATE`: SQLite refuses one that reads first and writes later instead of letting it wait
+for the lock. A busy timeout and foreign keys are on. A foreign file is refused before any byte of
 it changes.
 """
 
@@ -26,11 +26,11 @@ _SWITCH_SECS = 30.0
 
 
 def open_engine(url: URL, busy_timeout_secs: float) -> Engine:
-    """Return an engine on a file with today's schema; a file that does not exist is created.
+    """Return an engine on a file with the current schema; create a missing file.
 
     Raises:
         ServeError: If the file is not a database, belongs to another program, was written by a
-            newer version, or is not writable. It does not change.
+            newer version, or is not writable. The file does not change then.
     """
     path = path_of(url)
     _refuse_foreign_file(path)
@@ -55,7 +55,7 @@ def path_of(url: URL) -> Path:
     """Return the file that a URL names.
 
     Raises:
-        ServeError: If it names none.
+        ServeError: If the URL names no file.
     """
     if not url.database or url.database == ":memory:" or url.query:
         raise ServeError(f"the database URL {str(url)!r} has no file: expected sqlite:///PATH")
@@ -63,10 +63,10 @@ def path_of(url: URL) -> Path:
 
 
 def _refuse_foreign_file(path: Path) -> None:
-    """Look at a file without changing it.
+    """Refuse a file that is not a database of this program, without changing it.
 
     Raises:
-        ServeError: If it is there and is not a database that this version may write.
+        ServeError: If the file exists and is not a database that this version may write.
     """
     if not path.parent.is_dir():
         raise ServeError(f"cannot create the database {path}: {path.parent} is not a directory")
@@ -101,7 +101,8 @@ def _engine(path: Path, busy_timeout_secs: float) -> Engine:
     engine = create_engine(
         URL.create("sqlite", database=str(path)),
         connect_args={"timeout": busy_timeout_secs},
-        # One for each thread that answers requests: those beyond it would be opened each time.
+        # One connection for each thread that answers requests: further ones would be opened each
+        # time.
         pool_size=40,
         max_overflow=32,
         pool_use_lifo=True,
@@ -113,13 +114,13 @@ def _engine(path: Path, busy_timeout_secs: float) -> Engine:
 
 
 def _connect(path: Path, _dialect: Any, _record: Any, args: list[Any], options: Any) -> None:
-    # A file that was deleted must not come back empty: only `open_engine` creates one.
+    # A deleted file must not reappear empty: only `open_engine` creates one.
     args[0] = f"{path.as_uri()}?mode=rw"
     options["uri"] = True
 
 
 def _prepare(connection: sqlite3.Connection, _record: Any) -> None:
-    # The driver's own transactions begin late and are never immediate: `_begin` begins them.
+    # The driver's own transactions begin late and are never immediate, so `_begin` begins them.
     connection.isolation_level = None
     connection.execute("PRAGMA synchronous=NORMAL")
     connection.execute("PRAGMA foreign_keys=ON")
@@ -131,10 +132,10 @@ def _begin(connection: Connection) -> None:
 
 
 def _use_write_ahead_log(connection: Connection) -> None:
-    """Switch the write-ahead log on, once in a file's life."""
+    """Switch the write-ahead log on; this setting of the file is permanent."""
     raw = connection.connection.driver_connection
     assert isinstance(raw, sqlite3.Connection)
-    # The switch does not honour the busy timeout, and two services may create the file at once.
+    # The switch ignores the busy timeout, and two services may create the file at the same time.
     deadline = time.monotonic() + _SWITCH_SECS
     while raw.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
         try:

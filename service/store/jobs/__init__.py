@@ -1,1 +1,1 @@
-"""Jobs and all that belongs to one: leases, events, groups, finishes."""
+"""Jobs and their leases, events, groups, controls, quotas and baselines."""

@@ -1,4 +1,4 @@
-"""Baselines: libraries that compute what a job's best kernel does, timed beside it."""
+"""Baselines: libraries that compute the same as a job's best kernel, timed beside it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tuner.finish.baseline import Baseline
 
 
 class BaselineRow(Base):
-    """A library beside one trial of a job, that which its last finish kept.
+    """A library that was timed beside the trial that a job's last final comparison kept.
 
-    `speedup` says how many times longer the library took, and has bounds, between which it is with
-    a confidence of 95%; none after too few rounds.
+    `speedup` says how many times longer the library took. Its bounds are a 95% interval, None after
+    too few rounds.
     """
 
     __tablename__ = "baselines"
@@ -36,7 +36,7 @@ class BaselineRow(Base):
     high: Mapped[float | None]
     worker: Mapped[str] = mapped_column(String(255))
     toolchain: Mapped[str] = mapped_column(String(255))  # that compiled the kernel
-    # How the library ran; not known of what was measured before this was kept.
+    # The library's settings; null for measurements of earlier versions.
     kernel_set: Mapped[str | None] = mapped_column(String(64))
     setting: Mapped[str | None] = mapped_column(String(255))
     tried: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))
@@ -51,9 +51,9 @@ class BaselineRow(Base):
 
 
 def keep(session: Session, job_id: UUID, trial_number: int, measured: Sequence[Baseline]) -> None:
-    """Keep what was timed beside a trial of a job, instead of what was before.
+    """Store the libraries timed beside a trial of a job, replacing earlier ones.
 
-    If nothing was timed now, the earlier baseline of the same trial still holds.
+    If none was timed now, the earlier baselines of the same trial are kept.
     """
     is_stale = true() if measured else BaselineRow.trial_number != trial_number
     session.execute(delete(BaselineRow).where(BaselineRow.job_id == job_id, is_stale))
@@ -82,7 +82,7 @@ def keep(session: Session, job_id: UUID, trial_number: int, measured: Sequence[B
 
 
 def fastest(rows: Iterable[BaselineRow]) -> BaselineRead | None:
-    """Return the fastest of some libraries as the API shows it; none if there is none."""
+    """Return the fastest of some libraries as the API shows it, or None."""
     row = min(rows, key=lambda row: row.speedup, default=None)
     if row is None:
         return None

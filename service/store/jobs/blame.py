@@ -1,7 +1,7 @@
-"""Blame: whether a job, or the service around it, is the reason why claims fail.
+"""Blame: decide whether a job or the service is the cause of failed claims.
 
-A job may bring its coordinator down (its search takes all memory, say), and so may anything else:
-the host restarts, the workers do not start, the disk is full. A job fails only for what is its own:
+A job may crash its coordinator, for example by using all memory. Other causes are a restart of the
+host, workers that do not start, or a full disk. A job fails only for causes of its own:
 
 - Its first claim in vain proves nothing. Before the next one the coordinator measures a known
   kernel; only if that succeeds the job's own work begins, and a crash from then on is the job's.

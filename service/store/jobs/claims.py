@@ -1,4 +1,4 @@
-"""Claims: which job a coordinator drives next, and when one that came to nothing is tried again.
+"""Claims: the choice of the next job of a coordinator, and the delay after failed claims.
 
 Order: jobs that are to be stopped, which takes seconds; then the highest priority; then the fewest
 claims in vain; then the owner with the least running and recent work; then the oldest.
@@ -42,17 +42,17 @@ def claim(
     lease_secs: float = leases.LEASE_SECS,
     leave: Collection[str] = (),
 ) -> list[JobRow]:
-    """Take the first job that is free, with those of its group; none if there is none.
+    """Claim the first free job, with the others of its group; return none if no job is free.
 
-    A group is driven by one coordinator: a job that joins it again waits until that one puts the
-    others back.
+    One coordinator runs a group: a job that rejoins it waits until that coordinator returns the
+    others.
 
-    A running job is free when its lease has run out, and at once when its owner was a process of
-    this host that is gone. One that is to be cancelled ends here, and so does one that has crashed
-    its coordinators too often.
+    A running job is free when its lease has expired, or at once if its owner was a process of this
+    host that has ended. A job with a request to cancel ends here, as does one that has crashed its
+    coordinators too often.
 
     Args:
-        leave: The kinds of target whose jobs are for others.
+        leave: The kinds of target whose jobs are left to other coordinators.
     """
     open_jobs = _open_jobs(session, leave)
     now = utc_now()
@@ -63,7 +63,7 @@ def claim(
         if not waiting.cancel_requested and (is_put_off or _is_delayed(waiting, now)):
             continue
         row = jobs.get(session, waiting.id, lock=True)
-        if row.cancel_requested:  # its owner was gone before it looked
+        if row.cancel_requested:  # its owner ended before it read the request
             row.stop_reason = StopReason.CANCELLED
             leases.end(session, row, JobState.CANCELLED, None)
             continue
@@ -77,7 +77,7 @@ def claim(
 
 
 def _open_jobs(session: Session, leave: Collection[str]) -> Sequence[Row[Any]]:
-    """Return what a choice among the jobs that have not ended depends on."""
+    """Return the columns of the open jobs that the choice depends on."""
     query = select(
         *(JobRow.id, JobRow.owner, JobRow.state, JobRow.priority, JobRow.created_at),
         *(JobRow.stop_requested, JobRow.cancel_requested, JobRow.lease_owner, JobRow.lease_until),
@@ -112,14 +112,14 @@ def _in_order(session: Session, open_jobs: Sequence[Row[Any]], now: datetime) ->
 
 
 def _recent_secs(session: Session, now: datetime) -> dict[str | None, float]:
-    """Return how long each owner's jobs were driven that are open, or ended within the hour."""
+    """Return the seconds that each owner's jobs ran which are open or ended within the hour."""
     is_recent = JobRow.finished_at.is_(None) | (JobRow.finished_at > now - _RECENT)
     query = select(JobRow.owner, func.sum(JobRow.active_secs)).where(is_recent)
     return {row[0]: row[1] for row in session.execute(query.group_by(JobRow.owner))}
 
 
 def _put_off_until(session: Session, open_jobs: Sequence[Row[Any]]) -> datetime:
-    """Return when any job may be claimed again, after several claims in vain in a row."""
+    """Return when any job may be claimed again after consecutive claims in vain."""
     in_vain = [
         row
         for row in open_jobs
@@ -145,7 +145,7 @@ def _open_members(session: Session, group_id: UUID) -> list[JobRow]:
 
 
 def _take(session: Session, row: JobRow, owner: Owner, lease_secs: float) -> bool:
-    """Take a job that is free, unless it has to end."""
+    """Claim a free job, unless it has to end; return whether it was claimed."""
     if (reason := blame.why_given_up(session, row)) is not None:
         leases.end(session, row, JobState.FAILED, reason)
         return False

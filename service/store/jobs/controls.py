@@ -1,12 +1,12 @@
-"""Controls: what users do to jobs that are there.
+"""Controls: the changes of users to existing jobs.
 
     queued  --cancel--> cancelled          running --cancel, stop--> asked for; its owner ends it
     queued  --stop--> cancelled, or, with trials, asked for: who claims it next finishes it
     cancelled, failed, stopped --resume--> queued
     succeeded, cancelled, failed --change of a budget that leaves something to do--> queued
 
-What cannot be meant as things stand is refused (`ServiceConflictError`), and what is done already
-is not done again, so that a request may be sent twice.
+A change that contradicts the current state is refused (`ServiceConflictError`). A change that is
+already done has no effect, so that a request may be repeated.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from tuner.loop.budget import Budget, StopReason
 from tuner.loop.search_result import SearchResult
 
 BUDGETS = frozenset({"max_trials", "max_secs", "plateau"})
-"""The budgets that a request may change."""
+"""The limits that a request may change."""
 
 
 @dataclass(frozen=True)
 class JobControls:
-    """What users want of a job at a moment.
+    """The current controls of a job.
 
-    `shared_trials` is the budget of its group, or its own.
+    `shared_trials` is the trial limit of its group, or its own.
     """
 
     is_cancelled: bool
@@ -46,7 +46,7 @@ class JobControls:
 
 
 def wishes(session: Session, job_ids: Collection[UUID]) -> dict[UUID, JobControls]:
-    """Return what users want of jobs now."""
+    """Return the current controls of jobs."""
     rows = session.execute(
         select(JobRow, func.coalesce(GroupRow.max_trials, JobRow.max_trials))
         .outerjoin(GroupRow, GroupRow.id == JobRow.group_id)
@@ -64,9 +64,9 @@ def wishes(session: Session, job_ids: Collection[UUID]) -> dict[UUID, JobControl
 
 
 def cancel(session: Session, job_id: UUID) -> JobRow:
-    """End a job: at once if it waits, at its owner's next look if it runs.
+    """End a job: at once if it is queued, at its owner's next poll if it runs.
 
-    A job that has ended stays as it is.
+    A job that has ended does not change.
 
     Raises:
         ServiceNotFoundError: If there is no such job.
@@ -80,9 +80,9 @@ def cancel(session: Session, job_id: UUID) -> JobRow:
 
 
 def stop(session: Session, job_id: UUID) -> JobRow:
-    """End the search of a job, and have the best of what it measured compared and kept.
+    """End the search of a job, and request the final comparison of its best trials.
 
-    A job that has measured nothing is cancelled; one that has succeeded stays as it is.
+    A job without measurements is cancelled; one that has succeeded does not change.
 
     Raises:
         ServiceNotFoundError: If there is no such job.
@@ -104,9 +104,9 @@ def stop(session: Session, job_id: UUID) -> JobRow:
 
 
 def resume(session: Session, job_id: UUID) -> JobRow:
-    """Have a job that was cancelled or stopped, or failed, go on where it was.
+    """Resume a job that was cancelled or stopped, or that failed.
 
-    A job that waits or runs stays as it is.
+    A queued or running job does not change.
 
     Raises:
         ServiceNotFoundError: If there is no such job.
@@ -128,7 +128,7 @@ def resume(session: Session, job_id: UUID) -> JobRow:
 
 
 def change(session: Session, job_id: UUID, changes: Mapping[str, Any]) -> JobRow:
-    """Change the budgets and the priority of a job; one that has ended goes on with a new budget.
+    """Change the limits and the priority of a job; one that has ended continues under new limits.
 
     Args:
         changes: New values of `trials`, `seconds`, `plateau` and `priority`; what is not named
@@ -152,11 +152,11 @@ def change(session: Session, job_id: UUID, changes: Mapping[str, Any]) -> JobRow
 
 
 def change_group(session: Session, group_id: UUID, max_trials: int) -> None:
-    """Change the trials that the jobs of a group share; jobs that wanted for some go on.
+    """Change the trial limit of a group; jobs that ended at the old limit continue.
 
     Raises:
         ServiceNotFoundError: If there is no such group.
-        ServiceConflictError: If all of its jobs have ended, and none can go on.
+        ServiceConflictError: If all of its jobs have ended, and none can continue.
     """
     group = groups.get(session, group_id, lock=True)
     rows = groups.members(session, group_id, lock=True)
@@ -173,7 +173,7 @@ def change_group(session: Session, group_id: UUID, max_trials: int) -> None:
 
 
 def why_over(session: Session, row: JobRow) -> str | None:
-    """Say why a job has nothing left to do; None if it has."""
+    """Return why a job has nothing left to do; None if it has."""
     if row.num_measured >= row.max_trials:
         return f"has measured {row.num_measured} of {row.max_trials} trials: raise its limit"
     if row.group_id is not None and groups.trials_left(session, row.group_id) <= 0:
@@ -186,7 +186,7 @@ def why_over(session: Session, row: JobRow) -> str | None:
 
 
 def wants_more(session: Session, row: JobRow, result: SearchResult) -> bool:
-    """Tell whether a job's budget grew when its search had ended already."""
+    """Return whether a job's limits grew after its search had ended."""
     if row.stop_requested or why_over(session, row) is not None:
         return False
     match result.stop_reason:

@@ -1,4 +1,4 @@
-"""Events: what happened to a job, in an order that a stream can resume from."""
+"""Events of jobs, in an order that a stream can resume from."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from service.wire.models import Event, EventKind
 
 
 class EventRow(Base):
-    """One event. Ids grow and are never used again, also after rows are deleted."""
+    """One event. Ids grow and are never reused, even after rows are deleted."""
 
     __tablename__ = "events"
     __table_args__ = (
@@ -33,7 +33,7 @@ class EventRow(Base):
 
 
 def append(session: Session, job_id: UUID, kind: EventKind, payload: Mapping[str, Any]) -> None:
-    """Add an event to a job; it is seen when the caller's transaction commits."""
+    """Add an event to a job; it is visible when the caller's transaction commits."""
     session.add(EventRow(job_id=job_id, kind=kind.value, at=utc_now(), payload=dict(payload)))
 
 
@@ -49,7 +49,7 @@ def after(session: Session, job_id: UUID, last_id: int, limit: int = 500) -> lis
 
 
 def newest_id(session: Session) -> int:
-    """Return the greatest id of any event, 0 if there is none."""
+    """Return the greatest id of all events, 0 without any."""
     return session.scalar(select(func.max(EventRow.id))) or 0
 
 

@@ -1,4 +1,4 @@
-"""Groups: the id of a group of jobs of trials."""
+"""Groups: jobs that share one trial limit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from service.wire.models import JobState
 
 
 class GroupRow(Base):
-    """Several jobs, the trials of which are counted together; the rest is the jobs' own."""
+    """A group of jobs whose trials are counted together; all else belongs to the jobs."""
 
     __tablename__ = "groups"
 
@@ -26,7 +26,7 @@ class GroupRow(Base):
 
 
 def create(session: Session, max_trials: int) -> GroupRow:
-    """Make a group that has no jobs yet."""
+    """Create a group without jobs."""
     row = GroupRow(id=uuid4(), max_trials=max_trials, created_at=utc_now())
     session.add(row)
     session.flush()
@@ -37,7 +37,7 @@ def get(session: Session, group_id: UUID, *, lock: bool = False) -> GroupRow:
     """Return a group, with its row locked until the transaction ends if `lock` is set.
 
     Raises:
-        ServiceNotFoundError: If there is no such group.
+        ServiceNotFoundError: If the group does not exist.
     """
     row = session.get(GroupRow, group_id, with_for_update=lock)
     if row is None:
@@ -46,13 +46,13 @@ def get(session: Session, group_id: UUID, *, lock: bool = False) -> GroupRow:
 
 
 def members(session: Session, group_id: UUID, *, lock: bool = False) -> list[JobRow]:
-    """Return the jobs of a group in the order in which they were given."""
+    """Return the jobs of a group in the order of their submission."""
     query = select(JobRow).where(JobRow.group_id == group_id).order_by(JobRow.created_at, JobRow.id)
     return list(session.scalars(query.with_for_update() if lock else query))
 
 
 def set_budget(row: GroupRow, jobs_of_it: Sequence[JobRow], max_trials: int) -> None:
-    """Change the trials that jobs share; those with a budget of their own keep it."""
+    """Change the trial limit that jobs share; a job with its own limit keeps it."""
     for job in jobs_of_it:
         if job.max_trials == row.max_trials:
             job.max_trials = max_trials
@@ -60,7 +60,7 @@ def set_budget(row: GroupRow, jobs_of_it: Sequence[JobRow], max_trials: int) -> 
 
 
 def has_waiting(session: Session, group_id: UUID) -> bool:
-    """Tell whether a job of a group waits for a coordinator."""
+    """Return whether a job of a group waits for a coordinator."""
     query = select(JobRow.id).where(JobRow.group_id == group_id, JobRow.state == JobState.QUEUED)
     return session.scalar(query.limit(1)) is not None
 

@@ -1,4 +1,4 @@
-"""Idempotency keys: a submission that a token sends twice creates one job."""
+"""Idempotency keys: a repeated submission of a token creates one job."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_KEY_CHARS = 255
 
 
 class IdempotencyKeyRow(Base):
-    """A key that a client chose, the request it stood for, and the job that it created.
+    """A key that a client chose, the digest of its request, and the job that it created.
 
     A key belongs to a token: two tokens may choose the same one.
     """
@@ -30,13 +30,13 @@ class IdempotencyKeyRow(Base):
 
 
 def recall(session: Session, owner: str | None, key: str, request_sha256: str) -> UUID | None:
-    """Return the job that this key of a token created, if it created one.
+    """Return the job that this key of a token created, or None.
 
     Args:
         owner: The name of the token, if there is one.
 
     Raises:
-        UnprocessableError: If the key stood for another request.
+        UnprocessableError: If the key was used for another request.
     """
     row = session.get(IdempotencyKeyRow, (owner or "", key))
     if row is None:
@@ -52,7 +52,7 @@ def recall(session: Session, owner: str | None, key: str, request_sha256: str) -
 def remember(
     session: Session, owner: str | None, key: str, request_sha256: str, job_id: UUID
 ) -> None:
-    """Tie the key of a token to the job that it created."""
+    """Store the key of a token with the job that it created."""
     session.add(
         IdempotencyKeyRow(
             owner=owner or "",

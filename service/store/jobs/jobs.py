@@ -1,4 +1,4 @@
-"""Jobs: what users asked for, and where it stands.
+"""Jobs: the tuning requests of users, and their states.
 
     queued --claim--> running --finish--> succeeded | failed | cancelled
      |  ^                |  ^                                |
@@ -53,11 +53,11 @@ if TYPE_CHECKING:
 
 
 def _read_with(column: Any, key: Any, foreign_key: Any) -> Any:
-    """Return a column of the row that a job refers to, as one of the job's."""
+    """Return a column of the row that a job refers to, as a column of the job."""
     query = (
         select(column).where(key == foreign_key).correlate_except(column.class_).scalar_subquery()
     )
-    # They never change while a job is written, and are read when its session is over.
+    # These columns never change while a job is written, and are read after its session has ended.
     return column_property(query, expire_on_flush=False)
 
 
@@ -105,19 +105,19 @@ class JobRow(Base):
     claimed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     retry_at: Mapped[datetime | None] = mapped_column(UtcDateTime)  # not claimed before
     progress_at: Mapped[datetime | None] = mapped_column(UtcDateTime)  # ... and when that was
-    # How long owners have driven it.
+    # The time for which owners have run it, in seconds.
     active_secs: Mapped[float] = mapped_column(default=0.0, server_default=text("0"))
-    active_at: Mapped[datetime | None] = mapped_column(UtcDateTime)  # until when that is counted
+    active_at: Mapped[datetime | None] = mapped_column(UtcDateTime)  # up to which that is counted
     priority: Mapped[int] = mapped_column(Integer, default=0, server_default=text("0"))
-    group_id: Mapped[UUID | None]  # of those that it shares trials with
+    group_id: Mapped[UUID | None]  # of the jobs that it shares trials with
     weight: Mapped[float] = mapped_column(default=1.0, server_default=text("1"))  # among them
     stop_requested: Mapped[bool] = mapped_column(default=False, server_default=false())
     # The number of trials when a user raised the limit after a plateau.
     plateau_from: Mapped[int] = mapped_column(Integer, default=0, server_default=text("0"))
     num_finishes: Mapped[int] = mapped_column(Integer, default=0, server_default=text("0"))
-    # Where its best time improved: points of `tuner.loop.progress`.
+    # The improvements of its best time: points of `tuner.loop.progress`.
     progress: Mapped[list[list[float]] | None] = mapped_column(JSON(none_as_null=True))
-    # What its workload and its target are, read with it.
+    # Columns of its workload and its target, read with it.
     flops: Mapped[int | None] = _read_with(WorkloadRow.flops, WorkloadRow.key, workload_key)
     dtype: Mapped[str | None] = _read_with(WorkloadRow.dtype, WorkloadRow.key, workload_key)
     extents: Mapped[dict[str, Any] | None] = _read_with(
@@ -125,7 +125,7 @@ class JobRow(Base):
     )
     float32_peak: Mapped[float | None] = _read_with(TargetRow.peak_flops, TargetRow.name, target)
     baselines: Mapped[list[BaselineRow]] = relationship(viewonly=True, lazy="selectin")
-    # Of its last finish.
+    # Rows of its last final comparison.
     finals: Mapped[list[FinalRow]] = relationship(
         viewonly=True,
         lazy="selectin",
@@ -136,22 +136,22 @@ class JobRow(Base):
 
     @property
     def baseline(self) -> BaselineRead | None:
-        """The fastest library that computes the same, timed beside the trial that was kept."""
+        """The fastest library that computes the same, timed beside the kept trial."""
         return baselines.fastest(self.baselines)
 
     @property
     def shape(self) -> str | None:
-        """The extents of its largest block, in words; none for a workload without blocks."""
+        """The extents of its largest block, as text; None for a workload without blocks."""
         return workloads.in_words(self.extents)
 
     @property
     def peak_flops(self) -> float | None:
-        """What the target can reach with numbers of the workload's type, if that is known."""
+        """The peak of the target for the workload's type in FLOP/s; None if it is unknown."""
         return targets.peak_of(self.float32_peak, self.dtype)
 
     @property
     def trials_per_sec(self) -> float | None:
-        """How many trials were measured in a second of driving."""
+        """The number of measured trials per second of run time."""
         return self.num_measured / self.active_secs if self.active_secs > 0 else None
 
     @property
@@ -161,20 +161,20 @@ class JobRow(Base):
 
     @property
     def best_interval(self) -> tuple[float, float] | None:
-        """Where `best_secs` is with a confidence of 95%; none before a finish measured it."""
+        """The 95% interval of `best_secs`; None before a final comparison."""
         if self.best_low_secs is None or self.best_high_secs is None:
             return None
         return self.best_low_secs, self.best_high_secs
 
     @property
     def _kept(self) -> FinalRow | None:
-        """What the last finish kept; none before there is one."""
+        """The finalist that the last final comparison kept; None before one."""
         winners = (final for final in self.finals if final.outcome is Outcome.KEPT)
         return None if self.best_interval is None else next(winners, None)
 
     @property
     def best_number(self) -> int | None:
-        """The trial that the last finish kept; none before there is one."""
+        """The trial that the last final comparison kept; None before one."""
         return None if self._kept is None else self._kept.number
 
     @property
@@ -189,7 +189,7 @@ class JobRow(Base):
 
     @property
     def default_time(self) -> RunTime:
-        """The time of its default schedule: confirmed if a finish timed it."""
+        """The time of its default schedule: confirmed if a final comparison timed it."""
         of_default = (final for final in self.finals if final.number == 0)
         final = next(of_default, None)
         if final is None or final.run_secs is None:
@@ -198,11 +198,11 @@ class JobRow(Base):
 
     @property
     def budget(self) -> Budget:
-        """What the job may spend, from its first trial on."""
+        """The limits of the job, counted from its first trial."""
         return Budget(self.max_trials, self.max_secs, self.plateau, self.plateau_from)
 
     def count_time(self) -> None:
-        """Add the time since the last count to what the job has taken."""
+        """Add the time since the last count to the run time of the job."""
         now = utc_now()
         if self.active_at is not None:
             self.active_secs += max(0.0, (now - self.active_at).total_seconds())
@@ -211,7 +211,7 @@ class JobRow(Base):
 
 @dataclass(frozen=True)
 class NewJob:
-    """A job as it comes in; its workload and target are already kept."""
+    """A job to submit; its workload and target are already stored."""
 
     workload_key: str
     workload_name: str
@@ -264,7 +264,7 @@ def submit(session: Session, job: NewJob) -> JobRow:
 
 
 def record_state(session: Session, row: JobRow, **more: Any) -> None:
-    """Tell the job's listeners the state that it has now."""
+    """Add an event with the current state of the job."""
     payload = {"state": row.state.value, "error": row.error, **more}
     events.append(session, row.id, EventKind.STATE, payload)
 
@@ -273,7 +273,7 @@ def get(session: Session, job_id: UUID, *, lock: bool = False) -> JobRow:
     """Return a job, with its row locked until the transaction ends if `lock` is set.
 
     Raises:
-        ServiceNotFoundError: If there is no such job.
+        ServiceNotFoundError: If the job does not exist.
     """
     row = session.get(JobRow, job_id, with_for_update=lock)
     if row is None:

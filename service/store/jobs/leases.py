@@ -1,8 +1,8 @@
-"""Leases: who drives a running job.
+"""Leases: the coordinator that owns a running job.
 
-A coordinator owns a job from its claim until it finishes or releases it, or until it stops
-renewing. Every write of an owner checks the lease in its own transaction, so a coordinator that
-was thought dead and comes back cannot write into a job that another has taken over.
+A coordinator owns a job from its claim until it finishes or releases the job, or stops renewing the
+lease. Every write of an owner checks the lease in its own transaction. So a coordinator that hung
+and lost its lease cannot write into a job of another.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from service.wire.models import JobState
 from tuner.loop.budget import StopReason
 
 LEASE_SECS = 30.0
-"""A lease that was not renewed for so long is lost: it is renewed three times in this period, so
+"""A lease that was not renewed for so long is lost. It is renewed three times in this period, so
 that a short hang loses no job. Chosen.
 """
 
 
 def owned(session: Session, job_id: UUID, owner: str) -> JobRow:
-    """Return the job, locked, if `owner` holds its lease; the time until now is counted.
+    """Return the locked job if `owner` holds its lease; count the time until now.
 
     Raises:
-        LeaseLostError: If it does not.
+        LeaseLostError: If `owner` does not hold the lease.
     """
     row = jobs.get(session, job_id, lock=True)
     if row.state is not JobState.RUNNING or row.lease_owner != owner:
@@ -43,7 +43,7 @@ def owned(session: Session, job_id: UUID, owner: str) -> JobRow:
 
 
 def renew(session: Session, job_id: UUID, owner: Owner, *, lease_secs: float = LEASE_SECS) -> bool:
-    """Extend the lease; tell whether the job is to be cancelled.
+    """Extend the lease; return whether the job must be cancelled.
 
     Raises:
         LeaseLostError: If `owner` no longer holds the lease.
@@ -67,10 +67,11 @@ def release(session: Session, job_id: UUID, owner: Owner) -> None:
 def give_up(
     session: Session, job_id: UUID, owner: Owner, error: str, *, is_own: bool, has_begun: bool
 ) -> None:
-    """Give the job back after an error; it fails if that is its own again and again.
+    """Return the job to the queue after an error; it fails after repeated errors of its own.
 
     Args:
-        is_own: Whether the error is the job's; else the service's, which it waits out.
+        is_own: Whether the job caused the error; else the service did, and the job is retried
+            later.
         has_begun: Whether `blame.begin_work` was called for this claim.
 
     Raises:
@@ -93,7 +94,7 @@ def finish(
     stop_reason: StopReason,
     error: str | None = None,
 ) -> None:
-    """End the job in a final state, its search for a reason.
+    """End the job in a final state, with the stop reason of its search.
 
     Raises:
         LeaseLostError: If `owner` no longer holds the lease.
@@ -105,7 +106,7 @@ def finish(
 
 
 def is_free(row: Any) -> bool:
-    """Return whether no coordinator drives a job; takes a row with its state and its lease."""
+    """Return whether no coordinator runs a job, from a row with its state and its lease."""
     if row.state is JobState.QUEUED or row.lease_owner is None or row.lease_until is None:
         return True
     return row.lease_until < utc_now() or Owner.parse(row.lease_owner).is_gone()
@@ -118,7 +119,7 @@ def _requeue(session: Session, row: JobRow) -> None:
 
 
 def end(session: Session, row: JobRow, state: JobState, error: str | None) -> None:
-    """End a job whose lease is held, or that is free."""
+    """End a job that is free, or whose lease the caller holds."""
     row.state, row.error, row.finished_at = state, error, utc_now()
     row.lease_owner = row.lease_until = row.active_at = None
     jobs.record_state(session, row)

@@ -1,4 +1,4 @@
-"""Quotas: how much of the queue belongs to a token, and how much may."""
+"""Quotas: the share of a token in the queue, and its limits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OPEN = (JobState.QUEUED, JobState.RUNNING)
 
 @dataclass(frozen=True)
 class _Share:
-    """What a token has in the queue."""
+    """The queued and running jobs of a token."""
 
     num_jobs: int
     num_trials: int
@@ -28,12 +28,12 @@ class _Share:
 
 @contextmanager
 def held(session: Session, caller: Caller) -> Iterator[None]:
-    """Refuse what the body adds to the queue beyond the quota of the caller.
+    """Refuse additions of the body to the queue that exceed the caller's quota.
 
     The comparison of before and after lets a caller who is above a lowered quota shrink jobs.
 
     Raises:
-        QuotaError: If there is too much now; less was, or will be, accepted.
+        QuotaError: If the queue exceeds the quota now; a later request may succeed.
         ForbiddenError: If the addition alone is above the quota.
     """
     quota, name = caller.quota, caller.name
@@ -49,10 +49,10 @@ def held(session: Session, caller: Caller) -> Iterator[None]:
 
 
 def refuse_priority(caller: Caller, priority: int) -> None:
-    """Refuse a priority above the ceiling of the caller.
+    """Refuse a priority above the caller's maximum.
 
     Raises:
-        ForbiddenError: If it is.
+        ForbiddenError: If the priority is above it.
     """
     most = caller.quota.max_priority
     if most is not None and priority > most:
@@ -76,7 +76,7 @@ def _compare(name: str, unit: str, before: int, after: int, most: int | None) ->
 
 
 def _share(session: Session, name: str) -> _Share:
-    """Return what the open jobs of a token's name have yet to measure; a group counts once."""
+    """Return the open jobs of a token's name and their unmeasured trials; a group counts once."""
     is_theirs = (JobRow.owner == name) & JobRow.state.in_(_OPEN)
     remaining = JobRow.max_trials - JobRow.num_measured
     num_jobs, alone = session.execute(

@@ -1,1 +1,1 @@
-"""The results of jobs: what is measured becomes trials, best schedules and finals."""
+"""The results of jobs: trials, best schedules and finals."""

@@ -21,10 +21,10 @@ from service.wire.times import RunTime, holds_against
 
 
 class BestScheduleRow(Base):
-    """The trial to use for a workload on a target; it changes with the trial's transaction.
+    """The trial to use for a workload on a target; it changes in the trial's transaction.
 
-    `run_secs` is provisional, the shortest sample of its trial, until a finish confirms it: then it
-    has bounds, between which it is with a confidence of 95%.
+    `run_secs` is provisional, the shortest sample of its trial, until a final comparison confirms
+    it. Then it has the bounds of a 95% interval.
     """
 
     __tablename__ = "best_schedules"
@@ -43,7 +43,7 @@ class BestScheduleRow(Base):
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The bounds of `run_secs`; none before a finish measured it."""
+        """The bounds of `run_secs`; None before a final comparison."""
         return (
             None
             if self.low_secs is None or self.high_secs is None
@@ -60,10 +60,10 @@ class BestScheduleRow(Base):
 
 
 def offer(session: Session, job: JobRow, trial: TrialRow) -> None:
-    """Make `trial` the best of its task if it is faster than the one known.
+    """Make `trial` the best of its task if it is faster than the current best.
 
-    A time of today's code generator replaces that of an older one for the same candidate.
-    A confirmed best gives way to a sample only if that is far shorter: see `holds_against`.
+    A time of the current code generator replaces that of an older one for the same candidate. A
+    sample replaces a confirmed best only if it is far shorter: see `holds_against`.
     """
     if trial.best_secs is None:
         return
@@ -98,7 +98,7 @@ class BestSchedule(NamedTuple):
 
     @property
     def baseline(self) -> BaselineRead | None:
-        """The fastest library that was timed beside this very trial."""
+        """The fastest library that was timed beside this trial."""
         return baseline_of(self.row, self.job)
 
 
@@ -108,7 +108,7 @@ def baseline_of(best: BestScheduleRow, job: JobRow) -> BaselineRead | None:
 
 
 class Stamp(NamedTuple):
-    """What changes whenever a best schedule does, or what is said of it."""
+    """A value that changes with a best schedule and with its times."""
 
     updated_at: datetime
     default_secs: float | None
@@ -116,7 +116,7 @@ class Stamp(NamedTuple):
 
 
 def stamp(session: Session, workload_key: str, target: str) -> Stamp | None:
-    """Return the stamp of a task's best schedule, none if there is no schedule."""
+    """Return the stamp of a task's best schedule, or None."""
     baseline_at = (
         select(func.max(BaselineRow.created_at))
         .where(BaselineRow.job_id == BestScheduleRow.job_id)
@@ -132,7 +132,7 @@ def stamp(session: Session, workload_key: str, target: str) -> Stamp | None:
 
 
 def find(session: Session, workload_key: str, target: str) -> BestSchedule | None:
-    """Return the best schedule of a task, or none if nothing was measured."""
+    """Return the best schedule of a task; None if nothing was measured."""
     row = session.get(BestScheduleRow, (workload_key, target))
     if row is None:
         return None

@@ -1,4 +1,4 @@
-"""Finals: what the finish of a job measured of its best trials, side by side."""
+"""Finals: the results of a job's final comparison of its best trials, side by side."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from tuner.finish.finish import Finalist, Finish, Outcome
 
 
 class FinalRow(Base):
-    """A trial that was measured again; `rounds` has the samples of each round in seconds.
+    """A finalist, a trial that was measured again; `rounds` has the samples in seconds.
 
-    A job that went on after its end has several finishes, counted from 1; the last one counts.
-    The seconds and their interval are none for a finalist that failed, which has an error.
+    A resumed job has several final comparisons, numbered from 1; the last one is valid. The time
+    and its interval are null for a finalist that failed, which has an error.
     """
 
     __tablename__ = "finals"
@@ -52,7 +52,7 @@ class FinalRow(Base):
     run_secs: Mapped[float | None]
     low_secs: Mapped[float | None]
     high_secs: Mapped[float | None]
-    # Kilobytes, which no list of jobs wants.
+    # Deferred: kilobytes, which lists of jobs do not need.
     rounds: Mapped[list[list[float]]] = mapped_column(JSON, deferred=True)
     error: Mapped[ErrorKind | None] = mapped_column(enum_column(ErrorKind))
     message: Mapped[str] = mapped_column(Text)
@@ -70,7 +70,7 @@ class FinalRow(Base):
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The bounds of `run_secs`; none for a failure."""
+        """The bounds of `run_secs`; None for a failure."""
         if self.low_secs is None or self.high_secs is None:
             return None
         return self.low_secs, self.high_secs
@@ -80,7 +80,7 @@ _is_last = (JobRow.id == FinalRow.job_id) & (JobRow.num_finishes == FinalRow.fin
 
 
 def keep(session: Session, job: JobRow, finish: Finish) -> None:
-    """Keep a finish: what was measured, the job's best, and the best schedule of its task."""
+    """Store a final comparison, and update the job's best time and the task's best schedule."""
     job.num_finishes += 1
     for finalist in finish.finalists:
         session.add(_row(job, finalist))
@@ -99,7 +99,7 @@ def keep(session: Session, job: JobRow, finish: Finish) -> None:
 
 
 def of_job(session: Session, job_id: UUID) -> list[FinalRow]:
-    """Return the finalists of a job's last finish by their trials' numbers."""
+    """Return the finalists of a job's last final comparison by their trials' numbers."""
     query = (
         select(FinalRow)
         .join(JobRow, _is_last)
@@ -111,7 +111,7 @@ def of_job(session: Session, job_id: UUID) -> list[FinalRow]:
 
 
 def measured_by() -> ScalarSelect[str]:
-    """Return what compiled a selected `TrialRow` when it was measured last."""
+    """Return the toolchain of the last measurement of a selected `TrialRow`."""
     last = (
         select(FinalRow.toolchain)
         .where(FinalRow.job_id == TrialRow.job_id, FinalRow.number == TrialRow.number)
@@ -124,14 +124,14 @@ def measured_by() -> ScalarSelect[str]:
 
 
 def toolchain_of(session: Session, trial: TrialRow) -> str:
-    """Return what compiled one trial when it was measured last."""
+    """Return the toolchain of the last measurement of one trial."""
     query = select(measured_by()).select_from(TrialRow)
     key = (TrialRow.job_id == trial.job_id) & (TrialRow.number == trial.number)
     return session.scalars(query.where(key)).one()
 
 
 def of_trials(session: Session, job_id: UUID, numbers: Sequence[int]) -> dict[int, FinalRow]:
-    """Return what the last finish of a job found of some of its trials, by their numbers."""
+    """Return the finalists among some trials in a job's last final comparison, by number."""
     query = (
         select(FinalRow)
         .join(JobRow, _is_last)
@@ -146,7 +146,7 @@ def read(row: FinalRow | None) -> FinalRead | None:
 
 
 def kept_numbers(session: Session, job_id: UUID) -> list[int]:
-    """Return the trials that a finish of the job kept: the next one measures them again."""
+    """Return the trials that final comparisons of a job kept, which the next one measures again."""
     query = select(FinalRow.number).where(
         FinalRow.job_id == job_id, FinalRow.outcome == Outcome.KEPT
     )
@@ -154,10 +154,9 @@ def kept_numbers(session: Session, job_id: UUID) -> list[int]:
 
 
 def _settle(session: Session, job: JobRow) -> None:
-    """Make the fastest finalist that any job of the task kept the best schedule of the task.
+    """Make the fastest kept finalist of all jobs of the task its best schedule.
 
-    What a single timing said gives way, unless another job did it: its finish is still to come, or
-    never will.
+    It replaces a provisional best, except that of another job, which has no final comparison yet.
     """
     final = _best_of_task(session, job)
     if final is None or final.run_secs is None:
@@ -183,7 +182,7 @@ def _best_of_task(session: Session, job: JobRow) -> FinalRow | None:
             JobRow.target == job.target,
             FinalRow.outcome == Outcome.KEPT,
         )
-        # Times of an older code generator cannot be compared with those of this finish.
+        # Times of an older code generator cannot be compared with those of this comparison.
         .order_by(is_old(FinalRow.toolchain), FinalRow.run_secs, FinalRow.created_at)
         .limit(1)
     )

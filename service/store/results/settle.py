@@ -1,4 +1,4 @@
-"""The best schedule of a task, found from all that its jobs measured."""
+"""Find the best schedule of a task among all trials of its jobs."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class _Best:
 
 
 def settle(session: Session, workload_key: str, target: str) -> bool:
-    """Make the fastest of a task its best schedule; tell whether it is another one now.
+    """Make the fastest trial of a task its best schedule; return whether it changed.
 
-    A confirmed time counts rather than the provisional ones of its job. Of a job without one, which
-    goes on or whose best could not be compared, a trial counts if its shortest sample is far
-    shorter than that of the trial that was confirmed: see `holds_against`. Times of an older code
-    generator count until today's has measured the fastest of them again.
+    A confirmed time replaces the provisional ones of its job. A job that is open, or whose
+    finalists could not be compared, has only provisional times. Its trial wins if its shortest
+    sample is far shorter than that of the confirmed trial: see `holds_against`. Times of an older
+    code generator count until the current one has measured the fastest of them again.
     """
     task = (workload_key, target)
     fastest = [_fastest(session, *task, is_today=True), _fastest(session, *task, is_today=False)]
@@ -76,9 +76,9 @@ def settle(session: Session, workload_key: str, target: str) -> bool:
 
 
 def _fastest(session: Session, workload_key: str, target: str, *, is_today: bool) -> _Best | None:
-    """Return the fastest of one time: measured with today's code generator, or with older ones.
+    """Return the fastest trial that the current code generator, or older ones, measured.
 
-    Of older ones, a candidate of which today's makes a wrong kernel does not count.
+    An older trial does not count if the current generator makes a wrong kernel of its candidate.
     """
     correct = ~measured_today(workload_key, target, is_wrong=True)
 
@@ -92,14 +92,14 @@ def _fastest(session: Session, workload_key: str, target: str, *, is_today: bool
 
 
 def _better(first: _Best | None, second: _Best | None = None) -> _Best | None:
-    """Return the best of two; the first if they are equal."""
+    """Return the better of two; the first if they are equal."""
     if first is None or second is None:
         return first or second
     return first if holds_against(first.time, second.time) else second
 
 
 def _is_confirmed(session: Session, workload_key: str, target: str, best: _Best) -> bool:
-    """Say whether today's code generator has measured a candidate again."""
+    """Return whether the current code generator has measured a candidate again."""
     query = select(TrialRow.number).where(
         TrialRow.job_id == best.job_id,
         TrialRow.number == best.trial_number,
@@ -111,7 +111,7 @@ def _is_confirmed(session: Session, workload_key: str, target: str, best: _Best)
 def _kept(
     session: Session, workload_key: str, target: str, of_time: ColumnElement[bool]
 ) -> _Best | None:
-    """Return the fastest that the last finish of a job kept."""
+    """Return the fastest trial that the last final comparison of a job kept."""
     final = session.scalars(
         select(FinalRow)
         .join(JobRow, (JobRow.id == FinalRow.job_id) & (JobRow.num_finishes == FinalRow.finish))
@@ -142,7 +142,7 @@ def _kept(
 def _timed(
     session: Session, workload_key: str, target: str, of_time: ColumnElement[bool]
 ) -> _Best | None:
-    """Return the fastest trial of the jobs whose last finish kept none, or that go on."""
+    """Return the fastest trial of jobs that are open, or whose last final comparison kept none."""
     of_last = (FinalRow.job_id == JobRow.id) & (FinalRow.finish == JobRow.num_finishes)
     has_kept = exists().where(of_last, FinalRow.outcome == Outcome.KEPT)
     has_failed = exists().where(

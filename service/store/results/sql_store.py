@@ -29,10 +29,10 @@ from tuner.trial import MeasuredTrial
 
 
 class SqlStore:
-    """Keeps trials in a database; see `tuner.store.MeasurementStore`.
+    """Stores trials in a database; see `tuner.store.MeasurementStore`.
 
-    A job is a row that is there before its trials. What `add` takes, the job's counters, the best
-    schedule of the task and the job's event change in one transaction.
+    The row of a job exists before its trials. The new trials, the job's counters, the best schedule
+    of the task and the job's event change in one transaction.
 
     Args:
         owner: If given, `add` refuses (`LeaseLostError`) a job whose lease it does not hold.
@@ -43,7 +43,7 @@ class SqlStore:
         self._owner = owner
 
     def add(self, job_id: str, task: Task, trials: Sequence[MeasuredTrial]) -> None:
-        """Keep trials of a job, all of them or none."""
+        """Store trials of a job, all of them or none."""
         if not trials:
             return
         with self._database.write() as session:
@@ -95,7 +95,7 @@ class SqlStore:
 
 
 def _refuse_duplicates(session: Session, job: JobRow, added: Sequence[MeasuredTrial]) -> None:
-    """Name the duplicate; the table's own keys would refuse it too, and name nothing."""
+    """Refuse a duplicate with its name; the table's keys would refuse it without."""
     stored = session.execute(
         select(TrialRow.number, TrialRow.candidate_key).where(
             TrialRow.job_id == job.id,
@@ -127,13 +127,13 @@ def _count(job: JobRow, trial: TrialRow) -> None:
         job.progress = list(
             map(list, add_point(job.progress or [], job.num_measured, trial.best_secs))
         )
-        # What a finish confirmed is a median: it gives way to the next finish, not to a sample.
+        # A confirmed time is a median: only the next final comparison replaces it, not a sample.
         if job.best_interval is None:
             job.best_secs = trial.best_secs
 
 
 def _refute(session: Session, job: JobRow, trial: TrialRow) -> None:
-    """Look for another best schedule if today's code generator makes a wrong kernel of it."""
+    """Replace a best schedule of which the current code generator makes a wrong kernel."""
     best = best_schedules.find(session, job.workload_key, job.target)
     if best is not None and best.trial.candidate_key == trial.candidate_key:
         settle(session, job.workload_key, job.target)
@@ -142,7 +142,7 @@ def _refute(session: Session, job: JobRow, trial: TrialRow) -> None:
 def _row(job_id: UUID, trial: MeasuredTrial) -> TrialRow:
     measurement = trial.measurement
     stored = {name: getattr(measurement, name) for name in STORED_FIELDS}
-    # JSON has lists, and PostgreSQL keeps no zero character in a text.
+    # JSON has lists, and PostgreSQL stores no zero character in a text.
     stored["run_secs"] = list(measurement.run_secs)
     stored["message"] = measurement.message.replace("\0", "\\0")
     trace = trial.candidate.trace.to_json()

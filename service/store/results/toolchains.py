@@ -1,7 +1,7 @@
-"""Which measurements were made with another code generator than that of this process.
+"""Find measurements that were made with another code generator than this process has.
 
-Such a time says nothing of the kernel that is compiled today. The row is kept, and marked wherever
-it is served; it gives way as soon as the same candidate is measured with today's code generator.
+Such a time does not apply to a kernel that is compiled now. The row is kept, and marked in every
+answer. A new measurement of the same candidate replaces it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from compiler.runtime.measurement import ErrorKind
 from service.store.jobs.jobs import JobRow
 from service.store.trials.trials import TrialRow
 
-# A candidate that fails so is wrong today; other failures may be the host's.
+# A candidate with this error is wrong now; other failures may come from the host.
 WRONG = (ErrorKind.BUILD_ERROR, ErrorKind.WRONG_RESULT, ErrorKind.CRASH)
 _UNKNOWN = ""
 
 
 def is_outdated(made_by: str) -> bool:
-    """Say whether a measurement was made with another code generator than today's."""
+    """Return whether a measurement was made with another code generator than the current one."""
     return made_by not in {_UNKNOWN, *toolchains()}
 
 
@@ -32,12 +32,12 @@ def is_old(made_by: InstrumentedAttribute[str]) -> ColumnElement[bool]:
 
 
 def measured_today(workload_key: str, target: str, *, is_wrong: bool) -> ColumnElement[bool]:
-    """Return a condition: today's code generator compiled the candidate of the selected `TrialRow`.
+    """Return the condition that the current generator compiled the selected `TrialRow`'s candidate.
 
     Args:
         workload_key: The workload of the task.
         target: Its target.
-        is_wrong: Whether the kernel was wrong, or else ran and was correct.
+        is_wrong: Whether the kernel was wrong; if False, it ran and was correct.
     """
     again, job = aliased(TrialRow), aliased(JobRow)
     return exists().where(
@@ -51,7 +51,7 @@ def measured_today(workload_key: str, target: str, *, is_wrong: bool) -> ColumnE
 
 
 def has_current(session: Session, job_id: UUID) -> bool:
-    """Say whether a job has a trial that was made with today's code generator."""
+    """Return whether a job has a trial of the current code generator."""
     query = select(
         exists().where(TrialRow.job_id == job_id, TrialRow.toolchain.in_(sorted(toolchains())))
     )

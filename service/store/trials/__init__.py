@@ -1,1 +1,1 @@
-"""Trials: the rows, and the forms in which lists and plots read them."""
+"""Trials: the rows, and their forms for lists and plots."""

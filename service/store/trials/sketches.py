@@ -1,4 +1,4 @@
-"""Sketches: what the decisions of a job's trials are about, once a sketch."""
+"""Sketches: the labels of the decisions of a job's trials, stored once for each sketch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tuner.space.tables.labels import stored_labels
 
 
 class SketchRow(Base):
-    """A sketch of a job; `labels` say what each number in the `decisions` of its trials is."""
+    """A sketch of a job; `labels` name the numbers in the `decisions` of its trials."""
 
     __tablename__ = "sketches"
 

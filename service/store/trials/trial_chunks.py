@@ -1,8 +1,8 @@
-"""Trials packed into columns, some thousands a row: a job of 100,000 is read in milliseconds.
+"""Trials packed into columns, some thousands in a row: 100,000 are read in milliseconds.
 
-The trials are the truth, and never change; what is packed repeats of them what plots and counts
-need. A range of numbers is packed in the transaction of a later trial of its job, once all of it is
-there. Trials that are in no packed range are read one by one.
+The packed form repeats the values that plots and counts need; the trials themselves never change. A
+complete range of numbers is packed in the transaction of a later trial of its job. Trials outside
+of packed ranges are read one by one.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from service.store.trials import trial_index
 from service.store.trials.trial_columns import PACKED, TrialColumns, in_memory, joined, of_rows
 
 SIZE = 2048
-"""The trials of a range; each range begins at a multiple of it."""
+"""Number of trials in a range; each range begins at a multiple of it."""
 LATE = 256
-"""So many trials later a range is packed: numbers arrive out of order."""
+"""A range is packed this many trials later, because numbers arrive out of order."""
 
 
 class PackedTrialsRow(Base):
@@ -38,12 +38,12 @@ class PackedTrialsRow(Base):
 
 
 def is_due(num_before: int, num_measured: int) -> bool:
-    """Tell whether a range may have become whole while a job's trials became more."""
+    """Return whether the new trials of a job may have completed a range."""
     return (num_measured - LATE) // SIZE > max(0, (num_before - LATE) // SIZE)
 
 
 def pack(session: Session, job_id: UUID, num_measured: int) -> None:
-    """Pack what is whole of a job's first `num_measured` trials, and not packed yet."""
+    """Pack the complete, unpacked ranges of a job's first `num_measured` trials."""
     query = select(PackedTrialsRow.first).where(PackedTrialsRow.job_id == job_id)
     packed = set(session.scalars(query))
     for first in range(0, num_measured - SIZE + 1, SIZE):

@@ -1,4 +1,4 @@
-"""The trials of a job as columns in memory: what plots and counts are made of.
+"""The trials of a job as columns in memory, for plots and counts.
 
 `TrialColumns` is the one list of what is kept of a trial besides its trace: the index that holds it
 (`ix_trials_narrow`), the query that reads it (`trial_index`) and its packed form (`trial_chunks`)
@@ -32,10 +32,10 @@ class StoredAs:
 
 @dataclass(frozen=True)
 class TrialColumns:
-    """Trials of a job by number; what is not known is NaN.
+    """Trials of a job by number; an unknown value is NaN.
 
-    `sketch` and `outcome` are places in `sketches` and `outcomes`, whose first is `ok`; `at` is
-    when the trial was stored, in seconds since the epoch.
+    `sketch` and `outcome` are indices into `sketches` and `outcomes`; the first outcome is `ok`.
+    `at` is when the trial was stored, in seconds since the epoch.
     """
 
     number: Annotated[Ints, StoredAs("<i4")]
@@ -55,7 +55,7 @@ class TrialColumns:
         return len(self.number)
 
     def __getitem__(self, places: slice) -> TrialColumns:
-        """Return the trials at these places."""
+        """Return the trials of a slice."""
         return replace(self, **{name: value[places] for name, value in self.arrays()})
 
     def arrays(self) -> Iterator[tuple[str, Any]]:
@@ -64,12 +64,12 @@ class TrialColumns:
 
     @property
     def is_right(self) -> npt.NDArray[np.bool_]:
-        """Which trials are correct."""
+        """Return a mask of the correct trials."""
         right: npt.NDArray[np.bool_] = self.outcome == 0
         return right
 
     def improvements(self) -> Ints:
-        """Return the places of the trials that were faster than all before them."""
+        """Return the indices of the trials that were faster than all before them."""
         secs = np.where(np.isnan(self.best_secs), np.inf, self.best_secs)
         before = np.concatenate([[np.inf], np.minimum.accumulate(secs)[:-1]]) if len(secs) else secs
         return np.flatnonzero(secs < before)
@@ -82,7 +82,7 @@ _STORED_AS: dict[str, StoredAs] = {
 }
 
 PACKED = np.dtype([(name, stored_as.packed) for name, stored_as in _STORED_AS.items()])
-"""A trial in packed form; stored chunks have it, so that it changes only with a migration."""
+"""The type of a packed trial; stored chunks use it, so a change needs a migration."""
 
 SOURCES = tuple(stored_as.source or name for name, stored_as in _STORED_AS.items())
 """The columns of the table `trials` that they come from, in their order."""
@@ -141,7 +141,7 @@ def _indices(names: Sequence[str], index_of_name: dict[str, int]) -> Ints:
 
 
 def _epoch_secs(moments: Sequence[str | datetime]) -> Floats:
-    """Turn moments as the driver gives them, text of UTC from SQLite, into seconds."""
+    """Convert timestamps of the driver, which are UTC text from SQLite, into seconds."""
     if moments and isinstance(moments[0], datetime):
         return np.array([m.timestamp() for m in moments if isinstance(m, datetime)], np.float64)
     return np.array(moments, "datetime64[us]").astype(np.int64) / 1e6

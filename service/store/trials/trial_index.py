@@ -1,4 +1,4 @@
-"""Trials without their traces, one by one: read from one index, and no row of the table.
+"""Trials without their traces, one by one: read from one index, not from the table.
 
 A trace is kilobytes; all else that plots need of a trial is in the index `ix_trials_narrow`: a
 hundred thousand take a quarter of a second. Most trials of such a job are packed, though
@@ -19,7 +19,7 @@ from service.store.trials.trials import TrialRow
 
 ValueT = TypeVar("ValueT")
 _ROWS = 256
-"""Read at a time: with thousands of rows alive the garbage collector takes as long as the read."""
+"""Rows at a time: with thousands of live rows, the garbage collector takes as long as the read."""
 
 # Texts, not yet an `ErrorKind` and a `datetime`: there are many.
 _COLUMNS = [
@@ -46,7 +46,7 @@ def between(
 
 
 def messages(session: Session, job_id: UUID, numbers: Sequence[int]) -> dict[int, str]:
-    """Return what these trials of a job said of their failures, by number."""
+    """Return the error messages of these trials of a job, by number."""
     return _by_number(session, TrialRow.message, job_id, numbers)
 
 

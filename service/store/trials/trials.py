@@ -1,4 +1,4 @@
-"""Trials: every measurement of every job, and the two keys that keep it from being made twice."""
+"""Trials: every measurement of every job, and the two keys that prevent duplicates."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ from service.wire.models import FinalRead, TrialRead
 
 
 class TrialRow(Base):
-    """One candidate of one job with what a worker found.
+    """One candidate of one job with its measurement.
 
-    `best_secs` repeats the fastest of `run_secs`, so that SQL can compare trials, and `decisions`
-    the numbers that the trace decides, so that plots need no traces; `SketchRow` has their labels.
+    `best_secs` repeats the shortest of `run_secs`, so that SQL can compare trials. `decisions`
+    repeats the decided numbers of the trace, so that plots need no traces; `SketchRow` has their
+    labels.
     """
 
     __tablename__ = "trials"
@@ -74,7 +75,7 @@ def get(session: Session, job_id: UUID, number: int) -> TrialRow:
     """Return a trial.
 
     Raises:
-        ServiceNotFoundError: If there is none of that number.
+        ServiceNotFoundError: If the job has no trial of that number.
     """
     row = session.get(TrialRow, (job_id, number))
     if row is None:
@@ -83,7 +84,7 @@ def get(session: Session, job_id: UUID, number: int) -> TrialRow:
 
 
 def provisional_secs(session: Session, job_id: UUID, number: int) -> float | None:
-    """Return the shortest sample of a trial, without the rest of it."""
+    """Return the shortest sample of a trial in seconds, without reading its trace."""
     query = select(TrialRow.best_secs).where(TrialRow.job_id == job_id, TrialRow.number == number)
     return session.scalar(query)
 
@@ -110,7 +111,7 @@ def explain_failures(session: Session, job_id: UUID) -> str:
 
 
 def provenance(row: TrialRow) -> dict[str, JsonValue]:
-    """Return on what a trial was measured, and with which tools."""
+    """Return the worker, the target and the tools of a trial's measurement."""
     return {
         "worker": row.worker,
         "toolchain": row.toolchain,
@@ -121,6 +122,6 @@ def provenance(row: TrialRow) -> dict[str, JsonValue]:
 
 
 def read(row: TrialRow, final: FinalRead | None = None) -> TrialRead:
-    """Return the trial as the API shows it, with what its job's finish found of it."""
+    """Return the trial as the API shows it, with its result in the final comparison."""
     trial = TrialRead.model_validate(row, from_attributes=True)
     return trial if final is None else trial.model_copy(update={"final": final})
