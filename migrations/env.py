@@ -1,4 +1,4 @@
-"""What alembic runs before the scripts: they work on the connection that the caller hands over.
+"""Run the scripts on the connection of the caller; alembic loads this module first.
 
 The caller holds the transaction, so a migration that fails leaves nothing behind.
 """

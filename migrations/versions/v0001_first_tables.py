@@ -11,12 +11,12 @@ branch_labels = None
 depends_on = None
 
 _MOMENT = sa.DateTime(timezone=True)
-# SQLite counts up by itself only in a column of exactly this type.
+# SQLite increments ids automatically only in a column of exactly this type.
 _EVENT_ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
-    """Create everything."""
+    """Create all tables."""
     op.create_table(
         "targets",
         sa.Column("name", sa.String(1000), nullable=False),
@@ -168,7 +168,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop everything, what is referred to after what refers to it."""
+    """Drop all tables, the referring ones first."""
     op.drop_table("cost_models")
     op.drop_table("best_schedules")
     op.drop_table("trials")

@@ -1,4 +1,4 @@
-"""Workloads know their operator and shape; jobs keep what they began with."""
+"""The operator and the shape of workloads, and the warm starts of jobs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add the columns, fill them for the workloads that are there, and create the table."""
+    """Add the columns, fill them for existing workloads, and create the table."""
     op.add_column("workloads", sa.Column("operator_key", sa.String(64)))
     op.add_column("workloads", sa.Column("shape", sa.JSON(none_as_null=True)))
     op.create_index("ix_workloads_operator_key", "workloads", ["operator_key"])

@@ -1,4 +1,4 @@
-"""Jobs have more budgets, and say why they ended; their finalists are kept."""
+"""Further limits, stop reasons and finalists of jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cost models may be of the whole store: no job then, but tasks and a fingerprint of the data."""
+"""Cost models of the whole store: without a job, but with tasks and a fingerprint of the data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _KEPT = "id, label, version, job_id, feature_version, trained_on, quality, blob,
 
 
 def upgrade() -> None:
-    """Relax a column, and add others; SQLite cannot do that in place, and gets a new table."""
+    """Relax a column, and add others; SQLite cannot do so in place and gets a new table."""
     _replace(
         is_nullable=True,
         added=(
@@ -49,7 +49,7 @@ def _change_in_place(
 def _replace(
     *, is_nullable: bool, added: tuple[sa.Column[int] | sa.Column[str], ...], kept: str
 ) -> None:
-    # A job that began with a model goes on without: the model is in its trials by now.
+    # A job that started with a model continues without it: its trials contain the same knowledge.
     op.execute("UPDATE warm_starts SET cost_model_id = NULL")
     if op.get_bind().dialect.name != "sqlite":
         _change_in_place(is_nullable=is_nullable, added=added)

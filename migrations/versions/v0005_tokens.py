@@ -1,4 +1,4 @@
-"""Tokens; a job says who submitted it, and by which request."""
+"""Tokens, and the owner and the request id of a job."""
 
 from __future__ import annotations
 

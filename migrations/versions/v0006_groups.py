@@ -1,4 +1,4 @@
-"""Jobs that share a budget, priorities, and jobs that go on after their end."""
+"""Groups of jobs, priorities, and jobs that are resumed after their end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KEPT = (
 
 
 def upgrade() -> None:
-    """Add the columns and the table; finals know of which finish they are."""
+    """Add the columns and the table; finals get the number of their comparison."""
     op.create_table(
         "groups",
         sa.Column("id", sa.Uuid(), nullable=False),
@@ -54,7 +54,7 @@ def downgrade() -> None:
 def _added() -> list[sa.Column[Any]]:
     return [
         sa.Column("priority", sa.Integer(), nullable=False, server_default=sa.text("0")),
-        # A foreign key cannot be added to a table of SQLite that is there.
+        # A foreign key cannot be added to an existing table of SQLite.
         sa.Column("group_id", sa.Uuid()),
         sa.Column("weight", sa.Double(), nullable=False, server_default=sa.text("1")),
         sa.Column("stop_requested", sa.Boolean(), nullable=False, server_default=sa.false()),

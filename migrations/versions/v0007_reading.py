@@ -1,4 +1,4 @@
-"""What lists and plots read quickly: an index with all of a trial but its trace, jobs' progress."""
+"""Fast reading of lists and plots: an index of trials without traces, and the progress of jobs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Create the index, add the columns, and fill in the progress of the jobs that are there."""
+    """Create the index, add the columns, and fill in the progress of existing jobs."""
     op.create_index(
         "ix_trials_narrow",
         "trials",

@@ -14,7 +14,7 @@ _COUNTS = ("jobs_lost", "restarts")
 
 
 def upgrade() -> None:
-    """Count losses by worker, and keep samples of workers that may be gone."""
+    """Add the losses of workers, and the samples, which outlast their workers."""
     for name in _COUNTS:
         column = sa.Column(name, sa.Integer(), nullable=False, server_default=sa.text("0"))
         op.add_column("workers", column)
@@ -30,7 +30,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Forget the health of workers."""
+    """Drop the health of workers."""
     op.drop_table("worker_samples")
     for name in reversed(_COUNTS):
         op.drop_column("workers", name)

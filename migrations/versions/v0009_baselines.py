@@ -33,5 +33,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Forget the libraries."""
+    """Drop the table."""
     op.drop_table("baselines")

@@ -12,7 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Create the table; it fills as jobs go on, and what is not in it is read from the trials."""
+    """Create the table; new trials fill it, and unpacked trials are read one by one."""
     op.create_table(
         "packed_trials",
         sa.Column("job_id", sa.Uuid(), nullable=False),
@@ -26,5 +26,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop what repeats the trials."""
+    """Drop the table, which repeats the trials."""
     op.drop_table("packed_trials")

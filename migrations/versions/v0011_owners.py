@@ -53,7 +53,7 @@ def downgrade() -> None:
 
 
 def _rebuild_keys(more: list[sa.Column[str]], primary_key: list[str], copy: str) -> None:
-    """Make the table of keys anew with another primary key, which SQLite cannot change."""
+    """Recreate the table of keys with another primary key, which SQLite cannot change."""
     op.execute("CREATE TABLE former_keys AS SELECT * FROM idempotency_keys")
     op.drop_table("idempotency_keys")
     op.create_table(

@@ -14,7 +14,7 @@ _NAMES = ("kernel_set", "setting", "tried", "share_of_peak", "is_below_cpu")
 
 
 def upgrade() -> None:
-    """Add the columns; nothing is known of what was measured before."""
+    """Add the columns, which are null for earlier measurements."""
     with op.batch_alter_table("baselines") as table:
         table.add_column(sa.Column("kernel_set", sa.String(64)))
         table.add_column(sa.Column("setting", sa.String(255)))
