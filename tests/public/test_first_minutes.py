@@ -105,7 +105,7 @@ def test_a_demo_does_not_touch_a_database_that_is_in_use(tmp_path: Path) -> None
 def test_a_server_without_its_dashboard_says_the_command_that_builds_it() -> None:
     code = (
         "from pathlib import Path; import service.processes.serve as s;"
-        "s.is_built = lambda: False; s._say('http://127.0.0.1:8080')"
+        "s.is_built = lambda: False; s._print_url('http://127.0.0.1:8080')"
     )
     ran = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True

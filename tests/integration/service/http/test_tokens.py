@@ -91,7 +91,7 @@ def test_a_revoked_token_is_unknown_and_its_name_is_free(
 def test_a_name_is_of_one_token(client: TestClient, database: Database) -> None:
     admin = make(database, "admin", Scope.ADMIN)
     refused = problem(client.post("/tokens", json={"name": "admin"}, headers=headers(admin)), 409)
-    assert "there is a token 'admin'" in refused["detail"]
+    assert "token 'admin' exists" in refused["detail"]
     with pytest.raises(ServiceConflictError):
         make(database, "admin", Scope.READ)
 
