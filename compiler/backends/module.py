@@ -84,8 +84,7 @@ class Module:
         Args:
             arrays: One a parameter.
             num_threads: The maximum number of threads, by default `self.num_threads`. It uses no
-                more
-                than the kernel was built for.
+                more than the kernel was built for.
 
         Raises:
             ArgumentError: If an array has the wrong number, shape, dtype or layout, if an output

@@ -25,8 +25,8 @@ def recognize(func: PrimFunc) -> Spec | None:
     """Return an operator of the library that computes the same as a program, block by block.
 
     If several operators give the same program, such as `dense` and `matmul`, return the more
-    general
-    one. Operators that move elements by indices, and programs of several types, are not recognized.
+    general one. Operators that move elements by indices, and programs of several types, are not
+    recognized.
     """
     if any(not isinstance(param, Buffer) for param in func.params) or len(func.params) < 2:
         return None

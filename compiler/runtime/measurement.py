@@ -161,8 +161,7 @@ class Measurement:
 
 STORED_FIELDS = tuple(each.name for each in fields(Measurement) if each.name != "library")
 """The stored fields of a candidate's measurement. Each is a column of the table of trials, a field
-of
-a trial over HTTP, and a field of its record. A library's facts are stored with its baseline.
+of a trial over HTTP, and a field of its record. A library's facts are stored with its baseline.
 """
 
 _DURATIONS = ("build_secs", "check_secs", "time_secs")

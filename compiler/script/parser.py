@@ -1,8 +1,8 @@
 """Parse scripts into programs. Works on Python's syntax tree and executes nothing.
 
 The parser accepts the three spellings of the dialect in `compiler.ir.core.spelling`, with any of
-the
-prefixes `T.`, `tir.` and `tirx.`. A text holds one function, several functions, or a module class.
+the prefixes `T.`, `tir.` and `tirx.`. A text holds one function, several functions, or a module
+class.
 """
 
 from __future__ import annotations

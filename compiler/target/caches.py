@@ -26,10 +26,8 @@ def read_caches(cpu: Path, usual: Caches) -> Caches:
     """Return the caches that a CPU's folder describes.
 
     The size of the second level is divided by the number of cores that share it; the threads of a
-    core
-    count as one. The last level is not divided, because idle cores leave it to the others. For a
-    CPU
-    without a third level, the whole second level is the last one.
+    core count as one. The last level is not divided, because idle cores leave it to the others. For
+    a CPU without a third level, the whole second level is the last one.
     """
     levels: dict[int, tuple[int, int]] = {}
     for index in sorted((cpu / "cache").glob("index*")):

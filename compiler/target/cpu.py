@@ -68,8 +68,7 @@ class CpuTarget(Target):
         """Return the CPU whose instructions code may use; LLVM tunes the code for `cpu`.
 
         For another CPU than the host's, that is the psABI level of the CPU. Then `features` says
-        exactly
-        what the code requires.
+        exactly what the code requires.
         """
         return self.cpu if self._is_detected else CPUS[self.cpu].instruction_set
 

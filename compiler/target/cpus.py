@@ -1,9 +1,8 @@
 """Named CPUs to compile for, with LLVM's names of them and of their features.
 
 Code for a named CPU uses the features of its level of the x86-64 psABI, and the instructions for
-dot
-products of bytes if the CPU has them. If models of a CPU differ in caches, the sizes are those of a
-usual model.
+dot products of bytes if the CPU has them. If models of a CPU differ in caches, the sizes are those
+of a usual model.
 """
 
 from __future__ import annotations

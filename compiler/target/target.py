@@ -19,8 +19,7 @@ class Target:
     `-mcpu=NAME` takes LLVM's name of a CPU, `-num-cores=N` limits the threads of a kernel.
 
     A subclass sets `kind`, and defines `_canonical`, `label` and `num_cores`. Two targets are equal
-    if
-    their canonical texts are equal.
+    if their canonical texts are equal.
 
     Raises:
         TargetError: If the text names an unknown kind, option or machine, or a bad number.

@@ -170,9 +170,8 @@ class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]
 
         Args:
             nearest: Whether to fall back to the schedule of the nearest shape of the operator if
-                this
-                workload was not tuned. It is adapted, replays on the workload, and was not measured
-                there; `Best.nearest` has its shape and the expected loss.
+                this workload was not tuned. It is adapted, replays on the workload, and was not
+                measured there; `Best.nearest` has its shape and the expected loss.
             enqueue: Whether the server queues a job of low priority if this workload was not tuned.
                 Repeated calls queue one job only. A later call returns its result.
 
@@ -204,8 +203,7 @@ class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]
 
         Args:
             nearest: Whether to fall back to the adapted schedule of the nearest shape if this
-                workload
-                was not tuned; see `best`. `Kernel.schedule` says which it was.
+                workload was not tuned; see `best`. `Kernel.schedule` says which it was.
             enqueue: Whether the server queues a job if this workload was not tuned: see `best`.
             fallback: Whether to fall back to a kernel of the default schedule; if not, errors are
                 raised.

@@ -75,8 +75,7 @@ class Submitting(Generic[OneT, SeveralT]):
             weights: The weight of each workload's time, such as the number of its runs in a model;
                 by default the weight of a task, and 1 for any other workload.
             max_trials: The limit on trials; trial 0 of a job is the default schedule. Each of
-                several
-                workloads needs at least 16.
+                several workloads needs at least 16.
             max_secs: The limit on the running time of the job.
             plateau: End after so many trials in a row that brought less than 1% together.
             rules: The names of the schedule rules that make the design space; by default all.

@@ -50,8 +50,7 @@ class SearchLoop:
     Args:
         budget: The budget, read at the beginning of each round: it may change meanwhile.
         history: The trials that this search has measured already, in any order; its last round may
-            be
-            partial. None of them is measured again.
+            be partial. None of them is measured again.
         on_trials: Called with new trials as they arrive, in the order of completion.
         interrupted: Called between results; a reason ends the search at once.
         overlap: Whether to propose during measuring. The proposals are the same without it.

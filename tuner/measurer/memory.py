@@ -17,8 +17,7 @@ class MemoryMeasurer:
     Args:
         cost: Returns the measurement of a candidate, or its run time in seconds.
         completion_seed: If given, results come in a random order that it determines, as they do
-            from
-            several workers; otherwise in the order of the candidates.
+            from several workers; otherwise in the order of the candidates.
     """
 
     def __init__(

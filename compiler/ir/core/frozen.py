@@ -2,8 +2,7 @@
 
 The constructor of a frozen dataclass calls `object.__setattr__` for each field. Passes rebuild
 programs all the time. So the constructor here fills an object of a mutable class of the same
-layout,
-and then changes its class: this takes half the time.
+layout, and then changes its class: this takes half the time.
 """
 
 from __future__ import annotations

@@ -26,10 +26,8 @@ class LlvmFunction:
     """A function by LLVM's name, without the type suffix.
 
     `args` and `result` are None for an overloaded function. A reduction returns a scalar, and takes
-    a
-    scalar as its start if `has_start`. `feature` names the required CPU features: alternatives
-    between
-    bars, each with all its features.
+    a scalar as its start if `has_start`. `feature` names the required CPU features: alternatives
+    between bars, each with all its features.
     """
 
     name: str

@@ -188,9 +188,8 @@ class Buffer:
 
     A buffer that a block matches with a region of another buffer may be strided. `strides` are in
     elements, one a dimension, or empty for a dense buffer. `elem_offset` is the position of its
-    first
-    element in the storage. It is a multiple of `offset_factor`, which is 0 if nothing is promised.
-    Variables in these fields are bound by the match.
+    first element in the storage. It is a multiple of `offset_factor`, which is 0 if nothing is
+    promised. Variables in these fields are bound by the match.
     """
 
     data: Var

@@ -32,9 +32,8 @@ def conv2d_nchwc(  # noqa: PLR0917
     """Convolve blocks of channels, `A[n, ci / i, h, w, i]`, into `[n, co / o, h, w, o]`.
 
     The weights are `W[co / o, ci / i, kernel, kernel, i, o]`. Operators that follow one another
-    with
-    the same blocks need no conversion between them: `transform_layout` of the arrays takes place at
-    the ends of a graph. Otherwise it is `conv2d`.
+    with the same blocks need no conversion between them: `transform_layout` of the arrays takes
+    place at the ends of a graph. Otherwise it is `conv2d`.
 
     Args:
         n: The batch size.

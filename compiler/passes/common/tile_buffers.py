@@ -3,9 +3,8 @@
     A[i, k]   ->   A[i // 6, k, i % 6]        # buffer_tile=[0, 0, 6]: of write 0, axis 0, by 6
 
 A loop over `k` that uses six neighbours along `i` in each step then reads consecutive memory.
-Matrix
-products pack their operands in this way (Goto and van de Geijn, "Anatomy of high-performance matrix
-multiplication", ACM TOMS 2008). Results do not change.
+Matrix products pack their operands in this way (Goto and van de Geijn, "Anatomy of high-performance
+matrix multiplication", ACM TOMS 2008). Results do not change.
 """
 
 from __future__ import annotations

@@ -61,8 +61,7 @@ def _covers(part: Span | None, read: Span | None, full: int, is_trimmed: bool) -
     """Return whether the span of a store contains the span of a load, in one dimension.
 
     Indices are in bounds. So a store without a condition that is as long as the dimension covers
-    all
-    of it. A store under a condition covers the part of its span that is in bounds.
+    all of it. A store under a condition covers the part of its span that is in bounds.
     """
     if part == read or (part is not None and not is_trimmed and part[1] >= full):
         return True

@@ -243,8 +243,7 @@ def _start(
     """Return how an accumulation starts: before all of its steps, in the first of them.
 
     The store that starts it must come directly before the update. Its condition must hold in the
-    first
-    step of the loops only.
+    first step of the loops only.
     """
     branch, around = first.path[-2], first.path[:-2]
     is_before = (

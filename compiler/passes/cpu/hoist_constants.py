@@ -113,9 +113,8 @@ def with_room(copies: Iterable[Buffer], stmt: Stmt) -> dict[Buffer, Buffer]:
     """Return a larger buffer for each copy that the program reads beyond its end.
 
     Blocks of panels that do not divide an extent reach beyond its end. The values read there are
-    not
-    used, but a sum can stay in registers only if it can be read. A copy in the workspace has the
-    room.
+    not used, but a sum can stay in registers only if it can be read. A copy in the workspace has
+    the room.
     """
     copied = tuple(copies)
     accesses = collect_accesses(stmt, set(copied))

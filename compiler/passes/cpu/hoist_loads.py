@@ -40,8 +40,7 @@ class _LoopRegion:
     """The statements of a loop, without those of its inner loops.
 
     `changing` holds what it stores and binds, including inner loops. `evaluated` holds the
-    expressions
-    that it evaluates each time. `named` holds what inner loops have moved out to it.
+    expressions that it evaluates each time. `named` holds what inner loops have moved out to it.
     """
 
     changing: set[object] = field(default_factory=set)

@@ -6,9 +6,8 @@
                                            C[i] = acc
 
 `C[i]` may stand for a tile: unrolled and vectorized loops inside the nest span it. Without the
-pass,
-every step loads and stores the tile, and the latency of the store bounds the speed (Callahan, Carr
-and Kennedy, "Improving register allocation for subscripted variables", PLDI 1990).
+pass, every step loads and stores the tile, and the latency of the store bounds the speed (Callahan,
+Carr and Kennedy, "Improving register allocation for subscripted variables", PLDI 1990).
 """
 
 from __future__ import annotations

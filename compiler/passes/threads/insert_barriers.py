@@ -6,12 +6,9 @@
                                                 B[tx] = S[31 - tx]
 
 A barrier goes between two statements if one stores to an element that the other touches, unless
-both
-accesses are surely of the same thread. One more barrier keeps a correct program correct, so
-accesses
-that can't be proved disjoint get one. A condition on thread numbers excludes some threads: a
-barrier
-under it is impossible.
+both accesses are surely of the same thread. One more barrier keeps a correct program correct, so
+accesses that can't be proved disjoint get one. A condition on thread numbers excludes some threads:
+a barrier under it is impossible.
 """
 
 from __future__ import annotations

@@ -7,11 +7,9 @@
         B[tx] = a + S[31 - tx]                      B[tx] = a_[tx] + S[31 - tx]
 
 So all threads have finished the statements before a barrier when the first thread passes it. A
-value
-that a thread keeps across a barrier gets one element for each thread. Loops that hold a barrier
-move
-outside of the loops over threads. That is legal because all threads have the same number of
-iterations. The method is loop fission, as in MCUDA (Stratton et al., LCPC 2008).
+value that a thread keeps across a barrier gets one element for each thread. Loops that hold a
+barrier move outside of the loops over threads. That is legal because all threads have the same
+number of iterations. The method is loop fission, as in MCUDA (Stratton et al., LCPC 2008).
 """
 
 from __future__ import annotations

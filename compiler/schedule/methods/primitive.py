@@ -90,8 +90,7 @@ def primitive(
     Args:
         tvm_name: TVM's name of the instruction, by default the method's name in camel case.
         num_outputs: The number of handles, for a method that returns a list: a number, the
-            parameter
-            that determines it, or None if the program decides.
+            parameter that determines it, or None if the program decides.
         is_pure: Whether it leaves the program unchanged.
         inputs: Parameters that TVM has among the inputs although their kind is an attribute's.
         positional: Parameters that are printed without their names.

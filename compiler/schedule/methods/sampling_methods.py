@@ -172,9 +172,9 @@ class SamplingMethods(Queries):
 
         Args:
             decision: The location to choose; None draws one. -2 inlines the block into its
-                consumers, -1
-                leaves it unchanged, others are loops around the first consumer, counted from the
-                outermost. If it is not possible, the possible location before it is taken.
+                consumers, -1 leaves it unchanged, others are loops around the first consumer,
+                counted from the outermost. If it is not possible, the possible location before it
+                is taken.
 
         Returns:
             An argument for `compute_at`: a loop, or a handle that stands for one of the others.

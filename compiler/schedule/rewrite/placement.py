@@ -82,8 +82,8 @@ def find_target(scope: BlockScope, site: PlacedBlock, loop: Var) -> ComputeLocat
 
     Raises:
         ScheduleError: If the loop is in another scope, is around the block, or can't contain a
-            block
-            because it, or a loop around it, is vectorized, or its work is shared among threads.
+            block because it, or a loop around it, is vectorized, or its work is shared among
+            threads.
     """
     refuse = scope.refuse
     path = loop_path(scope.func, loop, refuse)

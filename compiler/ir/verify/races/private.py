@@ -40,8 +40,7 @@ def reads_only_own_writes(
         accesses: All accesses of the program to a buffer that is not a parameter.
         moving: The variables whose values identify iterations.
         most_points: The limit on the points of all accesses in an iteration. The limit on elements
-            of
-            the buffer is eight times as large. Beyond them, elements count as written.
+            of the buffer is eight times as large. Beyond them, elements count as written.
     """
     depth = _depth(accesses[0], moving)
     around = [tuple(loop.number for loop in access.loops[:depth]) for access in accesses]

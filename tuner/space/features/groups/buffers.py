@@ -45,8 +45,7 @@ def buffer_columns(batch: CandidateBatch) -> Floats:
     - `reuse` of a level: the number of times that its loops visit the same elements.
     - `reuse.level`: the innermost level with reuse, counted from the outside, 1 to 7; 0 for none.
       `reuse.count` is the number of visits, `reuse.bytes` the bytes touched between two visits, in
-      all
-      buffers, `reuse.points` the number of points between them.
+      all buffers, `reuse.points` the number of points between them.
     - `stride`: in elements, from lane to lane of a vector. `row`: the number of consecutive
       elements.
     - `conflicts`: rows at a distance of a power of two share the same few sets of a cache.
