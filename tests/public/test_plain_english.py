@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 FOLDERS = (
     *("compiler", "dashboard/src", "docs", "examples"),
-    *("loopwright", "service", "tuner", "workers"),
+    *("loopwright", "migrations", "service", "tuner", "workers"),
 )
 SUFFIXES = (".css", ".md", ".py", ".ts", ".tsx")
 PHRASES = (

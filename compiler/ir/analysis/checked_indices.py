@@ -1,7 +1,7 @@
-"""Indices that come out of buffers: no proof says where they go, so they are checked when run.
+"""Indices that are loaded from buffers. No proof bounds them, so kernels check them at run time.
 
-What they load from a place outside of its buffer is the nearest element inside; what they store
-there is not stored.
+A load at such an index outside of its buffer returns the nearest element inside. A store there has
+no effect.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from compiler.ir.core.visit import walk, walk_stmts
 
 
 def loaded_names(stmt: Stmt) -> set[Var]:
-    """Return the names in a program for values that depend on what is in buffers."""
+    """Return the names in a program of values that depend on the contents of buffers."""
     names: set[Var] = set()
     for node in walk_stmts(stmt):
         if isinstance(node, Let) and is_loaded(node.value, names):
@@ -22,5 +22,5 @@ def loaded_names(stmt: Stmt) -> set[Var]:
 
 
 def is_loaded(expr: Expr, names: Container[Var]) -> bool:
-    """Tell whether a value depends on what is in buffers, directly or through a name."""
+    """Return whether a value depends on the contents of buffers, directly or through a name."""
     return any(isinstance(node, Load) or node in names for node in walk(expr))

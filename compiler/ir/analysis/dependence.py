@@ -1,15 +1,15 @@
-"""When two accesses to one element surely happen at the same values of some variables.
+"""Prove that two accesses to one element happen at the same values of some variables.
 
-`S[ty * 8 + tx]` is one element for each pair of `ty` and `tx < 8`: every access to it, in the
-loads and stores that are of this form, is the same thread. The values of other loops may differ.
-The two accesses may lie in different loops, so that variables count by their names. Of accesses
-under the same loops, `compiler.schedule.legality.disjoint_accesses` proves more.
+`S[ty * 8 + tx]` is one element for each pair of `ty` and `tx < 8`. So every access of this form to
+one element, in loads and stores alike, is by the same thread. The values of other loops may differ.
+The two accesses may lie in different loops, so variables are compared by name. For accesses under
+the same loops, `compiler.schedule.legality.disjoint_accesses` proves more.
 
-Example, with threads `tx` below 32 and a loop `k` below 4 that counts as any other loop:
+Example, with threads `tx` below 32, and `k` below 4, an ordinary loop:
 
     A[tx // 8, tx % 8 * 4 + k]    is (0: tx // 8, 1: tx % 8 at scale 4 and a loop at scale 1)
-    an access of the same form    is to the same element only in the same thread tx
-    A[tx // 8, k]                 is of another form: nothing follows
+    an access of the same form    to the same element is by the same thread tx
+    A[tx // 8, k]                 has another form: nothing follows
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from compiler.ir.core.visit import children, is_stmt, walk_stmts
 
 @frozen
 class Part:
-    """The term `scale * (variable // low % extent)` of an index, the variable by its name."""
+    """The term `scale * (variable // low % extent)` of an index, with the name of the variable."""
 
     name: Hashable
     limit: int  # how many values the variable has
@@ -41,10 +41,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """A load or store, with the loops around it as far as they are looked at.
+    """A load or store, with the loops around it that the analysis considers.
 
-    `names` says what a variable counts as in comparison with other accesses: a thread by its
-    axis; `extents` holds all variables that vary in a known range, `varying` all others that vary.
+    Attributes:
+        names: The name of each variable in comparisons; for a thread, that of its axis.
+        extents: The variables that vary in a known range.
+        varying: The other variables that vary.
     """
 
     buffer: Buffer
@@ -57,7 +59,7 @@ class Touch:
     def parts(self) -> list[tuple[int, frozenset[Part]] | None]:
         """Return each index as a constant and a sum of parts that its value determines.
 
-        It is None if the index does not determine what varies in it.
+        Return None if the index does not determine all that varies in it.
         """
         return [self._parts(index) for index in self.indices]
 
@@ -86,7 +88,7 @@ class Touch:
 
 
 def agree_on(one: Touch, other: Touch, names: Iterable[Hashable]) -> bool:
-    """Tell whether accesses to the same element have the same value of each of the names."""
+    """Return whether accesses to the same element have the same value of each of the names."""
     common: dict[Hashable, set[Part]] = {}
     for a, b in zip(one.parts(), other.parts(), strict=True):
         if a is not None and a == b:
@@ -96,7 +98,7 @@ def agree_on(one: Touch, other: Touch, names: Iterable[Hashable]) -> bool:
 
 
 def _is_determined(parts: Collection[Part]) -> bool:
-    """Tell whether some parts of a variable determine it."""
+    """Return whether some parts of a variable determine it."""
     limit = max((part.limit for part in parts), default=0)
     return bool(parts) and is_complete(((part.low, part.extent) for part in parts), limit)
 
@@ -107,12 +109,12 @@ def touches_of(
     names: Mapping[Var, Hashable],
     varying: AbstractSet[Var] = frozenset(),
 ) -> list[Touch]:
-    """Return the accesses of a statement in the order of the program.
+    """Return the accesses of a statement in program order.
 
     Args:
         stmt: The statement.
         extents: The variables around it that may differ between two accesses, with their extents.
-        names: What the variables that matter are called in comparisons.
+        names: The names in comparisons of the variables that matter.
         varying: The variables around it that may differ and have no known extent.
     """
     touches: list[Touch] = []

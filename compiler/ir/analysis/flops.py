@@ -36,16 +36,16 @@ _MAX_STEPS = 1024
 
 
 def flops(func: PrimFunc) -> int:
-    """Return how many floating-point operations one run does.
+    """Return the number of floating-point operations of one run.
 
-    An arithmetic operation, a minimum or maximum, and a call of a function count one each;
-    comparisons, conversions, arithmetic on indices and initialisations count nothing. Of a choice
-    the dearer side counts, and predicates are taken to hold. An extent that depends on outer loops
-    is counted for each of their iterations, or for the middle one where they are many; a loop
-    whose extent is only known when the program runs counts as one iteration.
+    An arithmetic operation, a minimum or maximum, and a call of a function count as one each.
+    Comparisons, conversions, arithmetic on indices and initialisations count as none. For a choice,
+    the more expensive side counts; predicates are assumed to hold. An extent that depends on outer
+    loops is counted for each of their iterations, or for the middle one if there are many. A loop
+    whose extent is known only at run time counts as one iteration.
 
     Raises:
-        TypeError: If it is no function.
+        TypeError: If the argument is not a function.
         ValueError: If a shape of the function is symbolic, or the function calls another.
     """
     if not isinstance(func, PrimFunc):
@@ -64,11 +64,11 @@ class _Counter:
     """Counts the operations of statements.
 
     Args:
-        known: The values of the variables that extents depend on.
-        steps: How many iterations may still be counted one by one.
+        var_values: The values of the variables that extents depend on.
+        steps: The number of iterations that may still be counted one by one.
     """
 
-    known: Mapping[Var, Expr]
+    var_values: Mapping[Var, Expr]
     steps: int
 
     def stmt(self, stmt: Stmt) -> int:
@@ -95,17 +95,19 @@ class _Counter:
                 assert_never(stmt)
 
     def _loop(self, loop: For) -> int:
-        extent = simplify(substitute(loop.extent, self.known))
+        extent = simplify(substitute(loop.extent, self.var_values))
         times = max(extent.value, 0) if isinstance(extent, IntImm) else 1
         if times == 0 or not _decides(loop.var, loop.body):
             return times * self.stmt(loop.body)
         extent_dtype = dtype_of(loop.extent)
         if times > self.steps:
             middle = IntImm((times - 1) // 2, extent_dtype)
-            return times * _Counter({**self.known, loop.var: middle}, self.steps).stmt(loop.body)
+            return times * _Counter({**self.var_values, loop.var: middle}, self.steps).stmt(
+                loop.body
+            )
         left = self.steps // times
         iterations = (
-            _Counter({**self.known, loop.var: IntImm(i, extent_dtype)}, left).stmt(loop.body)
+            _Counter({**self.var_values, loop.var: IntImm(i, extent_dtype)}, left).stmt(loop.body)
             for i in range(times)
         )
         return sum(iterations)
@@ -113,11 +115,11 @@ class _Counter:
     def _knowing(self, var: Var, value: Expr, body: Stmt) -> _Counter:
         if not _decides(var, body):
             return self
-        return _Counter({**self.known, var: substitute(value, self.known)}, self.steps)
+        return _Counter({**self.var_values, var: substitute(value, self.var_values)}, self.steps)
 
 
 def _decides(var: Var, body: Stmt) -> bool:
-    """Tell whether the extent of a loop in `body` may depend on a variable."""
+    """Return whether the extent of a loop in `body` may depend on a variable."""
     decisive = {var}
     for stmt in walk_stmts(body):
         match stmt:
@@ -141,6 +143,6 @@ def _mentions(expr: Expr, variables: set[Var]) -> bool:
 def _expr(expr: Expr) -> int:
     if isinstance(expr, Conditional):
         return _expr(expr.condition) + max(_expr(expr.then), _expr(expr.otherwise))
-    own = isinstance(expr, BinOp | Call) and is_float(dtype_of(expr))
+    is_counted = isinstance(expr, BinOp | Call) and is_float(dtype_of(expr))
     inner = [_expr(child) for child in children(expr)]  # type: ignore[arg-type]
-    return int(own) + sum(inner)
+    return int(is_counted) + sum(inner)

@@ -1,4 +1,4 @@
-"""Find what a block reads and writes, as regions in terms of its iterators."""
+"""Find the regions that a block reads and writes, in terms of its iterators."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ def access_regions(
 ) -> tuple[tuple[BufferRegion, ...], tuple[BufferRegion, ...]]:
     """Return the regions read and written, each buffer once, in the order of first access.
 
-    What `init` writes is not counted as read: the update reads only what the block itself wrote.
-    An access to a view counts as one to all that it is a view of.
+    The writes of `init` do not count as read: the update reads only what the block itself wrote. An
+    access to a view counts as an access to the whole region of the view.
     """
-    found = _RegionAccesses(views={view.buffer: view.source for view in views})
+    accesses = _RegionAccesses(views={view.buffer: view.source for view in views})
     if init is not None:
-        found.stmt(init)
-    initialised = tuple(found.writes)
-    found.stmt(body)
-    reads = tuple(r for b, r in found.reads.items() if init is None or b not in initialised)
-    return reads, tuple(found.writes.values())
+        accesses.stmt(init)
+    initialised = tuple(accesses.writes)
+    accesses.stmt(body)
+    reads = tuple(r for b, r in accesses.reads.items() if init is None or b not in initialised)
+    return reads, tuple(accesses.writes.values())
 
 
 def with_regions(block: Block) -> Block:
@@ -72,13 +72,13 @@ def with_regions(block: Block) -> Block:
 
 
 def read_outside_blocks(stmt: Stmt) -> tuple[BufferRegion, ...]:
-    """Return what loops, conditions and the values of iterators below a statement read.
+    """Return the regions that loops, conditions and iterator values below a statement read.
 
-    What blocks below it read themselves is left out: they name it.
+    Reads inside of blocks below it are not included: those blocks declare them.
     """
-    found = _RegionAccesses(enters_blocks=False)
-    found.stmt(stmt)
-    return tuple(found.reads.values())
+    accesses = _RegionAccesses(enters_blocks=False)
+    accesses.stmt(stmt)
+    return tuple(accesses.reads.values())
 
 
 @dataclass
@@ -124,7 +124,7 @@ class _RegionAccesses:
                 self.writes.pop(buffer, None)
 
     def _realize(self, realize: BlockRealize) -> None:
-        """Take a nested block by its regions, in terms of what its iterators are bound to."""
+        """Add the regions of a nested block, in terms of the values of its iterators."""
         self._exprs(*realize.iter_values, realize.predicate)
         if not self.enters_blocks:
             return
@@ -147,25 +147,25 @@ class _RegionAccesses:
         region = self.views.get(region.buffer, region)
         buffer = region.buffer
         whole = relaxed(region, self.loops, self.unknown)
-        known = kind.get(buffer)
-        kind[buffer] = whole if known is None else union(known, whole)
+        earlier = kind.get(buffer)
+        kind[buffer] = whole if earlier is None else union(earlier, whole)
 
 
 def relaxed(
     region: BufferRegion, loops: Mapping[Var, int], unknown: AbstractSet[Var] = _NO_VARS
 ) -> BufferRegion:
-    """Return what a region covers over all iterations of some loops.
+    """Return the region that covers a region over all iterations of some loops.
 
     Args:
-        loops: Those of known extents.
-        unknown: Those that may run for any number of iterations.
+        loops: The loops with known extents.
+        unknown: The loops that may run for any number of iterations.
     """
     if unknown:
-        known = tuple(
+        ranges_covered = tuple(
             Range(IntImm(0), extent) if _has_any(r, unknown) else r
             for r, extent in zip(region.region, region.buffer.shape, strict=True)
         )
-        region = BufferRegion(region.buffer, known)
+        region = BufferRegion(region.buffer, ranges_covered)
     ranges = zip(region.region, region.buffer.shape, strict=True)
     return BufferRegion(region.buffer, tuple(_relax(r, extent, loops) for r, extent in ranges))
 
@@ -208,14 +208,14 @@ def _point(buffer: Buffer, indices: tuple[Expr, ...]) -> BufferRegion:
 
 
 def _reach(index: Expr) -> Range:
-    """Return the range of an index; a vector of them covers all between its ends."""
+    """Return the range of an index; for a vector, the range between its ends."""
     if isinstance(index, Ramp):
         return Range(index.base, IntImm(index.stride * (index.lanes - 1) + 1))
     return Range(index, _ONE)
 
 
 def union(a: BufferRegion, b: BufferRegion) -> BufferRegion:
-    """Return a region that covers two of one buffer."""
+    """Return a region that covers two regions of one buffer."""
     ranges = zip(a.region, b.region, a.buffer.shape, strict=True)
     return BufferRegion(a.buffer, tuple(_union(x, y, extent) for x, y, extent in ranges))
 

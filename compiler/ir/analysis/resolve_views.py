@@ -1,10 +1,10 @@
-"""Replace views of regions by what they view.
+"""Replace views of regions by accesses to the viewed buffers.
 
     V = T.match_buffer(A[i:i + 8, 0:8], (8, 8), strides=[s, 1], offset_factor=8)
     V[x, y] = s            ->            A[i + x, y] = 64
 
-A view has the trailing dimensions of its region; those before are of extent 1. The variables
-among its strides and its offset stand for what the layout of the source makes of them.
+A view has the trailing dimensions of its region; the dimensions before them have extent 1. The
+variables in its strides and its offset stand for values that follow from the layout of the source.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from compiler.ir.core.visit import map_expr, map_region, map_stmt, walk_stmts
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """What a view views: a buffer that is no view, from a corner on."""
+    """The target of a view: a buffer that is not a view, and a corner in it."""
 
     source: Buffer
     corner: tuple[Expr, ...]
@@ -51,7 +51,7 @@ def resolve_views(body: Stmt) -> Stmt:
 
 
 class _Resolver:
-    """Rewrites what lies in the scope of some views."""
+    """Rewrites statements in the scope of some views."""
 
     def __init__(self, views: Mapping[Buffer, _View], values: Mapping[Var, Expr]) -> None:
         self._views = dict(views)

@@ -1,4 +1,4 @@
-"""Give the symbolic variables of a program values."""
+"""Replace the symbolic variables of a program by values."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from compiler.ir.core.visit import map_stmt, substitute, walk, walk_stmts
 def symbolic_vars(func: PrimFunc) -> tuple[Var, ...]:
     """Return the variables that a program's parameters leave open, in the order of the parameters.
 
-    They are the parameters that are no buffers, and the variables in the shapes of the others.
+    They are the scalar parameters, and the variables in the shapes of buffers.
     """
-    found: dict[Var, None] = {}
+    open_vars: dict[Var, None] = {}
     for param in func.params:
         if isinstance(param, Var):
-            found.setdefault(param)
+            open_vars.setdefault(param)
             continue
         for part in described_by(param):
             for node in walk(part):
                 if isinstance(node, Var):
-                    found.setdefault(node)
-    return tuple(found)
+                    open_vars.setdefault(node)
+    return tuple(open_vars)
 
 
 def described_by(buffer: Buffer) -> tuple[Expr, ...]:
@@ -137,7 +137,7 @@ class _Specializer:
 
 
 def symbolic_problem(func: PrimFunc) -> str | None:
-    """Return why a program has no constant shapes, and what to do; None if it has."""
+    """Return why shapes of a program are not constant, and what to do; None if they are."""
     names = [var.name for var in symbolic_vars(func)]
     if not names:
         return None

@@ -1,10 +1,9 @@
-"""Compare and hash programs by what they compute, not by what their variables are called.
+"""Compare and hash programs by their meaning, independent of the names of variables.
 
-Both questions are answered by one encoding: a program becomes a list of words in which a bound
-variable is the number of its binder. Function names, the attributes that only restate them, and
-the regions of the root block, which say nothing, are left out. The names of blocks do not count
-when programs are compared, but they do in a hash: traces find blocks by their names. Operators
-are compared by programs in which numbers are left open.
+One encoding serves both: a program becomes a list of words in which a bound variable is the number
+of its binder. Function names, the attributes that only repeat them, and the regions of the root
+block are omitted. The names of blocks do not count in comparisons, but they count in hashes: traces
+find blocks by their names. Operators are compared by programs in which numbers are left open.
 """
 
 from __future__ import annotations
@@ -57,24 +56,23 @@ IGNORED_ATTRS = frozenset({"global_symbol", "tir.noalias", "tirx.noalias"})
 def structural_equal(
     a: PrimFunc | IRModule | Stmt | Expr, b: PrimFunc | IRModule | Stmt | Expr
 ) -> bool:
-    """Tell whether two programs are the same up to the names of variables and blocks.
+    """Return whether two programs are the same up to the names of variables and blocks.
 
-    A variable that is bound outside what is compared must be the very same one on both sides.
+    A variable that is bound outside of the compared parts must be the same object on both sides.
 
     Raises:
-        TypeError: If one is no program, or part of one.
+        TypeError: If an argument is not a program, or part of one.
     """
     return _encode(a) == _encode(b)
 
 
 def structural_hash(program: PrimFunc | IRModule) -> str:
-    """Return the sha256, in hexadecimal, of what `structural_equal` compares and blocks' names.
+    """Return the SHA-256, in hexadecimal, of what `structural_equal` compares and of block names.
 
-    A module is hashed as it is written, with the names of its functions, by which they call each
-    other.
+    The hash of a module includes the names of its functions, by which they call each other.
 
     Raises:
-        TypeError: If it is no function and no module.
+        TypeError: If the argument is neither a function nor a module.
         ValueError: If a function uses a variable that it does not bind.
     """
     encoder = _Encoder(with_block_names=True)
@@ -91,14 +89,14 @@ def structural_hash(program: PrimFunc | IRModule) -> str:
 
 
 def operator_hash(func: PrimFunc) -> str:
-    """Return what is the same for all shapes of one operator: a sha256, in hexadecimal.
+    """Return a SHA-256, in hexadecimal, that is the same for all shapes of one operator.
 
-    It digests what `structural_equal` compares, with integers and finite floats but for zero left
-    open: only their types count. So shapes do not tell operators apart, nor do strides, paddings
-    and constants, as long as none of them vanishes: `i * 2` and `i * 3` are alike, `i` is not.
+    It covers what `structural_equal` compares, except that integers and finite floats other than
+    zero count by their types only. So it is independent of shapes, strides, paddings and constants,
+    as long as none of them vanishes: `i * 2` and `i * 3` are alike, `i` is not.
 
     Raises:
-        TypeError: If it is no function.
+        TypeError: If the argument is not a function.
     """
     if not isinstance(func, PrimFunc):
         raise TypeError(f"expected a PrimFunc, got a {type(func).__name__}")
@@ -265,7 +263,7 @@ class _Encoder:
                 self._end(r.extent)
 
     def _end(self, expr: Expr) -> None:
-        """Write an end of a region: of a literal the type says nothing."""
+        """Write an end of a region; for a literal the type has no meaning."""
         if isinstance(expr, IntImm):
             self._put("int32", self._integer(int(expr.value), "int32"))
         else:
@@ -292,7 +290,7 @@ class _Encoder:
         self._bind(buffer.data)
 
     def _symbols(self, exprs: tuple[Expr, ...]) -> None:
-        """Bind the variables that a buffer is the first to name: extents, strides, its offset."""
+        """Bind the variables that a buffer introduces: extents, strides and its offset."""
         for expr in exprs:
             for node in walk(expr):
                 if isinstance(node, Var) and node not in self._numbers:

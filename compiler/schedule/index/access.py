@@ -1,9 +1,9 @@
-"""What a block touches, read off its body: what it declares counts only where the body can't say.
+"""The accesses of a block, read from its body; its declared regions count only for opaque calls.
 
-A block that holds loops or blocks of its own is flattened: its accesses are in terms of its own
-iterators and of the loops inside it. What the body does through a pointer (an argument of an
-opaque call) is known by the regions that the block around the call declares, and views
-(`T.match_buffer`) are what they are views of.
+A block that contains loops or blocks is flattened: its accesses are in terms of its own iterators
+and of the loops inside of it. Accesses through a pointer (an argument of an opaque call) are known
+by the regions that the block around the call declares. Views (`T.match_buffer`) count as accesses
+to the viewed buffers.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ Mode: TypeAlias = Literal["read", "write"]
 class BlockAccess:
     """One load or store, its indices in terms of the block's iterators and of inner loops.
 
-    A region is an access whose indices name loops of their own. A vector is one too.
+    An access to a region has indices with loops of their own; so has a vector.
 
     Args:
         inner: The loops inside the block around the access, with their extents.
-        order: When it happens in a run of the block.
+        order: Its position in a run of the block.
         is_certain: Whether it happens in every run, and in every iteration of the inner loops.
-        is_fresh: Whether it reads what the init of an inner block wrote in the same run.
+        is_fresh: Whether it reads a value that the init of an inner block wrote in the same run.
     """
 
     buffer: Buffer
@@ -73,11 +73,12 @@ class BlockAccess:
 
 @frozen
 class BlockAccesses:
-    """All that a block touches, init included, in program order; and what it uses from outside.
+    """All accesses of a block, init included, in program order, and its outer variables.
 
-    `init_reads` is the part of `reads` that the init makes, `init_writes` that of `writes`.
-    `outside` holds the variables that the block uses without binding them: loops that its body
-    names directly. `hidden` are buffers that it touches through a pointer, at unknown places.
+    Attributes:
+        init_reads: The part of `reads` that the init makes; `init_writes` that of `writes`.
+        outside: The variables that the block uses without binding them, such as outer loops.
+        hidden: The buffers that it accesses through a pointer, at unknown indices.
     """
 
     reads: tuple[BlockAccess, ...]
@@ -103,7 +104,7 @@ class BlockAccesses:
 
 @by_identity
 def facts_of(block: Block) -> BlockAccesses:
-    """Return what a block touches."""
+    """Return the accesses of a block."""
     collector = _AccessCollector()
     context = _BodyContext(block)
     collector.matches(block.match_buffers, context)
@@ -129,7 +130,7 @@ def _visible(accesses: Iterable[BlockAccess], local: set[Buffer]) -> tuple[Block
 
 @dataclass(frozen=True)
 class _BodyContext:
-    """What holds around a statement in a block's body."""
+    """The loops, conditions and views around a statement in a block's body."""
 
     block: Block  # the innermost block around the statement, in the terms of the outermost
     inner: Extents = field(default_factory=dict)
@@ -147,7 +148,7 @@ class _AccessCollector:
         self._order = 0
 
     def matches(self, matches: Iterable[MatchBuffer], context: _BodyContext) -> None:
-        """Take note of views, and of what is read to find them."""
+        """Record views, and the reads of the values that locate them."""
         for match in matches:
             for r in match.source.region:
                 self._exprs((r.minimum, r.extent), context)
@@ -216,7 +217,7 @@ class _AccessCollector:
             stack.extend(children(expr))  # type: ignore[arg-type]
 
     def _pointer(self, data: Var, context: _BodyContext) -> None:
-        """Take account of a buffer whose storage is passed on: what is declared is touched."""
+        """Record a buffer whose storage is passed on: its declared regions count as accesses."""
         buffers = {b for b in self._views if b.data is data}
         source = next((self._views[b].buffer for b in buffers), None)
         wanted = source.data if source is not None else data
@@ -266,7 +267,7 @@ class _AccessCollector:
 
 
 def _with_value(body: Stmt, var: Var, value: Expr) -> Stmt:
-    """Put the value of a `T.let` in its place where that may be part of an index."""
+    """Replace the name of a `T.let` by its value if the value may be part of an index."""
     if var.dtype == "handle" or not is_integer(var.dtype):
         return body
     for number, node in enumerate(walk(value)):
@@ -296,7 +297,7 @@ def _along_lanes(index: Expr, inner: dict[Var, int]) -> Expr:
 
 
 def _through(source: BufferRegion, indices: tuple[Expr, ...]) -> tuple[Expr, ...] | None:
-    """Return the indices of a view's element in what it is a view of, if the view is plain."""
+    """Return the indices of a view's element in the viewed buffer, if the view is simple."""
     skipped = len(source.region) - len(indices)
     if skipped < 0:
         return None
@@ -309,7 +310,7 @@ def _through(source: BufferRegion, indices: tuple[Expr, ...]) -> tuple[Expr, ...
 
 
 def _starts_inside(realize: BlockRealize, inner: Mapping[Var, int]) -> bool:
-    """Tell whether each run of the loops `inner` runs the reduction of a block from its start."""
+    """Return whether each run of the loops `inner` runs the reduction of a block from its start."""
     spatial: set[Var] = set()
     reduce: set[Var] = set()
     for iter_var, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):

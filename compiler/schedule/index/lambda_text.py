@@ -1,8 +1,8 @@
 """Read the text of a lambda over indices, without running it.
 
-What may stand in it is what a map of indices, or the value of a padding, needs: names, numbers,
-`+ - * / // %`, comparisons, `min`, `max`, typed constants such as `T.float32(0)`, and
-`T.if_then_else`. Anything else, and anything too long or too deep, is refused.
+The text may contain what index maps and padding values need: names, numbers, `+ - * / // %`,
+comparisons, `min`, `max`, typed constants such as `T.float32(0)`, and `T.if_then_else`. Anything
+else is refused, and so is a text that is too long or too deep.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Function: TypeAlias = Callable[[Sequence[Value]], object]
 
 
 class LambdaError(ValueError):
-    """A text that is no lambda over indices."""
+    """A text that is not a lambda over indices."""
 
 
 _BINARY: dict[type[ast.operator], Callable[[ValueLike, ValueLike], ValueLike]] = {
@@ -51,14 +51,14 @@ _DTYPES: dict[str, DType] = {name: name for name in get_args(DType)}
 
 
 def read_lambda(text: str, num_args: int | None) -> tuple[list[str], Function]:
-    """Return the names of the arguments of a lambda, and what it computes of them.
+    """Return the names of the arguments of a lambda, and the function that it defines.
 
     Args:
-        num_args: How many arguments there are, where the lambda takes any number.
+        num_args: The number of arguments, if the lambda takes any number.
 
     Raises:
-        LambdaError: If the text is no lambda. The function raises it too, or a TypeError, where
-            the lambda says something that is not understood.
+        LambdaError: If the text is not such a lambda. The function raises it too, or a TypeError,
+            for an expression that is not supported.
     """
     node = _parse(text)
     names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
@@ -73,13 +73,13 @@ def read_lambda(text: str, num_args: int | None) -> tuple[list[str], Function]:
         raise LambdaError(f"the lambda takes more than {MAX_ITEMS} indices")
 
     def function(args: Sequence[Value]) -> object:
-        known = dict(zip(names, args, strict=True))
+        values_by_name = dict(zip(names, args, strict=True))
         body = node.body
         if not isinstance(body, ast.Tuple | ast.List):
-            return _value(body, known, 0)
+            return _value(body, values_by_name, 0)
         if len(body.elts) > MAX_ITEMS:
             raise LambdaError(f"the lambda gives more than {MAX_ITEMS} values")
-        return tuple(_value(item, known, 0) for item in body.elts)
+        return tuple(_value(item, values_by_name, 0) for item in body.elts)
 
     return names, function
 
@@ -98,18 +98,18 @@ def _parse(text: str) -> ast.Lambda:
     return tree.body
 
 
-def _value(node: ast.expr, known: Mapping[str, Value], depth: int) -> ValueLike:
+def _value(node: ast.expr, values_by_name: Mapping[str, Value], depth: int) -> ValueLike:
     if depth > MAX_DEPTH:
         raise LambdaError(f"the lambda is nested deeper than {MAX_DEPTH} levels")
 
     def inner(child: ast.expr) -> ValueLike:
-        return _value(child, known, depth + 1)
+        return _value(child, values_by_name, depth + 1)
 
     match node:
         case ast.Constant(value=bool() | int() | float() as number):
             return number
-        case ast.Name(id=name) if name in known:
-            return known[name]
+        case ast.Name(id=name) if name in values_by_name:
+            return values_by_name[name]
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
             return _arithmetic(_BINARY[type(op)], inner(left), inner(right))
         case ast.UnaryOp(op=ast.USub(), operand=operand):

@@ -1,4 +1,4 @@
-"""The shape that a map of indices makes of a shape, symbolic extents included."""
+"""The shape that results from an index map of a shape, including symbolic extents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def map_extents(index_map: IndexMap, shape: Sequence[Expr]) -> tuple[Expr, ...]:
     """Return the smallest shape, from zero, that holds all elements of a shape.
 
     Raises:
-        IndexMapError: If an index may be negative, or its extent is not understood.
+        IndexMapError: If an index may be negative, or its extent has an unsupported form.
     """
     numbers = index_map.map_shape([extent_or_unknown(extent) for extent in shape])
     symbols = {
@@ -24,15 +24,15 @@ def map_extents(index_map: IndexMap, shape: Sequence[Expr]) -> tuple[Expr, ...]:
         for param, extent in zip(index_map.params, shape, strict=True)
         if not isinstance(extent, IntImm)
     }
-    found: list[Expr] = []
+    extents: list[Expr] = []
     for result, number in zip(index_map.results, numbers, strict=True):
         used = [node for node in walk(result) if isinstance(node, Var) and node in symbols]
         is_cut_off = isinstance(result, BinOp) and result.op == "%"
         if not used or is_cut_off:
-            found.append(IntImm(number, dtype_of(result)))
+            extents.append(IntImm(number, dtype_of(result)))
         else:
-            found.append(_extent(index_map, result, symbols))
-    return tuple(found)
+            extents.append(_extent(index_map, result, symbols))
+    return tuple(extents)
 
 
 def _extent(index_map: IndexMap, result: Expr, symbols: Mapping[Var, Expr]) -> Expr:

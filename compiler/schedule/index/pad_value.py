@@ -1,4 +1,4 @@
-"""What a layout with padding holds where it holds no element: a number, or a function of places."""
+"""The value of the padding of a layout: a number, or a function of the indices."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ PadValueLike: TypeAlias = int | float | IntImm | FloatImm | str | IndexMap | Cal
 
 @dataclass(frozen=True)
 class PadValue:
-    """The value `value` at the place `params`."""
+    """The value `value` at the indices `params`."""
 
     params: tuple[Var, ...]
     value: Expr
 
     def at(self, indices: Sequence[Expr]) -> Expr:
-        """Return the value at a place."""
+        """Return the value at given indices."""
         return substitute(self.value, dict(zip(self.params, indices, strict=True)))
 
     def __str__(self) -> str:
@@ -36,16 +36,16 @@ class PadValue:
 
 
 def as_pad_value(given: PadValueLike, ndim: int, dtype: DType, index_dtype: DType) -> PadValue:
-    """Return what stands in the padding of a layout.
+    """Return the padding value that an argument describes.
 
     Args:
-        given: What the caller gave.
+        given: The argument of the caller.
         ndim: The number of dimensions of the new layout.
         dtype: The type of its elements.
         index_dtype: The type of its indices.
 
     Raises:
-        IndexMapError: If it is no value of that type, or of another number of indices.
+        IndexMapError: If it is not a value of that type, or takes another number of indices.
     """
     params = tuple(Var(f"indices_{n}", index_dtype) for n in range(ndim))
     value: Expr

@@ -29,13 +29,13 @@ from compiler.schedule.index.region import Span
 def guards_of(
     value: Affine, span: Span, size: Expr, extents: Extents, loops: Sequence[For]
 ) -> list[Expr]:
-    """Return the conditions that keep a value in 0, ..., `size` - 1, those that are not proved.
+    """Return the conditions that keep a value in 0, ..., `size` - 1, except those that are proved.
 
     Args:
-        value: The value, in terms of the loops around and of its own.
-        span: What it runs over.
-        extents: The extents of what it names.
-        loops: The loops around.
+        value: The value, in terms of the loops around it and of its own loops.
+        span: The span of the value.
+        extents: The extents of the variables in it.
+        loops: The loops around it.
     """
     guards: list[Expr] = []
     low = affine_bounds(span.low, extents)
@@ -54,7 +54,7 @@ def guards_of(
 
 
 def _stays_below(span: Span, size: Expr, loops: Sequence[For]) -> bool:
-    """Tell whether a span of loops lies below a size, the loops being of any extent."""
+    """Return whether a span lies below a size, for loops of any extent."""
     most = Affine((), span.low.const + span.extent, span.low.dtype)
     extents = {loop.var: loop.extent for loop in loops}
     for atom, scale in span.low.terms:
@@ -67,7 +67,7 @@ def _stays_below(span: Span, size: Expr, loops: Sequence[For]) -> bool:
 
 
 def simplest_bound(form: Affine, bound: int, extents: Extents) -> tuple[Affine, int]:
-    """Return `terms` and a number that are compared with the same outcome as `form < bound`."""
+    """Return `terms` and a number whose comparison has the same outcome as `form < bound`."""
     moving = tuple(
         (a, c) for a, c in form.terms if not (isinstance(a, Var) and extents.get(a) == 1)
     )
@@ -89,7 +89,7 @@ def simplest_bound(form: Affine, bound: int, extents: Extents) -> tuple[Affine, 
 def _without_fine(
     form: Affine, bound: int, step: int, extents: Extents
 ) -> tuple[Affine, int] | None:
-    """Drop terms that are too small to matter: i * 8 + j < 32 just where i < 4, if j < 8."""
+    """Drop terms that are too small to matter: if j < 8, then i * 8 + j < 32 exactly if i < 4."""
     coarse = tuple((a, c // step) for a, c in form.terms if c % step == 0)
     fine = Affine(tuple((a, c) for a, c in form.terms if c % step), form.const % step, form.dtype)
     interval = affine_bounds(fine, extents)

@@ -1,12 +1,12 @@
-"""Boxes of indices: what a block touches while some loops run and the others stand still.
+"""Boxes of indices: what a block accesses while some loops run and the others are fixed.
 
-A box holds all that is touched; whether all of the box is touched: `legality.guard.dense_box`.
+A box holds all accessed elements. `legality.guard.dense_box` tells when all of a box is accessed.
 
-Example, while `j` below 8 runs and `i` stands still:
+Example, while `j` below 8 runs and `i` is fixed:
 
-    i * 8 + j            touches the span from i * 8 on, of 8 indices
-    (i * 8 + j) // 4     touches the span from i * 2 on, of 2 indices
-    (i * 8 + j + 4) % 8  touches all 8 indices: the span is from 0 on
+    i * 8 + j            covers a span of 8 indices that begins at i * 8
+    (i * 8 + j) // 4     covers a span of 2 indices that begins at i * 2
+    (i * 8 + j + 4) % 8  covers all 8 indices: the span begins at 0
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from compiler.ir.core.nodes import BinOp, Expr, IntImm, Var
 
 @frozen
 class Span:
-    """The integers `low`, ..., `low + extent - 1`; `low` is in terms of the loops that stand."""
+    """The integers `low`, ..., `low + extent - 1`; `low` is in terms of the fixed loops."""
 
     low: Affine
     extent: int
@@ -38,7 +38,7 @@ Box: TypeAlias = tuple[Span | None, ...]
 
 
 def span_of(form: Affine, fixed: Iterable[Var], extents: Extents) -> Span | None:
-    """Return a span that holds every value of `form` while only variables not `fixed` move."""
+    """Return a span that holds every value of `form` while only variables not `fixed` vary."""
     standing = set(fixed)
     low = Affine((), form.const, form.dtype)
     least = most = 0
@@ -56,7 +56,7 @@ def span_of(form: Affine, fixed: Iterable[Var], extents: Extents) -> Span | None
 
 
 def _atom_span(atom: Expr, standing: set[Var], extents: Extents) -> Span | None:
-    """Return the span of an atom in which some variable moves."""
+    """Return the span of an atom in which some variable varies."""
     if isinstance(atom, BinOp) and atom.op in ("//", "%") and isinstance(atom.rhs, IntImm):
         divisor = atom.rhs.value
         inner = span_of(affine(atom.lhs), standing, extents)
@@ -69,13 +69,13 @@ def _atom_span(atom: Expr, standing: set[Var], extents: Extents) -> Span | None:
 
 
 def quotient(span: Span, divisor: int, extents: Extents) -> Span:
-    """Return the span of the integers of a span, divided and rounded down."""
+    """Return the span of the quotients of a span's integers, rounded down."""
     low = normal(BinOp("//", span.low.to_expr(), IntImm(divisor, span.low.dtype)), extents)
     return Span(low, _periods(span, divisor) + 1)
 
 
 def remainder(span: Span, divisor: int, extents: Extents) -> Span | None:
-    """Return the span of what is left of the integers of a span, if they are of one period."""
+    """Return the span of the remainders of a span's integers, if they lie in one period."""
     if _periods(span, divisor):
         return None
     low = normal(BinOp("%", span.low.to_expr(), IntImm(divisor, span.low.dtype)), extents)
@@ -83,10 +83,10 @@ def remainder(span: Span, divisor: int, extents: Extents) -> Span | None:
 
 
 def _periods(span: Span, divisor: int) -> int:
-    """Return how often, at most, the integers of a span pass a multiple of a divisor.
+    """Return the largest number of multiples of a divisor that the integers of a span may pass.
 
-    The first of them is a multiple of some step, up to a constant: that is how close to the next
-    multiple of the divisor it can be.
+    The first integer is a multiple of some step, up to a constant. The step bounds its distance to
+    the next multiple of the divisor.
     """
     step = math.gcd(divisor, *(scale for _, scale in span.low.terms))
     most = divisor - step + span.low.const % step
@@ -98,10 +98,10 @@ def _constant(interval: Interval) -> Span:
 
 
 def separated(form: Affine, fixed: AbstractSet[Var], extents: Extents) -> Affine:
-    """Return a form whose quotients and remainders mix what is fixed with what moves no more.
+    """Return a form whose quotients and remainders do not mix fixed with varying variables.
 
-    Where r runs over 0, ..., g - 1, (g * a + r) // (g * m) is a // m, and (g * a + r) % (g * m) is
-    g * (a % m) + r.
+    If r runs over 0, ..., g - 1, then (g * a + r) // (g * m) is a // m, and (g * a + r) % (g * m)
+    is g * (a % m) + r.
     """
     total = Affine((), form.const, form.dtype)
     for atom, scale in form.terms:
@@ -133,7 +133,7 @@ def _separated(atom: Expr, fixed: AbstractSet[Var], extents: Extents) -> Affine 
 
 
 def hull(a: Span | None, b: Span | None) -> Span | None:
-    """Return the smallest span that holds two, or None if they are not comparable."""
+    """Return the smallest span that holds two spans; None if they are not comparable."""
     if a is None or b is None:
         return None
     distance = b.low - a.low
@@ -146,7 +146,7 @@ def hull(a: Span | None, b: Span | None) -> Span | None:
 
 
 def contains(outer: Span | None, inner: Span | None, size: int, extents: Extents) -> bool:
-    """Tell whether a span surely holds another, of the indices 0, ..., `size` - 1."""
+    """Return whether a span surely holds another, among the indices 0, ..., `size` - 1."""
     if outer is None:
         return False
     first = affine_bounds(outer.low, extents)
