@@ -1,7 +1,7 @@
-"""`IndexMap`: where an element goes when a buffer or a block gets another layout.
+"""`IndexMap`: the new position of each element when a buffer or a block gets another layout.
 
-A map is built from a Python function of indices, or read from the text of a lambda, which is
-parsed and never run. How it is inverted is in `compiler.schedule.index.index_map_inverse`.
+A map is built from a Python function of indices, or read from the text of a lambda, which is parsed
+and never run. `compiler.schedule.index.index_map_inverse` inverts maps.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MAX_RESULTS = 32
 
 
 class IndexMapError(ValueError):
-    """A map of indices that means nothing, or that lacks a property it should have."""
+    """An index map that is invalid, or lacks a required property."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class IndexMap:
     """A function of indices: element `params` of the old layout is element `results` of the new.
 
     Args:
-        params: One variable a dimension of what is mapped.
+        params: One variable for each dimension of the old layout.
         results: Integer expressions of the variables.
-        inverse_index_map: The inverse, if the one who made the map knows it. It is not trusted.
+        inverse_index_map: The inverse, if the caller gave it. It is not trusted.
     """
 
     params: tuple[Var, ...]
@@ -60,8 +60,8 @@ class IndexMap:
         """Build a map from a Python function.
 
         Args:
-            mapping_function: Takes indices, returns an index or several; `*args` takes the rest.
-            ndim: The number of indices; needed where the function takes any number.
+            mapping_function: Takes indices and returns one index or several; `*args` is allowed.
+            ndim: The number of indices; required if the function takes any number.
             index_dtype: The type of the indices.
 
         Raises:
@@ -83,7 +83,7 @@ class IndexMap:
         """Read a map from the text of a lambda, such as `lambda i: (i // 4, i % 4)`.
 
         Raises:
-            IndexMapError: If the text is no such lambda.
+            IndexMapError: If the text is not such a lambda.
         """
         try:
             names, function = read_lambda(text, ndim)
@@ -108,13 +108,13 @@ class IndexMap:
     def map_indices(
         self, indices: Sequence[Expr], ranges: Mapping[Var, int] | None = None
     ) -> tuple[Expr, ...]:
-        """Return where an element goes.
+        """Return the new indices of an element.
 
         Args:
             ranges: The extents of the variables of the indices, to simplify by.
 
         Raises:
-            IndexMapError: If the number of indices is another.
+            IndexMapError: If the number of indices is wrong.
         """
         self._require_rank(len(indices))
         mapping = dict(zip(self.params, indices, strict=True))
@@ -156,10 +156,10 @@ IndexMapLike: TypeAlias = IndexMap | Callable[..., object] | str
 
 
 def as_index_map(given: IndexMapLike, ndim: int) -> IndexMap:
-    """Return the map of `ndim` indices that is meant.
+    """Return the map of `ndim` indices that an argument describes.
 
     Raises:
-        IndexMapError: If it is none, or of another number of indices.
+        IndexMapError: If the argument is not a map, or takes another number of indices.
     """
     match given:
         case IndexMap():
@@ -208,7 +208,7 @@ def parameters_of(function: Callable[..., object], ndim: int | None) -> list[str
 
 
 def _indices(returned: object, dtype: DType) -> tuple[Expr, ...]:
-    """Return what a function of indices returned, as integer expressions."""
+    """Return the result of a function of indices as integer expressions."""
     items = returned if isinstance(returned, list | tuple) else (returned,)
     if len(items) > MAX_RESULTS:
         raise IndexMapError(f"the map gives {len(items)} indices: expected {MAX_RESULTS} at most")
@@ -224,9 +224,9 @@ def _indices(returned: object, dtype: DType) -> tuple[Expr, ...]:
 
 
 def _without_modulus(expr: Expr, ranges: Mapping[Var, int]) -> tuple[Expr, Mapping[Var, int]]:
-    """Return an expression with a variable for each `x % m`, which counts as all of 0 to m - 1.
+    """Replace each `x % m` by a variable that takes all values 0, ..., m - 1.
 
-    Of `i % 8` for 6 values of `i`, the new extent is 8.
+    So the new extent of `i % 8` is 8, even if `i` has 6 values.
     """
     rests: dict[Expr, Var] = {}
 
