@@ -26,7 +26,7 @@ class Task:
 
     @cached_property
     def key(self) -> str:
-        """What tells this task from others: workload and target, not the weight."""
+        """The identity of the task: workload and target, without the weight."""
         return f"{self.workload_key}@{self.target.name}"
 
     @cached_property

@@ -59,7 +59,7 @@ class DiskCache:
         self._max_bytes = max_bytes
 
     def get(self, kind: str, url: str, query: ScheduleQuery) -> CachedAnswer | None:
-        """Return what was kept, or None; what is damaged is dropped."""
+        """Return the stored answer, or None; a damaged file is dropped."""
         path = self._path(kind, url, query)
         try:
             content = path.read_bytes()

@@ -1,4 +1,4 @@
-"""The shape of an operator: what tells workloads of one operator apart, and how far apart they are.
+"""The shape of an operator: how workloads of one operator differ, and by how much.
 
 Stores keep operators' keys and shapes: a change of this computation must update those, too.
 """

@@ -92,7 +92,7 @@ class Facts:
         return replace(self, unknown=self.unknown.union(variables))
 
     def knows(self, var: Var) -> bool:
-        """Tell whether a variable is defined."""
+        """Return whether a variable is defined."""
         return var in self.ranges or var in self.unknown
 
     def assuming(self, condition: Expr, *, holds: bool = True, pure: bool = False) -> Facts:
@@ -114,7 +114,7 @@ class Facts:
         return replace(facts, alternatives=alternatives) if alternatives else facts
 
     def is_exact(self, expr: Expr) -> bool:
-        """Tell whether the laws of whole numbers hold for an integer: nothing in it wraps around.
+        """Return whether the laws of whole numbers hold for an integer: nothing in it wraps around.
 
         The arithmetic of a variable that may be anything may.
         """
@@ -145,7 +145,7 @@ class Facts:
         return affine_bounds(canonical(expr, self.ranges), self.ranges)
 
     def within(self, expr: Expr, low: int, high: int) -> bool:
-        """Tell whether an integer expression surely lies in `low` to `high`, both included."""
+        """Return whether an integer expression surely lies in `low` to `high`, both included."""
         form = canonical(expr, self.ranges)
         holds = self.is_contradiction or (
             self._is_not_negative(form - Affine((), low, form.dtype))
@@ -159,13 +159,13 @@ class Facts:
         )
 
     def at_least(self, greater: Expr, smaller: Expr) -> bool:
-        """Tell whether `greater >= smaller` surely holds."""
+        """Return whether `greater >= smaller` surely holds."""
         difference = canonical(greater, self.ranges) - canonical(smaller, self.ranges)
         holds = self.is_contradiction or self._is_not_negative(difference)
         return holds or self._in_all_cases(lambda case: case.at_least(greater, smaller))
 
     def _in_all_cases(self, is_so: Callable[[Facts], bool]) -> bool:
-        """Tell whether something holds whichever side of some alternative does."""
+        """Return whether something holds whichever side of some alternative does."""
         for number, (lhs, rhs, holds, pure) in enumerate(self.alternatives):
             others = self.alternatives[:number] + self.alternatives[number + 1 :]
             rest = replace(self, alternatives=others)
@@ -174,7 +174,7 @@ class Facts:
         return False
 
     def _on_both_sides(self, expr: Expr, is_so: Callable[[Facts, Expr], bool]) -> bool:
-        """Tell whether something holds of an expression, whatever its first condition chooses."""
+        """Return whether something holds of an expression, whatever its first condition chooses."""
         if sum(isinstance(node, Select | Conditional) for node in walk(expr)) > _MAX_CHOICES:
             return False
         choice = next((n for n in walk(expr) if isinstance(n, Select | Conditional)), None)
@@ -187,7 +187,7 @@ class Facts:
         return True
 
     def same(self, one: Expr, other: Expr) -> bool:
-        """Tell whether two integer expressions surely have the same value."""
+        """Return whether two integer expressions surely have the same value."""
         return self.at_least(one, other) and self.at_least(other, one)
 
     def _is_not_negative(self, form: Affine) -> bool:

@@ -168,7 +168,7 @@ def span_of_digits(digits: Iterable[tuple[int, int]]) -> int:
 
 
 def may_overlap(digits: Iterable[tuple[int, int]]) -> bool:
-    """Tell whether two choices of some digits may have one sum, as far as their scales show.
+    """Return whether two choices of some digits may have one sum, as far as their scales show.
 
     They have not if each scale is greater than the reach of all finer digits: `i * 8 + j` with `j`
     below 8, but not with `j` below 9.

@@ -66,7 +66,7 @@ def _of_both(
 
 
 def may_wrap(expr: Expr) -> bool:
-    """Tell whether arithmetic in an integer expression may leave its type unseen.
+    """Return whether arithmetic in an integer expression may leave its type unseen.
 
     It may where it is on values out of buffers, or in types that `check_overflow` does not check:
     there, the laws of whole numbers do not hold.

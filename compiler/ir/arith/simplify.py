@@ -82,12 +82,12 @@ def simplify(expr: Expr, ranges: Ranges = _NOTHING) -> Expr:
 
 
 def prove(condition: Expr, ranges: Ranges) -> bool:
-    """Tell whether `condition` surely holds; False means that it could not be proved."""
+    """Return whether `condition` surely holds; False means that it could not be proved."""
     return simplify(condition, ranges) == TRUE
 
 
 def equal(lhs: Expr, rhs: Expr, ranges: Ranges = _NOTHING) -> bool:
-    """Tell whether two integer expressions surely have the same value."""
+    """Return whether two integer expressions surely have the same value."""
     difference = recombine(normal(lhs, ranges) - normal(rhs, ranges))
     return not difference.terms and difference.const == 0
 

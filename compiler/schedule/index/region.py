@@ -1,6 +1,6 @@
 """Boxes of indices: what a block accesses while some loops run and the others are fixed.
 
-A box holds all accessed elements. `legality.guard.dense_box` tells when all of a box is accessed.
+A box holds all accessed elements. `legality.guard.dense_box` proves that all of a box is accessed.
 
 Example, while `j` below 8 runs and `i` is fixed:
 

@@ -37,7 +37,7 @@ class TileKnob:
     max_innermost: int
 
     def __str__(self) -> str:
-        """Say what is decided."""
+        """Return the decision in words."""
         last = "" if self.max_innermost >= self.extent else f", the last up to {self.max_innermost}"
         return f"{self.extent} as {self.parts} factors{last}: {len(self.options):,} options"
 
@@ -102,7 +102,7 @@ class ChoiceKnob:
     values: tuple[int, ...]
 
     def __str__(self) -> str:
-        """Say what is decided."""
+        """Return the decision in words."""
         return f"one of {_shortened(self.values)}: {len(self.values)} options"
 
     @cached_property
@@ -137,7 +137,7 @@ class CutKnob(ChoiceKnob):
     extent: int
 
     def __str__(self) -> str:
-        """Say what is decided."""
+        """Return the decision in words."""
         return f"{self.extent} in pieces of {_shortened(self.values)}: {len(self.values)} options"
 
     @cached_property
