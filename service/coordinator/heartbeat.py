@@ -32,7 +32,7 @@ PATIENCE_SECS = 3.0
 class Heartbeat:
     """Renews leases from its own thread, so that a long step of the search cannot lose them.
 
-    Used as a context manager. `wishes` holds the controls of each job as last read. `is_joined`
+    Used as a context manager. `controls` holds the controls of each job as last read. `is_joined`
     says whether another job of the group waits to run with these.
 
     Args:
@@ -53,7 +53,7 @@ class Heartbeat:
     ) -> None:
         self.is_lost = False
         self.is_joined = False
-        self.wishes: dict[UUID, JobControls] = {}
+        self.controls: dict[UUID, JobControls] = {}
         self._database = database
         self._job_ids = list(job_ids)
         self._owner = owner
@@ -125,18 +125,18 @@ class Heartbeat:
     def _interrupt_overdue(self) -> None:
         """Interrupt the measurement of a job that should have ended `patience_secs` ago."""
         now = time.monotonic()
-        for job_id, wishes in self.wishes.items():
-            if wishes.is_cancelled or wishes.is_stopped:
+        for job_id, job_controls in self.controls.items():
+            if job_controls.is_cancelled or job_controls.is_stopped:
                 self._requested_at.setdefault(job_id, now)
         measured = self._measured
         if measured is None or measured[0] not in self._requested_at:
             return
         job_id, is_final = measured
-        if is_final and not self.wishes[job_id].is_cancelled:
+        if is_final and not self.controls[job_id].is_cancelled:
             return
         if now - self._requested_at[job_id] >= self._patience_secs:
             # A cancel that follows a stop restarts the time.
-            self._requested_at[job_id] = float("inf") if self.wishes[job_id].is_cancelled else now
+            self._requested_at[job_id] = float("inf") if self.controls[job_id].is_cancelled else now
             _log.info("measurement interrupted: the job is ending", job=str(job_id))
             self._interrupt()
 
@@ -147,6 +147,6 @@ class Heartbeat:
 
     def _look(self) -> None:
         with self._database.read() as session:
-            self.wishes |= controls.wishes(session, self.job_ids)
+            self.controls |= controls.of_jobs(session, self.job_ids)
             if self._group_id is not None:
                 self.is_joined = groups.has_waiting(session, self._group_id)

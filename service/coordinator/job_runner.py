@@ -107,7 +107,7 @@ class JobRunner:
                 stack.enter_context(searches[-1].rounds)
             ends = interleave(
                 [search.rounds for search in searches],
-                lambda: heartbeat.wishes[heartbeat.job_ids[0]].shared_trials,
+                lambda: heartbeat.controls[heartbeat.job_ids[0]].shared_trials,
                 self._ended(jobs),
             )
             for index, reason in ends:
@@ -131,13 +131,13 @@ class JobRunner:
             if _gives_up(job.id, heartbeat, is_stopping):
                 return StopReason.CANCELLED
             active_secs = job.active_secs + time.monotonic() - start_secs
-            return _user_stop(heartbeat.wishes[job.id], active_secs, rounds.has_default)
+            return _user_stop(heartbeat.controls[job.id], active_secs, rounds.has_default)
 
         rounds = SearchLoop(
             task,
             measuring,
             self._strategy(job, task),
-            lambda: heartbeat.wishes[job.id].budget,
+            lambda: heartbeat.controls[job.id].budget,
             history=self._store.trials(job_id),
             on_trials=lambda measured: self._store.add(job_id, task, measured),
             interrupted=interrupted,
@@ -201,7 +201,7 @@ class JobRunner:
 
 def _gives_up(job_id: UUID, heartbeat: Heartbeat, is_stopping: Callable[[], bool]) -> bool:
     is_put_back = is_stopping() or heartbeat.is_joined
-    return is_put_back or heartbeat.is_lost or heartbeat.wishes[job_id].is_cancelled
+    return is_put_back or heartbeat.is_lost or heartbeat.controls[job_id].is_cancelled
 
 
 def _user_stop(controls: JobControls, active_secs: float, has_default: bool) -> StopReason | None:

@@ -89,7 +89,7 @@ class Player:
                 continue
             if not self._wait(job.id, last, created_at[trial.number], heartbeat, is_stopping):
                 return JobOutcome(job.id)
-            if heartbeat.wishes[job.id].is_stopped:
+            if heartbeat.controls[job.id].is_stopped:
                 reason = StopReason.STOPPED
                 break
             last = created_at[trial.number]
@@ -110,11 +110,11 @@ class Player:
         gap = 0.0 if since is None else (until - since).total_seconds()
         end = time.monotonic() + min(gap, MAX_PAUSE_SECS)
         while True:
-            wishes = heartbeat.wishes[job_id]
-            if heartbeat.is_lost or is_stopping() or wishes.is_cancelled:
+            job_controls = heartbeat.controls[job_id]
+            if heartbeat.is_lost or is_stopping() or job_controls.is_cancelled:
                 return False
             remaining_secs = end - time.monotonic()
-            if remaining_secs <= 0 or wishes.is_stopped:
+            if remaining_secs <= 0 or job_controls.is_stopped:
                 return True
             time.sleep(min(remaining_secs, _LOOK_SECS))
 

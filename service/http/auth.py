@@ -42,7 +42,7 @@ _MORE_COST = 9
 
 
 @dataclass(frozen=True)
-class _Known:
+class _CachedCaller:
     """The cached caller of a token, and when the entry expires."""
 
     until: float
@@ -66,7 +66,7 @@ class Tokens:
         self._database = database
         self._bootstrap = None if bootstrap is None else tokens.digest(bootstrap)
         self._clock = clock
-        self._known: BoundedCache[str, _Known] = BoundedCache(_MAX_REMEMBERED)
+        self._callers: BoundedCache[str, _CachedCaller] = BoundedCache(_MAX_REMEMBERED)
         self._open_until = 0.0
         self._is_closed = bootstrap is not None
 
@@ -85,7 +85,7 @@ class Tokens:
 
     def forget(self) -> None:
         """Clear the cache after a token was revoked."""
-        self._known.clear()
+        self._callers.clear()
 
     def _is_open(self) -> bool:
         """Return whether no token is needed. Once a token is needed, it stays so."""
@@ -95,18 +95,18 @@ class Tokens:
             self._open_until = self._clock() + REMEMBERED_SECS
         return not self._is_closed
 
-    def _recall(self, digest: str, now: float) -> _Known | None:
+    def _recall(self, digest: str, now: float) -> _CachedCaller | None:
         if self._bootstrap is not None and hmac.compare_digest(digest, self._bootstrap):
-            return _Known(now, Caller(tokens.BOOTSTRAP, Scope.ADMIN))
-        entry = self._known.get(digest)
+            return _CachedCaller(now, Caller(tokens.BOOTSTRAP, Scope.ADMIN))
+        entry = self._callers.get(digest)
         return entry if entry is not None and now < entry.until else None
 
     def _caller(self, token: str) -> Caller | None:
         digest, now = tokens.digest(token), self._clock()
         entry = self._recall(digest, now)
         if entry is None:
-            entry = _Known(now + REMEMBERED_SECS, self._look_up(token))
-            self._known.put(digest, entry)
+            entry = _CachedCaller(now + REMEMBERED_SECS, self._look_up(token))
+            self._callers.put(digest, entry)
         return entry.caller
 
     def _look_up(self, token: str) -> Caller | None:

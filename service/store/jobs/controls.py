@@ -45,7 +45,7 @@ class JobControls:
     shared_trials: int
 
 
-def wishes(session: Session, job_ids: Collection[UUID]) -> dict[UUID, JobControls]:
+def of_jobs(session: Session, job_ids: Collection[UUID]) -> dict[UUID, JobControls]:
     """Return the current controls of jobs."""
     rows = session.execute(
         select(JobRow, func.coalesce(GroupRow.max_trials, JobRow.max_trials))

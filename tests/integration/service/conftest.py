@@ -24,7 +24,7 @@ from tests.service_fixtures import pytest_generate_tests as pytest_generate_test
 def until_seen(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Return what waits until a coordinator has looked at what users want."""
     looks = 0
-    look = controls.wishes
+    look = controls.of_jobs
 
     def counted(*args: Any) -> dict[UUID, JobControls]:
         nonlocal looks
@@ -36,9 +36,9 @@ def until_seen(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
         seen, deadline = looks, time.monotonic() + PATIENCE_SECS
         # The look that is under way may be older than the change.
         while looks < seen + 2:
-            assert time.monotonic() < deadline, "nobody looks"
+            assert time.monotonic() < deadline, "no coordinator looks"
             time.sleep(0.01)
 
-    monkeypatch.setattr(controls, "wishes", counted)
+    monkeypatch.setattr(controls, "of_jobs", counted)
     monkeypatch.setattr("service.coordinator.heartbeat._LOOK_SECS", 0.02)
     return wait

@@ -13,7 +13,7 @@ from service.store.database.database import Database
 
 @contextmanager
 def statements(database: Database) -> Iterator[list[tuple[str, Any]]]:
-    """Collect what is asked of the trials, the jobs and so on."""
+    """Collect the statements that read, with their parameters, except those about tokens."""
     found: list[tuple[str, Any]] = []
 
     def note(_: Connection, _cursor: Any, statement: str, parameters: Any, *_more: Any) -> None:

@@ -1,4 +1,4 @@
-"""Names of CPUs, and what is known of them."""
+"""CPUs by name: equal targets, and texts that are refused."""
 
 from __future__ import annotations
 

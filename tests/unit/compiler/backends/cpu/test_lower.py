@@ -7,7 +7,7 @@ import pytest
 import loopwright as lw
 from compiler import ops
 from compiler.backends.cpu.lower import lower_for_cpu
-from compiler.ir.core.nodes import Allocate, Block, BlockRealize, For
+from compiler.ir.core.nodes import Allocate, Block, BlockRealize, For, static_shape
 from compiler.ir.core.visit import walk, walk_stmts
 from compiler.passes.common.error import LoweringError
 from compiler.script import parse
@@ -21,7 +21,7 @@ def test_no_block_is_left(spec: str) -> None:
     assert not any(isinstance(node, Block | BlockRealize) for node in walk(lowered))
 
 
-def test_a_tile_of_accumulators_becomes_small() -> None:
+def test_a_row_of_sums_is_promoted_to_a_small_buffer() -> None:
     sch = lw.Schedule(ops.matmul(64, 64, 64))
     block = sch.get_sblock("C")
     i, j, k = sch.get_loops(block)
@@ -30,7 +30,9 @@ def test_a_tile_of_accumulators_becomes_small() -> None:
     sch.vectorize(j_inner)
     lowered = lower_for_cpu(sch.func, level(3))
     assert any(isinstance(s, For) and s.kind == "vectorized" for s in walk_stmts(lowered))
-    assert any(isinstance(s, Allocate) for s in walk_stmts(lowered))
+    # The row of 16 sums is held beside the loop of the reduction, not in C.
+    sizes = [static_shape(s.buffer) for s in walk_stmts(lowered) if isinstance(s, Allocate)]
+    assert sizes == [(1, 16)], sizes
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compiler.ir.core.nodes import Block, FloatImm
+from compiler.ir.core.nodes import BinOp, Block, FloatImm
 from compiler.schedule.legality.reducer import ReductionForm, reduction_of
 from tests.unit.compiler.schedule.legality.positions import placed, program
 
@@ -27,25 +27,26 @@ for i, k in T.grid(4, 8):
 
 
 @pytest.mark.parametrize(
-    ("start", "update"),
+    ("start", "update", "result"),
     [
-        ("T.float32(0)", "B[v] + A[v, vk]"),
-        ("T.float32(0)", "A[v, vk] + B[v]"),
-        ("T.float32(1)", "B[v] * A[v, vk]"),
-        ("T.float32('-inf')", "T.max(B[v], A[v, vk])"),
-        ("T.float32('inf')", "T.min(B[v], A[v, vk])"),
-        ("T.float32(0)", "B[v] + A[v, vk] * A[v, vk]"),
+        ("T.float32(0)", "B[v] + A[v, vk]", 5.0),
+        ("T.float32(0)", "A[v, vk] + B[v]", 5.0),
+        ("T.float32(1)", "B[v] * A[v, vk]", 6.0),
+        ("T.float32('-inf')", "T.max(B[v], A[v, vk])", 3.0),
+        ("T.float32('inf')", "T.min(B[v], A[v, vk])", 2.0),
+        ("T.float32(0)", "B[v] + A[v, vk] * A[v, vk]", 5.0),
     ],
 )
-def test_sums_products_and_extremes_are_reducers(start: str, update: str) -> None:
-    reduced = block(start, update)
-    form = reduction_of(reduced)
+def test_sums_products_and_extremes_are_reducers(start: str, update: str, result: float) -> None:
+    form = reduction_of(block(start, update))
     assert isinstance(form, ReductionForm)
     assert form.reducer.is_commutative
-    x, y = FloatImm(2.0), FloatImm(3.0)
-    (combined,) = form.reducer((x,), (y,))
-    (swapped,) = form.reducer((y,), (x,))
-    assert type(combined) is type(swapped)
+    two, three = FloatImm(2.0), FloatImm(3.0)
+    for lhs, rhs in ((two, three), (three, two)):
+        (combined,) = form.reducer((lhs,), (rhs,))
+        assert isinstance(combined, BinOp)
+        assert {"+": 5.0, "*": 6.0, "max": 3.0, "min": 2.0}[combined.op] == result
+        assert {combined.lhs, combined.rhs} == {two, three}
 
 
 @pytest.mark.parametrize(
