@@ -20,7 +20,7 @@ from pydantic import (
 
 # Limits of requests: chosen, not measured.
 MAX_SCRIPT_CHARS = 262_144  # far more than any operator needs; bounds the time of the parser
-MAX_TRIALS = 100_000  # about an hour at thirty trials a second
+MAX_TRIALS = 100_000  # hours at tens of trials a second
 MAX_SECONDS = 7 * 24 * 3600.0
 MAX_RULES = 64  # more than there are
 MAX_SEED = 2**31 - 1  # of a 32-bit column
@@ -39,6 +39,17 @@ class Request(BaseModel):
     """A body that a client sends: an unknown field is refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_both_names(cls, body: object) -> object:
+        """Refuse a field that is given under its current and its earlier name."""
+        for current, earlier in (TRIALS_ALIASES.choices, SECS_ALIASES.choices):
+            if isinstance(body, dict) and current in body and earlier in body:
+                raise ValueError(
+                    f"{earlier!r} is the earlier name of {current!r}: give one of them"
+                )
+        return body
 
 
 class Strategy(StrEnum):

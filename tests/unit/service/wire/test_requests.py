@@ -33,3 +33,10 @@ def test_a_workload_has_one_form(fields: dict[str, str]) -> None:
 def test_a_job_that_cannot_be_meant_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         JobCreate.model_validate({"workload": OPERATOR, "max_trials": 8, **changes})
+
+
+@pytest.mark.parametrize("earlier", [{"trials": 8}, {"max_secs": 5, "seconds": 5}])
+def test_a_field_under_both_of_its_names_is_refused(earlier: dict[str, int]) -> None:
+    body = {"workload": {"operator": "matmul:8,8,8"}, "max_trials": 8, **earlier}
+    with pytest.raises(ValidationError, match="give one of them"):
+        JobCreate.model_validate(body)
