@@ -15,7 +15,8 @@ import loopwright as lw
 from examples.serving import Server
 from loopwright.cli.main import app
 
-OPERATOR = "relu:37"
+# No other test tunes it: the best schedule of the label is then that of the test's own job.
+OPERATOR = "relu:38"
 LLVM, CPU = "llvm -num-cores=1", "cpu -num-cores=1"
 
 
