@@ -1,0 +1,105 @@
+"""NVIDIA GPUs as targets: `cuda -arch=sm_90a`, or `cuda -gpu=h200`, which says the architecture."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+from compiler.target.error import TargetError
+from compiler.target.gpus import ARCHS, GPUS, Gpu, GpuArch
+from compiler.target.target import Target
+
+_OPTIONS = "expected -gpu=NAME or -arch=NAME"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CudaTarget(Target):
+    """A GPU of NVIDIA.
+
+    `-gpu=h200` names a model; its architecture follows. `-arch=sm_80` alone is an architecture
+    without a model: kernels are built for it and emulated, but no worker has its label.
+
+    Raises:
+        TargetError: If the text names an unknown option, GPU or architecture, or two that do not
+            fit together.
+    """
+
+    kind: ClassVar[str] = "cuda"
+
+    @classmethod
+    def of(cls, target: Target) -> CudaTarget:
+        """Return `target` as a `CudaTarget`; a target of another kind is a bug of the caller."""
+        assert isinstance(target, cls), f"{target!r} is not a GPU"
+        return target
+
+    @classmethod
+    def _canonical(cls, text: str) -> str:
+        arch, gpu = _parse(text)
+        return f"cuda -arch={arch}" if gpu is None else f"cuda -arch={arch} -gpu={gpu}"
+
+    @property
+    def arch(self) -> str:
+        """Return the architecture, such as `sm_90a`."""
+        return _parse(self.text)[0]
+
+    @property
+    def limits(self) -> GpuArch:
+        """Return the limits of the architecture."""
+        return ARCHS[self.arch]
+
+    @property
+    def gpu(self) -> Gpu | None:
+        """Return the model; None if only the architecture is named."""
+        name = _parse(self.text)[1]
+        return None if name is None else GPUS[name]
+
+    @property
+    def label(self) -> str:
+        """Return the label that routes work to hosts with this GPU, such as `cuda/h200`."""
+        arch, gpu = _parse(self.text)
+        return f"cuda/{gpu or arch}"
+
+    @property
+    def num_cores(self) -> int:
+        """Return the number of host threads that launch a kernel: one."""
+        return 1
+
+
+@lru_cache(maxsize=256)
+def _parse(text: str) -> tuple[str, str | None]:
+    """Return the architecture and the name of the GPU that a target text names."""
+    kind, *options = text.split() or [""]
+    if kind != "cuda":
+        raise TargetError(f"a GPU target begins with 'cuda', not {kind!r}: {text!r}")
+    arch: str | None = None
+    gpu: str | None = None
+    for option in options:
+        match = re.fullmatch(r"--?(arch|gpu)=(.+)", option)
+        if match is None:
+            raise TargetError(f"unknown option {option!r} in target {text!r}: {_OPTIONS}")
+        if match[1] == "arch":
+            arch = _one_of(ARCHS, match[2], "architecture", text)
+        else:
+            gpu = _one_of(GPUS, match[2], "GPU", text)
+    if gpu is not None:
+        if arch not in (None, GPUS[gpu].arch):
+            raise TargetError(
+                f"{gpu} has the architecture {GPUS[gpu].arch}, not {arch}: leave -arch out of "
+                f"{text!r}"
+            )
+        arch = GPUS[gpu].arch
+    if arch is None:
+        raise TargetError(f"target {text!r} names no GPU: {_OPTIONS}, such as 'cuda -gpu=h200'")
+    return arch, gpu
+
+
+def _one_of(names: Iterable[str], name: str, noun: str, text: str) -> str:
+    if name not in names:
+        near = difflib.get_close_matches(name, list(names), n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(names))}"
+        raise TargetError(f"unknown {noun} {name!r} in target {text!r}: {hint}")
+    return name
