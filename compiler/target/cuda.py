@@ -7,13 +7,14 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from compiler.target.error import TargetError
 from compiler.target.gpus import ARCHS, GPUS, Gpu, GpuArch
 from compiler.target.target import Target
 
-_OPTIONS = "expected -gpu=NAME or -arch=NAME"
+_EMULATED = ("-emulated", "--emulated")
+_OPTIONS = "expected -gpu=NAME, -arch=NAME or -emulated"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -22,6 +23,7 @@ class CudaTarget(Target):
 
     `-gpu=h200` names a model; its architecture follows. `-arch=sm_80` alone is an architecture
     without a model: kernels are built for it and emulated, but no worker has its label.
+    `-emulated` is the emulator of such a GPU: it runs kernels on the CPU, and estimates their time.
 
     Raises:
         TargetError: If the text names an unknown option, GPU or architecture, or two that do not
@@ -38,13 +40,14 @@ class CudaTarget(Target):
 
     @classmethod
     def _canonical(cls, text: str) -> str:
-        arch, gpu = _parse(text)
-        return f"cuda -arch={arch}" if gpu is None else f"cuda -arch={arch} -gpu={gpu}"
+        options = _parse(text)
+        model = f" -gpu={options.gpu}" if options.gpu else ""
+        return f"cuda -arch={options.arch}{model}{' -emulated' if options.is_emulated else ''}"
 
     @property
     def arch(self) -> str:
         """Return the architecture, such as `sm_90a`."""
-        return _parse(self.text)[0]
+        return _parse(self.text).arch
 
     @property
     def limits(self) -> GpuArch:
@@ -54,14 +57,20 @@ class CudaTarget(Target):
     @property
     def gpu(self) -> Gpu | None:
         """Return the model; None if only the architecture is named."""
-        name = _parse(self.text)[1]
+        name = _parse(self.text).gpu
         return None if name is None else GPUS[name]
+
+    @property
+    def is_emulated(self) -> bool:
+        """Return whether kernels run in the emulator instead of on a GPU."""
+        return _parse(self.text).is_emulated
 
     @property
     def label(self) -> str:
         """Return the label that routes work to hosts with this GPU, such as `cuda/h200`."""
-        arch, gpu = _parse(self.text)
-        return f"cuda/{gpu or arch}"
+        options = _parse(self.text)
+        suffix = "-emulated" if options.is_emulated else ""
+        return f"cuda/{options.gpu or options.arch}{suffix}"
 
     @property
     def num_cores(self) -> int:
@@ -69,8 +78,14 @@ class CudaTarget(Target):
         return 1
 
 
+class _Options(NamedTuple):
+    arch: str
+    gpu: str | None
+    is_emulated: bool
+
+
 @lru_cache(maxsize=256)
-def _parse(text: str) -> tuple[str, str | None]:
+def _parse(text: str) -> _Options:
     """Return the architecture and the name of the GPU that a target text names."""
     kind, *options = text.split() or [""]
     if kind != "cuda":
@@ -78,6 +93,8 @@ def _parse(text: str) -> tuple[str, str | None]:
     arch: str | None = None
     gpu: str | None = None
     for option in options:
+        if option in _EMULATED:
+            continue
         match = re.fullmatch(r"--?(arch|gpu)=(.+)", option)
         if match is None:
             raise TargetError(f"unknown option {option!r} in target {text!r}: {_OPTIONS}")
@@ -94,7 +111,7 @@ def _parse(text: str) -> tuple[str, str | None]:
         arch = GPUS[gpu].arch
     if arch is None:
         raise TargetError(f"target {text!r} names no GPU: {_OPTIONS}, such as 'cuda -gpu=h200'")
-    return arch, gpu
+    return _Options(arch, gpu, any(option in _EMULATED for option in options))
 
 
 def _one_of(names: Iterable[str], name: str, noun: str, text: str) -> str:

@@ -69,22 +69,31 @@ class Gpu:
 
 
 def _gpu(
-    arch: str, num_sms: int, l2_mib: int, tera_bytes: float, fp32: float, bf16: float, fp8: float
+    arch: str, num_sms: int, l2_mib: int, tera_bytes: float, rates: tuple[float, float, float]
 ) -> Gpu:
-    """Return a GPU from its data sheet: rates in TFLOP/s, 0 for a type without tensor cores."""
-    rates = {"float32": fp32, "tf32": bf16 / 2, "bfloat16": bf16, "float16": bf16, "float8": fp8}
-    peaks = {name: rate * 1e12 for name, rate in rates.items() if rate}
+    """Return a GPU from its data sheet.
+
+    Args:
+        arch: The architecture.
+        num_sms: The number of multiprocessors.
+        l2_mib: The second-level cache in MiB.
+        tera_bytes: The bandwidth of the memory in TB/s.
+        rates: TFLOP/s of float32, and of 16-bit and 8-bit types on tensor cores; 0 without them.
+    """
+    fp32, half, fp8 = rates
+    by_type = {"float32": fp32, "tf32": half / 2, "bfloat16": half, "float16": half, "float8": fp8}
+    peaks = {name: rate * 1e12 for name, rate in by_type.items() if rate}
     return Gpu(arch, num_sms, l2_mib * _MIB, tera_bytes * 1e12, MappingProxyType(peaks))
 
 
 GPUS: Mapping[str, Gpu] = MappingProxyType(
     {
-        "a100": _gpu("sm_80", 108, 40, 2.039, 19.5, 312, 0),
-        "l40s": _gpu("sm_89", 142, 96, 0.864, 91.6, 362, 733),
-        "h100-pcie": _gpu("sm_90a", 114, 50, 2.0, 51, 756, 1513),
-        "h100-sxm": _gpu("sm_90a", 132, 50, 3.35, 67, 989, 1979),
-        "h200": _gpu("sm_90a", 132, 60, 4.8, 67, 989, 1979),
-        "b200": _gpu("sm_100a", 148, 126, 7.7, 75, 2250, 4500),
-        "rtx-pro-6000": _gpu("sm_120", 188, 128, 1.792, 125, 503, 1007),
+        "a100": _gpu("sm_80", 108, 40, 2.039, (19.5, 312, 0)),
+        "l40s": _gpu("sm_89", 142, 96, 0.864, (91.6, 362, 733)),
+        "h100-pcie": _gpu("sm_90a", 114, 50, 2.0, (51, 756, 1513)),
+        "h100-sxm": _gpu("sm_90a", 132, 50, 3.35, (67, 989, 1979)),
+        "h200": _gpu("sm_90a", 132, 60, 4.8, (67, 989, 1979)),
+        "b200": _gpu("sm_100a", 148, 126, 7.7, (75, 2250, 4500)),
+        "rtx-pro-6000": _gpu("sm_120", 188, 128, 1.792, (125, 503, 1007)),
     }
 )

@@ -24,10 +24,21 @@ def test_an_architecture_alone_has_no_model() -> None:
     assert (target.gpu, target.label) == (None, "cuda/sm_80")
 
 
+def test_an_emulated_gpu_is_another_target() -> None:
+    target = CudaTarget("cuda -emulated -gpu=h200")
+    assert target.name == "cuda -arch=sm_90a -gpu=h200 -emulated"
+    assert CudaTarget(target.name) == target
+    assert (target.is_emulated, target.label) == (True, "cuda/h200-emulated")
+    assert target != CudaTarget("cuda -gpu=h200")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("cuda", "names no GPU: expected -gpu=NAME or -arch=NAME, such as 'cuda -gpu=h200'"),
+        (
+            "cuda",
+            "names no GPU: expected -gpu=NAME, -arch=NAME or -emulated, such as",
+        ),
         ("cuda -gpu=h20", "unknown GPU 'h20' in target 'cuda -gpu=h20': did you mean 'h200'"),
         ("cuda -arch=sm_99", "unknown architecture 'sm_99'"),
         ("cuda -gpu=a100 -arch=sm_90a", "a100 has the architecture sm_80, not sm_90a"),

@@ -1,0 +1,1 @@
+"""Lower scheduled programs to kernels of a device, and the launches of them."""

@@ -1,0 +1,92 @@
+"""Programs of a device: kernels without blocks and bound loops, and the launches of them.
+
+for bx in 4:  # blockIdx.x                Kernel(grid=(4, 1, 1), block=(256, 1, 1)):
+    for tx in 256:  # threadIdx.x    ->       B[bx * 256 + tx] = A[bx * 256 + tx] + 1
+        B[...] = A[...] + 1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from compiler.ir.core.nodes import Buffer, Stmt, Var
+
+Extents = tuple[int, int, int]
+"""The numbers of blocks or threads along x, y and z."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """An axis of a kernel, such as `blockIdx.x` or `threadIdx.y`, and the variable on it."""
+
+    thread: str
+    var: Var
+    extent: int
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel: what each of its threads runs.
+
+    Attributes:
+        name: Its name in the source code, which no other kernel of the program has.
+        axes: The axes with more than one block or thread, and those whose variables are in use.
+        buffers: The global buffers that it uses, in the order of its arguments.
+        written: Those of them that it writes.
+        scalars: Its integer arguments, after the buffers; each launch gives their values.
+        body: The work of one thread. Loops are serial, unrolled or vectorized; a loop over virtual
+            threads is unrolled. `tvm_storage_sync` is a barrier of the threads of a block.
+            `Allocate` introduces memory of a thread (scope "local"), fragments of a warp
+            (scopes "wmma.*"), and memory of a block (scopes "shared", "shared.dyn").
+        shared_offsets: The position of each shared buffer in the shared memory of a block, in
+            bytes. Two buffers that are not used at the same time may overlap.
+        shared_bytes: The size of that memory.
+    """
+
+    name: str
+    axes: tuple[Axis, ...]
+    buffers: tuple[Buffer, ...]
+    written: frozenset[Buffer]
+    scalars: tuple[Var, ...]
+    body: Stmt
+    shared_offsets: Mapping[Buffer, int]
+    shared_bytes: int
+
+    @property
+    def grid(self) -> Extents:
+        """Return the numbers of blocks."""
+        return self._extents("blockIdx")
+
+    @property
+    def block(self) -> Extents:
+        """Return the numbers of threads of a block."""
+        return self._extents("threadIdx")
+
+    def _extents(self, prefix: str) -> Extents:
+        extents = {axis.thread: axis.extent for axis in self.axes}
+        x, y, z = (extents.get(f"{prefix}.{letter}", 1) for letter in "xyz")
+        return x, y, z
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One run of a kernel, with the values of its integer arguments."""
+
+    kernel: str
+    scalars: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceProgram:
+    """A whole program of a device: its launches run one after another.
+
+    Attributes:
+        params: The buffers that a caller passes.
+        workspaces: Buffers in global memory that live during a call.
+    """
+
+    params: tuple[Buffer, ...]
+    workspaces: tuple[Buffer, ...]
+    kernels: tuple[Kernel, ...]
+    launches: tuple[Launch, ...]
