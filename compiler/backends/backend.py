@@ -13,6 +13,7 @@ from compiler.backends.trial_arrays import TrialArrays
 from compiler.ir.core.nodes import Stmt
 from compiler.ir.core.program import PrimFunc
 from compiler.runtime.artifact import Artifact, Param
+from compiler.runtime.resources import KernelResources
 from compiler.runtime.time_calls import time_calls
 from compiler.target.registry import KindRegistry
 from compiler.target.target import Target
@@ -92,6 +93,11 @@ class Backend(ABC):
         """Return the assembly of source code; empty if the backend has none to show."""
         del source, target
         return ""
+
+    def resources(self, artifact: Artifact) -> KernelResources | None:
+        """Return what a kernel of this backend uses of its device; None for a CPU's."""
+        del artifact
+        return None
 
     def build_with_constants(
         self, func: PrimFunc, target: Target, arrays: Mapping[str, Any]

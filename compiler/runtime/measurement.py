@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from typing import Any
 
+from compiler.runtime.resources import KernelResources
+
 
 class ErrorKind(StrEnum):
     """The reason why a candidate has no run time."""
@@ -100,7 +102,8 @@ class Measurement:
         max_error: The largest difference from the oracle, relative to the output's magnitude.
         build_secs, check_secs, time_secs: The duration of each phase.
         worker: The worker that measured.
-        toolchain: The versions of the code generator and of LLVM.
+        toolchain: The versions of the code generator and of its compiler.
+        resources: What the kernel uses of its device; None for a CPU, and if the build failed.
         library: How a library ran, if this is the measurement of a baseline.
     """
 
@@ -113,6 +116,7 @@ class Measurement:
     time_secs: float = 0.0
     worker: str = ""
     toolchain: str = ""
+    resources: KernelResources | None = None
     library: LibraryFacts | None = None
 
     def __post_init__(self) -> None:
@@ -154,7 +158,8 @@ class Measurement:
         fields["run_secs"] = tuple(map(_secs, run_secs or ()))
         fields["error"] = None if error is None else ErrorKind(error)
         fields["max_error"] = None if max_error is None else _number(max_error)
-        library = obj.get("library")
+        resources, library = obj.get("resources"), obj.get("library")
+        fields["resources"] = None if resources is None else KernelResources.from_json(resources)
         fields["library"] = None if library is None else LibraryFacts.from_json(library)
         return cls(**{**obj, **fields})
 

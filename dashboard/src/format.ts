@@ -58,6 +58,11 @@ export function rate(flops: number | null | undefined, time: number | null | und
   return `${digits(flops / time / 1e9)} GFLOP/s`;
 }
 
+/** A size of memory, such as `48 KiB`. */
+export function bytes(size: number): string {
+  return size < 1024 ? `${size} B` : `${Number((size / 1024).toPrecision(4))} KiB`;
+}
+
 /** A share as a percentage. */
 export function percent(share: number | null | undefined, places = 1): string {
   return share == null || !Number.isFinite(share) ? "–" : `${(100 * share).toFixed(places)} %`;

@@ -8,9 +8,9 @@ import typer
 from rich.table import Table
 
 from loopwright.cli.shared.options import JobArgument, JsonOption, TokenOption, UrlOption
-from loopwright.cli.shared.output import console, print_json, print_table, secs
+from loopwright.cli.shared.output import console, print_json, print_table, secs, size
 from loopwright.cli.shared.where import server
-from service.wire.models import TrialRead
+from service.wire.models import ResourcesRead, TrialRead
 
 
 def trials(
@@ -43,9 +43,10 @@ def trials(
 
 
 def _table(trials: list[TrialRead]) -> Table:
-    table = Table(
-        "trial", "sketch", "provisional", "confirmed", "error", "build", "check", "worker"
-    )
+    times = ("provisional", "confirmed", "error", "build", "check")
+    is_of_device = any(trial.resources for trial in trials)
+    resources = ("registers", "spills", "shared", "occupancy") if is_of_device else ()
+    table = Table("trial", "sketch", *times, *resources, "worker")
     for trial in trials:
         table.add_row(
             str(trial.number),
@@ -55,6 +56,14 @@ def _table(trials: list[TrialRead]) -> Table:
             trial.error or "",
             secs(trial.build_secs),
             secs(trial.check_secs),
+            *(_resources(trial.resources) if is_of_device else ()),
             trial.worker,
         )
     return table
+
+
+def _resources(used: ResourcesRead | None) -> tuple[str, str, str, str]:
+    if used is None:
+        return "", "", "", ""
+    occupancy = "" if used.occupancy is None else f"{used.occupancy:.0%}"
+    return str(used.registers), size(used.spill_bytes), size(used.shared_bytes), occupancy

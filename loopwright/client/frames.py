@@ -7,17 +7,21 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from service.wire.models import TrialRead
+from service.wire.models import ResourcesRead, TrialRead
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _TIMES = ("provisional_secs", "confirmed_secs", "best_secs")
 _FIRST = ("job", "number", "sketch", "error", *_TIMES)
-_FIELDS = tuple(name for name in TrialRead.model_fields if name != "final")
-COLUMNS = (*_FIRST, *(name for name in _FIELDS if name not in (*_FIRST, "trace")), "trace")
-"""All fields of a trial, its job and its times; traces are programs, and stay objects."""
-_FLOATS = (*_TIMES, "max_error", "predicted", "build_secs", "check_secs", "time_secs")
+_FIELDS = tuple(name for name in TrialRead.model_fields if name not in ("final", "resources"))
+_RESOURCES = tuple(ResourcesRead.model_fields)
+_OTHERS = (name for name in (*_FIELDS, *_RESOURCES) if name not in (*_FIRST, "trace"))
+COLUMNS = (*_FIRST, *_OTHERS, "trace")
+"""All fields of a trial, its job, its times and the resources of its kernel; traces are programs,
+and stay objects."""
+_SECS = ("build_secs", "check_secs", "time_secs")
+_FLOATS = (*_TIMES, "max_error", "predicted", *_SECS, *_RESOURCES)
 
 
 def trials_frame(trials: Iterable[tuple[UUID, TrialRead]]) -> pd.DataFrame:
@@ -33,6 +37,7 @@ def trials_frame(trials: Iterable[tuple[UUID, TrialRead]]) -> pd.DataFrame:
             "confirmed_secs": None if trial.final is None else trial.final.run_secs,
             "best_secs": trial.provisional_secs,  # the earlier name of `provisional_secs`
             **{name: getattr(trial, name) for name in _FIELDS},
+            **{name: getattr(trial.resources, name, None) for name in _RESOURCES},
         }
         for job_id, trial in trials
     ]

@@ -146,6 +146,18 @@ class JobLine(Line):
     weight: Annotated[float, Field(gt=0, le=MAX_WEIGHT)] = 1.0
 
 
+class ResourcesLine(BaseModel):
+    """What a kernel uses of its device."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, from_attributes=True)
+
+    registers: Count
+    stack_bytes: Count
+    spill_bytes: Count
+    shared_bytes: Count
+    occupancy: Annotated[float, Field(ge=0, le=1)] | None
+
+
 class TrialLine(Line):
     """A candidate of the job above it, its measurement, and the worker and tools that made it."""
 
@@ -166,6 +178,7 @@ class TrialLine(Line):
     time_secs: Secs
     worker: Name
     toolchain: Name
+    resources: ResourcesLine | None = None
     created_at: Moment
 
     @model_validator(mode="after")

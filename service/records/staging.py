@@ -221,6 +221,7 @@ def _row(number: int, line: TrialLine) -> dict[str, Any]:
     row = {
         **vars(line),
         "line": number,
+        "resources": None if line.resources is None else line.resources.model_dump(),
         "best_secs": line.best_secs,
         "decisions": decided_numbers(line.trace),
     }

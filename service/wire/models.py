@@ -165,6 +165,16 @@ class FinalRead(Response):
     num_rounds: int
 
 
+class ResourcesRead(Response):
+    """What a kernel uses of its device."""
+
+    registers: int  # of a thread
+    stack_bytes: int  # local memory of a thread
+    spill_bytes: int  # of registers that do not fit
+    shared_bytes: int  # shared memory of a block
+    occupancy: float | None  # the share of a multiprocessor's warps that run at once
+
+
 class TrialRead(Response):
     """One trial of a job: its candidate and its measurement."""
 
@@ -180,6 +190,7 @@ class TrialRead(Response):
     time_secs: float
     worker: str
     toolchain: str = ""  # that compiled it
+    resources: ResourcesRead | None = None  # null for a CPU, and if the build failed
     round: int | None = None  # of the search
     predicted: float | None
     created_at: datetime

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from threading import Thread
 
 import pytest
 
 from compiler import ops
 from compiler.runtime.measurement import ErrorKind, Measurement
+from compiler.runtime.resources import KernelResources
 from compiler.schedule.schedule import Schedule
 from compiler.target.target import Target
 from tuner.candidate import Candidate, default_candidate
@@ -71,6 +73,15 @@ class MeasurementStoreContract:
         added = [make_trial(task, 0, 0.5), make_trial(task, 1, ErrorKind.CRASH)]
         store.add(job, task, added)
         assert store.trials(job) == added
+
+    def test_the_resources_of_a_kernel_come_back(
+        self, store: MeasurementStore, task: Task, job: str
+    ) -> None:
+        trial = make_trial(task, 0, 0.5)
+        used = KernelResources(32, 0, 8, 4096, occupancy=0.5)
+        added = replace(trial, measurement=replace(trial.measurement, resources=used))
+        store.add(job, task, [added])
+        assert store.trials(job) == [added]
 
     def test_trials_come_back_by_number(
         self, store: MeasurementStore, task: Task, job: str

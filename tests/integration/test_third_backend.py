@@ -16,7 +16,7 @@ from compiler.target.error import TargetError
 from compiler.target.target import Target
 from service.coordinator.measurer import WorkerMeasurer
 from service.store.results.toolchains import is_outdated
-from tests.toy_backend.toy import COLUMNS, ROWS, ToyModule, ToyTarget, cost_secs, registered
+from tests.toy_backend.toy import COLUMNS, RESOURCES, ROWS, ToyModule, ToyTarget, cost_secs, registered
 from tuner.finish.finish import finish
 from tuner.loop.search_result import SearchResult
 from tuner.loop.tune import tune
@@ -71,6 +71,7 @@ def test_every_trial_is_measured_by_its_clock_and_correct(search: SearchResult) 
     for trial in search.trials:
         assert trial.measurement.error is None, trial.measurement
         assert trial.measurement.toolchain == "toy evaluator 1"
+        assert trial.measurement.resources == RESOURCES
         scheduled = trial.candidate.trace.apply_to(FUNC).func
         assert trial.best_secs == pytest.approx(cost_secs(scheduled))
 

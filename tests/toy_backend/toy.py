@@ -21,6 +21,7 @@ from compiler.ir.interpret.evaluator.evaluate import evaluate
 from compiler.ir.text.printer import script
 from compiler.runtime.artifact import Artifact, Param
 from compiler.runtime.param_check import ParamCheck
+from compiler.runtime.resources import KernelResources
 from compiler.script.parser import parse
 from compiler.target.error import TargetError
 from compiler.target.target import TARGET_KINDS, Target
@@ -32,6 +33,7 @@ from tuner.space.tables.sketch import Sketch
 
 ROWS = (1, 2, 4, 8, 16, 32)
 COLUMNS = (1, 2, 4, 8)
+RESOURCES = KernelResources(registers=1, stack_bytes=2, spill_bytes=3, shared_bytes=4)
 _STEP_SECS = 1e-5
 
 
@@ -111,6 +113,9 @@ class ToyBackend(Backend):
             code=source.text.encode(),
             backend=self.kind,
         )
+
+    def resources(self, artifact: Artifact) -> KernelResources:
+        return RESOURCES
 
     def time_calls(self, run: Callable[[], object], num_threads: int, calls: int) -> float:
         run()

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from compiler.backends.backend import backend_of
 from compiler.backends.error import BuildError
 from compiler.backends.module import Module
 from compiler.backends.trial_arrays import TrialArrays, WrongResultError
@@ -19,6 +20,7 @@ from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.oracle.oracle import OracleError
 from compiler.runtime.artifact import Artifact, ArtifactError
 from compiler.runtime.measurement import ErrorKind, Measurement
+from compiler.runtime.resources import KernelResources
 from compiler.schedule.error import ScheduleError, TraceError
 from compiler.schedule.trace.trace import Trace
 from compiler.schedule.trace_prefix_cache import TracePrefixCache
@@ -91,18 +93,21 @@ class CandidateMeasurer:
         (trace,) = request.traces
         clock = _PhaseClock(announce)
         module: Module | None = None
+        resources: KernelResources | None = None
         try:
             target = Target(request.target)
             prepared = self._prepare(request.workload, target, clock.enter)
             clock.enter(Phase.BUILD)
             artifact = self._build(prepared.func, trace, target)
+            resources = backend_of(target).resources(artifact)
             module = Module(artifact)
-            return _check_and_time(module, prepared, request.incumbent_secs, clock)
+            measurement = _check_and_time(module, prepared, request.incumbent_secs, clock)
         except Exception as error:
-            return clock.stamp(_failure(error))
+            measurement = _failure(error)
         finally:
             if module is not None:
                 module.close()
+        return replace(clock.stamp(measurement), resources=resources)
 
     def compare(self, request: CompareRequest, announce: Announce) -> Iterator[Message]:
         """Time the contestants of a request side by side; yield the events.
@@ -171,7 +176,7 @@ def _check_and_time(
     run_secs = sample_secs(run, module.num_threads, first_secs, incumbent_secs, module.clock)
     # A race may spare the first run.
     prepared.check_again()
-    return clock.stamp(Measurement(run_secs=run_secs, max_error=max_error))
+    return Measurement(run_secs=run_secs, max_error=max_error)
 
 
 def _failure(error: Exception) -> Measurement:

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from compiler.backends.error import BuildError
+from compiler.runtime.resources import KernelResources
 
 # The major version of CUDA. A cubin of NVRTC 13.x runs with each driver of CUDA 13.
 _MAJOR = 13
@@ -32,30 +33,13 @@ class NvrtcMissingError(BuildError):
 
 
 @dataclass(frozen=True, slots=True)
-class KernelResources:
-    """The resources that a compiled kernel uses, as the assembler reports them.
-
-    Attributes:
-        registers: The registers of a thread.
-        stack_bytes: The local memory of a thread: arrays that are indexed by variables.
-        spill_bytes: The bytes of registers that are stored to local memory.
-        shared_bytes: The shared memory that is declared with a static size.
-    """
-
-    registers: int
-    stack_bytes: int
-    spill_bytes: int
-    shared_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
 class CompiledSource:
     """The outcome of a compilation.
 
     Attributes:
         cubin: The machine code, as an ELF file.
         ptx: The code of the virtual machine; `.loc` directives name lines of the source.
-        resources: By kernel.
+        resources: By kernel; shared memory counts if it is declared with a static size.
     """
 
     cubin: bytes

@@ -2196,6 +2196,22 @@ export interface components {
             bytes: number;
         };
         /**
+         * ResourcesRead
+         * @description What a kernel uses of its device.
+         */
+        ResourcesRead: {
+            /** Registers */
+            registers: number;
+            /** Stack Bytes */
+            stack_bytes: number;
+            /** Spill Bytes */
+            spill_bytes: number;
+            /** Shared Bytes */
+            shared_bytes: number;
+            /** Occupancy */
+            occupancy: number | null;
+        };
+        /**
          * ScheduleQuery
          * @description A request for the best known schedule of one workload on one target.
          * @example {
@@ -2546,6 +2562,7 @@ export interface components {
              * @default
              */
             toolchain?: string;
+            resources?: components["schemas"]["ResourcesRead"] | null;
             /** Round */
             round?: number | null;
             /** Predicted */

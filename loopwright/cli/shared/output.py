@@ -94,6 +94,11 @@ def times_faster(speedup: float | None, kind: TimeKind | None) -> str:
     return "-" if not speedup else f"{format_ratio(speedup)} {kind}"
 
 
+def size(size_bytes: int) -> str:
+    """Return a size of memory for a table."""
+    return f"{size_bytes} B" if size_bytes < 1 << 10 else f"{size_bytes / (1 << 10):.4g} KiB"
+
+
 def moment(instant: datetime | None) -> str:
     """Return a time of day in the reader's time zone."""
     return "-" if instant is None else f"{instant.astimezone():%Y-%m-%d %H:%M:%S}"

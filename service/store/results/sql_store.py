@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from uuid import UUID
 
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from compiler.runtime.measurement import STORED_FIELDS, Measurement
+from compiler.runtime.resources import KernelResources
 from compiler.schedule.trace.trace_json import decided_numbers
 from service.common.owner import Owner
 from service.store.database.base import utc_now
@@ -144,6 +146,7 @@ def _row(job_id: UUID, trial: MeasuredTrial) -> TrialRow:
     stored = {name: getattr(measurement, name) for name in STORED_FIELDS}
     # JSON has lists, and PostgreSQL stores no zero character in a text.
     stored["run_secs"] = list(measurement.run_secs)
+    stored["resources"] = None if measurement.resources is None else asdict(measurement.resources)
     stored["message"] = measurement.message.replace("\0", "\\0")
     trace = trial.candidate.trace.to_json()
     return TrialRow(
@@ -164,6 +167,7 @@ def _row(job_id: UUID, trial: MeasuredTrial) -> TrialRow:
 def _trial(row: TrialRow) -> MeasuredTrial:
     stored = {name: getattr(row, name) for name in STORED_FIELDS}
     stored["run_secs"] = tuple(row.run_secs)
+    stored["resources"] = None if row.resources is None else KernelResources(**row.resources)
     return MeasuredTrial(
         number=row.number,
         candidate=parse_candidate(row.sketch, row.trace),

@@ -23,6 +23,7 @@ from service.records.lines import (
     Header,
     JobLine,
     Line,
+    ResourcesLine,
     TargetLine,
     TrialLine,
     WorkloadLine,
@@ -45,6 +46,9 @@ SPECS = ("matmul:8,8,8", "matmul:16,8,8")
 TARGETS = ("cpu -mcpu=znver3 -num-cores=1", "cpu -mcpu=skylake-avx512 -num-cores=2")
 START = datetime(2026, 1, 1, tzinfo=UTC)
 NUM_TRIALS = 6
+RESOURCES = ResourcesLine(
+    registers=40, stack_bytes=0, spill_bytes=8, shared_bytes=4096, occupancy=0.5
+)
 
 
 @cache
@@ -146,6 +150,7 @@ class History:
             time_secs=rng.random(),
             worker="host/0",
             toolchain="llvm 20",
+            resources=rng.choice([None, RESOURCES]),
             created_at=self._at(2 + number),
         )
 

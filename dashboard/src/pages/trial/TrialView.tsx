@@ -1,7 +1,7 @@
 import type { Job, Trial } from "../../api/client";
 import { BestTime } from "../../components/BestTime";
 import { Numbers } from "../../components/Numbers";
-import { ago, percent, rate, secs, speedup } from "../../format";
+import { ago, bytes, percent, rate, secs, speedup } from "../../format";
 import { FailureNotice } from "./FailureNotice";
 import { SamplesCard } from "./SamplesCard";
 
@@ -52,6 +52,7 @@ function figures(trial: Trial, job: Job | undefined) {
     ["Build", secs(trial.build_secs)],
     ["Check", secs(trial.check_secs)],
     ["Timing", secs(trial.time_secs)],
+    ...resources(trial),
     ["Round", trial.round ?? "–"],
     [
       "Measured",
@@ -61,6 +62,18 @@ function figures(trial: Trial, job: Job | undefined) {
     ],
     ["Worker", <Long key="worker" text={trial.worker || "none"} />],
     ["Toolchain", <Long key="toolchain" text={trial.toolchain || "unknown"} />],
+  ] as const;
+}
+
+/** What the kernel uses of its device; nothing for a CPU. */
+function resources({ resources: used }: Trial) {
+  if (!used) return [];
+  return [
+    ["Registers of a thread", used.registers],
+    ["Spills of a thread", bytes(used.spill_bytes)],
+    ["Stack of a thread", bytes(used.stack_bytes)],
+    ["Shared memory of a block", bytes(used.shared_bytes)],
+    ["Occupancy", used.occupancy === null ? "–" : percent(used.occupancy, 0)],
   ] as const;
 }
 

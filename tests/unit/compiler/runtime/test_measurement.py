@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compiler.runtime.measurement import ErrorKind, LibraryFacts, Measurement, Setting
+from compiler.runtime.resources import KernelResources
 
 secs = st.floats(0, 1e6)
 settings = st.builds(Setting, st.text(max_size=8), st.text(max_size=8), st.none() | secs)
@@ -22,12 +24,18 @@ libraries = st.builds(
     st.booleans(),
     st.none() | secs,
 )
+counts = st.integers(0, 2**31 - 1)
+resources = st.builds(
+    KernelResources, counts, counts, counts, counts, st.none() | st.floats(0, 1)
+)
 durations = dict.fromkeys(("build_secs", "check_secs", "time_secs"), secs)
+RESOURCES = asdict(KernelResources(32, 0, 0, 0, 0.5))
 measured = st.builds(
     Measurement,
     run_secs=st.lists(secs, min_size=1, max_size=5).map(tuple),
     max_error=st.none() | secs,
     worker=st.text(max_size=8),
+    resources=st.none() | resources,
     library=st.none() | libraries,
     **durations,
 )
@@ -69,6 +77,13 @@ def test_a_failure_is_slower_than_any_run() -> None:
         {"library": {"is_below_cpu": "yes"}},
         {"library": {"tried": [{"name": "a", "kernel_set": "", "secs": -1}]}},
         {"library": {"peak_flops": -1.0}},
+        {"resources": []},
+        {"resources": {"registers": 3}},
+        {"resources": {**RESOURCES, "registers": -1}},
+        {"resources": {**RESOURCES, "registers": True}},
+        {"resources": {**RESOURCES, "shared_bytes": 2**31}},
+        {"resources": {**RESOURCES, "occupancy": 1.5}},
+        {"resources": {**RESOURCES, "surprise": 1}},
     ],
 )
 def test_a_hostile_object_is_refused(changes: dict[str, Any]) -> None:

@@ -6,20 +6,34 @@ from uuid import UUID
 
 from loopwright.client.frames import COLUMNS, trials_frame
 from service.http.openapi_examples import EXAMPLES
-from service.wire.models import TrialRead
+from service.wire.models import ResourcesRead, TrialRead
 
 JOB = UUID(int=7)
 TIMES = {"provisional_secs", "confirmed_secs", "best_secs"}
 
 
 def test_a_table_has_each_field_of_a_trial_once() -> None:
-    assert sorted(COLUMNS) == sorted({"job", *TIMES, *TrialRead.model_fields} - {"final"})
+    nested = {"final", "resources"}
+    assert sorted(COLUMNS) == sorted(
+        {"job", *TIMES, *TrialRead.model_fields, *ResourcesRead.model_fields} - nested
+    )
 
 
 def test_a_row_is_what_the_api_said() -> None:
     trial = TrialRead.model_validate(EXAMPLES["TrialRead"])
     (row,) = trials_frame([(JOB, trial)]).to_dict("records")
-    own = {name: row[name] for name in TrialRead.model_fields if name != "final"}
+    own = {name: row[name] for name in TrialRead.model_fields.keys() & row.keys()}
     assert own == {name: getattr(trial, name) for name in own}
     assert row["job"] == str(JOB)
     assert row["provisional_secs"] == row["best_secs"] == min(trial.run_secs)
+
+
+def test_the_resources_of_a_kernel_are_columns() -> None:
+    of_cpu = TrialRead.model_validate(EXAMPLES["TrialRead"])
+    used = ResourcesRead(
+        registers=40, stack_bytes=0, spill_bytes=8, shared_bytes=4096, occupancy=0.5
+    )
+    of_gpu = of_cpu.model_copy(update={"resources": used})
+    frame = trials_frame([(JOB, of_cpu), (JOB, of_gpu)])
+    assert frame["registers"].isna().tolist() == [True, False]
+    assert frame.loc[1, list(ResourcesRead.model_fields)].tolist() == [40, 0, 8, 4096, 0.5]

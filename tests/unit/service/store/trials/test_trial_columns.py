@@ -21,14 +21,21 @@ from compiler.runtime.measurement import (
     Measurement,
     Setting,
 )
-from service.records.lines import BaselineLine, FinalLine, SettingLine, TrialLine
+from compiler.runtime.resources import KernelResources
+from service.records.lines import (
+    BaselineLine,
+    FinalLine,
+    ResourcesLine,
+    SettingLine,
+    TrialLine,
+)
 from service.store.database.base import Base
 from service.store.jobs.baselines import BaselineRow
 from service.store.results.finals import FinalRow
 from service.store.trials.trial_columns import PACKED, SOURCES, TrialColumns
 from service.store.trials.trials import TrialRow
 from service.wire.baselines import BaselineTimes, SettingRead
-from service.wire.models import TrialRead
+from service.wire.models import ResourcesRead, TrialRead
 
 OF_TRIAL = {
     *("job_id", "number", "candidate_key", "round", "sketch", "trace", "predicted", "created_at")
@@ -36,6 +43,12 @@ OF_TRIAL = {
 """What a trial has besides its measurement."""
 REPEATED = {"best_secs", "decisions"}
 """Columns that repeat `run_secs` and `trace`, for SQL and for plots."""
+
+STORED_AS: Mapping[Any, type] = {
+    ErrorKind: str,
+    **dict.fromkeys((KernelResources, ResourcesRead, ResourcesLine), dict),
+}
+"""Types that are texts and objects of JSON."""
 
 
 def columns(row: type[Base]) -> set[str]:
@@ -56,7 +69,7 @@ def plain(hint: Any) -> set[type]:
         return {tuple, *plain(get_args(hint)[0])}
     if args := get_args(hint):
         return set().union(*map(plain, args))
-    return {str if hint is ErrorKind else hint}
+    return {STORED_AS.get(hint, hint)}
 
 
 MEASURED = {name: get_type_hints(Measurement)[name] for name in STORED_FIELDS}
@@ -106,6 +119,12 @@ def test_what_a_library_reports_is_stored() -> None:
 @pytest.mark.parametrize("model", [SettingRead, SettingLine])
 def test_a_setting_of_a_library_has_the_same_fields_everywhere(model: type[BaseModel]) -> None:
     assert types(get_type_hints(model, include_extras=True)) == types(get_type_hints(Setting))
+
+
+@pytest.mark.parametrize("model", [ResourcesRead, ResourcesLine])
+def test_the_resources_of_a_kernel_have_the_same_fields_everywhere(model: type[BaseModel]) -> None:
+    hints = {name: get_type_hints(model, include_extras=True)[name] for name in model.model_fields}
+    assert types(hints) == types(get_type_hints(KernelResources))
 
 
 def test_what_is_packed_comes_from_the_index_of_trials() -> None:

@@ -1,0 +1,68 @@
+"""The resources of a compiled kernel, as its compiler reports them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class KernelResources:
+    """The resources that a kernel of a device uses.
+
+    Attributes:
+        registers: The registers of a thread.
+        stack_bytes: The local memory of a thread: arrays that are indexed by variables.
+        spill_bytes: The bytes of registers that are stored to local memory.
+        shared_bytes: The shared memory of a block.
+        occupancy: The share of a multiprocessor's warps that run at once; None if it is unknown.
+    """
+
+    registers: int
+    stack_bytes: int
+    spill_bytes: int
+    shared_bytes: int
+    occupancy: float | None = None
+
+    @classmethod
+    def of_all(cls, kernels: Iterable[KernelResources]) -> KernelResources | None:
+        """Return the largest need for each resource, and the lowest occupancy; None for none."""
+        needs = list(kernels)
+        if not needs:
+            return None
+        occupancies = [need.occupancy for need in needs if need.occupancy is not None]
+        return cls(
+            registers=max(need.registers for need in needs),
+            stack_bytes=max(need.stack_bytes for need in needs),
+            spill_bytes=max(need.spill_bytes for need in needs),
+            shared_bytes=max(need.shared_bytes for need in needs),
+            occupancy=min(occupancies, default=None),
+        )
+
+    @classmethod
+    def from_json(cls, obj: dict[str, Any]) -> KernelResources:
+        """Parse the object that `asdict` made, possibly from a process that is not trusted.
+
+        Raises:
+            ValueError: If a value is of another type, or out of its domain.
+            TypeError: If a field is unknown or missing.
+        """
+        if not isinstance(obj, dict):
+            raise ValueError(f"expected an object with resources, not {type(obj).__name__}")
+        resources = cls(**obj)
+        for name in _COUNTS:
+            _check_count(name, getattr(resources, name))
+        share = resources.occupancy
+        if share is not None and not (isinstance(share, float | int) and 0 <= share <= 1):
+            raise ValueError(f"occupancy is {share!r:.50}: expected a number from 0 to 1")
+        return resources
+
+
+_COUNTS = tuple(each.name for each in fields(KernelResources) if each.name != "occupancy")
+
+
+def _check_count(name: str, value: object) -> None:
+    # The store's columns and clients in other languages hold 32 bits.
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 31:
+        raise ValueError(f"{name} is {value!r:.50}: expected a number of 0 or more")
