@@ -53,7 +53,7 @@ class KernelResources:
         resources = cls(**obj)
         for name in _COUNTS:
             _check_count(name, getattr(resources, name))
-        share = resources.occupancy
+        share: object = obj.get("occupancy")
         if share is not None and not (isinstance(share, float | int) and 0 <= share <= 1):
             raise ValueError(f"occupancy is {share!r:.50}: expected a number from 0 to 1")
         return resources

@@ -16,7 +16,15 @@ from compiler.target.error import TargetError
 from compiler.target.target import Target
 from service.coordinator.measurer import WorkerMeasurer
 from service.store.results.toolchains import is_outdated
-from tests.toy_backend.toy import COLUMNS, RESOURCES, ROWS, ToyModule, ToyTarget, cost_secs, registered
+from tests.toy_backend.toy import (
+    COLUMNS,
+    RESOURCES,
+    ROWS,
+    ToyModule,
+    ToyTarget,
+    cost_secs,
+    registered,
+)
 from tuner.finish.finish import finish
 from tuner.loop.search_result import SearchResult
 from tuner.loop.tune import tune

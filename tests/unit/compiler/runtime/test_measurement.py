@@ -25,9 +25,7 @@ libraries = st.builds(
     st.none() | secs,
 )
 counts = st.integers(0, 2**31 - 1)
-resources = st.builds(
-    KernelResources, counts, counts, counts, counts, st.none() | st.floats(0, 1)
-)
+resources = st.builds(KernelResources, counts, counts, counts, counts, st.none() | st.floats(0, 1))
 durations = dict.fromkeys(("build_secs", "check_secs", "time_secs"), secs)
 RESOURCES = asdict(KernelResources(32, 0, 0, 0, 0.5))
 measured = st.builds(
