@@ -5,7 +5,8 @@ from __future__ import annotations
 import keyword
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 
 from compiler.ir.core.nodes import Var
@@ -21,11 +22,20 @@ class Names:
     """Names of the variables in scope.
 
     Two loops one after another may both be `i`; a loop inside a loop `i` becomes `i_1`.
+
+    Args:
+        reserved: Names that mean something else in the printed language.
+        spell: Turns any text into a legal name.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        reserved: AbstractSet[str] = _RESERVED,
+        spell: Callable[[str], str] | None = None,
+    ) -> None:
         self._names: dict[Var, str] = {}
-        self._taken: set[str] = set(_RESERVED)
+        self._taken: set[str] = set(reserved)
+        self._spell = spell or identifier
 
     @contextmanager
     def scope(self) -> Iterator[None]:
@@ -36,7 +46,7 @@ class Names:
 
     def bind(self, var: Var) -> str:
         """Choose a name for a variable that is defined here."""
-        name = unique(identifier(var.name), self._taken)
+        name = unique(self._spell(var.name), self._taken)
         self._taken.add(name)
         self._names[var] = name
         return name

@@ -1,0 +1,1 @@
+"""Print device programs as CUDA C++ that a person can read."""

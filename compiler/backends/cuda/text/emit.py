@@ -1,0 +1,80 @@
+"""Print a device program: the prelude that it needs, then one function for each kernel."""
+
+from __future__ import annotations
+
+from math import prod
+
+from compiler.backends.cuda.text.prelude import prelude
+from compiler.backends.cuda.text.scope import KernelScope
+from compiler.backends.cuda.text.statements import Statements
+from compiler.backends.cuda.text.unrolling import loops_to_unroll
+from compiler.backends.cuda.text.writer import Writer
+from compiler.ir.arith.bounds import Interval
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import Buffer, Var
+from compiler.passes.device.kernel import DeviceProgram, Kernel
+
+# The alignment of shared memory in bytes: that of the largest tile that hardware moves at once.
+SHARED_ALIGNMENT = 128
+
+
+def emit_cuda(program: DeviceProgram) -> str:
+    """Return the CUDA C++ text of a program, one function for each kernel.
+
+    Raises:
+        BuildError: If CUDA can't express a construct of it.
+    """
+    helpers: set[str] = set()
+    kernels = [_kernel(kernel, program, helpers) for kernel in program.kernels]
+    return "\n\n".join(filter(None, [prelude(helpers), *kernels])) + "\n"
+
+
+def _kernel(kernel: Kernel, program: DeviceProgram, helpers: set[str]) -> str:
+    num_threads = prod(kernel.block)
+    scope = KernelScope(num_threads, kernel.shared_offsets, helpers)
+    scope.ranges.update(_scalar_ranges(kernel, program))
+    arguments = [
+        *(_pointer(buffer, kernel, scope) for buffer in kernel.buffers),
+        *(f"{scope.value_type(dtype_of(var))} {scope.names.bind(var)}" for var in kernel.scalars),
+    ]
+    writer = Writer(scope.names)
+    if kernel.shared_bytes:
+        writer.line(
+            f"extern __shared__ __align__({SHARED_ALIGNMENT}) unsigned char shared_memory[];"
+        )
+    for axis in kernel.axes:
+        scope.ranges[axis.var] = (0, axis.extent - 1)
+        type_ = scope.value_type(dtype_of(axis.var))
+        writer.line(f"const {type_} {scope.names.bind(axis.var)} = {axis.thread};")
+    Statements(writer, scope, loops_to_unroll(kernel.body)).emit(kernel.body)
+    signature = ",\n    ".join(arguments)
+    head = f'extern "C" __global__ void __launch_bounds__({num_threads}) {kernel.name}('
+    return "\n".join(
+        (
+            _comment(kernel),
+            f"{head}\n    {signature}) {{",
+            *writer.lines,
+            "}",
+        )
+    )
+
+
+def _comment(kernel: Kernel) -> str:
+    shared = f", {kernel.shared_bytes} bytes of shared memory" if kernel.shared_bytes else ""
+    grid, block = (" x ".join(map(str, extents)) for extents in (kernel.grid, kernel.block))
+    return f"// {kernel.name}: {grid} blocks of {block} threads{shared}"
+
+
+def _pointer(buffer: Buffer, kernel: Kernel, scope: KernelScope) -> str:
+    const = "" if buffer in kernel.written else "const "
+    name = scope.names.bind(buffer.data)
+    return f"{const}{scope.storage_type(buffer.dtype)}* __restrict__ {name}"
+
+
+def _scalar_ranges(kernel: Kernel, program: DeviceProgram) -> dict[Var, Interval]:
+    """Return the values that the launches give to the integer arguments."""
+    launches = [launch.scalars for launch in program.launches if launch.kernel == kernel.name]
+    return {
+        var: (min(values), max(values))
+        for var, values in zip(kernel.scalars, zip(*launches, strict=True), strict=False)
+    }
