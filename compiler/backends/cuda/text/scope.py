@@ -20,7 +20,7 @@ from compiler.ir.text.names import Names
 
 @dataclass(slots=True)
 class KernelScope:
-    """What is known where an expression of a kernel is printed.
+    """The bindings and facts that hold for the expressions of a kernel.
 
     Attributes:
         num_threads: The number of threads of a block.
