@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
 from compiler import ops
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.text.printer import script
+from compiler.target.target import Target
 from tests.targets import level
 from tuner.space.rules.rule import ScheduleRule, rule_name
 from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.tables.sketch import Sketch
 
-TARGET = level(3, num_cores=2)
 PROGRAMS = {
     "matmul": ops.matmul(16, 32, 16),
     "matmul with relu": ops.matmul(16, 32, 16, activation="relu"),
@@ -34,7 +36,12 @@ def replay(func: PrimFunc, sketch: Sketch) -> list[str]:
 
 
 class ScheduleRuleContract:
-    """Tests of a rule after `earlier` ones: override both fixtures."""
+    """Tests of a rule after `earlier` ones: override both fixtures.
+
+    A rule for another kind than CPUs has its own `target`.
+    """
+
+    target: ClassVar[Target] = level(3, num_cores=2)
 
     @pytest.fixture
     def rule(self) -> ScheduleRule:
@@ -50,7 +57,7 @@ class ScheduleRuleContract:
         return PROGRAMS[request.param]
 
     def drafts(self, earlier: list[ScheduleRule], func: PrimFunc) -> list[SketchBuilder]:
-        drafts = [SketchBuilder.begin(func, TARGET)]
+        drafts = [SketchBuilder.begin(func, self.target)]
         for rule in earlier:
             drafts = [after for draft in drafts for after in rule.apply(draft)]
         return drafts
@@ -64,7 +71,7 @@ class ScheduleRuleContract:
         for draft in self.drafts(earlier, func):
             after = rule.apply(draft)
             assert after
-            assert all(one.func is func and one.target == TARGET for one in after)
+            assert all(one.func is func and one.target == self.target for one in after)
             assert len({id(one) for one in after}) == len(after)
 
     def test_equal_drafts_give_equal_sketches_that_replay(

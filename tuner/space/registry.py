@@ -14,8 +14,16 @@ def _load_cpu() -> SearchSpace:
     return CPU_SPACE
 
 
+def _load_cuda() -> SearchSpace:
+    # Imported on first use, as that of CPUs: each process uses one of them.
+    from tuner.space.cuda_space import CUDA_SPACE  # noqa: PLC0415
+
+    return CUDA_SPACE
+
+
 SEARCH_SPACES: KindRegistry[SearchSpace] = KindRegistry("search space")
 SEARCH_SPACES.provide("cpu", _load_cpu)
+SEARCH_SPACES.provide("cuda", _load_cuda)
 
 
 def search_space_of(target: Target) -> SearchSpace:

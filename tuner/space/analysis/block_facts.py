@@ -134,6 +134,27 @@ class BlockFacts:
         accesses = (self.write, *self.reads)
         return all(a.strides[outer] == extent * a.strides[inner] for a in accesses)
 
+    def flattened(self) -> BlockFacts:
+        """Return the facts with one axis for all spatial ones, then the axes reduced over.
+
+        Accesses along the new axis are those along the last spatial one.
+        """
+        spatial = [index for index, axis in enumerate(self.axes) if not axis.is_reduction]
+        steps = [index for index, axis in enumerate(self.axes) if axis.is_reduction]
+
+        def flat(access: TensorAccess) -> TensorAccess:
+            strides = tuple(access.strides[index] for index in (spatial[-1], *steps))
+            return replace(access, shape=(prod(access.shape),), coefficients=(strides,))
+
+        points = prod(self.axes[index].extent for index in spatial)
+        fused = IterAxis("fused", points, is_reduction=False)
+        return replace(
+            self,
+            axes=(fused, *(self.axes[index] for index in steps)),
+            write=flat(self.write),
+            reads=tuple(flat(read) for read in self.reads),
+        )
+
     def _is_reused(self, read: TensorAccess) -> bool:
         return any(
             stride == 0 and axis.extent > 1 and not axis.is_reduction

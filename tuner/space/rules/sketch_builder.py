@@ -12,6 +12,7 @@ from compiler.ir.core.program import PrimFunc
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from compiler.target.cpu import CpuTarget
+from compiler.target.cuda import CudaTarget
 from compiler.target.target import Target
 from tuner.space.analysis.block_facts import BlockFacts, block_facts, sites
 from tuner.space.tables.canonical_decisions import find_zones
@@ -78,6 +79,11 @@ class SketchBuilder:
     def cpu(self) -> CpuTarget:
         """Return the target of a rule for CPUs."""
         return CpuTarget.of(self.target)
+
+    @property
+    def gpu(self) -> CudaTarget:
+        """Return the target of a rule for GPUs."""
+        return CudaTarget.of(self.target)
 
     @property
     def extent(self) -> tuple[int, int]:

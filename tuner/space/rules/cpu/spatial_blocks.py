@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from math import prod
-
 from compiler.schedule.trace.handle import LoopRV
-from tuner.space.analysis.block_facts import BlockFacts, IterAxis, TensorAccess
+from tuner.space.analysis.block_facts import BlockFacts
 from tuner.space.rules.cpu.streams import offer_streams
 from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
@@ -72,16 +69,7 @@ def _is_one_row(facts: BlockFacts) -> bool:
 def _joined(draft: SketchBuilder, facts: BlockFacts) -> BlockFacts:
     """Fuse all loops of a block; return its facts with a single axis."""
     draft.schedule.fuse(*draft.loops(facts.name))
-
-    def flat(access: TensorAccess) -> TensorAccess:
-        return replace(access, shape=(prod(access.shape),), coefficients=((access.strides[-1],),))
-
-    return replace(
-        facts,
-        axes=(IterAxis("fused", facts.points, is_reduction=False),),
-        write=flat(facts.write),
-        reads=tuple(flat(read) for read in facts.reads),
-    )
+    return facts.flattened()
 
 
 def _run_rows(draft: SketchBuilder, facts: BlockFacts) -> None:

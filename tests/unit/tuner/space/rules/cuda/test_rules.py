@@ -1,0 +1,33 @@
+"""Every schedule rule of GPUs keeps the contract, after the rules that run before it."""
+
+import pytest
+
+from compiler import ops
+from compiler.ir.core.program import PrimFunc
+from tests.contracts.schedule_rule import ScheduleRuleContract
+from tests.unit.tuner.space.gpu_spaces import H200
+from tuner.space.cuda_space import CUDA_SPACE
+from tuner.space.rules.rule import ScheduleRule
+
+BUILT_IN = [*CUDA_SPACE.first_rules, *CUDA_SPACE.rules]
+PROGRAMS = {
+    "matmul with relu": ops.matmul(16, 32, 16, activation="relu"),
+    "row_sum": ops.row_sum(8, 32),
+}
+
+
+@pytest.mark.parametrize("number", range(len(BUILT_IN)), ids=CUDA_SPACE.rule_names)
+class TestRulesOfGpus(ScheduleRuleContract):
+    target = H200
+
+    @pytest.fixture
+    def rule(self, number: int) -> ScheduleRule:
+        return BUILT_IN[number]
+
+    @pytest.fixture
+    def earlier(self, number: int) -> list[ScheduleRule]:
+        return BUILT_IN[:number]
+
+    @pytest.fixture(params=PROGRAMS)
+    def func(self, request: pytest.FixtureRequest) -> PrimFunc:
+        return PROGRAMS[request.param]
