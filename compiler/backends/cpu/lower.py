@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from compiler.ir.analysis.resolve_views import resolve_views
-from compiler.ir.analysis.specialize import symbolic_problem
-from compiler.ir.core.function_calls import call_problem
-from compiler.ir.core.layout import strides_of
-from compiler.ir.core.nodes import Buffer, IntImm, Load, Stmt
+from compiler.ir.core.nodes import Buffer, Load, Stmt
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.replace_buffers import replace_buffers
 from compiler.ir.core.visit import walk
 from compiler.passes.common.align_buffers import alignments_of
 from compiler.passes.common.check_indices import check_indices
+from compiler.passes.common.check_parameters import check_parameters
 from compiler.passes.common.compact_buffers import compact_buffers, private_buffers
-from compiler.passes.common.error import LoweringError
 from compiler.passes.common.mark_pipelines import mark_pipelines
 from compiler.passes.common.pipeline_loops import pipeline_loops
 from compiler.passes.common.realize_blocks import NOTHING, Realized, realize_blocks
@@ -74,7 +71,7 @@ def lower_split(
 
 
 def _prepared(func: PrimFunc) -> Stmt:
-    _check_parameters(func)
+    check_parameters(func)
     return mark_pipelines(resolve_views(check_indices(func.body)))
 
 
@@ -113,18 +110,3 @@ def _lower_threads(body: Stmt) -> Stmt:
     stmt = pipeline_loops(stmt)
     private = {b for b, thread in private_buffers(stmt).items() if thread is not None}
     return split_threads(insert_barriers(stmt, private), private)
-
-
-def _check_parameters(func: PrimFunc) -> None:
-    problem = symbolic_problem(func) or call_problem(func)
-    if problem is not None:
-        raise LoweringError(problem)
-    for buffer in func.buffers:
-        dense = strides_of(buffer)
-        strides = tuple(stride.value for stride in buffer.strides if isinstance(stride, IntImm))
-        offset = buffer.elem_offset
-        if strides not in ((), dense) or offset not in (None, IntImm(0)):
-            raise LoweringError(
-                f"parameter {buffer.name} is strided, or begins within its storage: a kernel "
-                "takes dense arrays"
-            )

@@ -9,7 +9,7 @@ threads. TVM has this as CompactBufferAllocation.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -41,6 +41,8 @@ from compiler.passes.common.align_buffers import Alignment, aligned
 from compiler.passes.common.thread_loops import is_thread
 from compiler.passes.common.written_first import is_written_first
 
+SHARED_SCOPES = ("shared", "warp", "wmma")
+
 
 @dataclass(frozen=True, slots=True)
 class _Placement:
@@ -55,18 +57,25 @@ def compact_buffers(
     stmt: Stmt,
     carried: Mapping[Buffer, set[Var]],
     alignments: Mapping[Buffer, Alignment] = MappingProxyType({}),
+    shared_scopes: tuple[str, ...] = SHARED_SCOPES,
 ) -> Stmt:
-    """Shrink the allocations of `stmt`, move them inwards, and pad those to be aligned."""
+    """Shrink the allocations of `stmt`, move them inwards, and pad those to be aligned.
+
+    Args:
+        stmt: A program without blocks.
+        carried: The loops that carry a value of each buffer.
+        alignments: The alignment of each buffer that has one.
+        shared_scopes: The beginnings of the names of memory scopes that threads share.
+    """
     allocated = [node.buffer for node in walk_stmts(stmt) if isinstance(node, Allocate)]
     if not allocated:
         return stmt
     stmt = _with_distinct_loops(stmt)
-    private = private_buffers(stmt)
+    private = private_buffers(stmt, shared_scopes)
+    floors = _floors(stmt, private)
     accesses = collect_accesses(stmt, set(allocated), set(allocated) - private.keys())
     placements = {
-        buffer: _placement_of(
-            buffer, accesses[buffer], carried.get(buffer, set()), private.get(buffer)
-        )
+        buffer: _placement_of(buffer, accesses[buffer], carried.get(buffer, set()), floors[buffer])
         for buffer in allocated
         if accesses[buffer]
     }
@@ -82,7 +91,9 @@ def _aligned(placement: _Placement, alignment: Alignment) -> _Placement:
     return replace(placement, buffer=replace(small, shape=extents))
 
 
-def private_buffers(stmt: Stmt) -> dict[Buffer, Stmt | None]:
+def private_buffers(
+    stmt: Stmt, shared_scopes: tuple[str, ...] = SHARED_SCOPES
+) -> dict[Buffer, Stmt | None]:
     """Return the buffers that each thread has a copy of, each with its innermost thread loop.
 
     They are the local buffers, and the non-shared buffers that a thread allocates while it runs.
@@ -92,7 +103,7 @@ def private_buffers(stmt: Stmt) -> dict[Buffer, Stmt | None]:
     def visit(node: Stmt, thread: Stmt | None) -> None:
         if isinstance(node, Allocate):
             scope = node.buffer.scope
-            is_shared = scope.startswith(("shared", "warp", "wmma"))
+            is_shared = scope.startswith(shared_scopes)
             if scope.startswith("local") or (thread is not None and not is_shared):
                 innermost_threads[node.buffer] = thread
         inside = node if is_thread(node) else thread
@@ -102,6 +113,28 @@ def private_buffers(stmt: Stmt) -> dict[Buffer, Stmt | None]:
 
     visit(stmt, None)
     return innermost_threads
+
+
+def _floors(stmt: Stmt, private: Container[Buffer]) -> dict[Buffer, Stmt | None]:
+    """Return the loop that each buffer must stay inside, if any.
+
+    A buffer that a thread allocates stays inside that thread. If threads share it, it stays inside
+    their block.
+    """
+    floors: dict[Buffer, Stmt | None] = {}
+
+    def visit(node: Stmt, bound: Stmt | None, block: Stmt | None) -> None:
+        if isinstance(node, Allocate):
+            floors[node.buffer] = bound if node.buffer in private else block
+        if isinstance(node, For) and node.thread is not None:
+            bound = node
+            block = block if is_thread(node) else node
+        for child in children(node):
+            if is_stmt(child):
+                visit(child, bound, block)  # type: ignore[arg-type]
+
+    visit(stmt, None, None)
+    return floors
 
 
 def _with_distinct_loops(stmt: Stmt) -> Stmt:
@@ -119,11 +152,10 @@ def _with_distinct_loops(stmt: Stmt) -> Stmt:
 
 
 def _placement_of(
-    buffer: Buffer, accesses: list[LoweredAccess], carried: set[Var], thread: Stmt | None
+    buffer: Buffer, accesses: list[LoweredAccess], carried: set[Var], outer: Stmt | None
 ) -> _Placement:
     common = common_path(accesses)
-    # A buffer that a thread allocates stays inside that thread.
-    floor = next((n + 1 for n, node in enumerate(common) if node is thread), 0)
+    floor = next((n + 1 for n, node in enumerate(common) if node is outer), 0)
     # Allocate directly inside a loop, or at the top, but never below a loop that carries a value.
     depths = [floor]
     for position, node in enumerate(common):

@@ -31,14 +31,17 @@ class Kernel:
 
     Attributes:
         name: Its name in the source code, which no other kernel of the program has.
-        axes: The axes with more than one block or thread, and those whose variables are in use.
+        axes: The axes with more than one block or thread, blocks first, each from z to x. A kernel
+            without axes has one thread.
         buffers: The global buffers that it uses, in the order of its arguments.
         written: Those of them that it writes.
         scalars: Its integer arguments, after the buffers; each launch gives their values.
-        body: The work of one thread. Loops are serial, unrolled or vectorized; a loop over virtual
-            threads is unrolled. `tvm_storage_sync` is a barrier of the threads of a block.
-            `Allocate` introduces memory of a thread (scope "local"), fragments of a warp
-            (scopes "wmma.*"), and memory of a block (scopes "shared", "shared.dyn").
+        body: The work of one thread. Loops are serial, unrolled or vectorized ("parallel" ones
+            count as serial); a loop over virtual threads is unrolled. No loop is bound.
+            `tvm_storage_sync` is a barrier of the threads of a block. `Allocate` introduces memory
+            of a thread (scope "local"), fragments of a warp (scopes "wmma.*"), and memory of a
+            block (scopes "shared", "shared.dyn"): the same for all threads, and at
+            `shared_offsets`, wherever the allocation stands.
         shared_offsets: The position of each shared buffer in the shared memory of a block, in
             bytes. Two buffers that are not used at the same time may overlap.
         shared_bytes: The size of that memory.
@@ -83,7 +86,10 @@ class DeviceProgram:
 
     Attributes:
         params: The buffers that a caller passes.
-        workspaces: Buffers in global memory that live during a call.
+        workspaces: Buffers in global memory that live during a call. What they hold at first is
+            arbitrary.
+        kernels: Each kernel once, in the order of the first launches.
+        launches: At most a few thousand.
     """
 
     params: tuple[Buffer, ...]

@@ -1,0 +1,143 @@
+"""Move the loops over blocks and threads of a kernel to its outside, one loop an axis.
+
+    for bx in 4:  # blockIdx.x              for bx in 4:  # blockIdx.x
+        for tx in 32:  # threadIdx.x            for tx in 32:  # threadIdx.x
+            S[tx] = A[tx]                           S[tx] = A[tx]
+        T[0] = S[1]                     ->          if tx == 0:
+        for i in 32:  # threadIdx.x                     T[0] = S[1]
+            B[i] = S[i]                             B[tx] = S[tx]
+
+A statement outside of the loops over an axis is the work of the first thread of that axis, except
+stores to memory of which each thread has its own. Virtual threads stay where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
+    Allocate,
+    Buffer,
+    Cast,
+    Compare,
+    Expr,
+    For,
+    If,
+    IntImm,
+    Load,
+    Logic,
+    Stmt,
+    Store,
+    static_int,
+)
+from compiler.ir.core.visit import map_stmt, substitute, walk, walk_stmts
+from compiler.passes.common.error import LoweringError
+from compiler.passes.common.thread_loops import is_barrier
+from compiler.passes.device.kernel import Axis
+
+_ORDER = tuple(f"{kind}.{letter}" for kind in ("blockIdx", "threadIdx") for letter in "zyx")
+
+
+def is_axis_loop(stmt: Stmt) -> bool:
+    """Return whether a statement is a loop over the blocks or the real threads of a kernel."""
+    return isinstance(stmt, For) and stmt.thread in _ORDER
+
+
+def hoist_axes(kernel: Stmt, buffers: Iterable[Buffer]) -> Stmt:
+    """Return a kernel with one loop an axis, all of them outermost.
+
+    Args:
+        kernel: The outermost bound loop, inside of which loops over one axis have one extent.
+        buffers: The buffers that the kernel allocates besides those that it allocates itself.
+
+    Raises:
+        LoweringError: If blocks would have to wait for each other.
+    """
+    axes = _axes_of(kernel)
+    body = _Hoister(kernel, axes).visit(kernel, frozenset())
+    for buffer in buffers:
+        body = Allocate(buffer, body)
+    for name in reversed(_ORDER):
+        if name in axes:
+            axis = axes[name]
+            extent = IntImm(axis.extent, dtype_of(axis.var))
+            body = For(axis.var, extent, body, "thread_binding", name)
+    return body
+
+
+def _axes_of(kernel: Stmt) -> dict[str, Axis]:
+    axes: dict[str, Axis] = {}
+    for loop in walk_stmts(kernel):
+        if isinstance(loop, For) and loop.thread in _ORDER:
+            axes.setdefault(loop.thread, Axis(loop.thread, loop.var, static_int(loop.extent)))
+    return axes
+
+
+class _Hoister:
+    """Removes the loops over axes; a position is inside the loops of the `entered` axes."""
+
+    def __init__(self, kernel: Stmt, axes: Mapping[str, Axis]) -> None:
+        self._kernel = kernel
+        self._axes = axes
+
+    def visit(self, stmt: Stmt, entered: Collection[str]) -> Stmt:
+        if isinstance(stmt, For) and stmt.thread is not None and stmt.thread in self._axes:
+            axis_var: Expr = self._axes[stmt.thread].var
+            if dtype_of(axis_var) != dtype_of(stmt.var):
+                axis_var = Cast(dtype_of(stmt.var), axis_var)
+            body = substitute(stmt.body, {stmt.var: axis_var})
+            return self.visit(body, {*entered, stmt.thread})
+        idle = [a for n, a in self._axes.items() if n not in entered and a.extent > 1]
+        if any(is_axis_loop(node) or is_barrier(node) for node in walk_stmts(stmt)):
+            return map_stmt(stmt, lambda child: self.visit(child, entered), lambda expr: expr)
+        return self._guarded(stmt, idle) if idle else stmt
+
+    def _guarded(self, stmt: Stmt, idle: list[Axis]) -> Stmt:
+        """Let one thread alone run the stores to memory that idle threads have in common."""
+        stores = [node for node in walk_stmts(stmt) if isinstance(node, Store)]
+        common = [store for store in stores if self._axes_in_common(store.buffer, idle)]
+        if not common:
+            return stmt
+        if len(common) < len(stores) and not isinstance(stmt, Store):
+            return map_stmt(stmt, lambda child: self._guarded(child, idle), lambda expr: expr)
+        alone = {axis.thread: axis for s in common for axis in self._axes_in_common(s.buffer, idle)}
+        condition: Expr | None = None
+        for axis in alone.values():
+            is_first = Compare("==", axis.var, IntImm(0, dtype_of(axis.var)))
+            condition = is_first if condition is None else Logic("and", condition, is_first)
+        assert condition is not None
+        return If(condition, stmt)
+
+    def _axes_in_common(self, buffer: Buffer, idle: list[Axis]) -> list[Axis]:
+        """Return the idle axes all of whose threads have one copy of a buffer."""
+        if buffer.scope == "global":
+            for axis in idle:
+                if axis.thread.startswith("blockIdx") and self._is_loaded(buffer):
+                    raise LoweringError(
+                        f"{buffer.name} is written outside of the loops over {axis.thread} of a "
+                        "kernel that reads it: blocks can't wait for each other; bind the loops "
+                        "in two kernels"
+                    )
+            return idle
+        if buffer.scope.startswith("shared"):
+            return [axis for axis in idle if axis.thread.startswith("threadIdx")]
+        return []
+
+    def _is_loaded(self, buffer: Buffer) -> bool:
+        return any(isinstance(node, Load) and node.buffer == buffer for node in walk(self._kernel))
+
+
+def axes_around(kernel: Stmt) -> tuple[tuple[Axis, ...], Stmt]:
+    """Return the axes of a kernel whose loops are outermost, and its body."""
+    axes: list[Axis] = []
+    allocated: list[Buffer] = []
+    while is_axis_loop(kernel) or isinstance(kernel, Allocate):
+        if isinstance(kernel, Allocate):
+            allocated.append(kernel.buffer)
+        elif isinstance(kernel, For) and kernel.thread is not None:
+            axes.append(Axis(kernel.thread, kernel.var, static_int(kernel.extent)))
+        kernel = kernel.body  # type: ignore[union-attr] # a loop or an allocation
+    for buffer in reversed(allocated):
+        kernel = Allocate(buffer, kernel)
+    return tuple(axes), kernel

@@ -1,0 +1,56 @@
+"""Lower a scheduled program for a GPU: to kernels, and the launches of them."""
+
+from __future__ import annotations
+
+from compiler.ir.analysis.resolve_views import resolve_views
+from compiler.ir.core.nodes import Stmt
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk_stmts
+from compiler.passes.common.align_buffers import alignments_of
+from compiler.passes.common.check_indices import check_indices
+from compiler.passes.common.check_parameters import check_parameters
+from compiler.passes.common.compact_buffers import compact_buffers, private_buffers
+from compiler.passes.common.error import LoweringError
+from compiler.passes.common.mark_pipelines import mark_pipelines
+from compiler.passes.common.pipeline_loops import pipeline_loops
+from compiler.passes.common.realize_blocks import realize_blocks
+from compiler.passes.common.thread_loops import is_one_by_one
+from compiler.passes.device.form_kernels import form_kernels
+from compiler.passes.device.kernel import DeviceProgram
+from compiler.passes.device.list_launches import list_launches
+from compiler.passes.device.virtual_threads import unroll_virtual_threads
+from compiler.passes.threads.insert_barriers import insert_barriers
+from compiler.passes.threads.unify_threads import unify_threads
+from compiler.target.gpus import GpuArch
+
+# Fragments ("wmma.*") belong to a warp, whose threads run its statements together.
+_SHARED_SCOPES = ("shared",)
+
+
+def lower_for_device(func: PrimFunc, limits: GpuArch) -> DeviceProgram:
+    """Turn a scheduled program into kernels for a GPU.
+
+    Args:
+        func: The program; its parameters are dense, its extents numbers.
+        limits: The limits of the GPU's architecture.
+
+    Raises:
+        LoweringError: If the program can't run on such a GPU.
+    """
+    check_parameters(func)
+    body, _ = unify_threads(mark_pipelines(resolve_views(check_indices(func.body))))
+    realized = realize_blocks(body)
+    _refuse_thread_reductions(realized.stmt)
+    formed = form_kernels(realized.stmt)
+    stmt = unroll_virtual_threads(formed.stmt, realized.carried)
+    stmt = compact_buffers(
+        stmt, realized.carried, alignments_of(body), shared_scopes=_SHARED_SCOPES
+    )
+    stmt = pipeline_loops(stmt)
+    stmt = insert_barriers(stmt, private_buffers(stmt, _SHARED_SCOPES))
+    return list_launches(func, stmt, tuple(formed.workspaces))
+
+
+def _refuse_thread_reductions(stmt: Stmt) -> None:
+    if any(is_one_by_one(node) for node in walk_stmts(stmt)):
+        raise LoweringError("threads reduce together into one element: bind a spatial loop instead")

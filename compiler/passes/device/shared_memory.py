@@ -1,0 +1,129 @@
+"""Place the shared buffers of a kernel in the shared memory of a block.
+
+    S = alloc((256,), scope="shared")       S at 0, T at 1024; both are alive in the loop
+    T = alloc((256,), scope="shared")   ->  R at 0: nothing reads S any more
+    for k in 8: S[tx] = ...; T[tx] = S[31 - tx]
+    R = alloc((32,), scope="shared")
+
+A buffer is alive from its first access to its last one. If it is allocated outside of a loop, it is
+alive in the whole loop or not at all. Placement is greedy: large buffers first, each at the lowest
+position that no buffer alive at the same time covers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import prod
+
+from compiler.ir.core.dtypes import bits
+from compiler.ir.core.nodes import (
+    Allocate,
+    Block,
+    Buffer,
+    Expr,
+    For,
+    Load,
+    Stmt,
+    Store,
+    static_shape,
+)
+from compiler.ir.core.visit import children, walk_stmts
+
+# Asynchronous and tensor copies need up to 128 bytes; a cache line of a GPU has as many.
+ALIGNMENT = 128
+
+
+@dataclass(frozen=True, slots=True)
+class SharedLayout:
+    """The offsets of the shared buffers of a kernel in bytes, and the size of its memory."""
+
+    offsets: Mapping[Buffer, int]
+    size_bytes: int
+
+
+@dataclass(slots=True)
+class _Interval:
+    """The first and the last step of a program at which a buffer is alive."""
+
+    first: int
+    last: int
+
+    def meets(self, other: _Interval) -> bool:
+        return self.first <= other.last and other.first <= self.last
+
+
+def is_shared(buffer: Buffer) -> bool:
+    """Return whether a buffer lies in the shared memory of a block."""
+    return buffer.scope.startswith("shared")
+
+
+def size_bytes(buffer: Buffer) -> int:
+    """Return the size of a buffer in memory."""
+    return prod(static_shape(buffer)) * max(bits(buffer.dtype) // 8, 1)
+
+
+def place_shared(stmt: Stmt) -> SharedLayout:
+    """Place the shared buffers that a kernel allocates."""
+    alive = _intervals(stmt)
+    offsets: dict[Buffer, int] = {}
+    for buffer in sorted(alive, key=lambda b: (-size_bytes(b), alive[b].first)):
+        taken = sorted(
+            (offsets[other], offsets[other] + size_bytes(other))
+            for other in offsets
+            if alive[other].meets(alive[buffer])
+        )
+        offset = 0
+        for begin, end in taken:
+            if offset + size_bytes(buffer) <= begin:
+                break
+            offset = max(offset, -(-end // ALIGNMENT) * ALIGNMENT)
+        offsets[buffer] = offset
+    size = max((offset + size_bytes(buffer) for buffer, offset in offsets.items()), default=0)
+    return SharedLayout(offsets, size)
+
+
+def overlapping(layout: SharedLayout) -> dict[Buffer, set[Buffer]]:
+    """Return, for each shared buffer, the others that lie on the same bytes."""
+    ends = {buffer: offset + size_bytes(buffer) for buffer, offset in layout.offsets.items()}
+    return {
+        buffer: {
+            other
+            for other in layout.offsets
+            if other != buffer
+            and layout.offsets[other] < ends[buffer]
+            and layout.offsets[buffer] < ends[other]
+        }
+        for buffer in layout.offsets
+    }
+
+
+def _intervals(stmt: Stmt) -> dict[Buffer, _Interval]:
+    """Return when each shared buffer is alive, in steps of a walk over the program."""
+    liveness = _Liveness()
+    liveness.visit(stmt)
+    return liveness.alive
+
+
+@dataclass(slots=True)
+class _Liveness:
+    alive: dict[Buffer, _Interval] = field(default_factory=dict)
+    step: int = 0
+
+    def visit(self, node: Stmt | Expr | Block) -> None:
+        self.step += 1
+        begin = self.step
+        for child in children(node):
+            self.visit(child)
+        if isinstance(node, Load | Store) and is_shared(node.buffer):
+            interval = self.alive.setdefault(node.buffer, _Interval(self.step, self.step))
+            interval.last = self.step
+        if isinstance(node, For):
+            self._extend(node, begin)
+
+    def _extend(self, loop: For, begin: int) -> None:
+        """Keep what a loop touches alive in all of its iterations."""
+        inside = {n.buffer for n in walk_stmts(loop) if isinstance(n, Allocate)}
+        for buffer, interval in self.alive.items():
+            if buffer not in inside and interval.last >= begin:
+                interval.first, interval.last = min(interval.first, begin), self.step

@@ -1,0 +1,37 @@
+"""Schedules for GPUs that several tests lower."""
+
+from __future__ import annotations
+
+from compiler.ops.spec import from_spec
+from compiler.schedule.schedule import Schedule
+
+
+def tiled_matmul(
+    shape: tuple[int, int, int] = (8, 16, 8), tile: int = 8, step: int = 4, vthread: int = 1
+) -> Schedule:
+    """Return a matrix product of square tiles in shared memory; each thread computes 2 x 2."""
+    sch = Schedule(from_spec("matmul:" + ",".join(map(str, shape))))
+    block = sch.get_block("C")
+    local = sch.cache_write(block, 0, "local")
+    i, j, k = sch.get_loops(block)
+    by, vy, ty, i_inner = sch.split(i, [None, vthread, tile // 2 // vthread, 2])
+    bx, vx, tx, j_inner = sch.split(j, [None, vthread, tile // 2 // vthread, 2])
+    k_outer, k_inner = sch.split(k, [None, step])
+    sch.reorder(by, bx, vy, vx, ty, tx, k_outer, k_inner, i_inner, j_inner)
+    for loop, axis in ((by, "blockIdx.y"), (bx, "blockIdx.x"), (ty, "threadIdx.y")):
+        sch.bind(loop, axis)
+    sch.bind(tx, "threadIdx.x")
+    if vthread > 1:
+        sch.bind(vy, "vthread.y")
+        sch.bind(vx, "vthread.x")
+    sch.reverse_compute_at(local, tx)
+    side = tile // 2 // vthread
+    for index in (0, 1):
+        copy = sch.cache_read(block, index, "shared")
+        sch.compute_at(copy, k_outer)
+        fused = sch.fuse(*sch.get_loops(copy)[-2:])
+        _, copy_y, copy_x = sch.split(fused, [None, side, side])
+        sch.bind(copy_y, "threadIdx.y")
+        sch.bind(copy_x, "threadIdx.x")
+    sch.decompose_reduction(block, k_outer)
+    return sch
