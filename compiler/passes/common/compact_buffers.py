@@ -13,7 +13,8 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from compiler.ir.analysis.dependence import Touch, agree_on
+from compiler.ir.analysis.conflicts import are_disjoint
+from compiler.ir.analysis.dependence import Touch
 from compiler.ir.arith.affine import Affine
 from compiler.ir.arith.simplify import normal
 from compiler.ir.arith.vectors import on_base
@@ -194,7 +195,7 @@ def _are_disjoint(accesses: list[LoweredAccess], loop: Stmt) -> bool:
         Touch(a.buffer, a.indices, a.is_store, loop_extents(a.path), {loop.var: loop.var})
         for a in accesses
     ]
-    return all(agree_on(touches[0], touch, [loop.var]) for touch in touches)
+    return are_disjoint(touches, [loop.var])
 
 
 def _hull(parts: list[Span | None], full: int) -> Span:

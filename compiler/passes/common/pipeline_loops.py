@@ -132,7 +132,7 @@ def _is_turned(
     if first < second and (ahead > 0 or (ahead == 0 and is_later)):
         return True
     # Each iteration has its own version of this memory.
-    if is_private or agree_on(earlier, later, [_ITERATION]):
+    if is_private or agree_on((earlier, later), [_ITERATION]):
         return False
     return ahead > 1 or (ahead == 1 and is_later)
 

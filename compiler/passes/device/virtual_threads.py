@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from compiler.ir.analysis.dependence import Touch, agree_on
+from compiler.ir.analysis.conflicts import are_disjoint
+from compiler.ir.analysis.dependence import Touch
 from compiler.ir.core.nodes import (
     Allocate,
     Buffer,
@@ -85,7 +86,7 @@ def _are_disjoint(accesses: list[LoweredAccess], axes: Mapping[str, int]) -> boo
         )
         for access in accesses
     ]
-    return all(agree_on(touches[0], touch, axes) for touch in touches)
+    return are_disjoint(touches, axes)
 
 
 @dataclass(slots=True)

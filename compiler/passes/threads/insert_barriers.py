@@ -5,10 +5,10 @@
         B[tx] = S[31 - tx]                      T.tvm_storage_sync("shared")
                                                 B[tx] = S[31 - tx]
 
-A barrier goes between two statements if one stores to an element that the other touches, unless
-both accesses are surely of the same thread. One more barrier keeps a correct program correct, so
-accesses that can't be proved disjoint get one. A condition on thread numbers excludes some threads:
-a barrier under it is impossible.
+A barrier goes between two statements if one stores to an element that another thread touches in the
+other (`compiler.ir.analysis.conflicts`). One more barrier keeps a correct program correct, so
+accesses of which too little is known get one. A condition on thread numbers excludes some threads:
+a barrier under it is impossible. A vectorized loop that needs barriers becomes a serial one.
 """
 
 from __future__ import annotations
@@ -16,24 +16,30 @@ from __future__ import annotations
 from collections.abc import Container, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 
-from compiler.ir.analysis.dependence import Touch, agree_on, touches_of
+from compiler.ir.analysis.conflicts import may_conflict
+from compiler.ir.analysis.dependence import Touch, touches_of
 from compiler.ir.arith.extents import extent_or_unknown
+from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
     Allocate,
+    BinOp,
     Buffer,
+    Call,
     Evaluate,
     Expr,
     For,
     If,
+    IntImm,
     Let,
     Load,
+    Not,
     Seq,
     Stmt,
     Store,
     Var,
     seq,
 )
-from compiler.ir.core.visit import map_stmt, walk, walk_stmts
+from compiler.ir.core.visit import map_stmt, substitute, walk, walk_stmts
 from compiler.passes.common.error import LoweringError
 from compiler.passes.common.realize_blocks import NOTHING
 from compiler.passes.common.thread_loops import (
@@ -43,10 +49,17 @@ from compiler.passes.common.thread_loops import (
     is_thread,
 )
 
+# Names of names may grow exponentially; a larger value counts as unknown.
+_MAX_NODES = 128
+
 
 @dataclass(slots=True)
 class _BarrierSpan:
-    """A part of a program: its accesses before its first barrier, and after its last."""
+    """A part of a program: its accesses before its first barrier, and after its last.
+
+    Attributes:
+        has_barrier: Whether all threads pass a barrier in it, however it runs.
+    """
 
     stmt: Stmt
     head: list[Touch]
@@ -61,14 +74,25 @@ class _ThreadPosition:
     Attributes:
         extents: The loops around the position, from the outermost loop over threads.
         names: The axes of the variables of threads.
+        values: The values of names, in terms of loops.
+        unknown: The names that have an unknown value at each run of the position.
         varying: Variables that may differ from thread to thread.
+        conditions: The conditions that hold at the position.
         is_divergent: Whether some threads may not reach the position.
     """
 
     extents: Mapping[Var, int] = field(default_factory=dict)
     names: Mapping[Var, Hashable] = field(default_factory=dict)
+    values: Mapping[Var, Expr] = field(default_factory=dict)
+    unknown: frozenset[Var] = frozenset()
     varying: frozenset[Var] = frozenset()
+    conditions: tuple[Expr, ...] = ()
     is_divergent: bool = False
+
+    @property
+    def common(self) -> dict[Var, int]:
+        """The extents of the loops of which all threads run one iteration at the position."""
+        return {var: extent for var, extent in self.extents.items() if var not in self.names}
 
     def inside(self, loop: For) -> _ThreadPosition:
         """Return the facts in the body of a loop."""
@@ -81,6 +105,21 @@ class _ThreadPosition:
             names={**self.names, loop.var: loop.thread},
             varying=self.varying | {loop.var},
         )
+
+    def having(self, condition: Expr) -> _ThreadPosition:
+        """Return the facts below a condition."""
+        holds = substitute(condition, self.values)
+        return replace(self, conditions=(*self.conditions, holds))
+
+    def naming(self, let: Let, *, is_uniform: bool) -> _ThreadPosition:
+        """Return the facts below the name of a value."""
+        value = substitute(let.value, self.values)
+        nodes = list(walk(value))
+        is_known = not any(isinstance(node, Load | Call) or node in self.unknown for node in nodes)
+        varying = self.varying if is_uniform else self.varying | {let.var}
+        if is_known and len(nodes) <= _MAX_NODES:
+            return replace(self, values={**self.values, let.var: value}, varying=varying)
+        return replace(self, unknown=self.unknown | {let.var}, varying=varying)
 
 
 def insert_barriers(stmt: Stmt, private: Container[Buffer]) -> Stmt:
@@ -134,8 +173,7 @@ class _Inserter:
             case If():
                 return self._branch(stmt, region)
             case Let(var, value, body):
-                varies = not self._is_uniform(value, region)
-                inner = replace(region, varying=region.varying | {var}) if varies else region
+                inner = region.naming(stmt, is_uniform=self._is_uniform(value, region))
                 first = self._plain(Evaluate(value), region)
                 joined = self._then(first, self.span(body, inner), region)
                 following = joined.stmt.stmts[1:] if isinstance(joined.stmt, Seq) else ()
@@ -149,7 +187,13 @@ class _Inserter:
     def _plain(self, stmt: Stmt, region: _ThreadPosition) -> _BarrierSpan:
         touches = [
             touch
-            for touch in touches_of(stmt, region.extents, region.names, region.varying)
+            for touch in touches_of(
+                substitute(stmt, region.values),
+                region.extents,
+                region.names,
+                region.varying | region.unknown,
+                region.conditions,
+            )
             if touch.buffer in self._stored and touch.buffer not in self._private
         ]
         return _BarrierSpan(stmt, touches, touches, has_barrier=False)
@@ -158,12 +202,11 @@ class _Inserter:
         self, first: _BarrierSpan, second: _BarrierSpan, region: _ThreadPosition
     ) -> _BarrierSpan:
         """Join two spans, with a barrier between them if they need one."""
-        if self._conflict(first.tail, second.head, region) is None:
+        if not self._need_barrier(first.tail, second.head, region, region.common):
             head = first.head if first.has_barrier else [*first.head, *second.head]
             tail = second.tail if second.has_barrier else [*first.tail, *second.tail]
             has_barrier = first.has_barrier or second.has_barrier
             return _BarrierSpan(seq(first.stmt, second.stmt), head, tail, has_barrier)
-        self._check_place(first, second, region)
         return _BarrierSpan(
             seq(first.stmt, BARRIER, second.stmt), first.head, second.tail, has_barrier=True
         )
@@ -172,40 +215,38 @@ class _Inserter:
         if not self._is_uniform(loop.extent, region):
             region = replace(region, is_divergent=True)
         body = self.span(loop.body, region.inside(loop))
-        stmt = replace(loop, body=body.stmt)
+        extent = extent_or_unknown(loop.extent)
         # A barrier separates serial iterations. The iterations of a loop over threads need none.
-        if (
-            not is_thread(loop)
-            and extent_or_unknown(loop.extent) > 1
-            and self._conflict(body.tail, body.head, region) is not None
-        ):
-            self._check_place(body, body, region)
-            stmt = replace(loop, body=seq(body.stmt, BARRIER))
+        if not is_thread(loop) and extent > 1 and self._iterations_conflict(loop, body, region):
+            stmt = _with_body(loop, seq(body.stmt, BARRIER))
             return _BarrierSpan(stmt, body.head, [], has_barrier=True)
-        return replace(body, stmt=stmt)
+        has_barrier = body.has_barrier and isinstance(loop.extent, IntImm) and extent > 0
+        return replace(body, stmt=_with_body(loop, body.stmt), has_barrier=has_barrier)
+
+    def _iterations_conflict(self, loop: For, body: _BarrierSpan, region: _ThreadPosition) -> bool:
+        """Return whether a barrier is needed between the iterations of a loop."""
+        if not body.has_barrier:
+            return self._need_barrier(body.tail, body.head, region, region.common)
+        # Only the accesses of neighbouring iterations have no barrier between them.
+        common = {**region.common, loop.var: extent_or_unknown(loop.extent) - 1}
+        following = [_in_next_iteration(touch, loop.var) for touch in body.head]
+        return self._need_barrier(body.tail, following, region, common)
 
     def _branch(self, branch: If, region: _ThreadPosition) -> _BarrierSpan:
-        first = self._plain(Evaluate(branch.condition), region)
-        if not self._is_uniform(branch.condition, region):
+        condition = branch.condition
+        first = self._plain(Evaluate(condition), region)
+        if not self._is_uniform(condition, region):
             region = replace(region, is_divergent=True)
-        then = self.span(branch.then, region)
-        otherwise = None if branch.otherwise is None else self.span(branch.otherwise, region)
+        then = self.span(branch.then, region.having(condition))
+        otherwise = _BarrierSpan(NOTHING, [], [], has_barrier=False)
+        if branch.otherwise is not None:
+            otherwise = self.span(branch.otherwise, region.having(Not(condition)))
         return _BarrierSpan(
-            If(branch.condition, then.stmt, None if otherwise is None else otherwise.stmt),
-            [*first.head, *then.head, *([] if otherwise is None else otherwise.head)],
-            [*first.tail, *then.tail, *([] if otherwise is None else otherwise.tail)],
-            then.has_barrier or (otherwise is not None and otherwise.has_barrier),
+            If(condition, then.stmt, None if branch.otherwise is None else otherwise.stmt),
+            [*first.head, *then.head, *otherwise.head],
+            [*first.tail, *then.tail, *otherwise.tail],
+            then.has_barrier and otherwise.has_barrier,
         )
-
-    def _check_place(
-        self, first: _BarrierSpan, second: _BarrierSpan, region: _ThreadPosition
-    ) -> None:
-        shared = self._conflict(first.tail, second.head, region)
-        if shared is not None and region.is_divergent:
-            raise LoweringError(
-                f"threads share {shared.name}, but the condition around may differ from thread to "
-                "thread: there is no place for the barrier that they need"
-            )
 
     def _is_uniform(self, expr: Expr, region: _ThreadPosition) -> bool:
         """Return whether an expression surely has one value for all threads."""
@@ -216,12 +257,25 @@ class _Inserter:
             for node in walk(expr)
         )
 
-    def _conflict(
-        self, before: list[Touch], after: list[Touch], region: _ThreadPosition
-    ) -> Buffer | None:
-        """Return a buffer through which different threads may conflict.
+    def _need_barrier(
+        self,
+        before: list[Touch],
+        after: list[Touch],
+        region: _ThreadPosition,
+        common: Mapping[Var, int],
+    ) -> bool:
+        """Return whether different threads may conflict in accesses without a barrier between them.
 
         For divergent threads, only stores to shared memory that another thread loads count.
+
+        Args:
+            before: Accesses before a position.
+            after: Accesses after it.
+            region: The position.
+            common: The extents of the loops that all accesses are in one iteration of.
+
+        Raises:
+            LoweringError: If they conflict, and some threads may not reach the position.
         """
         for earlier in before:
             for other in after:
@@ -232,12 +286,38 @@ class _Inserter:
                     or not earlier.buffer.scope.startswith("shared")
                 ):
                     continue
-                axes = {
-                    touch.names[var]
-                    for touch in (earlier, other)
-                    for var, extent in touch.extents.items()
-                    if var in touch.names and extent > 1
-                }
-                if not agree_on(earlier, other, axes):
-                    return earlier.buffer
-        return None
+                if not may_conflict(earlier, other, _axes(earlier, other), common):
+                    continue
+                if region.is_divergent:
+                    raise LoweringError(
+                        f"threads share {earlier.buffer.name}, but the condition around may differ "
+                        "from thread to thread: there is no place for the barrier that they need"
+                    )
+                return True
+        return False
+
+
+def _with_body(loop: For, body: Stmt) -> For:
+    """Return a loop with a new body; a vectorized loop can't hold barriers."""
+    if loop.kind == "vectorized" and any(map(is_barrier, walk_stmts(body))):
+        return replace(loop, body=body, kind="serial")
+    return replace(loop, body=body)
+
+
+def _axes(*touches: Touch) -> set[Hashable]:
+    """Return the axes along which there are several threads."""
+    return {
+        touch.names[var]
+        for touch in touches
+        for var, extent in touch.extents.items()
+        if var in touch.names and extent > 1
+    }
+
+
+def _in_next_iteration(touch: Touch, var: Var) -> Touch:
+    following = {var: BinOp("+", var, IntImm(1, dtype_of(var)))}
+    return replace(
+        touch,
+        indices=tuple(substitute(index, following) for index in touch.indices),
+        conditions=tuple(substitute(condition, following) for condition in touch.conditions),
+    )

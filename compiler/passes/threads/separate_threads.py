@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from compiler.ir.analysis.dependence import Touch, agree_on
+from compiler.ir.analysis.conflicts import are_disjoint
+from compiler.ir.analysis.dependence import Touch
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
     Allocate,
@@ -99,7 +100,7 @@ def _are_disjoint(accesses: list[LoweredAccess]) -> bool:
         for var, extent in touch.extents.items()
         if var in touch.names and extent > 1
     }
-    return all(agree_on(touches[0], touch, axes) for touch in touches)
+    return are_disjoint(touches, axes)
 
 
 def _differs_along(accesses: list[LoweredAccess]) -> set[str | None]:

@@ -95,7 +95,7 @@ def _are_one_thread(writer: PlacedBlock, reader: PlacedBlock, buffer: Buffer) ->
         return False
     axes = {str(loop.thread) for site in (writer, reader) for loop in _threads(site)}
     return all(
-        agree_on(write, other, axes)
+        agree_on((write, other), axes)
         for write in _touches(writer, buffer, is_store=True)
         for other in _touches(reader, buffer, is_store=False)
     )

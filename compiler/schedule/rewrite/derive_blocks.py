@@ -145,7 +145,7 @@ def _meet_in_one_iteration(first: _StatementNest, second: _StatementNest, depth:
     var = first.loops[depth].var
     touched = [_touches(nest, depth) for nest in (first, second)]
     return all(
-        a.buffer != b.buffer or not (a.is_store or b.is_store) or agree_on(a, b, [var])
+        a.buffer != b.buffer or not (a.is_store or b.is_store) or agree_on((a, b), [var])
         for a in touched[0]
         for b in touched[1]
     )
@@ -331,7 +331,7 @@ def _kinds(nest: _StatementNest) -> list[IterKind]:
     reduced = _reduced(nest)
     spatial = [n.var for n in nest.loops if n not in reduced and static_int(n.extent) > 1]
     is_own = isinstance(nest.leaf, Store) or not _reads_any(nest.leaf, store.buffer)
-    if elsewhere or not is_own or not all(agree_on(t, t, spatial) for t in touches):
+    if elsewhere or not is_own or not all(agree_on([t], spatial) for t in touches):
         return opaque
     return ["reduce" if loop in reduced else "spatial" for loop in nest.loops]
 

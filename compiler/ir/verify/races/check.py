@@ -193,7 +193,7 @@ def _are_disjoint(
         touches.append(
             Touch(access.buffer, access.indices, access.is_store, extents, {v: v for v in moving})
         )
-    return all(agree_on(touches[0], touch, moving) for touch in touches)
+    return agree_on(touches, moving)
 
 
 def _message(group: _Group, first: Instance, second: Instance) -> str:

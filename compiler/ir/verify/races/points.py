@@ -14,9 +14,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from compiler.ir.arith.values import UnknownError, grid, value_at
 from compiler.ir.core.nodes import Expr, Load, Var
 from compiler.ir.core.visit import walk
-from compiler.ir.verify.exhaustive_proof import UnknownError, value_at
 from compiler.ir.verify.races.shared_access import SharedAccess
 
 # The minimum number of points to try for one access.
@@ -132,7 +132,7 @@ def _table(access: SharedAccess, question: Question) -> _Table:
         in_value = variables_of([access.value])
     most = max(_MIN_POINTS, question.most_points // len(question.accesses))
     axes = _axes(access, used | in_value, question, most)
-    at = points_of(axes)
+    at = grid(axes)
     shape = tuple(len(axis) for axis in axes.values())
     holds = np.ones(shape, bool)
     for condition in conditions:
@@ -183,11 +183,6 @@ def _axes(
         longest = max(axes, key=lambda var: len(axes[var]))
         axes[longest] = axes[longest][: len(axes[longest]) // 2]
     return axes
-
-
-def points_of(axes: Mapping[Var, Numbers]) -> dict[Var, Numbers]:
-    """Return the values of variables as arrays over all points."""
-    return dict(zip(axes, np.meshgrid(*axes.values(), indexing="ij", sparse=True), strict=True))
 
 
 def known_dims(accesses: Sequence[SharedAccess]) -> list[int]:

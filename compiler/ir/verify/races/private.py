@@ -13,10 +13,10 @@ from itertools import islice
 import numpy as np
 
 from compiler.ir.arith.bounds import bounds
+from compiler.ir.arith.values import grid, value_at
 from compiler.ir.core.nodes import Expr, IntImm, Var, static_shape
 from compiler.ir.core.visit import walk
-from compiler.ir.verify.exhaustive_proof import value_at
-from compiler.ir.verify.races.points import Numbers, is_known, points_of, variables_of
+from compiler.ir.verify.races.points import Numbers, is_known, variables_of
 from compiler.ir.verify.races.shared_access import Loop, SharedAccess
 
 # The number of iterations to try, and how many of them are spread evenly over a long loop.
@@ -145,7 +145,7 @@ def _touched(
     if math.prod(sizes.values()) > max_points:
         return None
     axes = {var: np.arange(size) + iteration.get(var, 0) for var, size in sizes.items()}
-    at = points_of(axes)
+    at = grid(axes)
     shape = tuple(map(len, axes.values()))
     holds = np.ones(shape, bool)
     for condition in access.conditions:

@@ -96,7 +96,7 @@ def test_an_access_agrees_with_itself_on_what_its_indices_determine(
 ) -> None:
     access = touch(indices)
     for name, var in (("x", THREAD), ("y", OTHER)):
-        assert agree_on(access, access, [name]) == (name in expected)
+        assert agree_on([access], [name]) == (name in expected)
         assert surely_agree(indices, indices, var) or name not in expected
 
 
@@ -117,7 +117,7 @@ def test_what_accesses_agree_on_is_the_same_in_all_iterations_that_meet(
 ) -> None:
     other = one if same else other
     for name, var in (("x", THREAD), ("y", OTHER)):
-        if agree_on(touch(one), touch(other), [name]):
+        if agree_on((touch(one), touch(other)), [name]):
             assert surely_agree(one, other, var)
 
 
@@ -127,11 +127,11 @@ def test_a_name_for_a_value_may_differ_between_two_iterations() -> None:
     index = total(part(THREAD, scale=8), name)
     body = seq(Store(buffer, (index,), FloatImm(0.0)), Evaluate(Load(buffer, (index,))))
     outside = touches_of(body, EXTENTS, NAMES)
-    assert all(agree_on(one, other, ["x"]) for one, other in product(outside, repeat=2))
+    assert all(agree_on((one, other), ["x"]) for one, other in product(outside, repeat=2))
     for touches in (
         touches_of(Let(name, Load(places, (THREAD,)), body), EXTENTS, NAMES),
         touches_of(body, EXTENTS, NAMES, varying={name}),
     ):
         in_buffer = [touch for touch in touches if touch.buffer == buffer]
         assert len(in_buffer) == 2
-        assert not any(agree_on(one, other, ["x"]) for one, other in product(in_buffer, repeat=2))
+        assert not any(agree_on((one, other), ["x"]) for one, other in product(in_buffer, repeat=2))

@@ -6,7 +6,15 @@ import pytest
 
 from compiler.backends.error import BuildError
 from compiler.driver import build
+from compiler.ir.analysis.resolve_views import resolve_views
+from compiler.ir.core.nodes import Stmt
 from compiler.ir.core.program import PrimFunc
+from compiler.passes.common.compact_buffers import compact_buffers, private_buffers
+from compiler.passes.common.pipeline_loops import pipeline_loops
+from compiler.passes.common.realize_blocks import realize_blocks
+from compiler.passes.threads.insert_barriers import insert_barriers
+from compiler.passes.threads.separate_threads import separate_threads
+from compiler.passes.threads.unify_threads import unify_threads
 from compiler.script.parser import parse
 from tests.unit.compiler.backends.cpu.codegen.programs import ONE_CORE
 
@@ -44,3 +52,12 @@ def refused(body: str) -> str:
     with pytest.raises(BuildError) as caught:
         build(func, ONE_CORE)
     return str(caught.value)
+
+
+def with_barriers(func: PrimFunc) -> Stmt:
+    """Return a program without blocks, with the barriers that its threads need."""
+    body, unified = unify_threads(resolve_views(func.body))
+    realized = separate_threads(realize_blocks(body), unified)
+    stmt = pipeline_loops(compact_buffers(realized.stmt, realized.carried))
+    private = {b for b, thread in private_buffers(stmt).items() if thread is not None}
+    return insert_barriers(stmt, private)

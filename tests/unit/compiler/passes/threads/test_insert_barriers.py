@@ -5,10 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from compiler import te
+from compiler.ir.core.nodes import For, Stmt
+from compiler.ir.core.visit import statements_in, walk_stmts
 from compiler.ir.interpret.evaluator.evaluate import EvaluationError, evaluate
+from compiler.passes.common.thread_loops import is_barrier
+from compiler.schedule.schedule import Schedule
 from compiler.script.error import ScriptError
 from tests.unit.compiler.backends.cpu.codegen.programs import check_against_evaluation
-from tests.unit.compiler.passes.threads.programs import program, refused
+from tests.unit.compiler.passes.threads.programs import program, refused, with_barriers
 
 
 def test_a_barrier_that_not_all_threads_reach_is_refused() -> None:
@@ -49,3 +54,132 @@ for tx in T.thread_binding(64, thread="threadIdx.x"):
             B[tx] = S[63 - tx]
 """
     check_against_evaluation(program(body))
+
+
+def barriers(stmt: Stmt) -> list[tuple[str, ...]]:
+    """Return the loops around each barrier."""
+    places: list[tuple[str, ...]] = []
+
+    def visit(node: Stmt, path: tuple[str, ...]) -> None:
+        if is_barrier(node):
+            places.append(path)
+        if isinstance(node, For):
+            path = (*path, node.var.name)
+        for child in statements_in(node):
+            visit(child, path)
+
+    visit(stmt, ())
+    return places
+
+
+def tiled_matmul(size: int, *, stages: int = 1) -> Schedule:
+    """Return a product whose threads copy tiles into shared memory, four elements at a time."""
+    a, b = (te.placeholder((size, size), "float32", name=name) for name in "AB")
+    k = te.reduce_axis((0, size), name="k")
+    c = te.compute((size, size), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C")
+    sch = Schedule(te.create_prim_func([a, b, c]))
+    block = sch.get_block("C")
+    tile = sch.cache_write(block, 0, "local")
+    i, j, over = sch.get_loops(block)
+    (bi, ti, ii), (bj, tj, jj) = sch.split(i, [None, 8, 4]), sch.split(j, [None, 8, 4])
+    outer, inner = sch.split(over, [None, 8])
+    sch.reorder(bi, bj, ti, tj, outer, inner, ii, jj)
+    sch.bind(bi, "blockIdx.y")
+    sch.bind(bj, "blockIdx.x")
+    threads = sch.fuse(ti, tj)
+    sch.bind(threads, "threadIdx.x")
+    sch.reverse_compute_at(tile, threads)
+    for operand in (0, 1):
+        copy = sch.cache_read(block, operand, "shared")
+        sch.compute_at(copy, outer)
+        _, thread, lane = sch.split(sch.fuse(*sch.get_loops(copy)[-2:]), [None, 64, 4])
+        sch.vectorize(lane)
+        sch.bind(thread, "threadIdx.x")
+    sch.vectorize(sch.get_loops(tile)[-1])
+    sch.decompose_reduction(block, outer)
+    if stages > 1:
+        sch.annotate(outer, "software_pipeline_stage", [0, 0, stages - 1])
+        sch.annotate(outer, "software_pipeline_order", [0, 1, 2])
+    return sch
+
+
+def test_a_step_of_a_tiled_product_has_two_barriers() -> None:
+    stmt = with_barriers(tiled_matmul(60).func)
+    step = ("i_0", "j_0", "i_1_j_1_fused", "k_0")
+    assert barriers(stmt) == [step, step]
+    copies = [n for n in walk_stmts(stmt) if isinstance(n, For) and n.kind == "vectorized"]
+    assert len(copies) == 3
+
+
+def test_two_versions_of_a_tile_need_one_barrier_a_step() -> None:
+    stmt = with_barriers(tiled_matmul(64, stages=2).func)
+    kernel = ("i_0", "j_0", "i_1_j_1_fused")
+    assert barriers(stmt) == [kernel, (*kernel, "k_0")]
+
+
+def test_a_vectorized_loop_that_needs_a_barrier_is_serial() -> None:
+    body = """
+S = T.sblock_alloc_buffer((64,), scope="shared")
+for tx in T.thread_binding(16, thread="threadIdx.x"):
+    for v in T.vectorized(4):
+        with T.sblock("copy"):
+            vi = T.axis.spatial(64, v * 16 + tx)
+            S[vi] = A[vi]
+        with T.sblock("use"):
+            vi = T.axis.spatial(64, v * 16 + tx)
+            B[vi] = S[vi // 16 * 16 + 15 - vi % 16]
+"""
+    func = program(body)
+    stmt = with_barriers(func)
+    assert barriers(stmt) == [("tx", "v")]
+    assert {n.kind for n in walk_stmts(stmt) if isinstance(n, For)} == {"thread_binding", "serial"}
+    check_against_evaluation(func)
+
+
+def test_a_barrier_that_a_condition_may_skip_separates_nothing() -> None:
+    body = """
+S = T.sblock_alloc_buffer((64,), scope="shared")
+for tx in T.thread_binding(64, thread="threadIdx.x"):
+    with T.sblock("copy"):
+        vi = T.axis.spatial(64, tx)
+        S[vi] = A[vi]
+    if A[0] < 0.0:
+        T.tvm_storage_sync("shared")
+    with T.sblock("use"):
+        vi = T.axis.spatial(64, tx)
+        B[vi] = S[63 - vi]
+"""
+    func = program(body)
+    assert barriers(with_barriers(func)) == [("tx",), ("tx",)]
+    check_against_evaluation(func)
+
+
+def test_a_name_has_another_value_in_each_iteration() -> None:
+    body = """
+S = T.sblock_alloc_buffer((64,), scope="shared")
+for tx in T.thread_binding(16, thread="threadIdx.x"):
+    for k in range(16):
+        first = {first}
+        with T.sblock("copy"):
+            vi = T.axis.spatial(64, first + tx)
+            S[vi] = A[vi] + T.Cast("float32", k)
+        with T.sblock("use"):
+            vi = T.axis.spatial(64, first + tx)
+            B[vi] = S[vi]
+"""
+    shifted, disjoint = (program(body.format(first=first)) for first in ("k * 3", "k % 4 * 16"))
+    assert barriers(with_barriers(shifted)) == [("tx", "k")]
+    assert barriers(with_barriers(disjoint)) == []
+    check_against_evaluation(shifted)
+
+
+def test_a_condition_separates_the_threads_of_two_accesses() -> None:
+    body = """
+S = T.sblock_alloc_buffer((64,), scope="shared")
+for tx in T.thread_binding(64, thread="threadIdx.x"):
+    if tx < 1:
+        S[tx // 2] = A[tx]
+    if 32 <= tx:
+        B[tx] = S[tx]
+"""
+    assert barriers(with_barriers(program(body))) == []
