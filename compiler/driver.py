@@ -7,6 +7,7 @@ from typing import Any, Protocol, overload
 
 from compiler.backends.backend import BACKENDS, SourceCode, backend_of
 from compiler.backends.error import BuildError
+from compiler.backends.inspection import CodeText, Inspection
 from compiler.backends.kernel_set import KernelSet
 from compiler.backends.module import Module
 from compiler.bounded_cache import BoundedCache
@@ -72,6 +73,31 @@ def compile_artifact(
     """
     func = _legal(_only_function(program), is_schedule=_is_schedule(program))
     return _compiled(func, _target(target))[0]
+
+
+def inspect(program: PrimFunc | IRModule | Scheduled, target: str | Target = "cpu") -> Inspection:
+    """Compile a program, scheduled or not, and return the code and the resources of its kernel.
+
+    The target need not be this host: nothing runs on a device.
+
+    Raises:
+        BuildError: If it is not legal, or can't be compiled.
+        TargetError: If the target is unknown.
+        TypeError: If `program` is not a program.
+    """
+    func = _legal(_only_function(program), is_schedule=_is_schedule(program))
+    goal = _target(target)
+    backend = backend_of(goal)
+    artifact, source = _compiled(func, goal)
+    return Inspection(
+        name=func.name,
+        target=goal.name,
+        toolchain=artifact.toolchain,
+        code_bytes=len(artifact.code),
+        source=CodeText(backend.source_language, source),
+        assembly=CodeText(backend.assembly_language, backend.assembly(source, goal)),
+        resources=backend.resources(artifact),
+    )
 
 
 def _compiled(func: PrimFunc, target: Target) -> tuple[Artifact, str]:

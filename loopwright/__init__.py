@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from compiler import ops, te
     from compiler.backends.cpu.runtime.peak import fma_peak_gflops
     from compiler.backends.error import BuildError
+    from compiler.backends.inspection import Inspection
     from compiler.backends.kernel_set import KernelSet
     from compiler.backends.module import Module
     from compiler.backends.time_evaluator import time_evaluator
-    from compiler.driver import build, lower
+    from compiler.driver import build, inspect, lower
     from compiler.ir.analysis.flops import flops
     from compiler.ir.analysis.structural import structural_equal, structural_hash
     from compiler.ir.core.program import IRModule, PrimFunc
@@ -99,6 +100,7 @@ __all__ = [
     "IRModule",
     "IndexMap",
     "IndexMapError",
+    "Inspection",
     "InvalidAddressError",
     "InvalidRequestError",
     "JobFailedError",
@@ -145,6 +147,7 @@ __all__ = [
     "flops",
     "fma_peak_gflops",
     "inline_calls",
+    "inspect",
     "lower",
     "nd",
     "ops",
@@ -169,7 +172,8 @@ _MODULES = {
 }
 _HOMES = {
     "compiler.backends.error": ("BuildError",),
-    "compiler.driver": ("build", "lower"),
+    "compiler.backends.inspection": ("Inspection",),
+    "compiler.driver": ("build", "inspect", "lower"),
     "compiler.target.error": ("TargetError",),
     "compiler.ir.analysis.flops": ("flops",),
     "compiler.ir.core.program": ("IRModule", "PrimFunc"),

@@ -51,6 +51,12 @@ class Backend(ABC):
     module_class: type[Module]
     """The class of modules that loads its artifacts into a process."""
 
+    source_language: str
+    """The language of its source code, for people."""
+
+    assembly_language: str = "Assembly"
+    """The language of `assembly`, for people."""
+
     @abstractmethod
     def toolchain(self) -> str:
         """Return the code generator's name and version: a measurement is valid for one only."""

@@ -25,6 +25,18 @@ class KernelResources:
     shared_bytes: int
     occupancy: float | None = None
 
+    def in_words(self) -> dict[str, str]:
+        """Return the resources by name, with their units."""
+        words = {
+            "registers": f"{self.registers} a thread",
+            "spills": f"{self.spill_bytes} bytes a thread",
+            "stack": f"{self.stack_bytes} bytes a thread",
+            "shared memory": f"{self.shared_bytes} bytes a block",
+        }
+        if self.occupancy is not None:
+            words["occupancy"] = f"{self.occupancy:.0%}"
+        return words
+
     @classmethod
     def of_all(cls, kernels: Iterable[KernelResources]) -> KernelResources | None:
         """Return the largest need for each resource, and the lowest occupancy; None for none."""

@@ -29,6 +29,7 @@ COMMANDS = (
     "import",
     "train",
     "check",
+    "inspect",
     "api",
     "coordinator",
     "scheduler",

@@ -48,12 +48,15 @@ def main() -> int:
 
 
 def _texts(schedule: Schedule, target: Target) -> dict[str, str]:
+    backend = backend_of(target)
     source = emit(schedule.func, target).text
     return {
         "trace": schedule.trace.python(),
         "after": script(schedule.func),
-        "llvm": source,
-        "assembly": backend_of(target).assembly(source, target),
+        "source": source,
+        "source_language": backend.source_language,
+        "assembly": backend.assembly(source, target),
+        "assembly_language": backend.assembly_language,
     }
 
 

@@ -214,8 +214,16 @@ class TrialCode(Response):
     before: str  # the script of the workload
     trace: str  # the schedule as Python
     after: str  # the script of the scheduled program
-    llvm: str
+    source: str  # as it was generated
+    source_language: str = Field(examples=["LLVM IR"])
     assembly: str
+    assembly_language: str = Field(examples=["Assembly"])
+
+    @computed_field(json_schema_extra={"deprecated": True})  # type: ignore[prop-decorator]
+    @property
+    def llvm(self) -> str:
+        """The name of `source` before 0.2."""
+        return self.source
 
 
 class Event(Response):

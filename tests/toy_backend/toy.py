@@ -85,6 +85,7 @@ class ToyModule(Module):
 class ToyBackend(Backend):
     kind = "toy"
     module_class = ToyModule
+    source_language = "TVMScript"
 
     def toolchain(self) -> str:
         return "toy evaluator 1"

@@ -34,6 +34,7 @@ class CpuBackend(Backend):
 
     kind = "cpu"
     module_class = CpuModule
+    source_language = "LLVM IR"
 
     def toolchain(self) -> str:
         """Return the versions of the code generator and of LLVM."""

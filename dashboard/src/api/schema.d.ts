@@ -2496,10 +2496,26 @@ export interface components {
             trace: string;
             /** After */
             after: string;
-            /** Llvm */
-            llvm: string;
+            /** Source */
+            source: string;
+            /**
+             * Source Language
+             * @example LLVM IR
+             */
+            source_language: string;
             /** Assembly */
             assembly: string;
+            /**
+             * Assembly Language
+             * @example Assembly
+             */
+            assembly_language: string;
+            /**
+             * Llvm
+             * @deprecated
+             * @description The name of `source` before 0.2.
+             */
+            readonly llvm: string;
         };
         /**
          * TrialOutcome

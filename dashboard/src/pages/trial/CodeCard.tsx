@@ -41,14 +41,16 @@ export function TrialCodeView({ id, number }: Props) {
 }
 
 function Code({ code }: { code: TrialCode }) {
+  const source = code.source_language;
+  const assembly = code.assembly_language;
   return (
     <Tabs
       label="Code"
       tabs={[
         ["Program", <SideBySide key="program" before={code.before} after={code.after} />],
         ["Trace", <Text key="trace" name="Trace" text={code.trace} />],
-        ["LLVM IR", <Text key="llvm" name="LLVM IR" text={code.llvm} />],
-        ["Assembly", <Text key="assembly" name="Assembly" text={code.assembly} />],
+        [source, <Text key="source" name={source} text={code.source} />],
+        [assembly, <Text key="assembly" name={assembly} text={code.assembly} />],
       ]}
     />
   );

@@ -65,7 +65,9 @@ def test_the_code_of_a_trial_goes_from_its_program_to_assembly(
     assert structural_equal(parse(code["before"]), from_spec(OPERATOR))
     assert structural_equal(parse(code["after"]), schedule.func)
     assert "sch.vectorize(" in code["trace"]
-    assert "define" in code["llvm"]
+    assert "define" in code["source"]
+    assert code["llvm"] == code["source"]  # its earlier name
+    assert (code["source_language"], code["assembly_language"]) == ("LLVM IR", "Assembly")
     assert "ret" in code["assembly"]
 
 
