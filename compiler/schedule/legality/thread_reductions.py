@@ -10,12 +10,12 @@ all threads reduce into the same elements, one at a time: the loop does not sele
 
 from __future__ import annotations
 
+from compiler.ir.analysis.reducer import reduction_of
 from compiler.ir.arith.extents import extent_or_unknown
 from compiler.ir.arith.iter_map import variables_of
 from compiler.ir.core.nodes import For
 from compiler.schedule.legality.block_kind import is_commutative
 from compiler.schedule.legality.placed_block import PlacedBlock
-from compiler.schedule.legality.reducer import reduction_of
 from compiler.schedule.legality.reduction import single_pass_problem
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from compiler.ir.analysis.reducer import combined_buffers
 from compiler.ir.arith.bounds import reach
 from compiler.ir.core.expr_types import dtype_of, lanes_of
 from compiler.ir.core.nodes import (
@@ -66,7 +67,7 @@ class _Context:
         views: The buffers that views refer to, with the corner of each view.
         homes: See `SharedAccess`.
         axes: The variables of the axes of the kernel.
-        reduced: The buffers that the block around writes, and the loops that it reduces over.
+        reduced: The buffers that the block around reduces into, and the loops that it reduces over.
         is_divergent: Whether some threads may not reach this position.
         epoch: See `SharedAccess`.
         time: See `SharedAccess`.
@@ -222,12 +223,12 @@ class _RaceAccesses:
             source, corner = match.source.buffer, tuple(r.minimum for r in match.source.region)
             views[match.buffer] = self._without_views(source, corner, replace(inside, views=views))
         allocated = dict.fromkeys(block.alloc_buffers, len(context.loops))
-        written = frozenset(views.get(r.buffer, (r.buffer, ()))[0] for r in block.writes)
+        combined = frozenset(views.get(b, (b, ()))[0] for b in combined_buffers(block))
         inside = replace(
             inside,
             views=views,
             homes={**context.homes, **allocated},
-            reduced=(written, frozenset(over)) if over else context.reduced,
+            reduced=(combined, frozenset(over)) if over else context.reduced,
         )
         time = 1
         if block.init is not None:
@@ -303,7 +304,7 @@ class _RaceAccesses:
         loops = context.loops
         if lanes > 1:
             loops = (*loops, Loop(LANE, lanes, "serial", None, -1))
-        written, over = context.reduced
+        combined, over = context.reduced
         self.accesses.append(
             SharedAccess(
                 node,
@@ -314,7 +315,7 @@ class _RaceAccesses:
                 conditions=context.conditions,
                 loops=loops,
                 homes=context.homes,
-                reduced=over if source in written else frozenset(),
+                reduced=over if source in combined else frozenset(),
                 epoch=context.epoch,
                 time=context.time,
             )

@@ -8,7 +8,8 @@ are no races:
   loop and read only after the same iteration has written them;
 - accesses of threads of one block with a barrier between them. The compiler puts a barrier around
   each block of the program, as schedules require; inside a block, the program contains them;
-- sums of threads of one block, in a block that reduces over the loop they are bound to;
+- reductions of threads of one block by a known reducer (`compiler.ir.analysis.reducer`), in a block
+  that reduces over the loop they are bound to;
 - stores of one and the same value by threads of one block.
 
 An index or a condition that is loaded from a buffer may have any value. Accesses whose indices do
@@ -24,7 +25,7 @@ from dataclasses import dataclass
 from compiler.ir.analysis.dependence import Touch, agree_on
 from compiler.ir.core.nodes import Buffer, For, Load, Store, Var
 from compiler.ir.core.program import PrimFunc
-from compiler.ir.core.visit import walk_stmts
+from compiler.ir.core.visit import walk, walk_stmts
 from compiler.ir.text.print_expr import show_expr
 from compiler.ir.verify.races.accesses import accesses_of
 from compiler.ir.verify.races.points import Instance, Question, find_race, is_known
@@ -230,7 +231,14 @@ def _is_certain(access: SharedAccess) -> bool:
 
 
 def _advice(group: _Group, first: Instance, second: Instance) -> str:
-    if group.what == "threads" and first.access.node is not second.access.node:
+    one, other = first.access.node, second.access.node
+    if (
+        group.what == "threads"
+        and isinstance(one, Store)
+        and any(n is other for n in walk(one.value))
+    ):
+        return ": reduce over the loop in a block, by a known reducer"
+    if group.what == "threads" and one is not other:
         return ': put T.tvm_storage_sync("shared") between them'
     if group.what in ("parallel", "vectorized"):
         return ": run the loop serially, or reduce over it in a block"

@@ -53,7 +53,7 @@ class SharedAccess:
         loops: The loops around it, the outermost first.
         homes: For each buffer that is allocated around it, the number of loops around the
             allocation.
-        reduced: The loops that the block around it reduces over, if it writes the buffer.
+        reduced: The loops that the block around it reduces over, if it reduces into the buffer.
         epoch: The number of barriers between the threads of a block before it.
         time: A number that grows in the order of the program.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from compiler.ir.analysis.reducer import ReductionForm, reduction_of
 from compiler.ir.arith.simplify import equal
 from compiler.ir.core.nodes import (
     BinOp,
@@ -19,7 +20,6 @@ from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.legality.block_kind import Unclassified
 from compiler.schedule.legality.coverage import is_finished_for, runs_whole_domain, share_loops
 from compiler.schedule.legality.placed_block import PlacedBlock
-from compiler.schedule.legality.reducer import ReductionForm, reduction_of
 from compiler.schedule.legality.reduction import is_whole_reduction
 from compiler.schedule.legality.scope import BlockScope, scope_of_block
 from compiler.schedule.tree.tree import block_path, realize_at, replace_at, with_block

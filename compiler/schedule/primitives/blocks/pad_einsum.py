@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from compiler.ir.analysis.reducer import ReductionForm, reduction_of
 from compiler.ir.arith.iter_map import variables
 from compiler.ir.arith.simplify import equal, simplify
 from compiler.ir.core.dtypes import is_float
@@ -39,7 +40,6 @@ from compiler.schedule.legality.block_kind import Unclassified
 from compiler.schedule.legality.coverage import writes_whole
 from compiler.schedule.legality.guard import conjunction
 from compiler.schedule.legality.placed_block import PlacedBlock
-from compiler.schedule.legality.reducer import ReductionForm, reduction_of
 from compiler.schedule.legality.scope import BlockScope, scope_of_block
 from compiler.schedule.tree.tree import (
     Path,

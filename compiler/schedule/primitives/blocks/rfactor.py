@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from compiler.ir.analysis.reducer import reduction_of
 from compiler.ir.arith.iter_map import variables
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import For, If, IntImm, Let, Var, seq
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.legality.block_kind import Unclassified
-from compiler.schedule.legality.reducer import reduction_of
 from compiler.schedule.legality.reduction import single_pass_problem
 from compiler.schedule.legality.scope import scope_of_block
 from compiler.schedule.rewrite.factoring import Factoring, last_nest, partial_buffers, partial_nest

@@ -103,6 +103,49 @@ RACES = {
     ),
 }
 
+
+def reducing(body: str) -> str:
+    """Return a block of threads that reduces over them."""
+    return (
+        SHARED
+        + THREADS
+        + f"""
+    with T.sblock("sum"):
+        k = T.axis.reduce(64, tx)
+        {body}
+"""
+    )
+
+
+RACES |= {
+    "a sum of threads": (THREADS + "    B[0] += A[tx]", "writes B[0]", "reads B[0]"),
+    "a sum of threads in shared memory": (
+        SHARED + THREADS + "    S[0] += A[tx]\n    B[tx] = S[0]",
+        "writes S[0]",
+        "reads S[0]",
+    ),
+    "a reduction whose order matters": (
+        reducing("B[0] = B[0] * 2.0 + A[k]"),
+        "writes B[0]",
+        "reads B[0]",
+    ),
+    "a reduction that reads no earlier value": (
+        reducing("B[0] = A[k]"),
+        "writes B[0]",
+        "writes B[0]",
+    ),
+    "a reduction that uses what others have added": (
+        reducing("B[0] = B[0] + A[k]\n        S[k] = B[0]"),
+        "writes B[0]",
+        "reads B[0]",
+    ),
+    "a reduction into the elements of others": (
+        reducing("B[k] = B[63 - k] + A[k]"),
+        "writes B[k]",
+        "reads B[63 - k]",
+    ),
+}
+
 ORDERED = {
     "an iteration an element": "for i in T.parallel(64):\n    B[i] = A[i]",
     "digits of one number": "for i in T.parallel(64):\n    B[i // 8 * 8 + i % 8] = A[i]",
@@ -166,6 +209,22 @@ ORDERED = {
         B[0] = B[0] + A[k]
 """
     ),
+    "the greatest value of all threads": reducing("B[0] = T.max(B[0], A[k])"),
+    "the position of the greatest value of all threads": (
+        SHARED
+        + THREADS
+        + """
+    with T.sblock("argmax"):
+        k = T.axis.reduce(64, tx)
+        with T.init():
+            N[0] = -1
+            B[0] = T.min_value("float32")
+        x: T.let[T.int32] = T.Select(B[0] >= A[k], N[0], k)
+        y: T.let[T.float32] = T.Select(B[0] >= A[k], B[0], A[k])
+        N[0] = x
+        B[0] = y
+"""
+    ),
     "shared memory of each block": (SHARED + BLOCKS + "    S[0] = A[bx]\n    B[bx] = S[0]"),
 }
 
@@ -176,6 +235,7 @@ def test_a_race_is_refused_with_both_accesses(name: str) -> None:
     with pytest.raises(ScriptError) as caught:
         program(body)
     message = str(caught.value).splitlines()[0]
+    assert caught.value.code == "race"
     assert "race: the one with" in message
     assert one in message
     assert other in message

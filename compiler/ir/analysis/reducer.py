@@ -8,6 +8,7 @@ another order is ignored.)
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -35,7 +36,16 @@ from compiler.ir.core.nodes import (
     Store,
     Var,
 )
-from compiler.ir.core.visit import operands_of, same_operation, substitute, transform_expr, walk
+from compiler.ir.core.visit import (
+    operands_of,
+    same_operation,
+    substitute,
+    transform_expr,
+    walk,
+    walk_stmts,
+)
+
+_KNOWN_REDUCERS = frozenset({"+", "*", "min", "max", "&", "|", "^", "and", "or"})
 
 _X = (Var("x0"), Var("x1"))
 _Y = (Var("y0"), Var("y1"))
@@ -84,6 +94,33 @@ def reduction_of(block: Block) -> ReductionForm | str:
     identity = tuple(starts[target] for target in targets)
     form = _form_of_known_reducer(targets, tuple(store.value for store in stores), identity)
     return "does not combine its values by a known commutative reducer" if form is None else form
+
+
+def combined_buffers(block: Block) -> frozenset[Buffer]:
+    """Return the buffers whose elements a block only combines with values, by known reducers.
+
+    So several threads may run the block one after another. Where the elements start is ignored.
+    """
+    stores = [node for node in walk_stmts(block.body) if isinstance(node, Store)]
+    num_updates = Counter(store.buffer for store in stores if _is_update(store))
+    num_stores = Counter(store.buffer for store in stores)
+    num_loads = Counter(node.buffer for node in walk(block.body) if isinstance(node, Load))
+    combined = {b for b, n in num_updates.items() if n == num_stores[b] == num_loads[b]}
+    if block.init is not None and not combined:
+        form = reduction_of(block)
+        if isinstance(form, ReductionForm):
+            return frozenset(target.buffer for target in form.targets)
+    return frozenset(combined)
+
+
+def _is_update(store: Store) -> bool:
+    """Return whether a store combines an element with a value by a known reducer."""
+    target, value = Load(store.buffer, store.indices), store.value
+    if not isinstance(value, BinOp | Logic) or value.op not in _KNOWN_REDUCERS:
+        return False
+    sides = value.lhs == target, value.rhs == target
+    term = value.rhs if sides[0] else value.lhs
+    return any(sides) and not _reads(term, {store.buffer})
 
 
 def _assignments(stmt: Stmt) -> list[Store] | None:

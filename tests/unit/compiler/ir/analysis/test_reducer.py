@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from compiler.ir.analysis.reducer import ReductionForm, reduction_of
 from compiler.ir.core.nodes import BinOp, Block, FloatImm
-from compiler.schedule.legality.reducer import ReductionForm, reduction_of
 from tests.unit.compiler.schedule.legality.positions import placed, program
 
 PARAMS = 'A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32")'
