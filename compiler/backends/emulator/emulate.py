@@ -1,0 +1,154 @@
+"""The entry of the emulator: run a kernel of PTX on NumPy arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from compiler.backends.emulator.errors import EmulatorError, StopEmulation
+from compiler.backends.emulator.faults import FaultLog
+from compiler.backends.emulator.grid import Coordinates, Grid
+from compiler.backends.emulator.machine import Launch, Machine
+from compiler.backends.emulator.memory import GlobalMemory
+from compiler.backends.emulator.parse import parse_kernel
+from compiler.backends.emulator.program import Parameter, Program
+from compiler.backends.emulator.races import ShadowMemory
+from compiler.backends.emulator.report import EmulationReport
+from compiler.backends.emulator.scheduler import Scheduler
+from compiler.backends.emulator.types import Array, types_of
+
+Argument: TypeAlias = "Array | int | float"
+
+DEFAULT_MAX_STEPS = 5_000_000
+"""Instructions of groups of lanes: minutes of work, more than any kernel of a test needs."""
+
+_MAX_BATCH_BYTES = 1 << 28
+"""Blocks run together while their registers and memories fit into this size."""
+
+
+def emulate(
+    ptx: str,
+    kernel: str | None,
+    grid: Coordinates,
+    block: Coordinates,
+    arguments: Sequence[Argument],
+    *,
+    dynamic_shared_bytes: int = 0,
+    blocks: Sequence[int] | None = None,
+    max_steps: int = DEFAULT_MAX_STEPS,
+) -> EmulationReport:
+    """Run a kernel on the CPU and report its faults and counts.
+
+        compiled = compile_cuda(text, "sm_90a")
+        a = np.arange(1024, dtype=np.float32)
+        b = np.empty_like(a)
+        report = emulate(compiled.ptx, "scale", (4, 1, 1), (256, 1, 1), [a, b, 1024])
+        assert not report.faults, report
+
+    Args:
+        ptx: The text of a module.
+        kernel: The name of the kernel; None if the module has one only.
+        grid: The numbers of blocks along x, y and z.
+        block: The numbers of threads along x, y and z.
+        arguments: C-contiguous arrays, which are buffers in global memory and changed in place,
+            and numbers, in the order of the parameters. An access outside of an array is a fault.
+        dynamic_shared_bytes: The size of the dynamic shared memory of a block.
+        blocks: The linear numbers of the blocks to run; None for all.
+        max_steps: The number of steps after which the run ends as an endless loop.
+
+    Raises:
+        EmulatorError: If the kernel has an instruction that the emulator does not implement, or
+            the launch does not fit the kernel. What a kernel does wrong is in the report instead.
+    """
+    program = parse_kernel(ptx, kernel)
+    buffers = [argument for argument in arguments if isinstance(argument, np.ndarray)]
+    contents = [(f"argument {i}", a) for i, a in enumerate(arguments) if isinstance(a, np.ndarray)]
+    if any(not buffer.flags.c_contiguous for buffer in buffers):
+        raise EmulatorError("the emulator takes C-contiguous arrays")
+    contents += [
+        (variable.name, np.frombuffer(variable.content, np.uint8)) for variable in program.variables
+    ]
+    memory = GlobalMemory(contents)
+    variables = {
+        variable.name: memory.address(len(buffers) + number)
+        for number, variable in enumerate(program.variables)
+    }
+    granule = _granule(program)
+    memory.shadow = ShadowMemory("global", len(memory.data), granule, False)
+    launch = Launch(_pack(program, arguments, memory), dynamic_shared_bytes, granule)
+    numbers = np.arange(math.prod(grid)) if blocks is None else np.asarray(blocks, np.int64)
+    faults = FaultLog(Grid(grid, block, numbers[:1]))
+    size = _batch_size(program, math.prod(block), dynamic_shared_bytes)
+    with np.errstate(all="ignore"):
+        try:
+            for start in range(0, len(numbers), size):
+                lanes = Grid(grid, block, numbers[start : start + size])
+                faults.follow(lanes)
+                machine = Machine(
+                    program, lanes, launch, global_memory=memory, variables=variables, faults=faults
+                )
+                Scheduler(machine, max_steps).run()
+        except StopEmulation:
+            pass
+    for number, buffer in enumerate(buffers):
+        buffer.reshape(-1).view(np.uint8)[:] = memory.content(number)
+    return EmulationReport(program.name, grid, block, faults.faults())
+
+
+def _batch_size(program: Program, num_threads: int, dynamic_shared_bytes: int) -> int:
+    """Return how many blocks run together."""
+    registers = sum(_register_bytes(name) for name in program.registers.values())
+    thread = registers + 2 * program.local_bytes + 64
+    # The shadow of the shared memory is several times as large as the memory.
+    shared = 8 * (program.static_shared_bytes + dynamic_shared_bytes)
+    return max(1, _MAX_BATCH_BYTES // (num_threads * thread + shared))
+
+
+def _register_bytes(type_name: str) -> int:
+    return 1 if type_name == "pred" else types_of(("", type_name))[0].num_bytes
+
+
+def _granule(program: Program) -> int:
+    """Return the size of the smallest element that the program accesses, at most 4."""
+    sizes = [
+        types_of(instruction.parts)[-1].num_bytes
+        for instruction in program.instructions
+        if instruction.opcode in ("ld", "st", "atom", "red")
+        and not {"param", "local"} & set(instruction.parts)
+        and types_of(instruction.parts)
+    ]
+    return min([4, *sizes])
+
+
+def _pack(program: Program, arguments: Sequence[Argument], memory: GlobalMemory) -> bytes:
+    """Return the bytes of the parameters."""
+    parameters = list(program.parameters.items())
+    if len(arguments) != len(parameters):
+        raise EmulatorError(
+            f"kernel {program.name} has {len(parameters)} parameters, not {len(arguments)}"
+        )
+    end = max((p.offset + p.num_bytes for _, p in parameters), default=0)
+    packed = bytearray(end)
+    number = 0
+    for (name, parameter), argument in zip(parameters, arguments, strict=True):
+        if isinstance(argument, np.ndarray):
+            content = memory.address(number).to_bytes(8, "little")
+            number += 1
+        else:
+            content = _scalar(argument, parameter)
+        if len(content) != parameter.num_bytes:
+            raise EmulatorError(f"{argument!r} does not fit parameter {name} of {program.name}")
+        packed[parameter.offset : parameter.offset + parameter.num_bytes] = content
+    return bytes(packed)
+
+
+def _scalar(argument: Any, parameter: Parameter) -> bytes:
+    if isinstance(argument, np.generic):
+        return argument.tobytes()
+    if isinstance(argument, float):
+        return np.array(argument, f"f{parameter.num_bytes}").tobytes()
+    modulus = 1 << 8 * parameter.num_bytes
+    return (int(argument) % modulus).to_bytes(parameter.num_bytes, "little")

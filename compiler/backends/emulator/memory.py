@@ -1,0 +1,258 @@
+"""The memories of a run: global, shared and local, with checked accesses.
+
+Each is one array of bytes. Buffers of global memory stand apart by unmapped pages; each block has
+its part of the shared array, each thread its part of the local array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from compiler.backends.emulator.faults import FaultKind, FaultLog
+from compiler.backends.emulator.grid import Grid
+from compiler.backends.emulator.program import Instruction
+from compiler.backends.emulator.races import ShadowMemory
+from compiler.backends.emulator.types import Array, Lanes, unsigned
+
+GLOBAL_WINDOW = 0x7F00_0000_0000
+SHARED_WINDOW = 0x7E00_0000_0000
+LOCAL_WINDOW = 0x7D00_0000_0000
+PARAMETER_WINDOW = 0x7C00_0000_0000
+"""Where generic addresses of each memory begin."""
+
+WINDOW_BITS = 40
+_PAGE_BITS = 12
+_PAGE = 1 << _PAGE_BITS
+
+
+class Memory:
+    """A memory of bytes.
+
+    Attributes:
+        name: The name in messages.
+        window: The generic address of its first byte.
+        data: The bytes.
+        shadow: The accesses so far; None if they are not followed.
+    """
+
+    def __init__(self, name: str, window: int, num_bytes: int, fill: int) -> None:
+        self.name = name
+        self.window = window
+        self.data = np.full(-(-num_bytes // 16) * 16, fill, np.uint8)
+        self.shadow: ShadowMemory | None = None
+        self._views = {size: self.data.view(unsigned(size)) for size in (1, 2, 4, 8)}
+
+    def elements(self, num_bytes: int) -> Array:
+        """Return the memory as unsigned integers of a size."""
+        return self._views[num_bytes]
+
+    def resolve(
+        self, instruction: Instruction, addresses: Array, num_bytes: int, lanes: Lanes
+    ) -> tuple[Array, Lanes]:
+        """Return the positions of an access in `data`, and the lanes whose access is legal."""
+        raise NotImplementedError
+
+    def read(self, instruction: Instruction, offsets: Array, num_bytes: int, lanes: Lanes) -> None:
+        """Record a read."""
+        if self.shadow is not None:
+            self.shadow.read(instruction, offsets, num_bytes, lanes)
+
+    def write(
+        self,
+        instruction: Instruction,
+        offsets: Array,
+        num_bytes: int,
+        lanes: Lanes,
+        is_atomic: bool = False,
+    ) -> None:
+        """Record a write."""
+        if self.shadow is not None:
+            self.shadow.write(instruction, offsets, num_bytes, lanes, is_atomic)
+
+
+class _Checks:
+    """Reports illegal addresses of one access and leaves the legal ones."""
+
+    def __init__(self, faults: FaultLog, grid: Grid) -> None:
+        self._faults = faults
+        self._grid = grid
+
+    def spread(self, addresses: Any, lanes: Lanes) -> Array:
+        """Return one address a lane."""
+        if np.ndim(addresses):
+            return np.asarray(addresses)
+        return np.full(len(self._grid.lanes[lanes]), addresses, np.int64)
+
+    def keep(
+        self,
+        fault: tuple[FaultKind, str],
+        instruction: Instruction,
+        legal: Array,
+        offsets: Array,
+        lanes: Lanes,
+    ) -> tuple[Array, Lanes]:
+        """Report a fault of the lanes that are not legal, and return the others."""
+        kind, message = fault
+        active = self._grid.lanes[lanes]
+        self._faults.report(kind, instruction, active[~legal], message)
+        return offsets[legal], active[legal]
+
+    def aligned(
+        self, instruction: Instruction, offsets: Array, num_bytes: int, lanes: Lanes
+    ) -> tuple[Array, Lanes]:
+        """Return the lanes whose address is a multiple of the size of the access."""
+        if num_bytes > 1 and (wrong := (offsets & (num_bytes - 1)) != 0).any():
+            message = f"an access of {num_bytes} bytes at an address that is no multiple of them"
+            return self.keep((FaultKind.MISALIGNED, message), instruction, ~wrong, offsets, lanes)
+        return offsets, lanes
+
+
+class GlobalMemory(Memory):
+    """Global and constant memory: buffers on pages of their own.
+
+    Args:
+        contents: The first bytes of each buffer.
+    """
+
+    def __init__(self, contents: Sequence[tuple[str, Array]]) -> None:
+        self._names: list[str] = []
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        position = _PAGE
+        for name, content in contents:
+            self._names.append(name)
+            self._starts.append(position)
+            self._ends.append(position + content.nbytes)
+            # At least one page between two buffers is unmapped.
+            position += (-(-content.nbytes // _PAGE) + 1) * _PAGE
+        super().__init__("global", GLOBAL_WINDOW, position, 0)
+        pages = position >> _PAGE_BITS
+        self._first = np.zeros(pages, np.int64)
+        self._last = np.full(pages, -1, np.int64)
+        for (_, content), start, end in zip(contents, self._starts, self._ends, strict=True):
+            self.data[start:end] = content.reshape(-1).view(np.uint8)
+            used = slice(start >> _PAGE_BITS, -(-end // _PAGE))
+            self._first[used] = start
+            self._last[used] = end
+
+    def address(self, number: int) -> int:
+        """Return the address of a buffer."""
+        return self.window + self._starts[number]
+
+    def content(self, number: int) -> Array:
+        """Return the bytes of a buffer."""
+        return self.data[self._starts[number] : self._ends[number]]
+
+    def attach(self, faults: FaultLog, grid: Grid) -> None:
+        """Report faults of the threads of some blocks from now on."""
+        self._checks = _Checks(faults, grid)
+
+    def resolve(
+        self, instruction: Instruction, addresses: Array, num_bytes: int, lanes: Lanes
+    ) -> tuple[Array, Lanes]:
+        """Return the positions in `data`, and the lanes whose access is legal."""
+        offsets = self._checks.spread(addresses, lanes) - self.window
+        if not len(offsets):
+            return offsets, lanes
+        lowest, highest = int(offsets.min()), int(offsets.max()) + num_bytes
+        # One comparison decides in most cases: all lanes access one buffer.
+        in_range = lowest >= 0 and highest <= len(self.data)
+        page = lowest >> _PAGE_BITS if in_range else 0
+        if not (self._first[page] <= lowest and highest <= self._last[page]):
+            pages = np.clip(offsets >> _PAGE_BITS, 0, len(self._first) - 1)
+            legal = (self._first[pages] <= offsets) & (offsets + num_bytes <= self._last[pages])
+            if not legal.all():
+                message = self._nearest(int(offsets[~legal][0]), num_bytes)
+                offsets, lanes = self._checks.keep(
+                    (FaultKind.OUT_OF_BOUNDS, message), instruction, legal, offsets, lanes
+                )
+        return self._checks.aligned(instruction, offsets, num_bytes, lanes)
+
+    def _nearest(self, offset: int, num_bytes: int) -> str:
+        """Describe an illegal address by the nearest buffer."""
+        access = f"an access of {num_bytes} bytes"
+        for name, start, end in zip(self._names, self._starts, self._ends, strict=True):
+            if start - _PAGE // 2 <= offset < end + _PAGE // 2:
+                return f"{access} at byte {offset - start} of {name}, which has {end - start} bytes"
+        return f"{access} at {offset + self.window:#x}, which is not near any buffer"
+
+
+class PartedMemory(Memory):
+    """Shared memory or local memory: an equal part for each block or thread.
+
+    Args:
+        name: "shared" or "local".
+        window: The generic address of its first byte.
+        grid: The threads.
+        num_bytes: The size of a part.
+        faults: Where faults are reported.
+    """
+
+    def __init__(
+        self, name: str, window: int, grid: Grid, num_bytes: int, faults: FaultLog
+    ) -> None:
+        parts = grid.slots if name == "shared" else grid.lanes
+        # A multiple of the 32 banks of 4 bytes, so that banks follow from positions in `data`.
+        self.stride = -(-num_bytes // 128) * 128 if name == "shared" else -(-num_bytes // 16) * 16
+        self.num_bytes = num_bytes
+        count = int(parts[-1]) + 1
+        # Bytes that are never written read as NaN of each type.
+        super().__init__(name, window, max(count * self.stride, 16), 0xFF)
+        self.bases = (parts * self.stride).astype(np.int64)
+        self._checks = _Checks(faults, grid)
+
+    def resolve(
+        self, instruction: Instruction, addresses: Array, num_bytes: int, lanes: Lanes
+    ) -> tuple[Array, Lanes]:
+        """Return the positions in `data`, and the lanes whose access is legal."""
+        offsets = self._checks.spread(addresses, lanes)
+        if not len(offsets):
+            return offsets, lanes
+        if int(offsets.min()) < 0 or int(offsets.max()) + num_bytes > self.num_bytes:
+            legal = (offsets >= 0) & (offsets + num_bytes <= self.num_bytes)
+            message = (
+                f"an access of {num_bytes} bytes at byte {int(offsets[~legal][0])} of the "
+                f"{self.name} memory, which has {self.num_bytes} bytes"
+            )
+            offsets, lanes = self._checks.keep(
+                (FaultKind.OUT_OF_BOUNDS, message), instruction, legal, offsets, lanes
+            )
+        offsets, lanes = self._checks.aligned(instruction, offsets, num_bytes, lanes)
+        return offsets + self.bases[lanes], lanes
+
+
+class LocalMemory(PartedMemory):
+    """Local memory: a thread sees its own part only, so initial writes alone are followed."""
+
+    def __init__(self, grid: Grid, num_bytes: int, faults: FaultLog) -> None:
+        super().__init__("local", LOCAL_WINDOW, grid, num_bytes, faults)
+        self._faults = faults
+        self._grid = grid
+        self._is_written = np.zeros(len(self.data), np.bool_)
+
+    def read(self, instruction: Instruction, offsets: Array, num_bytes: int, lanes: Lanes) -> None:
+        """Report reads of bytes that the thread has not written."""
+        known = self._is_written[offsets] & self._is_written[offsets + (num_bytes - 1)]
+        if not known.all():
+            self._faults.report(
+                FaultKind.UNINITIALIZED,
+                instruction,
+                self._grid.lanes[lanes][~known],
+                "a thread reads an element of a local array before it writes it",
+            )
+
+    def write(
+        self,
+        instruction: Instruction,
+        offsets: Array,
+        num_bytes: int,
+        lanes: Lanes,
+        is_atomic: bool = False,
+    ) -> None:
+        """Record written bytes."""
+        del instruction, lanes, is_atomic
+        for byte in range(num_bytes):
+            self._is_written[offsets + byte] = True
