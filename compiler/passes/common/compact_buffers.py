@@ -30,6 +30,7 @@ from compiler.ir.core.nodes import (
     Var,
     static_shape,
 )
+from compiler.ir.core.scopes import is_private_scope, is_shared_scope
 from compiler.ir.core.visit import children, is_stmt, map_expr, map_stmt, walk_stmts
 from compiler.passes.common.accesses import (
     LoweredAccess,
@@ -41,8 +42,6 @@ from compiler.passes.common.accesses import (
 from compiler.passes.common.align_buffers import Alignment, aligned
 from compiler.passes.common.thread_loops import is_thread
 from compiler.passes.common.written_first import is_written_first
-
-SHARED_SCOPES = ("shared", "warp", "wmma")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,6 @@ def compact_buffers(
     stmt: Stmt,
     carried: Mapping[Buffer, set[Var]],
     alignments: Mapping[Buffer, Alignment] = MappingProxyType({}),
-    shared_scopes: tuple[str, ...] = SHARED_SCOPES,
 ) -> Stmt:
     """Shrink the allocations of `stmt`, move them inwards, and pad those to be aligned.
 
@@ -66,13 +64,12 @@ def compact_buffers(
         stmt: A program without blocks.
         carried: The loops that carry a value of each buffer.
         alignments: The alignment of each buffer that has one.
-        shared_scopes: The beginnings of the names of memory scopes that threads share.
     """
     allocated = [node.buffer for node in walk_stmts(stmt) if isinstance(node, Allocate)]
     if not allocated:
         return stmt
     stmt = _with_distinct_loops(stmt)
-    private = private_buffers(stmt, shared_scopes)
+    private = private_buffers(stmt)
     floors = _floors(stmt, private)
     accesses = collect_accesses(stmt, set(allocated), set(allocated) - private.keys())
     placements = {
@@ -92,20 +89,18 @@ def _aligned(placement: _Placement, alignment: Alignment) -> _Placement:
     return replace(placement, buffer=replace(small, shape=extents))
 
 
-def private_buffers(
-    stmt: Stmt, shared_scopes: tuple[str, ...] = SHARED_SCOPES
-) -> dict[Buffer, Stmt | None]:
+def private_buffers(stmt: Stmt) -> dict[Buffer, Stmt | None]:
     """Return the buffers that each thread has a copy of, each with its innermost thread loop.
 
-    They are the local buffers, and the non-shared buffers that a thread allocates while it runs.
+    They are the local buffers and fragments, and the non-shared buffers that a thread allocates
+    while it runs.
     """
     innermost_threads: dict[Buffer, Stmt | None] = {}
 
     def visit(node: Stmt, thread: Stmt | None) -> None:
         if isinstance(node, Allocate):
             scope = node.buffer.scope
-            is_shared = scope.startswith(shared_scopes)
-            if scope.startswith("local") or (thread is not None and not is_shared):
+            if is_private_scope(scope) or (thread is not None and not is_shared_scope(scope)):
                 innermost_threads[node.buffer] = thread
         inside = node if is_thread(node) else thread
         for child in children(node):

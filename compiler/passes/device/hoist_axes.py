@@ -31,6 +31,7 @@ from compiler.ir.core.nodes import (
     Store,
     static_int,
 )
+from compiler.ir.core.scopes import is_shared_scope
 from compiler.ir.core.visit import map_stmt, substitute, walk, walk_stmts
 from compiler.passes.common.error import LoweringError
 from compiler.passes.common.thread_loops import is_barrier
@@ -120,7 +121,7 @@ class _Hoister:
                         "in two kernels"
                     )
             return idle
-        if buffer.scope.startswith("shared"):
+        if is_shared_scope(buffer.scope):
             return [axis for axis in idle if axis.thread.startswith("threadIdx")]
         return []
 

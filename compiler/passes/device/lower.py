@@ -23,9 +23,6 @@ from compiler.passes.threads.insert_barriers import insert_barriers
 from compiler.passes.threads.unify_threads import unify_threads
 from compiler.target.gpus import GpuArch
 
-# Fragments ("wmma.*") belong to a warp, whose threads run its statements together.
-_SHARED_SCOPES = ("shared",)
-
 
 def lower_for_device(func: PrimFunc, limits: GpuArch) -> DeviceProgram:
     """Turn a scheduled program into kernels for a GPU.
@@ -43,11 +40,9 @@ def lower_for_device(func: PrimFunc, limits: GpuArch) -> DeviceProgram:
     _refuse_thread_reductions(realized.stmt)
     formed = form_kernels(realized.stmt)
     stmt = unroll_virtual_threads(formed.stmt, realized.carried)
-    stmt = compact_buffers(
-        stmt, realized.carried, alignments_of(body), shared_scopes=_SHARED_SCOPES
-    )
+    stmt = compact_buffers(stmt, realized.carried, alignments_of(body))
     stmt = pipeline_loops(stmt)
-    stmt = insert_barriers(stmt, private_buffers(stmt, _SHARED_SCOPES))
+    stmt = insert_barriers(stmt, private_buffers(stmt))
     return list_launches(func, stmt, tuple(formed.workspaces))
 
 

@@ -28,6 +28,7 @@ from compiler.ir.core.nodes import (
     Store,
     static_shape,
 )
+from compiler.ir.core.scopes import is_shared_scope
 from compiler.ir.core.visit import children, walk_stmts
 
 # Asynchronous and tensor copies need up to 128 bytes; a cache line of a GPU has as many.
@@ -55,7 +56,7 @@ class _Interval:
 
 def is_shared(buffer: Buffer) -> bool:
     """Return whether a buffer lies in the shared memory of a block."""
-    return buffer.scope.startswith("shared")
+    return is_shared_scope(buffer.scope)
 
 
 def size_bytes(buffer: Buffer) -> int:

@@ -33,6 +33,7 @@ from compiler.ir.core.nodes import (
     Var,
     static_int,
 )
+from compiler.ir.core.scopes import is_private_scope
 from compiler.ir.core.visit import map_accesses, map_stmt, substitute, walk, walk_stmts
 from compiler.passes.common.accesses import LoweredAccess, collect_accesses, loop_extents
 from compiler.passes.common.error import LoweringError
@@ -60,7 +61,7 @@ def unroll_virtual_threads(stmt: Stmt, reduced: Mapping[Buffer, Collection[Var]]
     private = {
         node.buffer
         for node in walk_stmts(stmt)
-        if isinstance(node, Allocate) and node.buffer.scope.startswith(("local", "wmma"))
+        if isinstance(node, Allocate) and is_private_scope(node.buffer.scope)
     }
     copies = _Copies()
     for buffer, accesses in collect_accesses(stmt, private).items():

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from compiler.ir.analysis.dependence import Touch, agree_on
 from compiler.ir.arith.iter_map import variables_of
 from compiler.ir.core.nodes import Buffer, For, IntImm, Var
+from compiler.ir.core.scopes import is_private_scope
 from compiler.ir.core.visit import walk_stmts
 from compiler.schedule.legality.coverage import covers_reads
 from compiler.schedule.legality.placed_block import PlacedBlock
@@ -26,7 +27,7 @@ from compiler.schedule.tree.tree import extents_of, loops_on
 
 def foreign_reads(scope: BlockScope) -> Iterator[tuple[PlacedBlock, Buffer]]:
     """Yield each block of a scope that may read what another thread wrote, and the buffer."""
-    local = [b for b in scope.realize.block.alloc_buffers if b.scope.startswith("local")]
+    local = [b for b in scope.realize.block.alloc_buffers if is_private_scope(b.scope)]
     if not local:
         return
     is_inside = any(loop.thread for loop in loops_on(scope.path))

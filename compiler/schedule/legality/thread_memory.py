@@ -30,6 +30,7 @@ from compiler.ir.core.nodes import (
     Store,
 )
 from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.scopes import is_private_scope, is_shared_scope
 from compiler.ir.core.visit import walk
 from compiler.ir.text.print_expr import show_expr
 from compiler.schedule.error import ScheduleError, refusal
@@ -46,9 +47,6 @@ from compiler.schedule.tree.tree import (
     loops_on,
     statement_paths,
 )
-
-SHARED = ("shared", "warp", "wmma")
-"""The prefixes of memory scopes that threads of a block share."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +126,7 @@ def _extents(func: PrimFunc) -> Iterator[_Fault]:
 def _shared_storage(func: PrimFunc) -> Iterator[_Fault]:
     """Find shared buffers that are allocated in blocks that differ from thread to thread."""
     for realize in blocks(func):
-        shared = [b for b in realize.block.alloc_buffers if b.scope.startswith(SHARED)]
+        shared = [b for b in realize.block.alloc_buffers if is_shared_scope(b.scope)]
         if not shared:
             continue
         path = block_path(func, realize.block.name, refusal("bind", func))
@@ -206,8 +204,8 @@ class _Alone(IterationNest):
 def _is_private(buffer: Buffer, loop: For) -> bool:
     """Return whether each thread, or block of threads, has a copy of a buffer."""
     if str(loop.thread).startswith("blockIdx"):
-        return buffer.scope.startswith(("local", *SHARED))
-    return buffer.scope.startswith("local")
+        return is_private_scope(buffer.scope) or is_shared_scope(buffer.scope)
+    return is_private_scope(buffer.scope)
 
 
 def _updated(site: PlacedBlock) -> list[Buffer]:

@@ -17,6 +17,7 @@ from compiler.ir.core.nodes import (
     Var,
 )
 from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.scopes import is_private_scope, is_shared_scope
 from compiler.ir.core.visit import children, walk, walk_stmts
 from compiler.ir.interpret.evaluator.evaluate_expr import EvaluationError
 
@@ -46,13 +47,13 @@ class ThreadKernel:
 
     def is_shared(self, buffer: Buffer, entered: frozenset[str]) -> bool:
         """Return whether the threads of a block share a buffer that is allocated at a position."""
-        if buffer.scope.startswith(("shared", "warp", "wmma")):
+        if is_shared_scope(buffer.scope):
             return True
-        return not buffer.scope.startswith("local") and not entered.intersection(self.thread_axes)
+        return not is_private_scope(buffer.scope) and not entered.intersection(self.thread_axes)
 
     def axes_of(self, buffer: Buffer, entered: frozenset[str]) -> tuple[str, ...]:
         """Return the axes that identify a thread's copy of a buffer."""
-        axes = self.thread_axes if buffer.scope.startswith("local") else tuple(entered)
+        axes = self.thread_axes if is_private_scope(buffer.scope) else tuple(entered)
         reduced = self.reduced.get(buffer, set())
         return tuple(a for a in axes if not is_block_axis(a) and a not in reduced)
 
@@ -90,7 +91,7 @@ def find_kernels(func: PrimFunc) -> dict[int, ThreadKernel]:
     for stmt in walk_stmts(func.body):
         for buffer in stmt.block.alloc_buffers if isinstance(stmt, BlockRealize) else ():
             users = used.get(buffer, set())
-            if buffer.scope.startswith("local") and len(users) == 1 and 0 not in users:
+            if is_private_scope(buffer.scope) and len(users) == 1 and 0 not in users:
                 kernels[users.pop()].private.append(buffer)
     return kernels
 

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from compiler.ir.analysis.dependence import Touch, agree_on
 from compiler.ir.core.nodes import Buffer, For, Load, Store, Var
 from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.scopes import is_private_scope, is_shared_scope
 from compiler.ir.core.visit import walk, walk_stmts
 from compiler.ir.text.print_expr import show_expr
 from compiler.ir.verify.races.accesses import accesses_of
@@ -40,8 +41,6 @@ from compiler.ir.verify.verify_error import VerifyError
 # The limits on points to try: for one buffer below one loop, and for a program.
 _MAX_POINTS = 1 << 19
 _ALL_POINTS = 1 << 21
-
-_SHARED = ("shared", "warp", "wmma")
 
 
 def check_races(func: PrimFunc) -> None:
@@ -172,12 +171,12 @@ def _is_private(
     points: int,
 ) -> bool:
     """Return whether each iteration or thread has its own copy of a buffer."""
-    is_shared = buffer.scope.startswith(_SHARED)
+    is_shared = is_shared_scope(buffer.scope)
     if group.what == "threads" and is_shared:
         return False
     if group.what == "blocks" and is_shared:
         return True
-    if group.what in ("blocks", "threads") and buffer.scope.startswith("local"):
+    if group.what in ("blocks", "threads") and is_private_scope(buffer.scope):
         return True
     if all(is_declared_inside(access, moving) for access in group.accesses):
         return True

@@ -14,6 +14,7 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.replace_buffers import replace_buffers
+from compiler.ir.core.scopes import is_private_scope
 from compiler.ir.core.visit import walk_stmts
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.legality.coverage import covers_reads
@@ -50,17 +51,12 @@ def set_scope(func: PrimFunc, block: str, write_index: int, memory_scope: str) -
         return func
     require_memory_scope(memory_scope, realize, refuse)
     home = allocation_site(path, buffer, refuse)
-    if _is_private(memory_scope) and not _is_private(buffer.scope):
+    if is_private_scope(memory_scope) and not is_private_scope(buffer.scope):
         _require_own_values(BlockScope(func, home, refuse), buffer)
     name = fresh_buffer_name(func, f"{buffer.name}_{memory_scope}")
     new = replace(buffer, data=Var(name, "handle"), scope=memory_scope or "global")
     stmt = with_views(replace_buffers(home[-1], {buffer: new}), buffer, new)
     return replace_at(func, home, stmt)
-
-
-def _is_private(memory_scope: str) -> bool:
-    """Return whether each thread has its own buffers in a memory scope."""
-    return memory_scope.startswith("local")
 
 
 def _require_own_values(scope: BlockScope, buffer: Buffer) -> None:
