@@ -53,29 +53,37 @@ def form_kernels(stmt: Stmt) -> FormedKernels:
     Raises:
         LoweringError: If blocks would have to wait for each other.
     """
-    stmt = _without_unit_loops(_bind_rest(stmt))
+    stmt = _spilled(_without_unit_loops(_bind_rest(stmt)))
     allocated = _host_buffers(stmt)
     users = _users(stmt, allocated)
-    own: dict[int, list[Buffer]] = {}
-    spilled: dict[Buffer, Buffer] = {}
-    workspaces: list[Buffer] = []
+    workspaces = [buffer for buffer in allocated if buffer.scope == "global" and users[buffer]]
+    inside: dict[int, list[Buffer]] = {}
     for buffer in allocated:
-        if buffer.scope != "global" and len(users[buffer]) == 1:
-            own.setdefault(users[buffer].pop(), []).append(buffer)
-        elif users[buffer]:
-            workspaces.append(replace(buffer, scope="global"))
-            if buffer.scope != "global":
-                spilled[buffer] = workspaces[-1]
+        if buffer.scope != "global" and users[buffer]:
+            inside.setdefault(users[buffer].pop(), []).append(buffer)
 
     def visit(node: Stmt) -> Stmt:
         if isinstance(node, For) and node.thread is not None:
             kernel = _Rescoper(node, workspaces).stmt(node, {})
-            return hoist_axes(kernel, own.get(id(node), ()))
+            return hoist_axes(kernel, inside.get(id(node), ()))
         if isinstance(node, Allocate):
             return visit(node.body)
         return map_stmt(node, visit, lambda expr: expr)
 
-    return FormedKernels(replace_buffers(visit(stmt), spilled), workspaces)
+    return FormedKernels(visit(stmt), workspaces)
+
+
+def _spilled(stmt: Stmt) -> Stmt:
+    """Move memory of threads and blocks that several kernels use into global memory."""
+    users = _users(stmt, _host_buffers(stmt))
+    return replace_buffers(
+        stmt,
+        {
+            buffer: replace(buffer, scope="global")
+            for buffer, kernels in users.items()
+            if buffer.scope != "global" and len(kernels) > 1
+        },
+    )
 
 
 def _bind_rest(stmt: Stmt) -> Stmt:

@@ -29,6 +29,7 @@ from compiler.ir.core.nodes import (
     Logic,
     Stmt,
     Store,
+    Var,
     static_int,
 )
 from compiler.ir.core.scopes import is_shared_scope
@@ -72,7 +73,8 @@ def _axes_of(kernel: Stmt) -> dict[str, Axis]:
     for loop in walk_stmts(kernel):
         if isinstance(loop, For) and loop.thread in _ORDER:
             axes.setdefault(loop.thread, Axis(loop.thread, loop.var, static_int(loop.extent)))
-    return axes
+    # A kernel of virtual threads alone has one real thread.
+    return axes or {"threadIdx.x": Axis("threadIdx.x", Var("thread"), 1)}
 
 
 class _Hoister:

@@ -15,9 +15,11 @@ from compiler.passes.common.mark_pipelines import mark_pipelines
 from compiler.passes.common.pipeline_loops import pipeline_loops
 from compiler.passes.common.realize_blocks import realize_blocks
 from compiler.passes.common.thread_loops import is_one_by_one
+from compiler.passes.device.bind_unbound import bind_unbound
 from compiler.passes.device.form_kernels import form_kernels
 from compiler.passes.device.kernel import DeviceProgram
 from compiler.passes.device.list_launches import list_launches
+from compiler.passes.device.private_memory import privatize
 from compiler.passes.device.virtual_threads import unroll_virtual_threads
 from compiler.passes.threads.insert_barriers import insert_barriers
 from compiler.passes.threads.unify_threads import unify_threads
@@ -35,15 +37,17 @@ def lower_for_device(func: PrimFunc, limits: GpuArch) -> DeviceProgram:
         LoweringError: If the program can't run on such a GPU.
     """
     check_parameters(func)
+    func = bind_unbound(func)
     body, _ = unify_threads(mark_pipelines(resolve_views(check_indices(func.body))))
     realized = realize_blocks(body)
     _refuse_thread_reductions(realized.stmt)
     formed = form_kernels(realized.stmt)
     stmt = unroll_virtual_threads(formed.stmt, realized.carried)
+    stmt, workspaces = privatize(stmt, formed.workspaces)
     stmt = compact_buffers(stmt, realized.carried, alignments_of(body))
     stmt = pipeline_loops(stmt)
     stmt = insert_barriers(stmt, private_buffers(stmt))
-    return list_launches(func, stmt, tuple(formed.workspaces))
+    return list_launches(func, stmt, tuple(workspaces))
 
 
 def _refuse_thread_reductions(stmt: Stmt) -> None:
