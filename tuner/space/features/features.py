@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from compiler.target.cpu import CpuTarget
-from tuner.space.features.groups.batch import CandidateBatch
+from tuner.space.features.groups.blocks import BLOCK_NAMES, block_columns
 from tuner.space.features.groups.buffers import BUFFER_NAMES, buffer_columns
 from tuner.space.features.groups.costs import (
     CACHE_NAMES,
@@ -23,6 +23,7 @@ from tuner.space.features.groups.costs import (
     curve_columns,
     cycle_columns,
 )
+from tuner.space.features.groups.cpu_batch import CpuBatch
 from tuner.space.features.groups.knobs import KNOB_NAMES, knob_columns
 from tuner.space.features.groups.levels import (
     AXIS_NAMES,
@@ -33,10 +34,8 @@ from tuner.space.features.groups.levels import (
     parallel_columns,
 )
 from tuner.space.features.groups.sketches import (
-    BLOCK_NAMES,
     SKETCH_NAMES,
     TARGET_NAMES,
-    block_columns,
     sketch_columns,
     target_columns,
 )
@@ -50,7 +49,7 @@ SCHEMA_VERSION = 3
 """Changes with the columns: a stored model of another version is refused."""
 
 Names: TypeAlias = tuple[str, ...]
-Group: TypeAlias = tuple[Names, Callable[[CandidateBatch], Floats]]
+Group: TypeAlias = tuple[Names, Callable[[CpuBatch], Floats]]
 
 _OF_SKETCH: tuple[Group, ...] = (
     (TARGET_NAMES, target_columns),
@@ -79,7 +78,7 @@ def features(sketch: Sketch, choices: Ints, target: CpuTarget) -> FeatureMatrix:
 
     A sketch without nests has only those of the sketch; the others are zeros.
     """
-    batch = CandidateBatch(sketch, choices, target)
+    batch = CpuBatch(sketch, choices, target)
     rows = np.zeros((NUM_FEATURES, len(choices)), np.float32)
     first = 0
     for names, columns in (*_OF_SKETCH, *_OF_NEST) if sketch.nests else _OF_SKETCH:

@@ -1,14 +1,12 @@
-"""The shared input of all groups of features: the tables of a batch of candidates, cached."""
+"""The shared input of the groups of features of any kind: the tables of a batch of candidates."""
 
 from __future__ import annotations
 
 from functools import cached_property
 
-from compiler.target.cpu import CpuTarget
-from tuner.space.features.roofline import Roofline
+from compiler.target.target import Target
 from tuner.space.tables.knob import Ints
 from tuner.space.tables.nest import Floats, NestTables
-from tuner.space.tables.register_tile import RegisterTile
 from tuner.space.tables.sketch import Sketch
 
 
@@ -19,12 +17,12 @@ class CandidateBatch:
     such columns.
     """
 
-    def __init__(self, sketch: Sketch, choices: Ints, target: CpuTarget) -> None:
+    def __init__(self, sketch: Sketch, choices: Ints, target: Target) -> None:
         self.sketch = sketch
         self.choices = choices
-        self.target = target
-        values = sketch.values(choices)
-        self.tables = [nest.tables(values) for nest in sketch.nests]
+        self.num_cores = target.num_cores
+        self.values = sketch.values(choices)
+        self.tables = [nest.tables(self.values) for nest in sketch.nests]
 
     def __len__(self) -> int:
         return len(self.choices)
@@ -33,16 +31,6 @@ class CandidateBatch:
     def main(self) -> NestTables:
         """Return the tables of the main nest."""
         return self.tables[0]
-
-    @cached_property
-    def tile(self) -> RegisterTile:
-        """Return its register tile."""
-        return RegisterTile(self.main, self.target)
-
-    @cached_property
-    def roofline(self) -> Roofline:
-        """Return its estimated cycles."""
-        return Roofline(self.main, self.target)
 
     @property
     def points(self) -> int:
@@ -59,9 +47,4 @@ class CandidateBatch:
     def traffic(self) -> Floats:
         """Return, by level, the bytes that all buffers move if one run's footprint is cached."""
         total: Floats = self.main.traffic.sum(axis=0)
-        return total
-
-    def cycles(self, nest: int) -> Floats:
-        """Return the estimated cycles of a nest for each point of the main one."""
-        total: Floats = Roofline(self.tables[nest], self.target).total / self.points
         return total

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tuner.space.features.groups.batch import CandidateBatch
+from tuner.space.features.groups.cpu_batch import CpuBatch
 from tuner.space.features.roofline import Roofline
 from tuner.space.tables.nest import NUM_LEVELS, Floats
 
@@ -29,7 +29,7 @@ CURVE_NAMES = tuple(f"intensity.{size >> 10}k" for size in CURVE_BYTES)
 CYCLE_NAMES = tuple(f"cycles.{name}" for name in _CYCLES)
 
 
-def cache_columns(batch: CandidateBatch) -> Floats:
+def cache_columns(batch: CpuBatch) -> Floats:
     """Return how the main nest fits each cache of the target.
 
     `level` is the outermost level whose run fits. `fit` is the size of a run of a level relative to
@@ -44,13 +44,13 @@ def cache_columns(batch: CandidateBatch) -> Floats:
     return np.concatenate(columns)
 
 
-def curve_columns(batch: CandidateBatch) -> Floats:
+def curve_columns(batch: CpuBatch) -> Floats:
     """Return points for each byte that comes from beyond a cache, by its size; a logarithm."""
     moved = np.stack([_moved(batch, size) for size in CURVE_BYTES])
     return np.log2(batch.points / moved)
 
 
-def _moved(batch: CandidateBatch, cache_bytes: int) -> Floats:
+def _moved(batch: CpuBatch, cache_bytes: int) -> Floats:
     """Return the bytes that move past a cache of this size: those of the first level that fits."""
     fits = batch.bytes <= cache_bytes
     level = np.where(fits.any(axis=0), fits.argmax(axis=0), NUM_LEVELS - 1)
@@ -58,7 +58,7 @@ def _moved(batch: CandidateBatch, cache_bytes: int) -> Floats:
     return moved
 
 
-def cycle_columns(batch: CandidateBatch) -> Floats:
+def cycle_columns(batch: CpuBatch) -> Floats:
     """Return estimated cycles for each point of the main nest, as logarithms."""
     cycles = [*batch.roofline.parts.values(), batch.roofline.total]
     others = sum((Roofline(t, batch.target).total for t in batch.tables[1:]), np.ones(len(batch)))

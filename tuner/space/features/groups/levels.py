@@ -81,7 +81,7 @@ def parallel_columns(batch: CandidateBatch) -> Floats:
     A launch is one start of a parallel loop; every nest has one if there are several cores.
     """
     outer = batch.main.level_extents[SPATIAL_LEVELS[0]]
-    cores = batch.target.num_cores
+    cores = batch.num_cores
     rounds = np.ceil(outer / cores)
     launches = len(batch.tables) * (cores > 1)
     points = batch.main.trips[NUM_LEVELS]

@@ -1,15 +1,14 @@
-"""The common properties of all candidates of a sketch: target, tags, rules, arithmetic."""
+"""The common properties of all candidates of a sketch for a CPU: target, tags, rules."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
 from zlib import crc32
 
 import numpy as np
 
 from compiler.target.cpu import CpuTarget
-from tuner.space.analysis.operations import Operations
-from tuner.space.features.groups.batch import CandidateBatch
+from tuner.space.features.groups.blocks import constant_columns
+from tuner.space.features.groups.cpu_batch import CpuBatch
 from tuner.space.features.roofline import PORTS
 from tuner.space.rules.cpu.rule_names import CPU_RULE_NAMES
 from tuner.space.tables.nest import Floats
@@ -31,8 +30,6 @@ features, at the cost of collisions. Chosen.
 """
 
 _SIZES = ("vector_bits", "num_vector_registers", "num_cores", "l1_bytes", "l2_bytes", "l3_bytes")
-_OPERATIONS = tuple(field.name for field in fields(Operations))
-_BLOCK = ("flops", "flops_per_point", "reads", "item_bytes", "is_conditional", "is_affine", "nests")
 
 TARGET_NAMES = tuple(
     f"target.{name}" for name in (*_SIZES, "has_fma", "flops_per_cycle", "flops_per_byte")
@@ -43,18 +40,17 @@ SKETCH_NAMES = (
     *(f"rule.other{bucket}" for bucket in range(NUM_BUCKETS)),
     *(f"name.bucket{bucket}" for bucket in range(NUM_BUCKETS)),
 )
-BLOCK_NAMES = (*(f"ops.{name}" for name in _OPERATIONS), *_BLOCK)
 MEMORY_BYTES_PER_CYCLE = 5.0
 """What a core gets from memory on the machines that were looked at."""
 
 
-def target_columns(batch: CandidateBatch) -> Floats:
+def target_columns(batch: CpuBatch) -> Floats:
     """Sizes as logarithms; rates are those of 32-bit floats in one core."""
     target = batch.target
     sizes = [float(np.log2(getattr(target, name))) for name in _SIZES]
     rate = np.log2(_flops_per_cycle(target))
     values = [*sizes, float(target.has_fma), rate, rate - np.log2(MEMORY_BYTES_PER_CYCLE)]
-    return _constant(values, batch)
+    return constant_columns(values, batch)
 
 
 def _flops_per_cycle(target: CpuTarget) -> float:
@@ -62,7 +58,7 @@ def _flops_per_cycle(target: CpuTarget) -> float:
     return float(PORTS * lanes * (2 if target.has_fma else 1))
 
 
-def sketch_columns(batch: CandidateBatch) -> Floats:
+def sketch_columns(batch: CpuBatch) -> Floats:
     """Flags: which tags and rules a sketch has, and in which buckets the parts of its name are."""
     sketch = batch.sketch
     others = {_bucket(rule) for rule in sketch.rules if rule not in CPU_RULE_NAMES}
@@ -71,29 +67,8 @@ def sketch_columns(batch: CandidateBatch) -> Floats:
     flags += [rule in sketch.rules for rule in CPU_RULE_NAMES]
     flags += [bucket in others for bucket in range(NUM_BUCKETS)]
     flags += [bucket in name_buckets for bucket in range(NUM_BUCKETS)]
-    return _constant([float(flag) for flag in flags], batch)
-
-
-def block_columns(batch: CandidateBatch) -> Floats:
-    """The arithmetic of the main nest's block at a point, by kind, and its size."""
-    facts = batch.main.nest.facts
-    counts = asdict(facts.operations)
-    values = [float(np.log2(1 + counts[name])) for name in _OPERATIONS]
-    values += [
-        float(np.log2(max(facts.flops_per_point, 1) * facts.points)),
-        float(facts.flops_per_point),
-        float(len(facts.reads)),
-        float(np.log2(facts.write.item_bytes)),
-        float(facts.is_conditional),
-        float(facts.is_affine),
-        float(len(batch.tables)),
-    ]
-    return _constant(values, batch)
+    return constant_columns([float(flag) for flag in flags], batch)
 
 
 def _bucket(name: str) -> int:
     return crc32(name.encode()) % NUM_BUCKETS
-
-
-def _constant(values: list[float], batch: CandidateBatch) -> Floats:
-    return np.broadcast_to(np.array(values)[:, None], (len(values), len(batch)))

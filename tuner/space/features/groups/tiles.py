@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tuner.space.features.groups.batch import CandidateBatch
+from tuner.space.features.groups.cpu_batch import CpuBatch
 from tuner.space.tables.nest import REGISTER_LEVEL, UNROLLED_LEVEL, Floats, NestTables
 from tuner.space.tables.register_tile import RegisterTile
 
@@ -29,7 +29,7 @@ TILE_NAMES = (
 )
 
 
-def tile_columns(batch: CandidateBatch) -> Floats:
+def tile_columns(batch: CpuBatch) -> Floats:
     """Lengths and counts as logarithms, shares unchanged.
 
     `register_use` is the share of the vector registers that a step needs, `spilled` the excess, and
@@ -76,7 +76,7 @@ def _arithmetic(tables: NestTables, tile: RegisterTile) -> Floats:
     return count
 
 
-def _all_code(batch: CandidateBatch) -> Floats:
+def _all_code(batch: CpuBatch) -> Floats:
     total = np.zeros(len(batch))
     for tables in batch.tables:
         tile = RegisterTile(tables, batch.target)
@@ -90,7 +90,7 @@ OTHER_NAMES = tuple(
 )
 
 
-def other_columns(batch: CandidateBatch) -> Floats:
+def other_columns(batch: CpuBatch) -> Floats:
     """Return a few columns of the second nest, per point of the first; zeros without one."""
     if len(batch.tables) < 2:
         return np.zeros((len(OTHER_NAMES), len(batch)))

@@ -12,14 +12,14 @@ from compiler import ops
 from tests.targets import level
 from tuner.space.design_space import SketchSpace
 from tuner.space.features.features import FEATURE_NAMES
-from tuner.space.features.groups import buffers, costs, knobs, levels, sketches, tiles
-from tuner.space.features.groups.batch import CandidateBatch
+from tuner.space.features.groups import blocks, buffers, costs, knobs, levels, sketches, tiles
+from tuner.space.features.groups.cpu_batch import CpuBatch
 from tuner.space.generate import design_space
 from tuner.space.tables.nest import NUM_LEVELS, Floats
 from tuner.task import Task
 
 TARGET = level(3, num_cores=4)
-GROUPS: dict[str, tuple[tuple[str, ...], Callable[[CandidateBatch], Floats]]] = {
+GROUPS: dict[str, tuple[tuple[str, ...], Callable[[CpuBatch], Floats]]] = {
     "buffers": (buffers.BUFFER_NAMES, buffers.buffer_columns),
     "caches": (costs.CACHE_NAMES, costs.cache_columns),
     "curve": (costs.CURVE_NAMES, costs.curve_columns),
@@ -28,7 +28,7 @@ GROUPS: dict[str, tuple[tuple[str, ...], Callable[[CandidateBatch], Floats]]] = 
     "levels": (levels.LEVEL_NAMES, levels.level_columns),
     "axes": (levels.AXIS_NAMES, levels.axis_columns),
     "parallel": (levels.PARALLEL_NAMES, levels.parallel_columns),
-    "block": (sketches.BLOCK_NAMES, sketches.block_columns),
+    "block": (blocks.BLOCK_NAMES, blocks.block_columns),
     "sketch": (sketches.SKETCH_NAMES, sketches.sketch_columns),
     "target": (sketches.TARGET_NAMES, sketches.target_columns),
     "tile": (tiles.TILE_NAMES, tiles.tile_columns),
@@ -41,17 +41,17 @@ def space_of(spec: str) -> SketchSpace:
     return design_space(Task(ops.from_spec(spec), TARGET))
 
 
-def batches(spec: str) -> list[CandidateBatch]:
+def batches(spec: str) -> list[CpuBatch]:
     space = space_of(spec)
     rng = np.random.default_rng(0)
     return [
-        CandidateBatch(sketch, space.draw(index, 8, rng), TARGET)
+        CpuBatch(sketch, space.draw(index, 8, rng), TARGET)
         for index, sketch in enumerate(space.sketches)
         if sketch.nests
     ]
 
 
-def columns(group: str, batch: CandidateBatch) -> dict[str, Floats]:
+def columns(group: str, batch: CpuBatch) -> dict[str, Floats]:
     names, compute = GROUPS[group]
     return dict(zip(names, compute(batch), strict=True))
 
