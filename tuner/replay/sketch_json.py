@@ -12,9 +12,10 @@ from typing import Any
 from compiler.schedule.trace.trace import Trace
 from tuner.space.analysis.block_facts import BlockFacts, IterAxis, TensorAccess
 from tuner.space.analysis.operations import Operations
-from tuner.space.tables.canonical_decisions import LoopSlot
 from tuner.space.tables.knob import ChoiceKnob, CutKnob, TileKnob
+from tuner.space.tables.loop_slots import LoopSlot
 from tuner.space.tables.nest import TiledNest
+from tuner.space.tables.shared_copies import SharedCopy
 from tuner.space.tables.sketch import Sketch
 
 _KINDS: dict[str, type] = {
@@ -25,6 +26,7 @@ _KINDS: dict[str, type] = {
     "CutKnob": CutKnob,
     "Nest": TiledNest,
     "Operations": Operations,
+    "SharedCopy": SharedCopy,
     "Sketch": Sketch,
     "Slot": LoopSlot,
     "TileKnob": TileKnob,

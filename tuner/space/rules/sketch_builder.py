@@ -18,7 +18,9 @@ from tuner.space.analysis.block_facts import BlockFacts, block_facts, sites
 from tuner.space.tables.canonical_decisions import find_zones
 from tuner.space.tables.knob import ChoiceKnob, CutKnob, Knob, TileKnob
 from tuner.space.tables.labels import knob_labels
+from tuner.space.tables.loop_slots import sketch_program
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
+from tuner.space.tables.shared_copies import shared_copies
 from tuner.space.tables.sketch import Sketch
 
 
@@ -207,6 +209,7 @@ class SketchBuilder:
     def finish(self) -> Sketch:
         """Return the sketch."""
         heaviest = sorted(self.nests, key=lambda n: -n.facts.points * (1 + n.facts.flops_per_point))
+        program = sketch_program(self.func, self.schedule.trace, tuple(self.knobs))
         return Sketch(
             "/".join(self.name),
             self.schedule.trace,
@@ -214,7 +217,8 @@ class SketchBuilder:
             tuple(heaviest),
             self.tags,
             self.rules,
-            find_zones(self.func, self.schedule.trace, tuple(self.knobs)),
+            find_zones(program),
             self.excluded,
             knob_labels(self.schedule.trace, self.func),
+            shared_copies(program),
         )

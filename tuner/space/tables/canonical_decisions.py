@@ -30,121 +30,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
-from compiler.ir.core.nodes import BlockRealize, For, IntImm, Seq, Stmt, Var
-from compiler.ir.core.program import PrimFunc
-from compiler.ir.core.visit import walk
-from compiler.schedule.error import ScheduleError
-from compiler.schedule.schedule import Schedule
-from compiler.schedule.trace.handle import Handle, LoopRV
-from compiler.schedule.trace.instruction import Ref
-from compiler.schedule.trace.replay import replay
-from compiler.schedule.trace.trace import Trace
+from compiler.ir.core.nodes import BlockRealize, For, Seq, Stmt
 from tuner.space.tables.knob import Ints, Knob, TileKnob
-
-
-@dataclass(frozen=True)
-class LoopSlot:
-    """A loop of a zone, and the column of the sketch's table with its extent.
-
-    Attributes:
-        column: The column with its extent; None if the extent is the remainder of a split.
-        knob: The index of the tile knob of this part. None if the loop must not move, because
-            another instruction uses its extent, too.
-        extent: The extent of the split loop, if the column is None.
-        others: The columns of the other parts, if the column is None.
-    """
-
-    column: int | None
-    knob: int | None = None
-    extent: int = 1
-    others: tuple[int, ...] = ()
-
-    def extents(self, values: Ints) -> Ints:
-        """Return the extents of the loop in the rows of a table."""
-        if self.column is not None:
-            return values[:, self.column]
-        inner = np.prod(values[:, list(self.others)], axis=1)
-        remainder: Ints = -(-self.extent // inner)
-        return remainder
-
+from tuner.space.tables.loop_slots import LoopSlot, SketchProgram
 
 Zone = tuple[LoopSlot, ...]
 """Loops from the outside in, all of one kind, with nothing between them."""
 
 
-def find_zones(func: PrimFunc, trace: Trace, knobs: tuple[Knob, ...]) -> tuple[Zone, ...]:
+def find_zones(program: SketchProgram) -> tuple[Zone, ...]:
     """Return the zones of a sketch in which some axis has several loops."""
-    loops = {node.var: node for node in walk(func.body) if isinstance(node, For)}
-    schedule = Schedule(func)
-    handles: dict[str, Handle | None] = {}
-    extents: dict[str, int] = {}
-    for instruction in trace.instructions:
-        if instruction.name == "split":
-            loop = _loop(schedule, handles[instruction.refs()[0]])
-            if loop is not None and loop.var in loops and isinstance(loop.extent, IntImm):
-                extents[instruction.outputs[0]] = loop.extent.value
-        handles = replay((instruction,), schedule, handles=handles)
-    slots: dict[Var, LoopSlot] = {}
-    for name, slot in _slots(trace, knobs, extents).items():
-        loop = _loop(schedule, handles[name])
-        if loop is not None:
-            slots[loop.var] = slot
-    always_one = {var for var, loop in loops.items() if loop.extent == IntImm(1)}
-    chains = _chains(schedule.func.body)
-    zones = [zone for chain in chains for zone in _zones(chain, slots, always_one)]
+    chains = _chains(program.func.body)
+    zones = [zone for chain in chains for zone in _zones(chain, program)]
     return tuple(zone for zone in zones if _has_choice(zone))
-
-
-def _loop(schedule: Schedule, handle: Handle | None) -> For | None:
-    """Return the loop of a handle; None if it became part of another loop."""
-    assert isinstance(handle, LoopRV), "loops are split into loops"
-    try:
-        loop = schedule.get(handle)
-    except ScheduleError:
-        return None
-    return loop if isinstance(loop, For) else None
-
-
-def _slots(trace: Trace, knobs: tuple[Knob, ...], extents: dict[str, int]) -> dict[str, LoopSlot]:
-    """Return the loops, by their names in the trace, whose extents are in the sketch's table.
-
-    Args:
-        extents: The extents of split loops of the program, by the first part of each.
-    """
-    columns: dict[str, tuple[int, int]] = {}
-    first = 0
-    decided = iter(enumerate(knobs))
-    for instruction in trace.instructions:
-        if instruction.spec.decides:
-            number, knob = next(decided)
-            width = knob.options.shape[1]
-            # If a knob has more columns than outputs, its last columns hold the outputs.
-            start = first + width - len(instruction.outputs)
-            columns |= {name: (start + n, number) for n, name in enumerate(instruction.outputs)}
-            first += width
-    uses = Counter(name for i in trace.instructions for name in i.refs() if name in columns)
-    slots: dict[str, LoopSlot] = {}
-    for instruction in trace.instructions:
-        if instruction.name != "split":
-            continue
-        factors = dict(instruction.arguments)["factors"]
-        assert isinstance(factors, tuple), "a list of factors"
-        names = [f.name for f in factors if isinstance(f, Ref) and f.name in columns]
-        for factor, output in zip(factors, instruction.outputs, strict=True):
-            if isinstance(factor, Ref) and factor.name in columns:
-                column, number = columns[factor.name]
-                is_free = uses[factor.name] == 1 and isinstance(knobs[number], TileKnob)
-                slots[output] = LoopSlot(column, number if is_free else None)
-            elif factor is None and len(names) == len(factors) - 1:
-                extent = extents.get(instruction.outputs[0])
-                if extent is not None:
-                    others = tuple(columns[name][0] for name in names)
-                    slots[output] = LoopSlot(None, None, extent, others)
-    return slots
 
 
 def _chains(stmt: Stmt) -> Iterator[list[For]]:
@@ -165,13 +66,13 @@ def _chains(stmt: Stmt) -> Iterator[list[For]]:
             pass
 
 
-def _zones(chain: list[For], slots: dict[Var, LoopSlot], always_one: set[Var]) -> Iterator[Zone]:
+def _zones(chain: list[For], program: SketchProgram) -> Iterator[Zone]:
     """Cut a run of loops at changes of kind, and at loops that are not parts of tiles."""
     zone: list[LoopSlot] = []
     kind = chain[0].kind
     for loop in chain:
-        slot = None if loop.annotations else slots.get(loop.var)
-        if loop.var in always_one and not loop.annotations:
+        slot = None if loop.annotations else program.slots.get(loop.var)
+        if loop.var in program.always_one and not loop.annotations:
             continue
         if slot is None or loop.kind != kind:
             yield tuple(zone)

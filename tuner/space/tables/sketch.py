@@ -15,6 +15,7 @@ from tuner.candidate import Candidate
 from tuner.space.tables.canonical_decisions import Zone, canonical
 from tuner.space.tables.knob import Ints, Knob
 from tuner.space.tables.nest import TiledNest
+from tuner.space.tables.shared_copies import SharedCopy
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Sketch:
         excluded: Pairs of a column and a number. A row with that number produces the same program
             as a row of another sketch.
         labels: The labels of the decisions; see `tuner.space.tables.labels`.
+        copies: On a GPU, the inputs that are copied into shared memory.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Sketch:
     zones: tuple[Zone, ...] = ()
     excluded: tuple[tuple[int, int], ...] = ()
     labels: tuple[str, ...] = ()
+    copies: tuple[SharedCopy, ...] = ()
 
     @property
     def size(self) -> int:

@@ -20,8 +20,9 @@ from compiler.target.target import Target
 from tuner.candidate import Candidate
 from tuner.space.design_space import Point, SketchSpace, distinct
 from tuner.space.generate import design_space
-from tuner.space.tables.canonical_decisions import LoopSlot, canonical
+from tuner.space.tables.canonical_decisions import canonical
 from tuner.space.tables.knob import Ints, TileKnob
+from tuner.space.tables.loop_slots import LoopSlot
 from tuner.task import Task
 
 ONE_CORE = Target("cpu -mcpu=x86-64-v3 -num-cores=1")

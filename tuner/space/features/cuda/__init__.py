@@ -1,0 +1,1 @@
+"""Features of candidates for GPUs, from tables alone, and the estimate of their time."""

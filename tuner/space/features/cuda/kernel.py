@@ -1,0 +1,185 @@
+"""The kernel of a nest on a GPU: its threads, memory and code, for a batch of candidates."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from compiler.target.gpus import WARP_SIZE, GpuArch
+from compiler.target.occupancy import REGISTER_UNIT, Occupancy, occupancy
+from tuner.space.analysis.block_facts import TensorAccess
+from tuner.space.features.cuda.access import KernelAccess
+from tuner.space.features.cuda.staged_access import StagedAccess
+from tuner.space.rules.cuda.levels import BLOCK, CHUNK, ITEM, REGISTER, STEP, THREAD, UNROLLED
+from tuner.space.tables.knob import Ints
+from tuner.space.tables.nest import Floats, NestTables
+from tuner.space.tables.shared_copies import SharedCopy
+
+BASE_REGISTERS = 32
+"""Registers of a thread besides data: addresses, indices and predicates. On two kernels, 128 and
+200 were estimated so, and NVRTC used 130 to 153 and 236.
+"""
+
+
+class Kernel:
+    """The kernel of one nest. Arrays end in an axis of the candidates of the batch.
+
+    Args:
+        tables: The extents of the loops.
+        values: The table of the sketch.
+        copies: The copies in shared memory from which the nest's block computes.
+        limits: The limits of the architecture.
+    """
+
+    def __init__(
+        self,
+        tables: NestTables,
+        values: Ints,
+        copies: tuple[SharedCopy, ...],
+        limits: GpuArch,
+    ) -> None:
+        self.tables = tables
+        self.limits = limits
+        self._values = values
+        self._copies = {copy.source: copy for copy in copies}
+
+    @property
+    def threads(self) -> Floats:
+        """Return the threads of a block."""
+        threads: Floats = self.tables.level_extents[THREAD]
+        return threads
+
+    @property
+    def blocks(self) -> Floats:
+        """Return the blocks of the grid."""
+        blocks: Floats = self.tables.level_extents[BLOCK]
+        return blocks
+
+    @property
+    def warps(self) -> Floats:
+        """Return the warps of a block."""
+        warps: Floats = np.ceil(self.threads / WARP_SIZE)
+        return warps
+
+    @cached_property
+    def _concurrent_items(self) -> Floats:
+        """Return, by axis, the items whose results a thread holds at once.
+
+        These are all items if each piece in shared memory serves all, or if nothing is summed.
+        """
+        facts, items = self.tables.nest.facts, self.tables.extents[ITEM]
+        outer = frozenset(column for copy in self._copies.values() for column in copy.outer)
+        one_by_one = [
+            columns[ITEM] in outer if self._copies else facts.is_reduction
+            for columns in self.tables.nest.columns
+        ]
+        return np.where(np.array(one_by_one)[:, None], 1, items)
+
+    @cached_property
+    def thread_tile(self) -> Floats:
+        """Return, by axis, the points of a thread whose results are in registers at once."""
+        tile: Floats = self.tables.extents[REGISTER] * self._concurrent_items
+        return tile
+
+    @cached_property
+    def repeats(self) -> Floats:
+        """Return the number of tiles that a thread computes one by one."""
+        repeats: Floats = np.prod(self.tables.extents[ITEM] / self._concurrent_items, axis=0)
+        return repeats
+
+    @cached_property
+    def accesses(self) -> list[KernelAccess]:
+        """Return the accesses of the nest: the write, then the reads."""
+        write, *reads = self.tables.nest.accesses
+        return [
+            KernelAccess(self.tables, write, self.thread_tile),
+            *(self._read(access) for access in reads),
+        ]
+
+    def _read(self, access: TensorAccess) -> KernelAccess:
+        copy = self._copies.get(access.buffer)
+        if copy is None:
+            return KernelAccess(self.tables, access, self.thread_tile)
+        return StagedAccess(self.tables, access, self.thread_tile, copy, self._values)
+
+    @property
+    def staged(self) -> list[StagedAccess]:
+        """Return the reads through shared memory."""
+        return [access for access in self.accesses if isinstance(access, StagedAccess)]
+
+    @cached_property
+    def accumulators(self) -> Floats:
+        """Return the results that a thread holds at once."""
+        accumulators: Floats = np.prod(self.thread_tile, axis=0)
+        return accumulators
+
+    @cached_property
+    def pieces(self) -> Floats:
+        """Return the pieces that a block copies one after another; 1 without shared memory."""
+        pieces: Floats = np.ones_like(self.threads)
+        for access in self.staged:
+            pieces = np.maximum(pieces, access.visits)
+        return pieces
+
+    @cached_property
+    def stages(self) -> int:
+        """Return the pieces of an input in shared memory at once."""
+        return max((copy.stages for copy in self._copies.values()), default=1)
+
+    @cached_property
+    def shared_bytes(self) -> Floats:
+        """Return the shared memory of a block."""
+        return sum((access.shared_bytes for access in self.staged), np.zeros_like(self.threads))
+
+    @cached_property
+    def registers(self) -> Floats:
+        """Return an estimate of the registers of a thread, without any limit.
+
+        They hold the results, the operands of one step, and what was loaded for the next piece.
+        """
+        write, *reads = self.accesses
+        total = BASE_REGISTERS + write.registers_of(self.accumulators)
+        for read in reads:
+            total = total + read.operand_registers + read.copy_registers
+        return total
+
+    @cached_property
+    def max_registers(self) -> Floats:
+        """Return the registers that a thread may have if the block is to run: the rest spills."""
+        of_warp = self.limits.registers_of_sm / np.ceil(self.threads / WARP_SIZE)
+        unit = REGISTER_UNIT / WARP_SIZE
+        most: Floats = np.floor(of_warp / WARP_SIZE / unit) * unit
+        return np.minimum(most, self.limits.max_registers)
+
+    @cached_property
+    def occupancy(self) -> Occupancy:
+        """Return the blocks of a multiprocessor; registers above the limit spill."""
+        registers = np.minimum(self.registers, self.max_registers)
+        return occupancy(self.limits, self.threads, registers, self.shared_bytes)
+
+    @cached_property
+    def steps(self) -> Floats:
+        """Return the steps of a thread: each computes its tile at one point of the reductions."""
+        levels = self.tables.level_extents
+        steps: Floats = levels[STEP] * levels[UNROLLED] * levels[CHUNK] * self.repeats
+        return steps
+
+    @cached_property
+    def barriers(self) -> Floats:
+        """Return the barriers that a thread meets: two a piece, one with several stages."""
+        if not self._copies:
+            return np.zeros_like(self.threads)
+        return self.pieces * (1 if self.stages > 1 else 2)
+
+    @cached_property
+    def shared_loads(self) -> Floats:
+        """Return a thread's loads from shared memory in one step."""
+        loads = (access.loads_of(access.step_elements) for access in self.staged)
+        return sum(loads, np.zeros_like(self.threads))
+
+    @cached_property
+    def unrolled(self) -> Floats:
+        """Return the points of the unrolled code of a thread."""
+        unrolled: Floats = self.accumulators * self.tables.level_extents[UNROLLED]
+        return unrolled

@@ -1,0 +1,103 @@
+"""Memory accesses of a warp, by enumeration of its 32 lanes, for batches of candidates.
+
+A request of a warp to global memory moves the 32-byte sectors that its lanes touch. A request to
+shared memory takes one cycle, a wavefront, for each word of the bank with the most different words;
+accesses of 8 and 16 bytes are served in 2 and 4 parts of the warp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from compiler.target.gpus import WARP_SIZE
+from tuner.space.tables.knob import Ints
+
+SECTOR_BYTES = 32
+NUM_BANKS = 32
+WORD_BYTES = 4
+
+
+def lane_digits(extents: Ints) -> Ints:
+    """Return the position along each axis of each lane of the first warp, by axis, lane, candidate.
+
+    Threads are numbered along the last axis first. Lanes beyond the last thread are at position 0.
+
+    Args:
+        extents: The threads along each axis, by axis and candidate.
+    """
+    lanes = np.arange(WARP_SIZE)[:, None]
+    rest = np.where(lanes < np.prod(extents, axis=0), lanes, 0)
+    digits = np.empty((len(extents), *rest.shape), np.int64)
+    for axis in reversed(range(len(extents))):
+        digits[axis] = rest % extents[axis]
+        rest = rest // extents[axis]
+    return digits
+
+
+def num_sectors(addresses: Ints) -> Ints:
+    """Return the number of sectors that a request touches; no lane's access crosses one.
+
+    Args:
+        addresses: The first byte of each lane, by lane and candidate.
+    """
+    return _num_distinct(addresses // SECTOR_BYTES)
+
+
+def num_wavefronts(addresses: Ints, width: Ints) -> Ints:
+    """Return the number of wavefronts of a request to shared memory.
+
+    Args:
+        addresses: The first byte of each lane, by lane and candidate; multiples of the width.
+        width: The bytes of each lane's access: 1 to 16.
+    """
+    wavefronts = np.zeros(addresses.shape[1], np.int64)
+    for unit in np.unique(np.maximum(width, WORD_BYTES)):
+        columns = np.flatnonzero(np.maximum(width, WORD_BYTES) == unit)
+        num_parts = unit // WORD_BYTES
+        parts = addresses[:, columns].reshape(num_parts, WARP_SIZE // num_parts, -1) // unit
+        for part in parts:
+            wavefronts[columns] += _most_in_a_bank(part, NUM_BANKS // num_parts)
+    return wavefronts
+
+
+def _most_in_a_bank(words: Ints, num_banks: int) -> Ints:
+    """Return, by candidate, the different words of the bank with the most of them."""
+    banks = words % num_banks
+    # Sorted by banks, and by words within a bank.
+    order = np.sort(banks * (words.max(initial=0) + 1) + words, axis=0)
+    bank = order // (words.max(initial=0) + 1)
+    is_new = np.ones(order.shape, np.bool_)
+    is_new[1:] = order[1:] != order[:-1]
+    count = np.cumsum(is_new, axis=0)
+    starts = np.ones(order.shape, np.bool_)
+    starts[1:] = bank[1:] != bank[:-1]
+    # The number of words before the bank of each entry: that at the bank's first entry.
+    before = np.maximum.accumulate(np.where(starts, count - 1, 0), axis=0)
+    most: Ints = (count - before).max(axis=0)
+    return most
+
+
+def _num_distinct(numbers: Ints) -> Ints:
+    order = np.sort(numbers, axis=0)
+    distinct: Ints = 1 + (order[1:] != order[:-1]).sum(axis=0)
+    return distinct
+
+
+def by_distinct_rows(columns: Sequence[Ints], compute: Callable[[list[Ints]], Ints]) -> Ints:
+    """Return the results of a computation by candidate, computed once for equal rows.
+
+    Most candidates of a batch differ in numbers that do not matter to a warp.
+
+    Args:
+        columns: The numbers on which the result depends, each by candidate.
+        compute: Returns the results of given columns.
+    """
+    codes = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        values, index = np.unique(column, return_inverse=True)
+        if len(values) > 1:
+            codes = np.unique(codes * len(values) + index, return_inverse=True)[1]
+    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    return compute([column[first] for column in columns])[inverse]
