@@ -188,7 +188,9 @@ def code_columns(batch: CudaBatch) -> Floats:
 
 def _ratio(number: Floats, divisor: Floats) -> Floats:
     """Return the logarithm of 1 and a ratio; 0 if nothing divides."""
-    return np.log2(1 + np.where(divisor > 0, number / np.maximum(divisor, 1), 0))
+    ratio = np.where(divisor > 0, number / np.maximum(divisor, 1), 0)
+    logarithm: Floats = np.log2(1 + ratio)
+    return logarithm
 
 
 def memory_columns(batch: CudaBatch) -> Floats:

@@ -63,7 +63,7 @@ class Kernel:
         return warps
 
     @cached_property
-    def _concurrent_items(self) -> Floats:
+    def concurrent_items(self) -> Floats:
         """Return, by axis, the items whose results a thread holds at once.
 
         These are all items if each piece in shared memory serves all, or if nothing is summed.
@@ -79,13 +79,13 @@ class Kernel:
     @cached_property
     def thread_tile(self) -> Floats:
         """Return, by axis, the points of a thread whose results are in registers at once."""
-        tile: Floats = self.tables.extents[REGISTER] * self._concurrent_items
+        tile: Floats = self.tables.extents[REGISTER] * self.concurrent_items
         return tile
 
     @cached_property
     def repeats(self) -> Floats:
         """Return the number of tiles that a thread computes one by one."""
-        repeats: Floats = np.prod(self.tables.extents[ITEM] / self._concurrent_items, axis=0)
+        repeats: Floats = np.prod(self.tables.extents[ITEM] / self.concurrent_items, axis=0)
         return repeats
 
     @cached_property
@@ -150,7 +150,7 @@ class Kernel:
         of_warp = self.limits.registers_of_sm / np.ceil(self.threads / WARP_SIZE)
         unit = REGISTER_UNIT / WARP_SIZE
         most: Floats = np.floor(of_warp / WARP_SIZE / unit) * unit
-        return np.minimum(most, self.limits.max_registers)
+        return np.clip(most, 1, self.limits.max_registers)
 
     @cached_property
     def occupancy(self) -> Occupancy:

@@ -87,7 +87,9 @@ class KernelTime:
         loops = LOOP_COST * kernel.repeats * (1 + levels[CHUNK] * (1 + levels[STEP]))
         arithmetic = self._thread_points * kernel.tables.nest.facts.operations.total
         shared = kernel.steps * kernel.shared_loads
-        return arithmetic + shared + (requests + stores) / kernel.warps + loops
+        memory: Floats = (requests + stores) / kernel.warps
+        instructions: Floats = arithmetic + shared + memory + loops
+        return instructions
 
     @cached_property
     def _wavefronts(self) -> Floats:
@@ -106,7 +108,8 @@ class KernelTime:
         """Return the bytes between the second-level cache and all blocks."""
         kernel = self._kernel
         of_block = sum((a.issued_bytes for a in kernel.accesses), np.zeros_like(kernel.blocks))
-        return of_block * kernel.blocks
+        issued: Floats = of_block * kernel.blocks
+        return issued
 
     @cached_property
     def unique_bytes(self) -> float:
@@ -137,7 +140,9 @@ class KernelTime:
             # Overlapping and padded tiles have more elements than the buffer.
             of_round = np.minimum(tiles * access.block_bytes, access.access.size_bytes)
             total = total + rounds * of_round
-        return np.clip(total, self.unique_bytes, np.maximum(self.issued_bytes, self.unique_bytes))
+        most = np.maximum(self.issued_bytes, self.unique_bytes)
+        clipped: Floats = np.clip(total, self.unique_bytes, most)
+        return clipped
 
     @cached_property
     def resident(self) -> Floats:
@@ -172,7 +177,8 @@ class KernelTime:
             else:
                 elements = access.unrolled_elements * kernel.threads
                 of_block = of_block + elements * access.access.item_bytes
-        return of_block * self.resident
+        in_flight: Floats = of_block * self.resident
+        return in_flight
 
     @cached_property
     def multiprocessors(self) -> Floats:
@@ -188,7 +194,8 @@ class KernelTime:
         rounds = np.floor(per_sm / self.resident)
         last = per_sm - rounds * self.resident
         full = rounds * np.maximum(self.resident * busy, alone)
-        return full + np.where(last > 0, np.maximum(last * busy, alone), 0)
+        secs: Floats = full + np.where(last > 0, np.maximum(last * busy, alone), 0)
+        return secs
 
     @cached_property
     def memory(self) -> Floats:

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from compiler.passes.device.shared_memory import ALIGNMENT
 from compiler.target.gpus import WARP_SIZE
 from tuner.space.analysis.block_facts import TensorAccess
 from tuner.space.features.cuda.access import MAX_VECTOR_BYTES, KernelAccess
@@ -97,9 +98,10 @@ class StagedAccess(KernelAccess):
 
     @property
     def shared_bytes(self) -> Floats:
-        """Return the bytes of the pieces that are in shared memory at once."""
-        size: Ints = self.piece[0] * self.strides[0] * self.access.item_bytes * self.copy.stages
-        return size.astype(np.float64)
+        """Return the bytes of the pieces in shared memory at once, as lowering aligns them."""
+        size = self.piece[0] * self.strides[0] * self.access.item_bytes * self.copy.stages
+        aligned: Ints = -(-size // ALIGNMENT) * ALIGNMENT
+        return aligned.astype(np.float64)
 
     @property
     def operand_registers(self) -> Floats:

@@ -1,0 +1,102 @@
+"""Tables of kernels, against lowered programs whose threads run one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from compiler import ops
+from compiler.ir.core.program import PrimFunc
+from compiler.passes.device.kernel import Kernel as LoweredKernel
+from compiler.passes.device.lower import lower_for_device
+from tests.unit.tuner.space.features.cuda.memory_requests import requests_of
+from tests.unit.tuner.space.gpu_sketches import product_sketch, row
+from tests.unit.tuner.space.gpu_spaces import H200
+from tuner.space.features.cuda.batch import CudaBatch
+from tuner.space.features.cuda.kernel import Kernel
+from tuner.space.tables.knob import Ints
+from tuner.space.tables.sketch import Sketch
+
+PRODUCT = ops.matmul(32, 64, 16)
+DECISIONS = [
+    (((2, 1, 4, 4), (2, 1, 8, 4), (2, 4, 2), 0), 0),
+    (((1, 2, 4, 4), (1, 2, 8, 4), (2, 4, 2), 0), 4),
+    (((2, 2, 4, 2), (1, 1, 16, 4), (4, 4, 1), 2), 0),
+    (((2, 1, 16, 1), (8, 1, 8, 1), (1, 16, 1), 2), 1),
+    (((2, 2, 2, 4), (1, 1, 32, 2), (2, 4, 2), 1), 0),
+]
+
+
+def kernel_of(sketch: Sketch, choices: Ints) -> Kernel:
+    return CudaBatch(sketch, choices, H200).kernel
+
+
+def lowered(func: PrimFunc, sketch: Sketch, choices: Ints) -> LoweredKernel:
+    schedule = sketch.candidate(choices[0]).trace.apply_to(func)
+    (kernel,) = lower_for_device(schedule.func, H200.limits).kernels
+    return kernel
+
+
+@pytest.mark.parametrize(("decisions", "padding"), DECISIONS)
+def test_a_product_is_the_lowered_one(
+    decisions: tuple[tuple[int, ...] | int, ...], padding: int
+) -> None:
+    sketch = product_sketch(PRODUCT, H200, padding)
+    choices = row(sketch, *decisions)
+    table, program = kernel_of(sketch, choices), lowered(PRODUCT, sketch, choices)
+    assert table.threads[0] == np.prod(program.block)
+    assert table.blocks[0] == np.prod(program.grid)
+    assert table.shared_bytes[0] == program.shared_bytes
+    requests = requests_of(program)
+    output, *reads = table.accesses
+    assert output.requests[0] == len(requests["store", "C"])
+    assert output.requests[0] * output.sectors_per_request[0] == requests["store", "C"].num_sectors
+    assert reads == table.staged
+    for read in table.staged:
+        name = read.access.buffer
+        copied = requests["load", name]
+        assert read.requests[0] == len(copied)
+        assert read.requests[0] * read.sectors_per_request[0] == copied.num_sectors
+        stored = requests["store", f"{name}_shared"]
+        assert stored.first_wavefronts == read.write_wavefronts[0]
+        loaded = requests["load", f"{name}_shared"]
+        assert loaded.first_wavefronts == read.read_wavefronts[0]
+        assert loaded.width == read.width[0]
+
+
+def test_padding_removes_conflicts() -> None:
+    decisions = ((1, 2, 4, 4), (1, 2, 8, 4), (1, 16, 1), 2)
+    plain, padded = (product_sketch(PRODUCT, H200, padding) for padding in (0, 1))
+    left, aligned = (
+        next(read for read in kernel_of(s, row(s, *decisions)).staged if read.access.buffer == "A")
+        for s in (plain, padded)
+    )
+    # Four rows of a warp are 64 elements apart: all in one bank.
+    assert left.read_conflicts[0] == 4
+    assert aligned.read_conflicts[0] == 1
+    assert aligned.shared_bytes[0] > left.shared_bytes[0]
+
+
+def test_the_registers_of_a_known_kernel() -> None:
+    # 128 x 128 x 16 by 256 threads, 8 x 8 each: NVRTC used 130 to 153.
+    func = ops.matmul(512, 512, 512)
+    sketch = product_sketch(func, H200)
+    kernel = kernel_of(sketch, row(sketch, (4, 2, 16, 4), (4, 2, 16, 4), (32, 8, 2), 0))
+    assert kernel.registers[0] == 64 + 16 + 16 + 32
+    assert kernel.accumulators[0] == 64
+    assert kernel.shared_bytes[0] == 2 * 128 * 16 * 4
+    assert kernel.occupancy.blocks[0] == 2
+    # Eight single elements of A, and two vectors of B, for 64 multiply-adds.
+    assert kernel.shared_loads[0] == 8 + 2
+    assert kernel.pieces[0] == 32
+    assert kernel.barriers[0] == 64
+
+
+def test_registers_that_do_not_fit_spill() -> None:
+    func = ops.matmul(512, 512, 512)
+    sketch = product_sketch(func, H200)
+    kernel = kernel_of(sketch, row(sketch, (1, 2, 32, 8), (1, 2, 32, 8), (64, 8, 1), 0))
+    assert kernel.threads[0] == 1024
+    assert kernel.max_registers[0] == 64
+    assert kernel.registers[0] > 256
+    assert kernel.occupancy.blocks[0] == 1

@@ -1,0 +1,71 @@
+"""The static filter of GPUs: what it drops, and that it leaves some candidates."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from compiler import ops
+from compiler.target.cuda import CudaTarget
+from tests.unit.tuner.space.gpu_sketches import product_sketch, row
+from tests.unit.tuner.space.gpu_spaces import H200
+from tuner.space.features.cuda.batch import CudaBatch
+from tuner.space.filter.cuda_filter import passes
+from tuner.space.tables.sketch import Sketch
+
+LARGE = product_sketch(ops.matmul(1024, 1024, 1024), H200)
+GOOD = ((8, 2, 16, 4), (8, 2, 16, 4), (64, 8, 2), 0)
+
+
+def is_kept(sketch: Sketch, *decisions: tuple[int, ...] | int, target: CudaTarget = H200) -> bool:
+    return bool(passes(sketch, row(sketch, *decisions), target)[0])
+
+
+def test_a_good_candidate_passes() -> None:
+    assert is_kept(LARGE, *GOOD)
+
+
+@pytest.mark.parametrize(
+    "decisions",
+    [
+        pytest.param(((4, 2, 64, 2), (4, 2, 32, 4), (64, 8, 2), 0), id="2,048 threads"),
+        pytest.param(((2, 4, 16, 8), (2, 4, 16, 8), (4, 32, 8), 0), id="1 MiB of shared memory"),
+        pytest.param(((2, 4, 16, 8), (2, 4, 16, 8), (64, 8, 2), 0), id="1,024 accumulators"),
+        pytest.param(((64, 1, 4, 4), (64, 1, 4, 4), (64, 8, 2), 0), id="half a warp"),
+        pytest.param(((8, 16, 8, 1), (8, 2, 16, 4), (64, 8, 2), 0), id="16 virtual threads"),
+        pytest.param(((8, 2, 16, 4), (8, 2, 16, 4), (512, 2, 1), 0), id="vectors across rows"),
+    ],
+)
+def test_a_hopeless_candidate_is_dropped(decisions: tuple[tuple[int, ...] | int, ...]) -> None:
+    assert not is_kept(LARGE, *decisions)
+
+
+def test_an_architecture_has_its_own_limits() -> None:
+    # 128 x 128 x 128 floats of two operands: 128 KiB.
+    decisions = ((8, 2, 16, 4), (8, 2, 16, 4), (8, 64, 2), 0)
+    assert is_kept(LARGE, *decisions)
+    assert not is_kept(LARGE, *decisions, target=CudaTarget("cuda -arch=sm_86"))
+
+
+def test_what_passes_can_run() -> None:
+    choices = LARGE.draw(2000, np.random.default_rng(0))
+    passed = choices[passes(LARGE, choices, H200)]
+    assert 5 <= len(passed) < 1000
+    kernel = CudaBatch(LARGE, passed, H200).kernel
+    assert (kernel.occupancy.blocks > 0).all()
+    assert (kernel.registers <= kernel.max_registers).all()
+    assert (kernel.shared_bytes <= H200.limits.shared_bytes).all()
+
+
+def test_a_row_passes_in_any_batch() -> None:
+    choices = LARGE.draw(300, np.random.default_rng(0))
+    mask = passes(LARGE, choices, H200)
+    for position in (*np.flatnonzero(mask)[:3], *np.flatnonzero(~mask)[:3]):
+        assert passes(LARGE, choices[position : position + 1], H200)[0] == mask[position]
+
+
+@pytest.mark.parametrize("extents", [(4, 4, 8), (3, 5, 7), (1, 7, 64), (2, 2, 2)])
+def test_a_small_program_keeps_candidates(extents: tuple[int, int, int]) -> None:
+    sketch = product_sketch(ops.matmul(*extents), H200)
+    choices = sketch.draw(200, np.random.default_rng(0))
+    assert passes(sketch, choices, H200).any()
