@@ -56,6 +56,11 @@ class Target:
         """Return the number of cores of its host that a kernel may use."""
         raise NotImplementedError
 
+    @property
+    def is_emulated(self) -> bool:
+        """Return whether kernels run in an emulator on the host, and their times are estimates."""
+        return False
+
     @classmethod
     def _canonical(cls, text: str) -> str:
         """Return the canonical form of a text of this kind.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from loopwright.cli.shared.options import (
     DEFAULT_CERTIFICATES,
     CertificatesOption,
+    EmulateOption,
     LogFormatOption,
     NumWorkersOption,
     OptionalSchedulerOption,
@@ -21,6 +22,7 @@ def coordinator(
     workers: NumWorkersOption = 1,
     scheduler: OptionalSchedulerOption = None,
     certificates: CertificatesOption = DEFAULT_CERTIFICATES,
+    _emulate: EmulateOption = None,
     _log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
     """Run the jobs of a database, until interrupted, on workers of this host or of a cluster.

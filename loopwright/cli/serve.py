@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from loopwright.cli.shared.options import (
+    EmulateOption,
     HostOption,
     LogFormatOption,
     NumWorkersOption,
@@ -33,6 +34,7 @@ def serve(
     workers: NumWorkersOption = 1,
     rate_limit: RateLimitOption = DEFAULT_PER_SEC,
     signing_key: SigningKeyOption = None,
+    _emulate: EmulateOption = None,
     _log_format: LogFormatOption = LogFormat.TEXT,
     demo: Annotated[
         bool, typer.Option("--demo", help="Replay recorded jobs from a temporary database.")

@@ -11,6 +11,7 @@ from loopwright.cli.shared.options import JobArgument, JsonOption, TokenOption, 
 from loopwright.cli.shared.output import console, print_json, print_table, secs, size
 from loopwright.cli.shared.where import server
 from service.wire.models import ResourcesRead, TrialRead
+from service.wire.times import is_estimated
 
 
 def trials(
@@ -31,19 +32,20 @@ def trials(
 ) -> None:
     """List the trials of a job; failed ones with their error."""
     with server(url, token) as client:
-        listed = list(
-            client.job(job).trials(outcome=outcome or (), sketch=sketch, sort=sort, limit=limit)
-        )
+        handle = client.job(job)
+        is_estimate = is_estimated(handle.read().target)
+        listed = list(handle.trials(outcome=outcome or (), sketch=sketch, sort=sort, limit=limit))
     if as_json:
         print_json(listed)
     elif listed:
-        print_table(_table(listed))
+        print_table(_table(listed, is_estimate=is_estimate))
     else:
         console.print("no matching trials" if outcome or sketch else "no trials yet")
 
 
-def _table(trials: list[TrialRead]) -> Table:
-    times = ("provisional", "confirmed", "error", "build", "check")
+def _table(trials: list[TrialRead], *, is_estimate: bool) -> Table:
+    search_time = "estimated" if is_estimate else "provisional"
+    times = (search_time, "confirmed", "error", "build", "check")
     is_of_device = any(trial.resources for trial in trials)
     resources = ("registers", "spills", "shared", "occupancy") if is_of_device else ()
     table = Table("trial", "sketch", *times, *resources, "worker")

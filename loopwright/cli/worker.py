@@ -9,6 +9,7 @@ import typer
 from loopwright.cli.shared.options import (
     DEFAULT_CERTIFICATES,
     CertificatesOption,
+    EmulateOption,
     LogFormatOption,
     SchedulerArgument,
 )
@@ -23,6 +24,7 @@ def worker(
         int, typer.Option(min=1, max=256, help="Number of workers; each uses its own core.")
     ] = 1,
     certificates: CertificatesOption = DEFAULT_CERTIFICATES,
+    _emulate: EmulateOption = None,
     _log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
     """Measure candidates for a cluster on this host, until interrupted.

@@ -26,7 +26,7 @@ class Trial:
 
     Its time is provisional, the shortest sample of the search, unless it was measured again in the
     final comparison, side by side with other finalists. Then `final` has the rounds, and the time
-    is confirmed, their median. `kind` says which it is.
+    is confirmed, their median. `kind` says which it is. On an emulated `target` it is an estimate.
     """
 
     number: int
@@ -34,6 +34,7 @@ class Trial:
     trace: Trace
     measurement: Measurement
     final: Finalist | None = None
+    target: Target | None = None
 
     def __repr__(self) -> str:
         outcome = str(self.measurement.error)
@@ -61,13 +62,16 @@ class Trial:
 
     @property
     def kind(self) -> TimeKind:
-        """Return which statistic `run_secs` is."""
+        """Return which statistic `run_secs` is, or that it is an estimate."""
+        if self.time.kind is TimeKind.ESTIMATED:
+            return TimeKind.ESTIMATED
         return TimeKind.PROVISIONAL if self.final is None else TimeKind.CONFIRMED
 
     @property
     def time(self) -> RunTime:
         """Return its time, provisional or confirmed."""
-        return RunTime(self.run_secs, self.interval, self.provisional_secs)
+        target = "" if self.target is None else self.target.name
+        return RunTime(self.run_secs, self.interval, self.provisional_secs, target)
 
 
 @dataclass(frozen=True, repr=False)

@@ -17,7 +17,7 @@ from loopwright.local.tune_result import Trial, TuneResult
 from loopwright.workload import WorkloadLike, Workloads, check_rules, to_func, weights_of
 from service.coordinator.measurer import WorkerMeasurer
 from service.wire.requests import MAX_TRIALS
-from service.wire.times import TimeKind
+from service.wire.times import kind_of
 from tuner import trial as tuner_trial
 from tuner.candidate import Candidate
 from tuner.cost_model.training import Measured, MeasuredTask
@@ -231,10 +231,11 @@ class _TrialReporter:
                 if trial.number == 0:
                     self._default[task.key] = trial.best_secs
             if self._on_trial is not None:
-                self._on_trial(_public_trial(trial))
+                self._on_trial(_public_trial(task.target, trial))
         best, default = self._sum(self._best), self._sum(self._default)
         ratio = default / best if default and best else None
-        self._bar.update(self._num_measured, best, TimeKind.PROVISIONAL, ratio)
+        kind = kind_of(0.0, None, self._tasks[0].target.name)
+        self._bar.update(self._num_measured, best, kind, ratio)
 
     def _sum(self, secs: Mapping[str, float]) -> float | None:
         if len(secs) < len(self._tasks):
@@ -296,7 +297,9 @@ def _result(
     baseline: Baseline | None,
 ) -> TuneResult:
     finalists = {} if final is None else {f.trial.number: f for f in final.finalists}
-    trials = tuple(_public_trial(trial, finalists.get(trial.number)) for trial in search.trials)
+    trials = tuple(
+        _public_trial(task.target, trial, finalists.get(trial.number)) for trial in search.trials
+    )
     if not trials:
         raise NothingMeasuredError(
             f"tuning {task.func.name} was stopped before the first measurement"
@@ -304,6 +307,8 @@ def _result(
     return TuneResult(task.func, task.target, trials, search.stop_reason, baseline)
 
 
-def _public_trial(trial: tuner_trial.MeasuredTrial, final: Finalist | None = None) -> Trial:
+def _public_trial(
+    target: Target, trial: tuner_trial.MeasuredTrial, final: Finalist | None = None
+) -> Trial:
     candidate = trial.candidate
-    return Trial(trial.number, candidate.sketch, candidate.trace, trial.measurement, final)
+    return Trial(trial.number, candidate.sketch, candidate.trace, trial.measurement, final, target)

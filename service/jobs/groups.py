@@ -84,7 +84,8 @@ def read(session: Session, group_id: UUID) -> GroupRead:
 def _common_kind(members: Sequence[JobRead]) -> TimeKind:
     """Return the kind of times that all jobs have; times of different kinds have no sum."""
     kinds = {kind for job in members for kind in (job.best_time.kind, job.default_time.kind)}
-    return TimeKind.CONFIRMED if kinds == {TimeKind.CONFIRMED} else TimeKind.PROVISIONAL
+    common = next(iter(kinds)) if len(kinds) == 1 else None
+    return common or TimeKind.PROVISIONAL
 
 
 def _weighted(members: Sequence[JobRead], secs: Sequence[float | None]) -> float | None:

@@ -22,7 +22,7 @@ LOST_AFTER_SECS = 60.0
 """A worker without a report for so long is lost: Dask's `worker-ttl` in
 `workers/engine/dask_settings.py`.
 """
-_SEPARATE_FACTS = frozenset({"task", "sample", "utilisation"})
+_SEPARATE_FACTS = frozenset({"task", "sample", "utilisation", "other_labels"})
 
 
 class WorkerRow(Base):
@@ -53,7 +53,11 @@ def record_facts(session: Session, seen: Sequence[WorkerFacts]) -> None:
         row.host, row.label = worker.host, worker.label
         row.state = WorkerState.BUSY if worker.is_busy else WorkerState.IDLE
         row.last_seen_at = datetime.fromtimestamp(worker.last_seen, UTC)
-        row.facts = {**worker.facts, "pid": worker.pid}
+        row.facts = {
+            **worker.facts,
+            "pid": worker.pid,
+            "other_labels": list(worker.other_labels),
+        }
         if peaks := worker.facts.get("peak_flops"):
             targets.learn_peaks(session, worker.label, peaks)
         if (sample := worker.facts.get("sample")) is not None:
@@ -107,7 +111,8 @@ def served(session: Session, *, now: bool) -> dict[str, int]:
             # Workers of earlier versions, which do not report it, serve the cores of their own
             # host.
             cores = int(row.facts.get("num_cores", available_cores()))
-            cores_by_label[row.label] = min(cores, cores_by_label.get(row.label, cores))
+            for label in (row.label, *_other_labels(row)):
+                cores_by_label[label] = min(cores, cores_by_label.get(label, cores))
     return cores_by_label
 
 
@@ -121,6 +126,7 @@ def _read(
         name=row.name,
         host=row.host,
         label=row.label,
+        other_labels=_other_labels(row),
         state=state,
         last_seen_at=row.last_seen_at,
         task=WorkerTask(**details, job_id=job_id) if details else None,
@@ -130,6 +136,11 @@ def _read(
         canary=canary,
         facts={name: fact for name, fact in row.facts.items() if name not in _SEPARATE_FACTS},
     )
+
+
+def _other_labels(row: WorkerRow) -> tuple[str, ...]:
+    # Rows of earlier versions do not have them.
+    return tuple(row.facts.get("other_labels", ()))
 
 
 def _state(stored_state: WorkerState, last_seen_at: datetime) -> WorkerState:

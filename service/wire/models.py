@@ -76,7 +76,6 @@ class JobRead(JobTimes, Response):
     state: JobState
     workload_key: str
     workload_name: str
-    target: str
     max_trials: int = Field(validation_alias=TRIALS_ALIASES)
     max_secs: float | None = Field(default=None, validation_alias=SECS_ALIASES)
     plateau: int | None = None
@@ -257,7 +256,6 @@ class BestRead(BestTimes, Response):
     """
 
     workload_key: str
-    target: str
     trace: Mapping[str, JsonValue]
     job_id: UUID
     trial_number: int

@@ -193,7 +193,6 @@ class BestSummary(BestTimes, Response):
     workload_name: str
     shape: str | None = None  # as text, such as "512 x 512 x 512 float32"
     dtype: str | None = None  # of all parameters, if they have one
-    target: str
     flops: int
     peak_flops: float | None = None
     job_id: UUID

@@ -57,6 +57,7 @@ class WorkerRead(Response):
     name: str
     host: str
     label: str  # the kind of target it serves, such as "cpu/znver3"
+    other_labels: tuple[str, ...] = ()  # further kinds, such as "cuda/h200-emulated"
     state: WorkerState
     last_seen_at: datetime
     task: WorkerTask | None = None

@@ -1,9 +1,10 @@
-"""The two statistics of a run time, and the ratios between times of one kind.
+"""The kinds of run times, and the ratios between times of one kind.
 
 A *provisional* time is the shortest sample of one trial, measured by the search. A *confirmed* time
 is the median over the rounds of a job's final comparison, and has an interval of 95%. The shortest
-of many samples is biased, so the two differ: a ratio needs two times of one kind. This module
-imports pydantic alone, as `service.wire.models` does.
+of many samples is biased, so the two differ: a ratio needs two times of one kind. For an emulated
+target no time is measured: each is an *estimate*. This module imports pydantic alone, as
+`service.wire.models` does.
 """
 
 from __future__ import annotations
@@ -17,16 +18,24 @@ Interval: TypeAlias = tuple[float, float]
 
 
 class TimeKind(StrEnum):
-    """The statistic of a time."""
+    """The statistic of a time, or its estimate."""
 
     PROVISIONAL = "provisional"  # the shortest sample of one trial
     CONFIRMED = "confirmed"  # the median over the rounds of a final comparison, with its interval
+    ESTIMATED = "estimated"  # computed for a GPU that is emulated; nothing was measured
 
 
-def kind_of(secs: float | None, interval: Interval | None) -> TimeKind | None:
-    """Return the statistic of a time; None without a time."""
+def is_estimated(target: str) -> bool:
+    """Return whether the times of a target are estimates: its kernels run in the emulator."""
+    return "-emulated" in target.split()
+
+
+def kind_of(secs: float | None, interval: Interval | None, target: str = "") -> TimeKind | None:
+    """Return the kind of a time; None without a time."""
     if secs is None:
         return None
+    if is_estimated(target):
+        return TimeKind.ESTIMATED
     return TimeKind.PROVISIONAL if interval is None else TimeKind.CONFIRMED
 
 
@@ -37,16 +46,18 @@ class RunTime(NamedTuple):
         secs: The time to show: the confirmed one, else the provisional one.
         interval: The 95% interval of the confirmed time.
         provisional_secs: The shortest sample of its trial.
+        target: The target, whose times may be estimates.
     """
 
     secs: float | None
     interval: Interval | None = None
     provisional_secs: float | None = None
+    target: str = ""
 
     @property
     def kind(self) -> TimeKind | None:
-        """Return the statistic of `secs`."""
-        return kind_of(self.secs, self.interval)
+        """Return the kind of `secs`."""
+        return kind_of(self.secs, self.interval, self.target)
 
     def of(self, kind: TimeKind | None) -> float | None:
         """Return the time of a kind, or None."""
@@ -63,8 +74,8 @@ class SpeedUp(NamedTuple):
 
 
 def speed_up(slow: RunTime, fast: RunTime) -> SpeedUp | None:
-    """Return the ratio of two times of one kind: confirmed if both are known, else provisional."""
-    for kind in (TimeKind.CONFIRMED, TimeKind.PROVISIONAL):
+    """Return the ratio of two times of one kind: confirmed if both are known, else another."""
+    for kind in (TimeKind.CONFIRMED, TimeKind.PROVISIONAL, TimeKind.ESTIMATED):
         before, after = slow.of(kind), fast.of(kind)
         if before and after:
             return SpeedUp(before / after, kind)
@@ -95,6 +106,7 @@ def holds_against(incumbent: RunTime, challenger: RunTime) -> bool:
 class SpeedUps(BaseModel):
     """The time of the default schedule, and the speed-up over it from two times of one kind."""
 
+    target: str
     default_secs: float | None
     default_interval: Interval | None = None  # 95%; null while `default_secs` is provisional
     default_provisional_secs: float | None = None  # the shortest sample of trial 0
@@ -107,12 +119,13 @@ class SpeedUps(BaseModel):
     @property
     def default_time(self) -> RunTime:
         """The time of the default schedule."""
-        return RunTime(self.default_secs, self.default_interval, self.default_provisional_secs)
+        provisional_secs = self.default_provisional_secs
+        return RunTime(self.default_secs, self.default_interval, provisional_secs, self.target)
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def default_kind(self) -> TimeKind | None:
-        """The statistic of `default_secs`; null until the default schedule has run."""
+        """The kind of `default_secs`; null until the default schedule has run."""
         return self.default_time.kind
 
     @computed_field  # type: ignore[prop-decorator]
@@ -125,7 +138,7 @@ class SpeedUps(BaseModel):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def speedup_kind(self) -> TimeKind | None:
-        """The kind of both times of `speedup`: confirmed if both are known, else provisional."""
+        """The kind of both times of `speedup`: confirmed if both are known, else another."""
         ratio = speed_up(self.default_time, self.best_time)
         return None if ratio is None else ratio.kind
 
@@ -147,13 +160,14 @@ class JobTimes(SpeedUps):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def best_kind(self) -> TimeKind | None:
-        """The statistic of `best_secs`; null until a trial has run."""
+        """The kind of `best_secs`; null until a trial has run."""
         return self.best_time.kind
 
     @property
     def best_time(self) -> RunTime:
         """The time of its best trial."""
-        return RunTime(self.best_secs, self.best_interval, self.best_provisional_secs)
+        provisional_secs = self.best_provisional_secs
+        return RunTime(self.best_secs, self.best_interval, provisional_secs, self.target)
 
 
 class BestTimes(SpeedUps):
@@ -169,10 +183,10 @@ class BestTimes(SpeedUps):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def kind(self) -> TimeKind | None:
-        """The statistic of `run_secs`: confirmed by its job's final comparison, or provisional."""
+        """The kind of `run_secs`: confirmed by its job's final comparison, or another."""
         return self.best_time.kind
 
     @property
     def best_time(self) -> RunTime:
         """The time of the schedule."""
-        return RunTime(self.run_secs, self.interval, self.provisional_secs)
+        return RunTime(self.run_secs, self.interval, self.provisional_secs, self.target)

@@ -14,7 +14,7 @@ import resource
 import sys
 from collections.abc import Iterator, Sequence
 
-from compiler.backends.backend import host_targets
+from compiler.backends.backend import BACKENDS, host_targets
 from compiler.driver import toolchain
 from workers.child.parent_death import die_with_parent
 from workers.child.sandbox import confine, is_spent, refuse
@@ -96,11 +96,12 @@ def _replies(
 
 def _host(resident_bytes: int, lacks: Sequence[str]) -> Message:
     """Return the greeting; `workers.child.host` reads it."""
-    first, *others = host_targets()
+    first = host_targets()[0]
+    others = [kind for kind in BACKENDS.kinds if kind != first.kind]
     return {
         "label": first.label,
         "toolchain": toolchain(first.kind),
-        "other_toolchains": {target.kind: toolchain(target.kind) for target in others},
+        "other_toolchains": {kind: toolchain(kind) for kind in others},
         "resident_bytes": resident_bytes,
         "lacks": lacks,
     }

@@ -14,7 +14,7 @@ class Host:
     Attributes:
         label: The first kind of target that the host serves, such as "cpu/znver3".
         toolchain: The toolchain of that kind.
-        other_toolchains: The toolchains of the other kinds that the host serves, by kind.
+        other_toolchains: The toolchains of the other kinds of targets, by kind.
         lacks: The measures of `workers.child.sandbox` that the host's kernel did not allow.
     """
 

@@ -884,6 +884,8 @@ export interface components {
          *     }
          */
         BestRead: {
+            /** Target */
+            target: string;
             /** Default Secs */
             default_secs: number | null;
             /** Default Interval */
@@ -904,8 +906,6 @@ export interface components {
             provisional_secs?: number | null;
             /** Workload Key */
             workload_key: string;
-            /** Target */
-            target: string;
             /** Trace */
             trace: {
                 [key: string]: components["schemas"]["JsonValue"];
@@ -928,16 +928,16 @@ export interface components {
              * @default false
              */
             is_outdated?: boolean;
-            /** @description The statistic of `default_secs`; null until the default schedule has run. */
+            /** @description The kind of `default_secs`; null until the default schedule has run. */
             readonly default_kind: components["schemas"]["TimeKind"] | null;
             /**
              * Speedup
              * @description How many times faster the best schedule is than the default one.
              */
             readonly speedup: number | null;
-            /** @description The kind of both times of `speedup`: confirmed if both are known, else provisional. */
+            /** @description The kind of both times of `speedup`: confirmed if both are known, else another. */
             readonly speedup_kind: components["schemas"]["TimeKind"] | null;
-            /** @description The statistic of `run_secs`: confirmed by its job's final comparison, or provisional. */
+            /** @description The kind of `run_secs`: confirmed by its job's final comparison, or another. */
             readonly kind: components["schemas"]["TimeKind"] | null;
         };
         /**
@@ -1003,6 +1003,8 @@ export interface components {
          *     }
          */
         BestSummary: {
+            /** Target */
+            target: string;
             /** Default Secs */
             default_secs: number | null;
             /** Default Interval */
@@ -1029,8 +1031,6 @@ export interface components {
             shape?: string | null;
             /** Dtype */
             dtype?: string | null;
-            /** Target */
-            target: string;
             /** Flops */
             flops: number;
             /** Peak Flops */
@@ -1057,16 +1057,16 @@ export interface components {
              */
             created_at: string;
             baseline?: components["schemas"]["BaselineRead"] | null;
-            /** @description The statistic of `default_secs`; null until the default schedule has run. */
+            /** @description The kind of `default_secs`; null until the default schedule has run. */
             readonly default_kind: components["schemas"]["TimeKind"] | null;
             /**
              * Speedup
              * @description How many times faster the best schedule is than the default one.
              */
             readonly speedup: number | null;
-            /** @description The kind of both times of `speedup`: confirmed if both are known, else provisional. */
+            /** @description The kind of both times of `speedup`: confirmed if both are known, else another. */
             readonly speedup_kind: components["schemas"]["TimeKind"] | null;
-            /** @description The statistic of `run_secs`: confirmed by its job's final comparison, or provisional. */
+            /** @description The kind of `run_secs`: confirmed by its job's final comparison, or another. */
             readonly kind: components["schemas"]["TimeKind"] | null;
         };
         /**
@@ -1741,6 +1741,8 @@ export interface components {
          *     }
          */
         JobRead: {
+            /** Target */
+            target: string;
             /** Default Secs */
             default_secs: number | null;
             /** Default Interval */
@@ -1773,8 +1775,6 @@ export interface components {
             workload_key: string;
             /** Workload Name */
             workload_name: string;
-            /** Target */
-            target: string;
             /** Max Trials */
             max_trials: number;
             /** Max Secs */
@@ -1831,16 +1831,16 @@ export interface components {
              */
             weight?: number;
             baseline?: components["schemas"]["BaselineRead"] | null;
-            /** @description The statistic of `default_secs`; null until the default schedule has run. */
+            /** @description The kind of `default_secs`; null until the default schedule has run. */
             readonly default_kind: components["schemas"]["TimeKind"] | null;
             /**
              * Speedup
              * @description How many times faster the best schedule is than the default one.
              */
             readonly speedup: number | null;
-            /** @description The kind of both times of `speedup`: confirmed if both are known, else provisional. */
+            /** @description The kind of both times of `speedup`: confirmed if both are known, else another. */
             readonly speedup_kind: components["schemas"]["TimeKind"] | null;
-            /** @description The statistic of `best_secs`; null until a trial has run. */
+            /** @description The kind of `best_secs`; null until a trial has run. */
             readonly best_kind: components["schemas"]["TimeKind"] | null;
             /**
              * Trials
@@ -2369,10 +2369,10 @@ export interface components {
         };
         /**
          * TimeKind
-         * @description The statistic of a time.
+         * @description The statistic of a time, or its estimate.
          * @enum {string}
          */
-        TimeKind: "provisional" | "confirmed";
+        TimeKind: "provisional" | "confirmed" | "estimated";
         /**
          * TimeSpent
          * @description The time of a job by activity, in seconds.
@@ -2615,6 +2615,11 @@ export interface components {
             host: string;
             /** Label */
             label: string;
+            /**
+             * Other Labels
+             * @default []
+             */
+            other_labels?: string[];
             state: components["schemas"]["WorkerState"];
             /**
              * Last Seen At

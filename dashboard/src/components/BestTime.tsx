@@ -7,6 +7,7 @@ export type TimeKind = components["schemas"]["TimeKind"];
 export const MEANINGS: Readonly<Record<TimeKind, string>> = {
   provisional: "The shortest sample of one trial during the search",
   confirmed: "The median of the final comparison, with its 95% interval",
+  estimated: "Computed for a GPU that is emulated; nothing was measured",
 };
 
 interface Props {

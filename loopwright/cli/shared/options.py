@@ -12,6 +12,7 @@ from uuid import UUID
 import typer
 
 from compiler.script import parse
+from compiler.target.emulated import emulate_gpus
 from loopwright.cli.shared.failure import InputError
 from loopwright.client.client import DEFAULT_URL, Client
 from loopwright.client.requests import read_id
@@ -93,6 +94,26 @@ RateLimitOption: TypeAlias = Annotated[
 ]
 NumWorkersOption: TypeAlias = Annotated[
     int, typer.Option("--workers", min=1, max=256, help="Number of embedded workers.")
+]
+
+
+def _set_emulated(gpus: list[str] | None) -> list[str] | None:
+    # Workers and their children inherit them from the environment.
+    if gpus:
+        emulate_gpus(gpus)
+    return gpus
+
+
+EmulateOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--emulate",
+        callback=_set_emulated,
+        metavar="GPU",
+        help="GPU that the workers emulate on the CPU, such as h200; may be repeated. "
+        "Its times are estimates.",
+        show_default=False,
+    ),
 ]
 
 

@@ -68,7 +68,7 @@ class SqlStore:
             payload = {
                 "num_measured": job.num_measured,
                 "best_secs": job.best_secs,
-                "best_kind": kind_of(job.best_secs, job.best_interval),
+                "best_kind": kind_of(job.best_secs, job.best_interval, job.target),
                 "provisional_secs": job.provisional_secs,
                 "default_secs": job.default_secs,
             }

@@ -109,8 +109,9 @@ export interface Ratio {
 
 /** The kind of time that all jobs have: confirmed ones once every job is over, else provisional. */
 export function commonKind(jobs: readonly Job[]): TimeKind {
-  const known = jobs.filter((job) => job.best_secs !== null);
-  return known.every((job) => job.best_kind === "confirmed") ? "confirmed" : "provisional";
+  const kinds = new Set(jobs.flatMap((job) => job.best_kind ?? []));
+  const [kind = "confirmed"] = kinds;
+  return kinds.size > 1 ? "provisional" : kind;
 }
 
 /** A job's best time of a kind. */

@@ -35,11 +35,9 @@ export function TrialView({ trial, job }: { trial: Trial; job: Job | undefined }
 function figures(trial: Trial, job: Job | undefined) {
   const { provisional_secs: shortest, final } = trial;
   const fastest = job?.provisional_secs;
+  const kind = job?.best_kind === "estimated" ? "estimated" : "provisional";
   return [
-    [
-      "Time",
-      <BestTime key="time" time={shortest} kind={shortest === null ? null : "provisional"} />,
-    ],
+    ["Time", <BestTime key="time" time={shortest} kind={shortest === null ? null : kind} />],
     ...(final ? ([["Final comparison", <Final key="final" final={final} />]] as const) : []),
     ["vs default", speedup(job?.default_provisional_secs, shortest)],
     [

@@ -23,7 +23,8 @@ export function WorkerCard({ worker }: { worker: Worker }) {
         <State of={worker.state} />
       </div>
       <p className="quiet">
-        <span className="mono">{worker.label}</span>, last seen {ago(worker.last_seen_at)}
+        <span className="mono">{[worker.label, ...(worker.other_labels ?? [])].join(", ")}</span>,
+        last seen {ago(worker.last_seen_at)}
       </p>
       <Numbers
         items={[

@@ -110,6 +110,17 @@ def test_a_kind_of_target_has_the_cores_of_its_smallest_host_that_is_there(
     assert served(now=True) == {"cpu/a": 8}
 
 
+def test_a_worker_serves_its_cpu_and_the_gpus_that_it_emulates(database: Database) -> None:
+    gpus = ("cuda/h200-emulated", "cuda/a100-emulated")
+    facts = WorkerFacts("w", "here", "cpu/x", 1, False, time.time(), {"num_cores": 4}, gpus)
+    with database.write() as session:
+        workers.record_facts(session, [facts])
+        assert workers.served(session, now=True) == dict.fromkeys(("cpu/x", *gpus), 4)
+    worker = known(database)
+    assert (worker.label, worker.other_labels) == ("cpu/x", gpus)
+    assert "other_labels" not in worker.facts
+
+
 def test_targets_learn_their_peak_from_a_worker_of_their_label(database: Database) -> None:
     names = {1: "cpu -mcpu=znver3 -num-cores=1", 2: "cpu -mcpu=znver3 -num-cores=2"}
     with database.write() as session:

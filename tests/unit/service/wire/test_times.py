@@ -29,6 +29,16 @@ def test_a_time_is_confirmed_if_it_has_an_interval() -> None:
     assert RunTime(None).kind is None
 
 
+def test_a_time_of_an_emulated_target_is_an_estimate() -> None:
+    emulated = "cuda -arch=sm_90a -gpu=h200 -emulated"
+    assert RunTime(2.8, None, 2.8, emulated).kind is TimeKind.ESTIMATED
+    assert RunTime(2.8, None, 2.8, "cuda -arch=sm_90a -gpu=h200").kind is TimeKind.PROVISIONAL
+    job = JobRead.model_validate({**JOB, "target": emulated, "best_secs": 2.0, "default_secs": 8.0})
+    assert (job.best_kind, job.default_kind, job.speedup_kind) == ("estimated",) * 3
+    assert job.speedup == 4.0
+    assert "2 s estimated" in str(job)
+
+
 def test_a_speed_up_is_of_two_times_of_one_kind() -> None:
     assert speed_up(RunTime(34.6, (34.0, 35.0), 30.0), CONFIRMED) == (10.0, "confirmed")
     # The default was not measured again: the samples of the search are compared.
