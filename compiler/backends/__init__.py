@@ -10,4 +10,12 @@ def _load_cpu() -> Backend:
     return CpuBackend()
 
 
+def _load_cuda() -> Backend:
+    # Imported on first use, as that of CPUs: most hosts have no GPU.
+    from compiler.backends.cuda.backend import CudaBackend  # noqa: PLC0415
+
+    return CudaBackend()
+
+
 BACKENDS.provide("cpu", _load_cpu)
+BACKENDS.provide("cuda", _load_cuda)

@@ -31,7 +31,7 @@ class Module:
     """
 
     languages: tuple[str, ...] = ()
-    """The formats of its source: the language of the backend, then "asm" if available."""
+    """The formats of its source: the backend's language, then that of its assembly, if any."""
 
     def __new__(
         cls, artifact: Artifact, constants: Sequence[Any] = (), source: str | None = None
@@ -163,7 +163,8 @@ class Module:
         """Return the source code or the assembly of the kernel.
 
         Args:
-            fmt: "ll" for LLVM IR, "asm" for assembly; by default the language of the backend.
+            fmt: One of `languages`: "ll" for LLVM IR, "asm" for its assembly, "cu" for CUDA C++,
+                "ptx" for its PTX. By default the language of the backend.
 
         Raises:
             ValueError: If the format does not exist, or the kernel was loaded from a file, which
@@ -177,7 +178,7 @@ class Module:
                 f"{self.artifact.name} was loaded as machine code, without its source: "
                 "build the program to see it"
             )
-        if fmt == "asm":
+        if fmt in self.languages[1:]:
             backend = BACKENDS.find(self.artifact.backend)
             return backend.assembly(self._source, Target(self.artifact.target))
         return self._source

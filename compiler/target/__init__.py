@@ -10,4 +10,11 @@ def _load_cpu() -> type[Target]:
     return CpuTarget
 
 
+def _load_cuda() -> type[Target]:
+    from compiler.target.cuda import CudaTarget  # noqa: PLC0415 - as above
+
+    return CudaTarget
+
+
 TARGET_KINDS.provide("cpu", _load_cpu)
+TARGET_KINDS.provide("cuda", _load_cuda)

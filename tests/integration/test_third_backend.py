@@ -64,7 +64,7 @@ def search(measurer: WorkerMeasurer) -> SearchResult:
 
 def test_the_text_of_its_target_makes_a_target_of_its_class() -> None:
     assert isinstance(Target("toy"), ToyTarget)
-    with pytest.raises(TargetError, match="expected 'cpu', 'toy'"):
+    with pytest.raises(TargetError, match="expected 'cpu', 'cuda', 'toy'"):
         Target("tpu")
 
 
@@ -118,11 +118,12 @@ def test_its_kernel_computes_and_is_saved_and_loaded(search: SearchResult, tmp_p
 def test_a_kernel_of_a_backend_that_is_not_registered_is_refused() -> None:
     artifact = build(FUNC, "toy").artifact
     assert artifact.backend == "toy"
-    with pytest.raises(ArtifactError, match="no backend for 'tpu' targets: registered: cpu, toy"):
+    message = "no backend for 'tpu' targets: registered: cpu, cuda, toy"
+    with pytest.raises(ArtifactError, match=message):
         lw.Module(replace(artifact, backend="tpu"))
 
 
 def test_what_its_toolchain_made_is_current() -> None:
-    assert toolchains() == {toolchain("cpu"), "toy evaluator 1"}
+    assert toolchains() == {toolchain("cpu"), toolchain("cuda"), "toy evaluator 1"}
     assert not is_outdated("toy evaluator 1")
     assert is_outdated("toy evaluator 0")

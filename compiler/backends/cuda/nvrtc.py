@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import importlib.metadata
 import importlib.util
 import re
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from compiler.runtime.resources import KernelResources
 
 # The major version of CUDA. A cubin of NVRTC 13.x runs with each driver of CUDA 13.
 _MAJOR = 13
-_OPTIONS = ("--std=c++17", "--generate-line-info", "--ptxas-options=-v")
+OPTIONS = ("--std=c++17", "--generate-line-info", "--ptxas-options=-v")
 
 
 class NvrtcMissingError(BuildError):
@@ -58,7 +59,7 @@ def compile_cuda(text: str, arch: str) -> CompiledSource:
     program = ctypes.c_void_p()
     _check(library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernel.cu", 0, 0, 0))
     try:
-        options = [option.encode() for option in (f"--gpu-architecture={arch}", *_OPTIONS)]
+        options = [option.encode() for option in (f"--gpu-architecture={arch}", *OPTIONS)]
         array = (ctypes.c_char_p * len(options))(*options)
         failed = library.nvrtcCompileProgram(program, len(options), array)
         log = _text(program, "ProgramLog")
@@ -78,6 +79,17 @@ def nvrtc_version() -> tuple[int, int]:
     major, minor = ctypes.c_int(), ctypes.c_int()
     _check(_library().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)))
     return major.value, minor.value
+
+
+@cache
+def nvrtc_release() -> str | None:
+    """Return the release of NVRTC's wheel, such as 13.0.88, without loading the library.
+
+    It is None if the wheel is not installed.
+    """
+    if _wheel_folder() is None:
+        return None
+    return importlib.metadata.version("nvidia-cuda-nvrtc")
 
 
 @cache

@@ -1,0 +1,163 @@
+"""The backend of NVIDIA's GPUs: CUDA C++ as text, cubins by NVRTC, and launches of kernels."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+
+from compiler.backends.backend import Backend, SourceCode
+from compiler.backends.cuda.check_launches import check_launches
+from compiler.backends.cuda.cubin_cache import compile_cached
+from compiler.backends.cuda.device_code import (
+    DeviceCode,
+    KernelLaunch,
+    LaunchPlan,
+    launch_plan,
+)
+from compiler.backends.cuda.emulated_call import EmulatedCall
+from compiler.backends.cuda.module import CudaModule
+from compiler.backends.cuda.nvrtc import NvrtcMissingError, nvrtc_release, nvrtc_version
+from compiler.backends.cuda.text.emit import emit_cuda
+from compiler.backends.error import BuildError
+from compiler.ir.core.nodes import For, IntImm, Stmt, seq
+from compiler.ir.core.program import PrimFunc
+from compiler.passes.common.error import LoweringError
+from compiler.passes.device.kernel import DeviceProgram, Kernel
+from compiler.passes.device.lower import lower_for_device
+from compiler.runtime.artifact import Artifact, Param
+from compiler.runtime.resources import KernelResources
+from compiler.target.cuda import CudaTarget
+from compiler.target.gpus import GpuArch
+from compiler.target.occupancy import occupancy
+from compiler.target.target import Target
+
+# Raise it when the code of some program changes: measurements of another version are outdated.
+CODEGEN_VERSION = 1
+
+EMULATED_GPUS = "LOOPWRIGHT_EMULATED_GPUS"
+"""The environment variable with the GPUs that this host emulates: names such as `h200,a100`."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSource(SourceCode):
+    """The source code of a program's kernels, and the launches of them."""
+
+    plan: LaunchPlan = field(kw_only=True)
+
+
+class CudaBackend(Backend):
+    """Builds kernels for GPUs by NVRTC, which needs no GPU; see `Backend`."""
+
+    kind = "cuda"
+    module_class = CudaModule
+    source_language = "CUDA C++"
+    assembly_language = "PTX"
+
+    def toolchain(self) -> str:
+        """Return the versions of the code generator and of NVRTC."""
+        return f"loopwright-cuda {CODEGEN_VERSION}, {_nvrtc()}"
+
+    def host_targets(self) -> Sequence[Target]:
+        """Return the GPUs that this host emulates; see `EMULATED_GPUS`."""
+        names = os.environ.get(EMULATED_GPUS, "").replace(",", " ").split()
+        return [CudaTarget(f"cuda -gpu={name} -emulated") for name in names]
+
+    def lower(self, func: PrimFunc, target: Target) -> Stmt:
+        """Return the kernels one after another, each below loops over its blocks and threads.
+
+        Raises:
+            LoweringError: If the program can't run on such a GPU.
+        """
+        program = lower_for_device(func, CudaTarget.of(target).limits)
+        return seq(*map(_with_axes, program.kernels))
+
+    def emit(self, func: PrimFunc, target: Target) -> DeviceSource:
+        """Return CUDA C++, and the launches of its kernels.
+
+        Raises:
+            BuildError: If the program can't be lowered, exceeds a limit of the GPU, or CUDA can't
+                express it.
+        """
+        gpu = CudaTarget.of(target)
+        try:
+            program = lower_for_device(func, gpu.limits)
+            check_launches(program, gpu.limits, gpu.arch)
+            text = emit_cuda(program)
+        except (BuildError, LoweringError) as error:
+            raise BuildError(f"{func.name}: {error}", error.code) from error
+        return _source(text, program)
+
+    def compile(
+        self, name: str, params: tuple[Param, ...], source: SourceCode, target: Target
+    ) -> Artifact:
+        """Return a cubin, its PTX, and the launches of a call.
+
+        Raises:
+            NvrtcMissingError: If this host has no NVRTC.
+            BuildError: If NVRTC rejects the code.
+        """
+        assert isinstance(source, DeviceSource), "the source of another backend"
+        gpu = CudaTarget.of(target)
+        code = DeviceCode.of(source.plan, compile_cached(source.text, gpu.arch))
+        return Artifact(
+            name=name,
+            target=gpu.name,
+            triple="",
+            features="",
+            toolchain=self.toolchain(),
+            params=params,
+            workspace_bytes=source.workspace_bytes,
+            num_threads=source.num_threads,
+            code=code.to_bytes(),
+            backend=self.kind,
+        )
+
+    def resources(self, artifact: Artifact) -> KernelResources | None:
+        """Return the largest need of its kernels for each resource, and their lowest occupancy."""
+        code = DeviceCode.from_bytes(artifact.code)
+        limits = CudaTarget(artifact.target).limits
+        return KernelResources.of_all(
+            _with_launch(code.resources[launch.kernel], launch, limits)
+            for launch in code.plan.launches
+        )
+
+    def time_calls(self, run: Callable[[], object], num_threads: int, calls: int) -> float:
+        """Return an estimate of the time on the GPU for a call that is emulated."""
+        if isinstance(run, EmulatedCall):
+            return run.estimated_secs()
+        return super().time_calls(run, num_threads, calls)
+
+    def assembly(self, source: str, target: Target) -> str:
+        """Return the PTX of CUDA C++."""
+        return compile_cached(source, CudaTarget.of(target).arch).ptx
+
+
+def _nvrtc() -> str:
+    release = nvrtc_release()  # of the wheel: the library, 100 MB, is not loaded for its version
+    try:
+        return f"NVRTC {release or '.'.join(map(str, nvrtc_version()))}"
+    except NvrtcMissingError:
+        return "no NVRTC"
+
+
+def _source(text: str, program: DeviceProgram) -> DeviceSource:
+    plan = launch_plan(program)
+    return DeviceSource(text, plan.workspace_bytes, plan=plan)
+
+
+def _with_launch(
+    resources: KernelResources, launch: KernelLaunch, limits: GpuArch
+) -> KernelResources:
+    """Add the dynamic shared memory, and the occupancy that follows."""
+    shared_bytes = resources.shared_bytes + launch.shared_bytes
+    result = occupancy(limits, prod(launch.block), resources.registers, shared_bytes)
+    return replace(resources, shared_bytes=shared_bytes, occupancy=float(result.share))
+
+
+def _with_axes(kernel: Kernel) -> Stmt:
+    body = kernel.body
+    for axis in reversed(kernel.axes):
+        body = For(axis.var, IntImm(axis.extent), body, "thread_binding", axis.thread)
+    return body

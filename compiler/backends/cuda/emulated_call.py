@@ -1,0 +1,81 @@
+"""Calls of kernels on an emulated GPU: the emulator runs the PTX on NumPy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.backends.cuda.device_code import DeviceCode, KernelLaunch
+from compiler.backends.cuda.estimate_time import estimate_secs
+from compiler.backends.emulator.emulate import emulate
+from compiler.backends.emulator.report import EmulationReport
+from compiler.target.cuda import CudaTarget
+
+Array = NDArray[Any]
+
+
+class EmulationError(Exception):
+    """A kernel that the emulator ran does something wrong, such as a race.
+
+    Attributes:
+        report: The faults, each with its instruction, line, block and thread.
+    """
+
+    def __init__(self, report: EmulationReport) -> None:
+        super().__init__(str(report))
+        self.report = report
+
+
+class EmulatedCall:
+    """Runs the launches of a kernel on arrays; it is what `Module.bind` returns.
+
+    Attributes:
+        reports: The reports of the last run, one for each launch.
+
+    Args:
+        code: The code.
+        arrays: One array for each parameter, in the memory of the host.
+        target: The GPU.
+    """
+
+    def __init__(self, code: DeviceCode, arrays: Sequence[Array], target: CudaTarget) -> None:
+        workspaces = (np.empty(w.shape, w.dtype) for w in code.plan.workspaces)
+        self._code = code
+        self._arrays = (*arrays, *workspaces)
+        self._target = target
+        self.reports: tuple[EmulationReport, ...] = ()
+
+    def __call__(self) -> None:
+        """Run the launches one after another.
+
+        Raises:
+            EmulationError: If a launch has a fault; later ones do not run.
+        """
+        reports = []
+        for launch in self._code.plan.launches:
+            report = self._run(launch)
+            if report.faults:
+                raise EmulationError(report)
+            reports.append(report)
+        self.reports = tuple(reports)
+
+    def estimated_secs(self) -> float:
+        """Return an estimate of the time of a call on the GPU; it runs the kernel if needed."""
+        if not self.reports:
+            self()
+        return estimate_secs(self._code.plan, self._arrays, self._target)
+
+    def _run(self, launch: KernelLaunch) -> EmulationReport:
+        arrays = [self._arrays[position] for position in launch.arguments]
+        scalars = [np.dtype(dtype).type(value) for dtype, value in launch.scalars]
+        return emulate(
+            self._code.ptx,
+            launch.kernel,
+            launch.grid,
+            launch.block,
+            [*arrays, *scalars],
+            dynamic_shared_bytes=launch.shared_bytes,
+        )
