@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
+from math import prod
 from typing import TypeAlias
+
+import numpy as np
 
 from compiler.ir.arith.affine import Affine
 from compiler.ir.arith.bounds import affine_bounds, bounds
 from compiler.ir.arith.simplify import normal
+from compiler.ir.arith.values import UnknownError, form_value, grid, value_at
 from compiler.ir.arith.vectors import as_ramp
 from compiler.ir.core.nodes import (
     Buffer,
     Expr,
     For,
+    If,
     IntImm,
     Let,
     Load,
@@ -32,6 +38,9 @@ RampForm: TypeAlias = tuple[Affine, int]
 """An index in linear form, and the distance from its first lane to its last."""
 Span: TypeAlias = tuple[Affine, int]
 """The least value of an index, and the number of values."""
+
+# A limit on the points that a condition is tried at, which takes a few milliseconds.
+_MAX_POINTS = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -76,7 +85,20 @@ class LoweredAccess:
                 if isinstance(node, For) and is_thread(node):
                     inner[node.var] = self.extents[node.var]
         hidden = {node.var for node in inside if isinstance(node, Let)}
-        return [split_form(form, inner, hidden) for form in self.forms]
+        spans = [split_form(form, inner, hidden) for form in self.forms]
+        conditions = self._conditions(depth) if self.is_shared else []
+        return [
+            span if span is None or form is None else _trimmed(span, form, conditions, inner)
+            for form, span in zip(self.forms, spans, strict=True)
+        ]
+
+    def _conditions(self, depth: int) -> list[Expr]:
+        """Return the conditions inside a scope under which the access takes place."""
+        return [
+            node.condition
+            for node, child in pairwise(self.path[depth:])
+            if isinstance(node, If) and node.then is child
+        ]
 
     @cached_property
     def extents(self) -> dict[Var, int]:
@@ -87,6 +109,46 @@ class LoweredAccess:
     def forms(self) -> list[RampForm | None]:
         """Return the indices in linear form."""
         return [ramp_form(index, self.extents) for index in self.indices]
+
+
+def _trimmed(
+    span: Span, form: RampForm, conditions: Iterable[Expr], inner: Mapping[Var, int]
+) -> Span:
+    """Shrink the span of an index to its values at the points at which some conditions hold.
+
+    Threads that copy a tile together may be more than it has elements: a condition excludes some.
+    Conditions on the loops inside the scope count, as far as the points are few.
+    """
+    index, reach = form
+    moving = Affine(tuple(t for t in index.terms if inner.keys() >= _variables(t[0])), 0)
+    if reach or not moving.terms:
+        return span
+    variables = {var for atom, _ in moving.terms for var in _variables(atom)}
+    known = [c for c in conditions if _variables(c) <= inner.keys() and not _loads(c)]
+    variables.update(*map(_variables, known))
+    if not known or prod(inner[var] for var in variables) > _MAX_POINTS:
+        return span
+    points = grid({var: np.arange(inner[var]) for var in variables})
+    try:
+        holds = np.logical_and.reduce(np.broadcast_arrays(*(value_at(c, points) for c in known)))
+        values, holds = np.broadcast_arrays(form_value(moving, points), holds)
+    except UnknownError:
+        return span
+    values = values[holds]
+    if not values.size:
+        return span
+    low, high = affine_bounds(moving, inner) or (0, 0)
+    corner, extent = span
+    start = int(values.min()) - low
+    return corner + Affine((), start), extent - start - (high - int(values.max()))
+
+
+def _variables(expr: Expr) -> set[Var]:
+    return {node for node in walk(expr) if isinstance(node, Var)}
+
+
+def _loads(expr: Expr) -> bool:
+    return any(isinstance(node, Load) for node in walk(expr))
 
 
 def collect_accesses(

@@ -6,6 +6,8 @@ from compiler.ir.core.nodes import Call, Evaluate, For, IntImm, Stmt, StringImm,
 from compiler.ir.core.visit import walk_stmts
 
 BARRIER = Evaluate(Call("tvm_storage_sync", (StringImm("shared"),), "int32"))
+LANES = "threadIdx.x"
+"""The axis along which the threads of a warp follow each other."""
 _ALONE = ("one_by_one", True)
 
 

@@ -9,6 +9,9 @@
 
 A statement outside of the loops over an axis is the work of the first thread of that axis, except
 stores to memory of which each thread has its own. Virtual threads stay where they are.
+
+A fragment belongs to a warp, whose lanes are the threads along threadIdx.x: all of them run the
+statements that touch it, outside of any loop over that axis.
 """
 
 from __future__ import annotations
@@ -26,17 +29,17 @@ from compiler.ir.core.nodes import (
     If,
     IntImm,
     Load,
-    Logic,
     Stmt,
     Store,
     Var,
     static_int,
 )
-from compiler.ir.core.scopes import is_shared_scope
+from compiler.ir.core.scopes import is_fragment_scope, is_shared_scope
 from compiler.ir.core.visit import map_stmt, substitute, walk, walk_stmts
 from compiler.passes.common.error import LoweringError
-from compiler.passes.common.thread_loops import is_barrier
+from compiler.passes.common.thread_loops import LANES, is_barrier
 from compiler.passes.device.kernel import Axis
+from compiler.target.gpus import WARP_SIZE
 
 _ORDER = tuple(f"{kind}.{letter}" for kind in ("blockIdx", "threadIdx") for letter in "zyx")
 
@@ -54,7 +57,8 @@ def hoist_axes(kernel: Stmt, buffers: Iterable[Buffer]) -> Stmt:
         buffers: The buffers that the kernel allocates besides those that it allocates itself.
 
     Raises:
-        LoweringError: If blocks would have to wait for each other.
+        LoweringError: If blocks would have to wait for each other, or if fragments are used by
+            something else than whole warps.
     """
     axes = _axes_of(kernel)
     body = _Hoister(kernel, axes).visit(kernel, frozenset())
@@ -73,8 +77,22 @@ def _axes_of(kernel: Stmt) -> dict[str, Axis]:
     for loop in walk_stmts(kernel):
         if isinstance(loop, For) and loop.thread in _ORDER:
             axes.setdefault(loop.thread, Axis(loop.thread, loop.var, static_int(loop.extent)))
+    if _has_fragments(kernel):
+        lanes = axes.setdefault(LANES, Axis(LANES, Var("lane"), WARP_SIZE))
+        if lanes.extent != WARP_SIZE:
+            raise LoweringError(
+                f"a kernel with fragments has {lanes.extent} threads along {LANES}: expected the "
+                f"{WARP_SIZE} lanes of a warp; bind the loops over warps to threadIdx.y"
+            )
     # A kernel of virtual threads alone has one real thread.
     return axes or {"threadIdx.x": Axis("threadIdx.x", Var("thread"), 1)}
+
+
+def _has_fragments(stmt: Stmt) -> bool:
+    return any(
+        isinstance(node, Load | Store) and is_fragment_scope(node.buffer.scope)
+        for node in walk(stmt)
+    )
 
 
 class _Hoister:
@@ -89,46 +107,64 @@ class _Hoister:
             axis_var: Expr = self._axes[stmt.thread].var
             if dtype_of(axis_var) != dtype_of(stmt.var):
                 axis_var = Cast(dtype_of(stmt.var), axis_var)
+            if stmt.thread == LANES and _has_fragments(stmt.body):
+                raise LoweringError(
+                    f"fragments are used inside loop {stmt.var.name} over {LANES}, but all lanes "
+                    "of a warp use a fragment together: bind the loops over warps to threadIdx.y"
+                )
             body = substitute(stmt.body, {stmt.var: axis_var})
             return self.visit(body, {*entered, stmt.thread})
         idle = [a for n, a in self._axes.items() if n not in entered and a.extent > 1]
         if any(is_axis_loop(node) or is_barrier(node) for node in walk_stmts(stmt)):
             return map_stmt(stmt, lambda child: self.visit(child, entered), lambda expr: expr)
+        self._check_blocks(stmt, idle)
         return self._guarded(stmt, idle) if idle else stmt
 
     def _guarded(self, stmt: Stmt, idle: list[Axis]) -> Stmt:
         """Let one thread alone run the stores to memory that idle threads have in common."""
-        stores = [node for node in walk_stmts(stmt) if isinstance(node, Store)]
-        common = [store for store in stores if self._axes_in_common(store.buffer, idle)]
-        if not common:
+        alone = [self._alone(node, idle) for node in walk_stmts(stmt) if isinstance(node, Store)]
+        if not any(alone):
             return stmt
-        if len(common) < len(stores) and not isinstance(stmt, Store):
+        if any(axes != alone[0] for axes in alone):
             return map_stmt(stmt, lambda child: self._guarded(child, idle), lambda expr: expr)
-        alone = {axis.thread: axis for s in common for axis in self._axes_in_common(s.buffer, idle)}
-        condition: Expr | None = None
-        for axis in alone.values():
-            is_first = Compare("==", axis.var, IntImm(0, dtype_of(axis.var)))
-            condition = is_first if condition is None else Logic("and", condition, is_first)
-        assert condition is not None
-        return If(condition, stmt)
+        for axis in reversed(alone[0]):
+            stmt = If(Compare("==", axis.var, IntImm(0, dtype_of(axis.var))), stmt)
+        return stmt
 
-    def _axes_in_common(self, buffer: Buffer, idle: list[Axis]) -> list[Axis]:
-        """Return the idle axes all of whose threads have one copy of a buffer."""
-        if buffer.scope == "global":
-            for axis in idle:
-                if axis.thread.startswith("blockIdx") and self._is_loaded(buffer):
+    def _alone(self, store: Store, idle: list[Axis]) -> list[Axis]:
+        """Return the idle axes of whose threads the first one alone runs a store."""
+        if is_shared_scope(store.buffer.scope):
+            idle = [axis for axis in idle if not _counts_blocks(axis)]
+        elif store.buffer.scope != "global":
+            return []
+        # The lanes of a warp copy a fragment together.
+        return [axis for axis in idle if axis.thread != LANES or not _has_fragments(store)]
+
+    def _check_blocks(self, stmt: Stmt, idle: list[Axis]) -> None:
+        """Refuse a statement outside of the loops over blocks that would have to wait for them."""
+        for axis in filter(_counts_blocks, idle):
+            inside = [
+                node
+                for loop in walk_stmts(self._kernel)
+                if isinstance(loop, For) and loop.thread == axis.thread
+                for node in walk(loop)
+                if isinstance(node, Load | Store)
+            ]
+            stored = {node.buffer for node in inside if isinstance(node, Store)}
+            touched = {node.buffer for node in inside if node.buffer.scope == "global"}
+            for node in walk(stmt):
+                if (isinstance(node, Load) and node.buffer in stored) or (
+                    isinstance(node, Store) and node.buffer in touched
+                ):
                     raise LoweringError(
-                        f"{buffer.name} is written outside of the loops over {axis.thread} of a "
-                        "kernel that reads it: blocks can't wait for each other; bind the loops "
-                        "in two kernels"
+                        f"{node.buffer.name} is used inside and outside of the loops over "
+                        f"{axis.thread} of one kernel, but blocks can't wait for each other: bind "
+                        "the loops in two kernels"
                     )
-            return idle
-        if is_shared_scope(buffer.scope):
-            return [axis for axis in idle if axis.thread.startswith("threadIdx")]
-        return []
 
-    def _is_loaded(self, buffer: Buffer) -> bool:
-        return any(isinstance(node, Load) and node.buffer == buffer for node in walk(self._kernel))
+
+def _counts_blocks(axis: Axis) -> bool:
+    return axis.thread.startswith("blockIdx")
 
 
 def axes_around(kernel: Stmt) -> tuple[tuple[Axis, ...], Stmt]:
