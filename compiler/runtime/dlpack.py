@@ -1,8 +1,8 @@
 """Read the arrays of other libraries by the DLPack protocol, in cases that NumPy does not support.
 
-NumPy has no bfloat16. It marks arrays of producers of the protocol before version 1.0 as read-only,
-although those versions export writable arrays only. Nothing is copied. The capsule is not consumed:
-it lives as long as the array, and then frees its memory itself.
+NumPy has no bfloat16 and no floats of 8 bits. It marks arrays of producers of the protocol before
+version 1.0 as read-only, although those versions export writable arrays only. Nothing is copied.
+The capsule is not consumed: it lives as long as the array, and then frees its memory itself.
 """
 
 from __future__ import annotations
@@ -17,7 +17,11 @@ from numpy.typing import NDArray
 
 _CPU = (1, 3)  # kDLCPU and kDLCUDAHost, pinned memory of the host
 _KINDS = {0: "int", 1: "uint", 2: "float", 6: "bool"}
-_BFLOAT = 4
+_OTHER_FLOATS: dict[tuple[int, int], np.dtype[Any]] = {
+    (4, 16): np.dtype(ml_dtypes.bfloat16),
+    (10, 8): np.dtype(ml_dtypes.float8_e4m3fn),
+    (12, 8): np.dtype(ml_dtypes.float8_e5m2),
+}
 _READ_ONLY = 1
 
 
@@ -105,9 +109,9 @@ def _opened(capsule: Any) -> tuple[_Tensor, int]:
 
 
 def _dtype(tensor: _Tensor) -> np.dtype[Any]:
-    if tensor.lanes == 1 and (tensor.code, tensor.bits) == (_BFLOAT, 16):
-        bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
-        return bfloat16
+    other_float = _OTHER_FLOATS.get((tensor.code, tensor.bits))
+    if tensor.lanes == 1 and other_float is not None:
+        return other_float
     kind = _KINDS.get(tensor.code)
     if kind is None or tensor.lanes != 1 or tensor.bits % 8:
         raise DlpackError(

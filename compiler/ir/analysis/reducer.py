@@ -12,9 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from compiler.ir.core.dtypes import DType, is_float, is_integer
+from compiler.ir.core.dtypes import DType, has_infinity, is_float, smallest_and_largest
 from compiler.ir.core.nodes import (
     FALSE,
     TRUE,
@@ -184,7 +182,7 @@ def _identities(op: str, target: Load) -> tuple[Expr, ...]:
         case "*":
             return (_literal(1, dtype),)
         case "&":
-            return (_literal(-1, dtype), _literal(_limits(dtype)[1], dtype))
+            return (_literal(-1, dtype), *_extremes(False, dtype))
         case "and":
             return (TRUE,)
         case "or":
@@ -199,16 +197,11 @@ def _literal(value: float, dtype: DType) -> Expr:
     return FloatImm(float(value), dtype) if is_float(dtype) else IntImm(int(value), dtype)
 
 
-def _limits(dtype: DType) -> tuple[float, float]:
-    if is_float(dtype):
-        return float(np.finfo(dtype).min), float(np.finfo(dtype).max)
-    kind = np.iinfo(dtype) if is_integer(dtype) else np.iinfo("uint8")
-    return int(kind.min), int(kind.max)
-
-
 def _extremes(of_max: bool, dtype: DType) -> tuple[Expr, ...]:
-    limit = _literal(_limits(dtype)[0 if of_max else 1], dtype)
-    if not is_float(dtype):
+    if dtype == "bool":
+        return ()
+    limit = _literal(smallest_and_largest(dtype)[0 if of_max else 1], dtype)
+    if not (is_float(dtype) and has_infinity(dtype)):
         return (limit,)
     return limit, FloatImm(float("-inf") if of_max else float("inf"), dtype)
 

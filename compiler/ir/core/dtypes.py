@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias, get_args
 
-import ml_dtypes  # registers bfloat16 with NumPy, too
+import ml_dtypes  # registers bfloat16 and the floats of 8 bits with NumPy, too
 import numpy as np
 
 DType: TypeAlias = Literal[
@@ -17,6 +17,8 @@ DType: TypeAlias = Literal[
     "uint16",
     "uint32",
     "uint64",
+    "float8_e4m3fn",
+    "float8_e5m2",
     "float16",
     "bfloat16",
     "float32",
@@ -35,6 +37,8 @@ _BITS: dict[str, int] = {
     "uint16": 16,
     "uint32": 32,
     "uint64": 64,
+    "float8_e4m3fn": 8,
+    "float8_e5m2": 8,
     "float16": 16,
     "bfloat16": 16,
     "float32": 32,
@@ -55,6 +59,11 @@ def size_bytes(dtype: DType) -> int:
 def is_float(dtype: DType) -> bool:
     """Return whether `dtype` is a floating-point type."""
     return dtype.startswith(("float", "bfloat"))
+
+
+def is_narrow_float(dtype: DType) -> bool:
+    """Return whether `dtype` is a float of 8 or 16 bits: its values are computed in 32 bits."""
+    return is_float(dtype) and bits(dtype) < 32
 
 
 def is_signed(dtype: DType) -> bool:
@@ -81,6 +90,11 @@ def smallest_and_largest(dtype: DType) -> tuple[float, float]:
         return float(kind.min), float(kind.max)
     limits = np.iinfo(dtype)
     return int(limits.min), int(limits.max)
+
+
+def has_infinity(dtype: DType) -> bool:
+    """Return whether a floating-point type has infinities; without them, overflow gives NaN."""
+    return dtype != "float8_e4m3fn"
 
 
 def epsilon(dtype: DType) -> float:

@@ -1,4 +1,4 @@
-"""Keep 16-bit floats that stay in registers as 32-bit floats, the type that computes them.
+"""Keep narrow floats that stay in registers as 32-bit floats, the type that computes them.
 
     acc: float16                                acc: float32
     for k in range(n):                   ->     for k in range(n):
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from compiler.ir.core.dtypes import is_narrow_float
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
     Allocate,
@@ -30,13 +31,11 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.visit import map_expr, map_stmt, walk_stmts
 from compiler.passes.cpu.promote_accumulators import register_buffers
 
-_NARROW = ("float16", "bfloat16")
-
 
 def widen_accumulators(stmt: Stmt) -> Stmt:
     """Rewrite the narrow buffers with only constant indices once loops are expanded."""
     allocated = {node.buffer for node in walk_stmts(stmt) if isinstance(node, Allocate)}
-    narrow = {buffer for buffer in allocated if buffer.dtype in _NARROW}
+    narrow = {buffer for buffer in allocated if is_narrow_float(buffer.dtype)}
     if narrow:
         narrow &= register_buffers(stmt)
     wide: dict[Buffer, Buffer] = {
@@ -78,5 +77,5 @@ def _widened(expr: Expr, wide: dict[Buffer, Buffer]) -> Expr:
             sides = _widened(then, wide), _widened(otherwise, wide)
             return Conditional(_over_wide_buffers(condition, wide), *sides)
         case _:
-            assert dtype_of(expr) in _NARROW
+            assert is_narrow_float(dtype_of(expr))
             return Cast("float32", _over_wide_buffers(expr, wide))

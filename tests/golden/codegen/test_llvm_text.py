@@ -53,6 +53,8 @@ CASES: dict[Callable[[], PrimFunc], tuple[str, ...]] = {
     value_programs.float16_in_scalars: (ZEN3,),
     value_programs.float16_in_vectors: (V2, ZEN3),
     value_programs.bfloat16_in_vectors: (ZEN5, A72),
+    value_programs.float8_e4m3fn_in_vectors: (V2,),
+    value_programs.float8_e5m2_in_vectors: (ZEN3,),
     value_programs.reinterpreted: (V2,),
     value_programs.booleans_and_narrowed_integers: (ZEN3,),
     value_programs.names: (ZEN3,),

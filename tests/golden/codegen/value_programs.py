@@ -97,6 +97,14 @@ def bfloat16_in_vectors() -> PrimFunc:
     return floats("bfloat16", "T.vectorized")
 
 
+def float8_e4m3fn_in_vectors() -> PrimFunc:
+    return floats("float8_e4m3fn", "T.vectorized")
+
+
+def float8_e5m2_in_vectors() -> PrimFunc:
+    return floats("float8_e5m2", "T.vectorized")
+
+
 def reinterpreted() -> PrimFunc:
     return script(
         """

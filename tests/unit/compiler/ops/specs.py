@@ -9,6 +9,7 @@ matmul:4,5,6,activation=tanh matmul:4,5,6,activation=leaky_relu matmul:4,5,6,act
 matmul:4,5,6,activation=relu:int32 matmul:4,5,64,out_dtype=int32:int8
 matmul:4,5,64,out_dtype=int32,bias=true:uint8 matmul:4,5,64,out_dtype=float32:float16
 matmul:4,5,64,acc_dtype=float32:float16 matmul:4,5,64,acc_dtype=float32:bfloat16
+matmul:4,5,6,out_dtype=float32:float8_e4m3fn matmul:4,5,6,acc_dtype=float32:float8_e5m2
 matmul:4,5,64,out_dtype=float32,bias=true:bfloat16 batch_matmul:2,3,4,5
 batch_matmul:2,3,4,5,transpose_b=true batch_matmul:2,3,4,5,transpose_a=true,out_dtype=int32:int8
 mm_relu:4,5,6 matmul_bias_relu:4,5,6 linear_relu:3,4,5 dense:4,5,6

@@ -77,11 +77,16 @@ def test_inputs_and_outputs_of_any_version(is_versioned: bool) -> None:
     np.testing.assert_array_equal(out, 2 * ramp())
 
 
-def test_bfloat16_which_numpy_does_not_export() -> None:
-    bits, out = ramp("bfloat16").view(np.uint16), np.zeros((4, 4), np.uint16)
-    doubled("bfloat16")(Producer(bits, code=4), Producer(out, code=4))
-    expected = 2 * ramp()
-    np.testing.assert_array_equal(out.view(ml_dtypes.bfloat16).astype(np.float32), expected)
+@pytest.mark.parametrize(
+    ("dtype", "code"), [("bfloat16", 4), ("float8_e4m3fn", 10), ("float8_e5m2", 12)]
+)
+def test_floats_that_numpy_does_not_export(dtype: str, code: int) -> None:
+    values = ramp(dtype)
+    bits = values.view(f"u{values.itemsize}")
+    out = np.zeros_like(bits)
+    doubled(dtype)(Producer(bits, code=code), Producer(out, code=code))
+    expected = (2 * values.astype(np.float32)).astype(dtype)
+    np.testing.assert_array_equal(out, expected.view(bits.dtype))
 
 
 def test_what_is_read_only_is_no_output() -> None:

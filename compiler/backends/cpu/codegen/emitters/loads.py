@@ -19,13 +19,12 @@ from compiler.backends.cpu.codegen.operations.strided_loads import is_strided, s
 from compiler.backends.cpu.codegen.text.instructions import Instructions, RegisterValue
 from compiler.backends.cpu.codegen.text.types import (
     element_alignment,
-    is_narrow,
     memory_type,
     splat,
     type_suffix,
     vector,
 )
-from compiler.ir.core.dtypes import DType
+from compiler.ir.core.dtypes import DType, is_narrow_float
 from compiler.ir.core.nodes import Buffer, Expr
 
 
@@ -60,7 +59,7 @@ class Loads:
         value = RegisterValue(name, len(levels) - 1, lanes)
         if buffer.dtype == "bool":
             return self._instructions.icmp("ne", "i8", value, RegisterValue("0", 0))
-        if is_narrow(buffer.dtype):
+        if is_narrow_float(buffer.dtype):
             return self._conversions.from_bits(value, buffer.dtype)
         return value
 

@@ -21,13 +21,12 @@ from compiler.backends.cpu.codegen.text.frame import CACHE_LINE_BYTES
 from compiler.backends.cpu.codegen.text.instructions import Instructions, RegisterValue
 from compiler.backends.cpu.codegen.text.types import (
     element_alignment,
-    is_narrow,
     memory_type,
     scalar_type,
     type_suffix,
     vector,
 )
-from compiler.ir.core.dtypes import bits
+from compiler.ir.core.dtypes import bits, is_narrow_float
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import Buffer, For, Load, Stmt, Store
 from compiler.ir.core.visit import walk
@@ -79,7 +78,7 @@ class Stores:
             raise CodegenError(f"a vector is stored to one element of {buffer.name}")
         if buffer.dtype == "bool":
             value = self._instructions.cast("zext", "i1", "i8", value)
-        elif is_narrow(buffer.dtype):
+        elif is_narrow_float(buffer.dtype):
             value = self._expressions.conversions.to_bits(value, buffer.dtype)
         value = self._instructions.broadcast(value, memory_type(buffer.dtype), lanes)
         self._store_lanes(buffer, address, self._merged(buffer, address, value))
@@ -197,7 +196,7 @@ class Stores:
         buffer = store.buffer
         if self._scope.mask is not None or self._scope.num_lanes() > 1:
             return False
-        if buffer.dtype == "bool" or is_narrow(buffer.dtype):
+        if buffer.dtype == "bool" or is_narrow_float(buffer.dtype):
             return False
         if any(isinstance(n, Load) and n.buffer.data is buffer.data for n in walk(store.value)):
             return False

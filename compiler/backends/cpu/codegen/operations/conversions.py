@@ -1,18 +1,63 @@
-"""Conversions between types, and floats of 16 bits: bits in memory, 32-bit floats in registers."""
+"""Conversions between types, and floats of 8 and 16 bits: bits in memory, 32-bit in registers."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
 from compiler.backends.cpu.codegen.text.instructions import Instructions, RegisterValue
 from compiler.backends.cpu.codegen.text.types import (
     conversion,
-    is_narrow,
+    literal,
     memory_type,
     scalar_type,
     vector,
 )
-from compiler.ir.core.dtypes import DType, bits, is_float
+from compiler.ir.core.dtypes import DType, bits, is_float, is_narrow_float
+from compiler.ir.core.nodes import FloatImm
+
+
+@dataclass(frozen=True, slots=True)
+class _Format:
+    """A narrow float as its fields: the sign, `exponent_bits`, and `mantissa_bits`.
+
+    Attributes:
+        nan: The bits of a NaN.
+        overflow: The bits of a result that is too large: infinity, or NaN in a type without it.
+        first_special: The least bits that are no finite number.
+        first_overflow: The least 32-bit float, as its bits, that is too large before rounding.
+    """
+
+    bits: int
+    mantissa_bits: int
+    bias: int
+    nan: int
+    overflow: int
+    first_special: int
+    first_overflow: int
+
+    @property
+    def shift(self) -> int:
+        """The distance from the last bit of the mantissa to that of a 32-bit float."""
+        return 23 - self.mantissa_bits
+
+    @property
+    def rebias(self) -> int:
+        """The difference of the biases of the exponents, at the position of a 32-bit float's."""
+        return (127 - self.bias) << 23
+
+    @property
+    def sign(self) -> int:
+        """The bit of the sign."""
+        return 1 << (self.bits - 1)
+
+
+_FORMATS: dict[DType, _Format] = {
+    "float16": _Format(16, 10, 15, 0x7E00, 0x7C00, 0x7C00, 143 << 23),
+    "float8_e5m2": _Format(8, 2, 15, 0x7E, 0x7C, 0x7C, 143 << 23),
+    # No infinity, and one NaN: the bits of 480.
+    "float8_e4m3fn": _Format(8, 3, 7, 0x7F, 0x7F, 0x7F, 0x43F00000),
+}
 
 
 class Conversions:
@@ -45,20 +90,20 @@ class Conversions:
             # `freeze` makes it one arbitrary integer.
             text = f"freeze {vector(to_type, value.lanes)} {value.name}"
             value = instructions.emit_once(text, value.level, value.lanes)
-        return self.round_to(value, target) if is_narrow(target) else value
+        return self.round_to(value, target) if is_narrow_float(target) else value
 
     def reinterpret(self, value: RegisterValue, source: DType, target: DType) -> RegisterValue:
         """Read the bits of a value as another type, in as many lanes as they fill."""
-        if is_narrow(source):
+        if is_narrow_float(source):
             value = self.to_bits(value, source)
         lanes = value.lanes * bits(source) // bits(target)
         from_type = vector(memory_type(source), value.lanes)
         value = self._instructions.bitcast(
             value, from_type, vector(memory_type(target), lanes), lanes
         )
-        return self.from_bits(value, target) if is_narrow(target) else value
+        return self.from_bits(value, target) if is_narrow_float(target) else value
 
-    # --- floats of 16 bits ----------------------------------------------------------------------
+    # --- narrow floats --------------------------------------------------------------------------
 
     def round_to(self, value: RegisterValue, dtype: DType) -> RegisterValue:
         """Round a 32-bit float to a value of a narrow type."""
@@ -67,27 +112,34 @@ class Conversions:
     def from_bits(self, value: RegisterValue, dtype: DType) -> RegisterValue:
         """Return the 32-bit float that equals a narrow one, given as its bits."""
         instructions = self._instructions
-        if dtype == "bfloat16" or self._has_halves:
+        if dtype == "bfloat16" or (dtype == "float16" and self._has_halves):
             result = self._widened(value, dtype)
             if value.lanes == 1:
                 broadcast = partial(self._broadcast, value, dtype)
                 instructions.broadcasts[result.name] = broadcast
             return result
-        wide = instructions.cast("zext", "i16", "i32", value)
-        # Exponent and mantissa are moved to the positions of a float, and the product with 2**112
-        # corrects the exponent's bias. It normalizes subnormal numbers, too.
-        magnitude = self._i32("and", wide, 0x7FFF)
-        shifted = instructions.cast("bitcast", "i32", "float", self._i32("shl", magnitude, 13))
-        scaled = instructions.binary(
-            "fmul", "float", shifted, RegisterValue("0x46F0000000000000", 0)
-        )
+        if dtype == "float8_e5m2" and self._has_halves:
+            # The upper byte of the float16 of the same value.
+            half = instructions.binary(
+                "shl", "i16", instructions.cast("zext", "i8", "i16", value), RegisterValue("8", 0)
+            )
+            return self._widened(half, "float16")
+        form = _FORMATS[dtype]
+        wide = instructions.cast("zext", f"i{form.bits}", "i32", value)
+        # Exponent and mantissa are moved to the positions of a float, and a product with a power of
+        # two corrects the exponent's bias. It normalizes subnormal numbers, too.
+        magnitude = self._i32("and", wide, form.sign - 1)
+        shifted = self._as_float(self._i32("shl", magnitude, form.shift))
+        scale = literal(FloatImm(2.0 ** (127 - form.bias), "float32"))
+        scaled = instructions.binary("fmul", "float", shifted, RegisterValue(scale, 0))
         number = instructions.cast("bitcast", "float", "i32", scaled)
-        special = instructions.icmp("uge", "i32", magnitude, RegisterValue(str(0x7C00), 0))
+        special = instructions.icmp(
+            "uge", "i32", magnitude, RegisterValue(str(form.first_special), 0)
+        )
         infinite = self._i32("or", number, 0x7F800000)
         number = instructions.select("i32", special, infinite, number)
-        sign = self._i32("shl", self._i32("and", wide, 0x8000), 16)
-        signed = instructions.binary("or", "i32", number, sign)
-        return instructions.cast("bitcast", "i32", "float", signed)
+        sign = self._i32("shl", self._i32("and", wide, form.sign), 32 - form.bits)
+        return self._as_float(instructions.binary("or", "i32", number, sign))
 
     def _widened(self, value: RegisterValue, dtype: DType) -> RegisterValue:
         cast = self._instructions.cast
@@ -128,24 +180,36 @@ class Conversions:
             quiet = self._i32("or", upper, 0x40)
             chosen = instructions.select("i32", is_nan, quiet, nearest)
             return cast("trunc", "i32", "i16", chosen)
-        # A subnormal result: the CPU rounds the sum with 0.5, whose last bit has the weight of the
-        # last bit of a subnormal float16.
-        small = cast("bitcast", "i32", "float", magnitude)
-        small = instructions.binary("fadd", "float", small, RegisterValue("0.5", 0))
-        small = self._i32("sub", cast("bitcast", "float", "i32", small), 0x3F000000)
-        # A normal result: as for bfloat16, and the exponent's bias changes from 127 to 15.
-        lowest_bit = self._i32("and", self._i32("lshr", magnitude, 13), 1)
-        rebased = self._i32("add", magnitude, 0xFFF - (112 << 23))
-        normal = self._i32("lshr", instructions.binary("add", "i32", rebased, lowest_bit), 13)
-        is_small = instructions.icmp("ult", "i32", magnitude, RegisterValue(str(113 << 23), 0))
-        is_large = instructions.icmp("uge", "i32", magnitude, RegisterValue(str(143 << 23), 0))
+        form = _FORMATS[dtype]
+        # A subnormal result: the CPU rounds the sum with a power of two, whose last bit has the
+        # weight of the last bit of a subnormal narrow float.
+        power = 127 + 1 - form.bias - form.mantissa_bits + 23
+        small = instructions.binary(
+            "fadd",
+            "float",
+            self._as_float(magnitude),
+            RegisterValue(literal(FloatImm(2.0 ** (power - 127), "float32")), 0),
+        )
+        small = self._i32("sub", cast("bitcast", "float", "i32", small), power << 23)
+        # A normal result: as for bfloat16, and the exponent's bias changes.
+        lowest_bit = self._i32("and", self._i32("lshr", magnitude, form.shift), 1)
+        rebased = self._i32("add", magnitude, (1 << form.shift - 1) - 1 - form.rebias)
+        rounded = instructions.binary("add", "i32", rebased, lowest_bit)
+        normal = self._i32("lshr", rounded, form.shift)
+        first_normal, first_overflow = form.rebias + (1 << 23), form.first_overflow
+        is_small = instructions.icmp("ult", "i32", magnitude, RegisterValue(str(first_normal), 0))
+        is_large = instructions.icmp("uge", "i32", magnitude, RegisterValue(str(first_overflow), 0))
         special = instructions.select(
-            "i32", is_nan, RegisterValue(str(0x7E00), 0), RegisterValue(str(0x7C00), 0)
+            "i32", is_nan, RegisterValue(str(form.nan), 0), RegisterValue(str(form.overflow), 0)
         )
         finite = instructions.select("i32", is_small, small, normal)
         unsigned = instructions.select("i32", is_large, special, finite)
-        sign = self._i32("and", self._i32("lshr", number, 16), 0x8000)
-        return cast("trunc", "i32", "i16", instructions.binary("or", "i32", unsigned, sign))
+        sign = self._i32("and", self._i32("lshr", number, 32 - form.bits), form.sign)
+        signed = instructions.binary("or", "i32", unsigned, sign)
+        return cast("trunc", "i32", f"i{form.bits}", signed)
+
+    def _as_float(self, value: RegisterValue) -> RegisterValue:
+        return self._instructions.cast("bitcast", "i32", "float", value)
 
     def _i32(self, op: str, a: RegisterValue, b: int) -> RegisterValue:
         return self._instructions.binary(op, "i32", a, RegisterValue(str(b), 0))

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-import math
 import struct
 
-from compiler.ir.core.dtypes import DType, is_float, is_integer, is_signed, size_bytes
+import numpy as np
+
+from compiler.ir.core.dtypes import (
+    DType,
+    bits,
+    is_float,
+    is_integer,
+    is_narrow_float,
+    is_signed,
+    size_bytes,
+)
 from compiler.ir.core.nodes import FloatImm, IntImm
-
-_FLOATS = {"float16": "float", "bfloat16": "float", "float32": "float", "float64": "double"}
-
-
-def is_narrow(dtype: DType) -> bool:
-    """Return whether a type is a 16-bit float: its values are computed in 32 bits."""
-    return dtype in ("float16", "bfloat16")
 
 
 def scalar_type(dtype: DType) -> str:
     """Return the type of a value in a register; a bool is one bit."""
-    if dtype in _FLOATS:
-        return _FLOATS[dtype]
+    if is_float(dtype):
+        return "double" if dtype == "float64" else "float"
     return "i1" if dtype == "bool" else f"i{dtype.lstrip('uint')}"
 
 
 def memory_type(dtype: DType) -> str:
     """Return the type of an element in memory; a bool is a byte, a narrow float its bits."""
-    if is_narrow(dtype):
-        return "i16"
+    if is_narrow_float(dtype):
+        return f"i{bits(dtype)}"
     return "i8" if dtype == "bool" else scalar_type(dtype)
 
 
@@ -48,31 +50,9 @@ def literal(imm: IntImm | FloatImm) -> str:
         return "true" if imm.value else "false"
     assert is_float(imm.dtype)
     # LLVM writes a float as the double of the same value.
-    value = imm.value
-    if imm.dtype == "float16":
-        value = _rounded(value, ">e")
-    elif imm.dtype != "float64":
-        value = _rounded(value, ">f")
-    if imm.dtype == "bfloat16":
-        value = _brain(value)
+    with np.errstate(over="ignore"):
+        value = np.float64(imm.value).astype(imm.dtype).astype(np.float64)
     return f"0x{struct.pack('>d', value).hex().upper()}"
-
-
-def _brain(value: float) -> float:
-    """Return the value that the upper half of a float holds, rounded to even."""
-    bits = int(struct.unpack(">I", struct.pack(">f", value))[0])
-    if not math.isnan(value):
-        bits += 0x7FFF + (bits >> 16 & 1)
-    upper = bits >> 16 << 16
-    return float(struct.unpack(">f", struct.pack(">I", upper & 0xFFFFFFFF))[0])
-
-
-def _rounded(value: float, kind: str) -> float:
-    """Return the value that a narrower kind of float holds; infinity if it is too large."""
-    try:
-        return float(struct.unpack(kind, struct.pack(kind, value))[0])
-    except OverflowError:
-        return float("inf") if value > 0 else float("-inf")
 
 
 def element_alignment(dtype: DType) -> int:

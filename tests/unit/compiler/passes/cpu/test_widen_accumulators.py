@@ -30,7 +30,7 @@ def accumulators(func: PrimFunc) -> list[DType]:
     return [n.buffer.dtype for n in walk_stmts(lowered) if isinstance(n, Allocate)]
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float8_e5m2"])
 def test_a_long_sum_does_not_stop_growing(dtype: DType) -> None:
     """In 16 bits, 2048 + 1 is 2048 again, and 256 + 1 is 256."""
     func = product(dtype, 1, 1, 4096)
@@ -39,7 +39,7 @@ def test_a_long_sum_does_not_stop_growing(dtype: DType) -> None:
     assert run(func, ones, ones.T.copy()).item() == 4096
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float8_e5m2"])
 def test_a_tile_is_rounded_once(dtype: DType) -> None:
     sch = Schedule(product(dtype, 9, 48, 33))
     i, j, k = sch.get_loops("C")

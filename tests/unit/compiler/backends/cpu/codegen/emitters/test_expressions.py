@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from compiler import te
-from compiler.ir.core.dtypes import DType
+from compiler.ir.core.dtypes import DType, bits
 from compiler.ir.core.intrinsics import INTRINSICS
 from compiler.ir.core.nodes import (
     TRUE,
@@ -214,12 +214,13 @@ def test_a_double_becomes_a_half() -> None:
 
 @pytest.mark.parametrize("kind", ["serial", "vectorized"])
 @pytest.mark.parametrize("cpu", [pytest.param("x86-64-v2", marks=runs_here(2)), "native"])
-@pytest.mark.parametrize("narrow", ["float16", "bfloat16"])
+@pytest.mark.parametrize("narrow", ["float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"])
 def test_every_narrow_float_is_read_and_rounded_as_numpy_does(
     narrow: DType, cpu: str, kind: LoopKind
 ) -> None:
     target = f"cpu -mcpu={cpu} -num-cores=1"
-    every = np.arange(1 << 16, dtype=np.uint16).view(narrow)
+    size = bits(narrow)
+    every = np.arange(1 << size).astype(f"u{size // 8}").view(narrow)
     A = te.placeholder(every.shape, narrow, name="A")
     widened = te.compute(every.shape, lambda i: te.cast("float32", A[i]), name="B")
     got = run(mark(te.create_prim_func([A, widened]), i=kind), every, target=target)
@@ -227,15 +228,20 @@ def test_every_narrow_float_is_read_and_rounded_as_numpy_does(
 
     # Between two neighbours, exactly half-way, and a little to each side; and what is too large.
     exact = every[np.isfinite(every.astype(np.float32))].astype(np.float32)
-    steps = np.nextafter(exact, np.float32(np.inf)), exact[1:] / 2 + exact[:-1] / 2
-    special = np.array([np.inf, -np.inf, np.nan, 1e38, -7e4, 65519.9, 65520, 1e-45], np.float32)
-    wide = np.concatenate([exact, *steps, special])
+    halfway = exact[1:] / 2 + exact[:-1] / 2
+    steps = [np.nextafter(x, np.float32(s)) for x in (exact, halfway) for s in (np.inf, -np.inf)]
+    special = [np.inf, -np.inf, np.nan, 1e38, -7e4, 65519.9, 65520, 1e-45, 464, -480, 61440]
+    some = RNG.integers(0, 1 << 32, 1 << 12, np.uint32).view(np.float32)
+    wide = np.concatenate([exact, halfway, *steps, np.array(special, np.float32), some])
     X = te.placeholder(wide.shape, "float32", name="X")
     rounded = te.compute(wide.shape, lambda i: te.cast(narrow, X[i]), name="Y")
     got = run(mark(te.create_prim_func([X, rounded]), i=kind), wide, target=target)
-    with np.errstate(over="ignore"):
-        expected = wide.astype(narrow)
-    np.testing.assert_array_equal(got.astype(np.float32), expected.astype(np.float32))
+    with np.errstate(all="ignore"):
+        expected = wide.astype(narrow).astype(np.float32)
+    np.testing.assert_array_equal(got.astype(np.float32), expected)
+    np.testing.assert_array_equal(
+        np.signbit(got.astype(np.float32))[expected == 0], np.signbit(expected[expected == 0])
+    )
 
 
 @pytest.mark.parametrize("kind", LOOPS)
@@ -258,7 +264,7 @@ def test_no_divisor_and_no_shift_is_too_much(op: str, dtype: DType, kind: Any) -
 
 
 @pytest.mark.parametrize("kind", ["serial", "vectorized"])
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float8_e5m2", "bfloat16", "float16", "float32", "float64"])
 @pytest.mark.parametrize("name", sorted(INTRINSICS))
 def test_every_function_compiles(name: str, dtype: DType, kind: Any) -> None:
     function = INTRINSICS[name]
@@ -271,5 +277,6 @@ def test_every_function_compiles(name: str, dtype: DType, kind: Any) -> None:
     root = Block("root", (), (), (), loop)
     got = run(PrimFunc("main", tuple(buffers), BlockRealize((), TRUE, root)), *args)
     expected = function.reference(*(a.astype(np.float64) for a in args))
-    rtol = {"bfloat16": 2**-8, "float16": 2**-10, "float32": 2e-6, "float64": 1e-12}[dtype]
+    limits = {"float8_e5m2": 2**-2, "bfloat16": 2**-8, "float16": 2**-10, "float32": 2e-6}
+    rtol = limits.get(dtype, 1e-12)
     np.testing.assert_allclose(got.astype(np.float64), expected, rtol=rtol, atol=rtol)
