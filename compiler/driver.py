@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol, overload
 
-from compiler.backends.backend import BACKENDS, SourceCode, backend_of
+from compiler.backends.backend import BACKENDS, SourceCode, backend_of, host_labels
 from compiler.backends.error import BuildError
 from compiler.backends.inspection import CodeText, Inspection
 from compiler.backends.kernel_set import KernelSet
@@ -19,7 +19,7 @@ from compiler.ir.verify.verify import VerifyError, verify, verify_but_for_races
 from compiler.ir.verify.verify_buffers import stored_buffers
 from compiler.keywords import suggests_keywords
 from compiler.runtime.artifact import Artifact, params_of
-from compiler.target.target import Target
+from compiler.target.target import Target, complete_target
 
 # Verified programs, by their structural hash; the oldest is dropped first.
 _MOST_VERIFIED = 1024
@@ -109,7 +109,7 @@ def _compiled(func: PrimFunc, target: Target) -> tuple[Artifact, str]:
 
 
 def _target(target: str | Target) -> Target:
-    return target if isinstance(target, Target) else Target(target)
+    return complete_target(target, host_labels)
 
 
 def _legal(func: PrimFunc, *, is_schedule: bool) -> PrimFunc:

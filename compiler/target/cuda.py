@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, NamedTuple
 
 from compiler.target.error import TargetError
 from compiler.target.gpus import ARCHS, GPUS, Gpu, GpuArch
-from compiler.target.target import Target
+from compiler.target.target import Target, kind_of_label
 
 _EMULATED = ("-emulated", "--emulated")
 _OPTIONS = "expected -gpu=NAME, -arch=NAME or -emulated"
@@ -37,6 +37,26 @@ class CudaTarget(Target):
         """Return `target` as a `CudaTarget`; a target of another kind is a bug of the caller."""
         assert isinstance(target, cls), f"{target!r} is not a GPU"
         return target
+
+    @classmethod
+    def complete(cls, text: str, labels: Callable[[], Collection[str]]) -> str:
+        """Return a text that names a GPU: for `cuda`, or `cuda -emulated`, the only one that fits.
+
+        Raises:
+            TargetError: If the text names no GPU, and none or more than one fits.
+        """
+        options = text.split()[1:]
+        if any(option not in _EMULATED for option in options):
+            return text
+        available = [label for label in sorted(labels()) if kind_of_label(label) == cls.kind]
+        fitting = [label for label in available if label.endswith("-emulated") == bool(options)]
+        if len(fitting) == 1:
+            return _text_of_label(fitting[0])
+        targets = " or ".join(repr(_text_of_label(label)) for label in fitting or available)
+        reason = f"name one of these: {targets}" if targets else "no GPU is available here"
+        raise TargetError(
+            f"target {text!r} names no GPU: {reason}; known GPUs: {', '.join(sorted(GPUS))}"
+        )
 
     @classmethod
     def _canonical(cls, text: str) -> str:
@@ -76,6 +96,12 @@ class CudaTarget(Target):
     def num_cores(self) -> int:
         """Return the number of host threads that launch a kernel: one."""
         return 1
+
+
+def _text_of_label(label: str) -> str:
+    name = label.partition("/")[2]
+    suffix = " -emulated" if name.endswith("-emulated") else ""
+    return f"cuda -gpu={name.removesuffix('-emulated')}{suffix}"
 
 
 class _Options(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -62,6 +63,20 @@ class Target:
         return False
 
     @classmethod
+    def complete(cls, text: str, labels: Callable[[], Collection[str]]) -> str:
+        """Return a text that names a machine, for one that leaves it open, such as `cuda`.
+
+        Args:
+            text: A text of this kind; one that names a machine is returned unchanged.
+            labels: Returns the labels of the machines to choose from.
+
+        Raises:
+            TargetError: If not exactly one of them fits.
+        """
+        del labels
+        return text
+
+    @classmethod
     def _canonical(cls, text: str) -> str:
         """Return the canonical form of a text of this kind.
 
@@ -69,6 +84,19 @@ class Target:
             TargetError: If the text is not valid.
         """
         raise NotImplementedError
+
+
+def complete_target(text: str | Target, labels: Callable[[], Collection[str]]) -> Target:
+    """Return the target of a text that may leave the machine open.
+
+    Args:
+        text: The text; a target is returned unchanged.
+        labels: Returns the labels of the machines to choose from; called if the text names none.
+
+    Raises:
+        TargetError: If the text is invalid, or not exactly one machine fits it.
+    """
+    return text if isinstance(text, Target) else Target(_class_of(text).complete(text, labels))
 
 
 def with_own_kind(text: str) -> str:

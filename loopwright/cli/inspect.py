@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from compiler import driver
-from compiler.target.target import Target
 from loopwright.cli.shared.options import JsonOption, TargetOption, WorkloadArgument, read_workload
 from loopwright.cli.shared.output import console, facts, print_json
 from loopwright.workload import to_func
@@ -25,7 +24,7 @@ def inspect(
 
     The program is compiled as it is written, or by the default schedule of the target.
     """
-    inspection = driver.inspect(to_func(read_workload(workload)), Target(target))
+    inspection = driver.inspect(to_func(read_workload(workload)), target)
     if as_json:
         print_json(inspection.to_json())
         return

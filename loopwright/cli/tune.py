@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
+from compiler.backends.backend import host_labels
 from compiler.driver import compile_artifact
 from compiler.ir.analysis.flops import flops
-from compiler.target.target import Target
+from compiler.target.target import Target, complete_target
 from loopwright.cli.shared.failure import ExitCode, InputError
 from loopwright.cli.shared.options import (
     JsonOption,
@@ -90,7 +91,6 @@ def tune(
     Several workloads share the trials: each round goes to the one with the largest expected gain.
     """
     texts = [read_workload(name) for name in workload]
-    Target(target)
     if output is not None and not output.parent.is_dir():
         raise InputError(f"the kernel cannot be written to {output}: the directory does not exist")
     options = {
@@ -106,6 +106,8 @@ def tune(
     if len(texts) == 1 and weight:
         raise InputError("--weight requires several workloads")
     server_url = find_server(url, token)
+    if server_url is None:  # a server knows the GPUs of its workers
+        complete_target(target, host_labels)
     warm_start = not no_warm_start
     if len(texts) > 1:
         several = Several(texts, weight or None, target, options)

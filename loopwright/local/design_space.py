@@ -10,10 +10,11 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from compiler.backends.backend import host_labels
 from compiler.ir.core.program import PrimFunc
 from compiler.keywords import suggests_keywords
 from compiler.schedule.trace.trace import Trace
-from compiler.target.target import Target
+from compiler.target.target import Target, complete_target
 from loopwright.tables import FittedTable
 from loopwright.workload import WorkloadLike, to_func
 from tuner.space.design_space import Count
@@ -167,8 +168,7 @@ def design_space(
         ValueError: If a rule does not exist.
         ScheduleRuleError: If an added rule raises, or makes a sketch that cannot be replayed.
     """
-    parsed_target = target if isinstance(target, Target) else Target(target)
-    return DesignSpace(to_func(workload), parsed_target, rules)
+    return DesignSpace(to_func(workload), complete_target(target, host_labels), rules)
 
 
 def _summarize(sketch: SketchTables, count: Count) -> SketchSummary:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import overload
 
+from compiler.backends.backend import host_labels
 from compiler.ir.analysis.specialize import symbolic_problem
 from compiler.ir.core.program import PrimFunc
 from compiler.keywords import suggests_keywords
-from compiler.target.target import Target
+from compiler.target.target import Target, complete_target
 from compiler.user_cache import default_directory
 from loopwright.client.progress import TrialProgress
 from loopwright.earlier_names import takes_earlier_names
@@ -191,7 +192,7 @@ def _tasks(
     workload: WorkloadLike | Workloads, weights: Sequence[float] | None, target: Target | str
 ) -> list[Task]:
     several = list(workload) if isinstance(workload, list | tuple) else [workload]
-    parsed_target = target if isinstance(target, Target) else Target(target)
+    parsed_target = complete_target(target, host_labels)
     return [
         Task(_static(to_func(program)), parsed_target, weight)
         for program, weight in zip(several, weights_of(several, weights), strict=True)

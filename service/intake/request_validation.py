@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from compiler.backends.backend import host_labels
 from compiler.target.cores import available_cores
 from compiler.target.error import TargetError
-from compiler.target.target import Target
+from compiler.target.target import Target, complete_target
 from service.common.errors import Flaw, UnprocessableError
 from service.common.new_workload import NewWorkload
 from service.intake.text_reader import child_reader
@@ -54,12 +54,15 @@ def read_target(session: Session, text: str) -> Target:
     Raises:
         UnprocessableError: If the text is invalid, or no worker is known for such a machine.
     """
-    target = parse_target(text)
     cores = {
         **workers.served(session, now=False),
         **dict.fromkeys(host_labels(), available_cores()),
         **workers.served(session, now=True),
     }
+    try:
+        target = complete_target(text, lambda: cores)
+    except TargetError as error:
+        raise _refused(str(error), "/target") from error
     if target.label not in cores:
         raise _refused(
             f"target {target.name!r}: no worker of this service is a {target.label}, or was one; "

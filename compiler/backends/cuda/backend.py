@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
@@ -29,15 +28,13 @@ from compiler.passes.device.lower import lower_for_device
 from compiler.runtime.artifact import Artifact, Param
 from compiler.runtime.resources import KernelResources
 from compiler.target.cuda import CudaTarget
+from compiler.target.emulated import emulated_targets
 from compiler.target.gpus import GpuArch
 from compiler.target.occupancy import occupancy
 from compiler.target.target import Target
 
 # Raise it when the code of some program changes: measurements of another version are outdated.
 CODEGEN_VERSION = 1
-
-EMULATED_GPUS = "LOOPWRIGHT_EMULATED_GPUS"
-"""The environment variable with the GPUs that this host emulates: names such as `h200,a100`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +57,8 @@ class CudaBackend(Backend):
         return f"loopwright-cuda {CODEGEN_VERSION}, {_nvrtc()}"
 
     def host_targets(self) -> Sequence[Target]:
-        """Return the GPUs that this host emulates; see `EMULATED_GPUS`."""
-        names = os.environ.get(EMULATED_GPUS, "").replace(",", " ").split()
-        return [CudaTarget(f"cuda -gpu={name} -emulated") for name in names]
+        """Return the GPUs that this host emulates."""
+        return emulated_targets()
 
     def lower(self, func: PrimFunc, target: Target) -> Stmt:
         """Return the kernels one after another, each below loops over its blocks and threads.

@@ -59,3 +59,36 @@ def test_each_gpu_fits_its_architecture(name: str) -> None:
     assert limits.max_threads <= limits.max_warps * WARP_SIZE
     assert gpu.peaks["float32"] < gpu.peaks["tf32"] < gpu.peaks["bfloat16"]
     assert 1e11 < gpu.memory_rate < 1e13
+
+
+@pytest.mark.parametrize(
+    ("text", "labels", "completed"),
+    [
+        ("cuda", ["cpu/znver4", "cuda/h200"], "cuda -gpu=h200"),
+        ("cuda", ["cuda/h200", "cuda/a100-emulated"], "cuda -gpu=h200"),
+        ("cuda -emulated", ["cuda/h200", "cuda/a100-emulated"], "cuda -gpu=a100 -emulated"),
+        ("cuda -gpu=a100", ["cuda/h200"], "cuda -gpu=a100"),
+        ("cuda -arch=sm_80", [], "cuda -arch=sm_80"),
+    ],
+)
+def test_a_gpu_that_is_not_named_is_the_only_one(
+    text: str, labels: list[str], completed: str
+) -> None:
+    assert CudaTarget.complete(text, lambda: labels) == completed
+
+
+@pytest.mark.parametrize(
+    ("text", "labels", "message"),
+    [
+        ("cuda", ["cpu/znver4"], "no GPU is available here; known GPUs: a100, b200, h100-pcie"),
+        ("cuda", ["cuda/h200", "cuda/a100"], "one of these: 'cuda -gpu=a100' or 'cuda -gpu=h200'"),
+        # An estimate is not a measurement: it has to be named.
+        ("cuda", ["cuda/h200-emulated"], "name one of these: 'cuda -gpu=h200 -emulated'"),
+        ("cuda -emulated", ["cuda/h200"], "name one of these: 'cuda -gpu=h200'"),
+    ],
+)
+def test_a_gpu_that_is_not_named_and_not_the_only_one_is_refused(
+    text: str, labels: list[str], message: str
+) -> None:
+    with pytest.raises(TargetError, match=message):
+        CudaTarget.complete(text, lambda: labels)
