@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from compiler.backends.emulator.counters import Counters
 from compiler.backends.emulator.errors import EmulatorError, StopEmulation
 from compiler.backends.emulator.faults import FaultLog
 from compiler.backends.emulator.grid import Coordinates, Grid
+from compiler.backends.emulator.groups import Order
 from compiler.backends.emulator.machine import Launch, Machine
-from compiler.backends.emulator.memory import GlobalMemory
+from compiler.backends.emulator.memory import PARAMETER_WINDOW, GlobalMemory
 from compiler.backends.emulator.parse import parse_kernel
 from compiler.backends.emulator.program import Parameter, Program
 from compiler.backends.emulator.races import ShadowMemory
-from compiler.backends.emulator.report import EmulationReport
+from compiler.backends.emulator.report import EmulationReport, make_report
 from compiler.backends.emulator.scheduler import Scheduler
+from compiler.backends.emulator.tensor_copies import TENSOR_MAP_BYTES, TensorMap
 from compiler.backends.emulator.types import Array, types_of
 
-Argument: TypeAlias = "Array | int | float"
+Argument: TypeAlias = "Array | TensorMap | int | float"
 
 DEFAULT_MAX_STEPS = 5_000_000
 """Instructions of groups of lanes: minutes of work, more than any kernel of a test needs."""
@@ -38,6 +41,7 @@ def emulate(
     *,
     dynamic_shared_bytes: int = 0,
     blocks: Sequence[int] | None = None,
+    order: Order = "lockstep",
     max_steps: int = DEFAULT_MAX_STEPS,
 ) -> EmulationReport:
     """Run a kernel on the CPU and report its faults and counts.
@@ -54,9 +58,12 @@ def emulate(
         grid: The numbers of blocks along x, y and z.
         block: The numbers of threads along x, y and z.
         arguments: C-contiguous arrays, which are buffers in global memory and changed in place,
-            and numbers, in the order of the parameters. An access outside of an array is a fault.
+            numbers, and tensor maps, in the order of the parameters. An access outside of an array
+            is a fault.
         dynamic_shared_bytes: The size of the dynamic shared memory of a block.
         blocks: The linear numbers of the blocks to run; None for all.
+        order: How warps take turns: "lockstep" (the fastest), or a seed, by which each warp runs as
+            far as it can before others: then what lacks a wait is found that luck hides.
         max_steps: The number of steps after which the run ends as an endless loop.
 
     Raises:
@@ -64,10 +71,8 @@ def emulate(
             the launch does not fit the kernel. What a kernel does wrong is in the report instead.
     """
     program = parse_kernel(ptx, kernel)
-    buffers = [argument for argument in arguments if isinstance(argument, np.ndarray)]
-    contents = [(f"argument {i}", a) for i, a in enumerate(arguments) if isinstance(a, np.ndarray)]
-    if any(not buffer.flags.c_contiguous for buffer in buffers):
-        raise EmulatorError("the emulator takes C-contiguous arrays")
+    buffers = _buffers(arguments)
+    contents = [(f"argument {number}", buffer) for number, buffer in buffers]
     contents += [
         (variable.name, np.frombuffer(variable.content, np.uint8)) for variable in program.variables
     ]
@@ -77,9 +82,16 @@ def emulate(
         for number, variable in enumerate(program.variables)
     }
     granule = _granule(program)
-    memory.shadow = ShadowMemory("global", len(memory.data), granule, False)
-    launch = Launch(_pack(program, arguments, memory), dynamic_shared_bytes, granule)
+    memory.shadow = ShadowMemory("global", len(memory.data), granule)
+    places = {number: position for position, (number, _) in enumerate(buffers)}
+    launch = Launch(
+        _pack(program, arguments, {n: memory.address(place) for n, place in places.items()}),
+        dynamic_shared_bytes,
+        granule,
+        _tensor_maps(program, arguments, {n: memory.content(p) for n, p in places.items()}),
+    )
     numbers = np.arange(math.prod(grid)) if blocks is None else np.asarray(blocks, np.int64)
+    counters = Counters(program.instructions, len(memory.data))
     faults = FaultLog(Grid(grid, block, numbers[:1]))
     size = _batch_size(program, math.prod(block), dynamic_shared_bytes)
     with np.errstate(all="ignore"):
@@ -88,14 +100,46 @@ def emulate(
                 lanes = Grid(grid, block, numbers[start : start + size])
                 faults.follow(lanes)
                 machine = Machine(
-                    program, lanes, launch, global_memory=memory, variables=variables, faults=faults
+                    program,
+                    lanes,
+                    launch,
+                    global_memory=memory,
+                    variables=variables,
+                    faults=faults,
+                    counters=counters,
                 )
-                Scheduler(machine, max_steps).run()
+                Scheduler(machine, order, max_steps).run()
+                machine.bulk_stores.finish()
         except StopEmulation:
             pass
-    for number, buffer in enumerate(buffers):
-        buffer.reshape(-1).view(np.uint8)[:] = memory.content(number)
-    return EmulationReport(program.name, grid, block, faults.faults())
+    for position, (_, buffer) in enumerate(buffers):
+        buffer.reshape(-1).view(np.uint8)[:] = memory.content(position)
+    return make_report(program, (grid, block), len(numbers), faults, counters)
+
+
+def _buffers(arguments: Sequence[Argument]) -> list[tuple[int, Array]]:
+    """Return the arrays among the arguments, and those of tensor maps, with their positions."""
+    buffers = [
+        (number, argument.tensor if isinstance(argument, TensorMap) else argument)
+        for number, argument in enumerate(arguments)
+        if isinstance(argument, np.ndarray | TensorMap)
+    ]
+    if any(not buffer.flags.c_contiguous for _, buffer in buffers):
+        raise EmulatorError("the emulator takes C-contiguous arrays")
+    return buffers
+
+
+def _tensor_maps(
+    program: Program, arguments: Sequence[Argument], contents: Mapping[int, Array]
+) -> dict[int, tuple[TensorMap, Array]]:
+    """Return the tensor maps among the arguments, by the address of their parameter."""
+    return {
+        PARAMETER_WINDOW + parameter.offset: (argument, contents[number])
+        for number, (parameter, argument) in enumerate(
+            zip(program.parameters.values(), arguments, strict=True)
+        )
+        if isinstance(argument, TensorMap)
+    }
 
 
 def _batch_size(program: Program, num_threads: int, dynamic_shared_bytes: int) -> int:
@@ -123,20 +167,19 @@ def _granule(program: Program) -> int:
     return min([4, *sizes])
 
 
-def _pack(program: Program, arguments: Sequence[Argument], memory: GlobalMemory) -> bytes:
+def _pack(program: Program, arguments: Sequence[Argument], addresses: Mapping[int, int]) -> bytes:
     """Return the bytes of the parameters."""
     parameters = list(program.parameters.items())
     if len(arguments) != len(parameters):
         raise EmulatorError(
             f"kernel {program.name} has {len(parameters)} parameters, not {len(arguments)}"
         )
-    end = max((p.offset + p.num_bytes for _, p in parameters), default=0)
-    packed = bytearray(end)
-    number = 0
-    for (name, parameter), argument in zip(parameters, arguments, strict=True):
-        if isinstance(argument, np.ndarray):
-            content = memory.address(number).to_bytes(8, "little")
-            number += 1
+    packed = bytearray(max((p.offset + p.num_bytes for _, p in parameters), default=0))
+    for number, ((name, parameter), argument) in enumerate(zip(parameters, arguments, strict=True)):
+        if isinstance(argument, TensorMap):
+            content = bytes(TENSOR_MAP_BYTES)
+        elif isinstance(argument, np.ndarray):
+            content = addresses[number].to_bytes(8, "little")
         else:
             content = _scalar(argument, parameter)
         if len(content) != parameter.num_bytes:

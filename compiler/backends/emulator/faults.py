@@ -59,8 +59,13 @@ class Fault:
         others = f" and {self.num_threads - 1} more" if self.num_threads > 1 else ""
         return (
             f"{self.kind.value}: {self.message} ({source}line {self.ptx_line} of the PTX; "
-            f"block {self.block}, thread {self.thread}{others}): {self.instruction}"
+            f"block {self.block}, thread {self.thread}{others}): {shortened(self.instruction)}"
         )
+
+
+def shortened(text: str) -> str:
+    """Return the text of an instruction in at most 100 characters."""
+    return text if len(text) <= 100 else text[:97] + "..."
 
 
 class FaultLog:

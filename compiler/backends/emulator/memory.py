@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from compiler.backends.emulator.counters import SECTOR_BYTES, AccessCounter, Counters
 from compiler.backends.emulator.faults import FaultKind, FaultLog
 from compiler.backends.emulator.grid import Grid
 from compiler.backends.emulator.program import Instruction
@@ -36,6 +37,7 @@ class Memory:
         window: The generic address of its first byte.
         data: The bytes.
         shadow: The accesses so far; None if they are not followed.
+        counter: Counts the costs of accesses; None if they are not counted.
     """
 
     def __init__(self, name: str, window: int, num_bytes: int, fill: int) -> None:
@@ -43,6 +45,7 @@ class Memory:
         self.window = window
         self.data = np.full(-(-num_bytes // 16) * 16, fill, np.uint8)
         self.shadow: ShadowMemory | None = None
+        self.counter: AccessCounter | None = None
         self._views = {size: self.data.view(unsigned(size)) for size in (1, 2, 4, 8)}
 
     def elements(self, num_bytes: int) -> Array:
@@ -59,6 +62,8 @@ class Memory:
         """Record a read."""
         if self.shadow is not None:
             self.shadow.read(instruction, offsets, num_bytes, lanes)
+        if self.counter is not None:
+            self.counter.count(instruction, offsets, num_bytes, lanes)
 
     def write(
         self,
@@ -71,6 +76,8 @@ class Memory:
         """Record a write."""
         if self.shadow is not None:
             self.shadow.write(instruction, offsets, num_bytes, lanes, is_atomic)
+        if self.counter is not None:
+            self.counter.count(instruction, offsets, num_bytes, lanes)
 
 
 class _Checks:
@@ -146,9 +153,28 @@ class GlobalMemory(Memory):
         """Return the bytes of a buffer."""
         return self.data[self._starts[number] : self._ends[number]]
 
-    def attach(self, faults: FaultLog, grid: Grid) -> None:
-        """Report faults of the threads of some blocks from now on."""
+    def attach(self, faults: FaultLog, grid: Grid, counters: Counters) -> None:
+        """Report faults of the threads of some blocks from now on, and count their accesses."""
         self._checks = _Checks(faults, grid)
+        self._counters = counters
+        self.counter = counters.global_
+
+    def read(self, instruction: Instruction, offsets: Array, num_bytes: int, lanes: Lanes) -> None:
+        """Record a read."""
+        super().read(instruction, offsets, num_bytes, lanes)
+        self._counters.sectors_read[offsets // SECTOR_BYTES] = True
+
+    def write(
+        self,
+        instruction: Instruction,
+        offsets: Array,
+        num_bytes: int,
+        lanes: Lanes,
+        is_atomic: bool = False,
+    ) -> None:
+        """Record a write."""
+        super().write(instruction, offsets, num_bytes, lanes, is_atomic)
+        self._counters.sectors_written[offsets // SECTOR_BYTES] = True
 
     def resolve(
         self, instruction: Instruction, addresses: Array, num_bytes: int, lanes: Lanes

@@ -260,7 +260,7 @@ class _Builder:
                 self._labels[_unique(text[:-1], scopes)] = len(self._program.instructions)
             elif loc := _LOC.match(text):
                 self._source_line = int(loc[2]) or self._source_line
-            elif not text.startswith("."):
+            elif text and not text.startswith("."):
                 self._instruction(statement, scopes, return_label)
 
     def _declare(

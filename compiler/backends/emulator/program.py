@@ -70,7 +70,6 @@ class Program:
         dynamic_shared: The name of the variable that holds the dynamic shared memory.
         local: The offset of each local variable in the local memory of a thread.
         local_bytes: The size of that memory.
-        num_lines: The lines of the PTX.
     """
 
     name: str
@@ -83,3 +82,13 @@ class Program:
     dynamic_shared: str | None = None
     local: dict[str, int] = field(default_factory=dict)
     local_bytes: int = 0
+
+    @property
+    def synchronizes_parts(self) -> bool:
+        """Return whether warps of a block synchronize without the others."""
+        return any(
+            instruction.opcode == "mbarrier"
+            or (instruction.opcode in ("bar", "barrier") and "warp" in instruction.parts)
+            or (instruction.opcode in ("bar", "barrier") and instruction.operands != ("0",))
+            for instruction in self.instructions
+        )

@@ -1,18 +1,14 @@
-"""Shadow memory: who wrote and who read each element last, and whether a barrier orders them.
-
-A block has a clock that each barrier advances. An access carries the time of its thread. Two
-accesses of one block are ordered if the earlier one lies before the last barrier of the later one;
-accesses of two blocks are never ordered.
-"""
+"""Shadow memory: who wrote and who read each element last, and whether they were ordered."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
+from compiler.backends.emulator.clocks import Clocks
 from compiler.backends.emulator.faults import FaultKind, FaultLog
-from compiler.backends.emulator.grid import Grid
+from compiler.backends.emulator.grid import WARP_SIZE, Grid
 from compiler.backends.emulator.program import Instruction
 from compiler.backends.emulator.types import Array, Lanes
 
@@ -22,24 +18,6 @@ _SEVERAL = -3
 """Several threads of block b are `_SEVERAL - b`."""
 
 
-class Clocks:
-    """The times of all threads.
-
-    Attributes:
-        times: For each lane, the number of barriers of its block so far.
-    """
-
-    def __init__(self, grid: Grid) -> None:
-        self.times = np.zeros(grid.num_lanes, np.int32)
-
-    def barrier(self, lanes: Lanes) -> None:
-        """Advance the clocks of the threads that leave a barrier."""
-        self.times[lanes] += 1
-
-    def barrier_of_warps(self, lanes: Lanes) -> None:
-        """Order the lanes of each warp among themselves."""
-
-
 class ShadowMemory:
     """What happened to each element of a memory.
 
@@ -47,7 +25,8 @@ class ShadowMemory:
         name: The name of the memory in messages.
         num_bytes: The size of the memory.
         granule: The size of an element: the smallest access of the program.
-        needs_initial_write: Whether a read of an element that is not written is a fault.
+        num_columns: The readers of an element are kept for each warp of a block, or in one column.
+        is_shared: Whether each block has a part of its own, which no thread writes initially.
     """
 
     def __init__(
@@ -55,19 +34,22 @@ class ShadowMemory:
         name: str,
         num_bytes: int,
         granule: int,
-        needs_initial_write: bool,
+        *,
+        num_columns: int = 1,
+        is_shared: bool = False,
     ) -> None:
         count = -(-num_bytes // granule)
         self._name = name
         self._granule = granule
-        self._needs_initial_write = needs_initial_write
+        self._num_columns = num_columns
+        self._is_shared = is_shared
         self._writer = np.full(count, _NONE, np.int32)
         self._write_time = np.zeros(count, np.int32)
         self._write_place = np.zeros(count, np.int32)
         self._is_atomic = np.zeros(count, np.bool_)
-        self._reader = np.full(count, _NONE, np.int32)
-        self._read_time = np.zeros(count, np.int32)
-        self._instructions: Sequence[Instruction] = ()
+        self._is_pending: Array | None = None
+        self._reader = np.full(count * num_columns, _NONE, np.int32)
+        self._read_time = np.zeros(count * num_columns, np.int32)
 
     def attach(
         self, grid: Grid, clocks: Clocks, faults: FaultLog, instructions: Sequence[Instruction]
@@ -80,26 +62,17 @@ class ShadowMemory:
 
     def read(self, instruction: Instruction, offsets: Array, num_bytes: int, lanes: Lanes) -> None:
         """Record reads, and report those that are not ordered after the last write."""
-        cells, me, times, active = self._accesses(offsets, num_bytes, lanes)
+        cells, active = self._accesses(offsets, num_bytes, lanes)
         writer = self._writer[cells]
-        if self._needs_initial_write and (missing := writer == _NONE).any():
-            self._report(
-                FaultKind.UNINITIALIZED,
-                instruction,
-                active,
-                missing,
-                lambda _: f"{self._name} memory is read before any thread writes it",
-            )
-        racing = self._unordered(writer, self._write_time[cells], me, times)
+        if self._is_shared and (missing := writer == _NONE).any():
+            message = f"{self._name} memory is read before any thread writes it"
+            self._report(FaultKind.UNINITIALIZED, instruction, active, missing, message)
+        self._check_pending(instruction, cells, active)
+        racing = self._unordered(writer, self._write_time[cells], active)
         if racing.any():
-            self._report(
-                FaultKind.RACE,
-                instruction,
-                active,
-                racing,
-                lambda first: f"reads {self._name} memory that {self._last_writer(cells, first)}",
-            )
-        self._record_readers(cells, me, times)
+            message = f"reads {self._name} memory that {self._last_writer(cells[racing][0])}"
+            self._report(FaultKind.RACE, instruction, active, racing, message)
+        self._record_readers(cells, active)
 
     def write(
         self,
@@ -110,112 +83,146 @@ class ShadowMemory:
         is_atomic: bool = False,
     ) -> None:
         """Record writes, and report those that are not ordered after earlier accesses."""
-        cells, me, times, active = self._accesses(offsets, num_bytes, lanes)
-        racing = self._unordered(self._writer[cells], self._write_time[cells], me, times)
+        cells, active = self._accesses(offsets, num_bytes, lanes)
+        self._check_pending(instruction, cells, active)
+        racing = self._unordered(self._writer[cells], self._write_time[cells], active)
         if is_atomic:
             racing &= ~self._is_atomic[cells]
         if racing.any():
-            self._report(
-                FaultKind.RACE,
-                instruction,
-                active,
-                racing,
-                lambda first: f"writes {self._name} memory that {self._last_writer(cells, first)}",
-            )
-        racing = self._unordered(self._reader[cells], self._read_time[cells], me, times)
-        if racing.any():
-            self._report(
-                FaultKind.RACE,
-                instruction,
-                active,
-                racing,
-                lambda first: f"writes {self._name} memory that {self._last_reader(cells, first)}",
-            )
-        self._writer[cells] = me
-        self._write_time[cells] = times
-        self._write_place[cells] = instruction.index
+            message = f"writes {self._name} memory that {self._last_writer(cells[racing][0])}"
+            self._report(FaultKind.RACE, instruction, active, racing, message)
+        self._check_readers(instruction, cells, active)
+        self._record_writers(instruction, cells, active)
         self._is_atomic[cells] = is_atomic
         if not is_atomic:
-            twice = self._writer[cells] != me
+            twice = self._writer[cells] != self._grid.unique[active]
             if twice.any():
-                self._report(
-                    FaultKind.RACE,
-                    instruction,
-                    active,
-                    twice,
-                    lambda _: f"several threads write one element of {self._name} memory at once",
-                )
+                message = f"several threads write one element of {self._name} memory at once"
+                self._report(FaultKind.RACE, instruction, active, twice, message)
 
-    def _accesses(
-        self, offsets: Array, num_bytes: int, lanes: Lanes
-    ) -> tuple[Array, Array, Array, Array]:
-        """Return the elements, the threads and their times; one row a lane for wide accesses."""
-        grid = self._grid
-        me, times = grid.unique[lanes], self._clocks.times[lanes]
+    def begin_write(
+        self, instruction: Instruction, offsets: Array, num_bytes: int, lanes: Lanes
+    ) -> None:
+        """Record the start of an asynchronous write: until its end no thread may access it."""
+        self.write(instruction, offsets, num_bytes, lanes)
+        if self._is_pending is None:
+            self._is_pending = np.zeros(len(self._writer), np.bool_)
+        self._is_pending[self._accesses(offsets, num_bytes, lanes)[0]] = True
+
+    def end_write(self, offsets: Array, num_bytes: int, lanes: Lanes) -> None:
+        """Record the end of an asynchronous write: its data is there for those who waited."""
+        cells, _ = self._accesses(offsets, num_bytes, lanes)
+        assert self._is_pending is not None
+        self._is_pending[cells] = False
+
+    def rewrite(
+        self, instruction: Instruction, offsets: Array, num_bytes: int, lanes: Lanes
+    ) -> None:
+        """Record that data becomes visible now, to the threads of `lanes` alone."""
+        self._record_writers(instruction, *self._accesses(offsets, num_bytes, lanes))
+
+    def _accesses(self, offsets: Array, num_bytes: int, lanes: Lanes) -> tuple[Array, Array]:
+        """Return the elements and their lanes; one row a lane for wide accesses."""
+        active = self._grid.lanes[lanes]
         cells = offsets // self._granule if self._granule > 1 else offsets
         if num_bytes > self._granule:
             cells = cells[:, None] + np.arange(num_bytes // self._granule)
-            me = np.broadcast_to(me[:, None], cells.shape)
-            times = np.broadcast_to(times[:, None], cells.shape)
-        return cells, me, times, grid.lanes[lanes]
+            active = np.broadcast_to(active[:, None], cells.shape)
+        return cells, active
 
-    def _unordered(self, other: Array, other_time: Array, me: Array, times: Array) -> Array:
-        """Return which accesses of other threads no barrier orders before those of `me`."""
-        suspects = (other != me) & (other != _NONE)
+    def _unordered(self, other: Array, times: Array, active: Array) -> Array:
+        """Return which accesses of other threads did not happen before now."""
+        grid = self._grid
+        suspects = (other != grid.unique[active]) & (other != _NONE)
+        if self._is_shared:
+            suspects &= times > self._clocks.floor[active]
         if not suspects.any():
             return suspects
-        threads = self._grid.num_threads
-        other_block = np.where(other >= 0, other // threads, _SEVERAL - other)
-        same_block = (other != _SEVERAL_BLOCKS) & (other_block == me // threads)
-        return suspects & ~(same_block & (other_time < times))
+        index = np.nonzero(suspects)
+        threads, lanes = other[index], active[index]
+        size = grid.num_threads
+        blocks = np.where(threads >= 0, threads // size, _SEVERAL - threads)
+        warps = np.where(threads >= 0, threads % size // WARP_SIZE, -1)
+        same_block = (threads != _SEVERAL_BLOCKS) & (blocks == grid.unique[lanes] // size)
+        ordered = same_block & self._clocks.happened_before(warps, times[index], lanes)
+        suspects[index] = ~ordered
+        return suspects
 
-    def _record_readers(self, cells: Array, me: Array, times: Array) -> None:
-        threads = self._grid.num_threads
-        before, before_time = self._reader[cells], self._read_time[cells]
-        several = (_SEVERAL - me // threads).astype(np.int32)
+    def _check_pending(self, instruction: Instruction, cells: Array, active: Array) -> None:
+        if self._is_pending is None:
+            return
+        pending = self._is_pending[cells]
+        if pending.any():
+            place = self._instructions[self._write_place[cells[pending][0]]]
+            line = f" of line {place.source_line}" if place.source_line else ""
+            message = (
+                f"accesses {self._name} memory before the asynchronous copy{line} into it is "
+                "waited for"
+            )
+            self._report(FaultKind.EARLY_ACCESS, instruction, active, pending, message)
+
+    def _check_readers(self, instruction: Instruction, cells: Array, active: Array) -> None:
+        for column in range(self._num_columns):
+            index = cells * self._num_columns + column
+            racing = self._unordered(self._reader[index], self._read_time[index], active)
+            if racing.any():
+                reader = int(self._reader[index[racing][0]])
+                message = f"writes {self._name} memory that {self._reader_name(reader)}"
+                self._report(FaultKind.RACE, instruction, active, racing, message)
+
+    def _record_writers(self, instruction: Instruction, cells: Array, active: Array) -> None:
+        self._writer[cells] = self._grid.unique[active]
+        self._write_time[cells] = self._clocks.times[active]
+        self._write_place[cells] = instruction.index
+
+    def _record_readers(self, cells: Array, active: Array) -> None:
+        grid = self._grid
+        me, threads = grid.unique[active], grid.num_threads
+        if self._num_columns > 1:
+            cells = cells * self._num_columns + grid.threads[active] // WARP_SIZE
+        before = self._reader[cells]
+        earlier = self._unordered(before, self._read_time[cells], active)
         self._reader[cells] = me
-        self._read_time[cells] = times
-        shared = self._reader[cells] != me  # Another lane of this instruction reads it too.
-        earlier = self._unordered(before, before_time, me, times)
-        if shared.any() or earlier.any():
-            groups = np.where(earlier & (before == _SEVERAL_BLOCKS), _SEVERAL_BLOCKS, several)
-            if earlier.any():
-                block = np.where(before >= 0, before // threads, _SEVERAL - before)
-                groups = np.where(
-                    earlier & (block != me // threads), np.int32(_SEVERAL_BLOCKS), groups
-                )
-            # Blocks run side by side: lanes of several blocks may read one element at once.
-            other = self._reader[cells]
-            mixed = shared & (np.where(other >= 0, other // threads, -1) != me // threads)
-            groups = np.where(mixed, np.int32(_SEVERAL_BLOCKS), groups)
-            chosen = shared | earlier
-            self._reader[cells[chosen]] = groups[chosen]
+        self._read_time[cells] = self._clocks.times[active]
+        last = self._reader[cells]
+        shared = last != me  # Another lane of this instruction reads it too.
+        chosen = shared | earlier
+        if not chosen.any():
+            return
+        mine = me // threads
+        if self._is_shared:
+            self._reader[cells[chosen]] = _SEVERAL - mine[chosen]
+            return
+        # Blocks run side by side: lanes of several blocks may read one element at once.
+        alien = shared & (np.where(last >= 0, last // threads, mine) != mine)
+        block = np.where(before >= 0, before // threads, _SEVERAL - before)
+        alien |= earlier & ((before == _SEVERAL_BLOCKS) | (block != mine))
+        groups = np.where(alien, _SEVERAL_BLOCKS, _SEVERAL - mine).astype(np.int32)
+        self._reader[cells[chosen]] = groups[chosen]
+        # One lane may find several blocks where another one finds its own block only.
+        alien = chosen & (groups == _SEVERAL_BLOCKS)
+        self._reader[cells[alien]] = _SEVERAL_BLOCKS
 
     def _report(
         self,
         kind: FaultKind,
         instruction: Instruction,
-        lanes: Array,
+        active: Array,
         faulty: Array,
-        message: Callable[[tuple[int, ...]], str],
+        message: str,
     ) -> None:
-        first = tuple(int(index[0]) for index in np.nonzero(faulty))
-        rows = faulty if faulty.ndim == 1 else faulty.any(axis=1)
-        self._faults.report(kind, instruction, lanes[rows], message(first))
+        lanes = active[faulty] if faulty.ndim == 1 else active[faulty.any(axis=1), 0]
+        self._faults.report(kind, instruction, lanes, message)
 
-    def _last_writer(self, cells: Array, first: tuple[int, ...]) -> str:
-        cell = cells[first]
+    def _last_writer(self, cell: int) -> str:
         place = self._instructions[self._write_place[cell]]
         line = f" at line {place.source_line}" if place.source_line else ""
         who = self._grid.thread_name(int(self._writer[cell]))
-        return f"{who} writes{line}, without a barrier between them"
+        return f"{who} writes{line}, and nothing orders the two"
 
-    def _last_reader(self, cells: Array, first: tuple[int, ...]) -> str:
-        reader = int(self._reader[cells[first]])
+    def _reader_name(self, reader: int) -> str:
         if reader >= 0:
             who = self._grid.thread_name(reader) + " reads"
-        elif reader == _SEVERAL_BLOCKS:
-            who = "several blocks read"
         else:
-            who = "several threads read"
-        return f"{who}, without a barrier between them"
+            who = "several blocks read" if reader == _SEVERAL_BLOCKS else "several threads read"
+        return f"{who}, and nothing orders the two"

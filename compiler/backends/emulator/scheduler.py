@@ -1,4 +1,4 @@
-"""The order in which lanes run: divergence, reconvergence, barriers, deadlocks.
+"""The order in which lanes run: divergence, reconvergence, waiting, deadlocks.
 
 Lanes at one instruction form a group and run together, across warps and blocks. The group at the
 smallest position runs first, and groups that meet become one: so branches reconverge where their
@@ -7,29 +7,23 @@ paths meet. An instruction of a warp waits until the lanes of its member mask ha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from compiler.backends.emulator.block_barriers import BlockBarriers
 from compiler.backends.emulator.errors import StopEmulation
 from compiler.backends.emulator.faults import FaultKind
+from compiler.backends.emulator.groups import Group, GroupQueue, Order
 from compiler.backends.emulator.instructions.decode import decode
-from compiler.backends.emulator.instructions.warp import WARP
+from compiler.backends.emulator.instructions.mbarrier import wait_of
 from compiler.backends.emulator.machine import Handler, Machine
 from compiler.backends.emulator.program import Instruction
 from compiler.backends.emulator.types import ALL, Array, Lanes, ptx_type
 
-_PLAIN, _BRANCH, _EXIT, _BARRIER, _WARP = range(5)
+_PLAIN, _BRANCH, _EXIT, _BARRIER, _WARP, _WARP_BARRIER, _SIGNAL, _WAIT = range(8)
 _U32 = ptx_type("u32")
-_END = 1 << 60
 
-
-@dataclass(slots=True)
-class _Group:
-    """Lanes that are at one instruction."""
-
-    position: int
-    lanes: Lanes
+_WITH_MASK = ("shfl", "vote", "match", "redux", "elect", "bar")
+_WARP_WIDE = (*_WITH_MASK[:-1], "ldmatrix", "stmatrix", "mma", "wgmma")
 
 
 class Scheduler:
@@ -37,25 +31,31 @@ class Scheduler:
 
     Args:
         machine: The state.
+        order: How warps take turns.
         max_steps: The run stops after this number of instructions of groups, as endless.
     """
 
-    def __init__(self, machine: Machine, max_steps: int) -> None:
+    def __init__(self, machine: Machine, order: Order, max_steps: int) -> None:
         self._machine = machine
         self._grid = machine.grid
         self._instructions = machine.program.instructions
         self._kinds = [_kind(instruction) for instruction in self._instructions]
         self._handlers: list[Handler | None] = [
-            decode(machine, instruction)
-            if kind in (_PLAIN, _WARP) and not _is_warp_barrier(instruction)
-            else None
+            decode(machine, instruction) if kind in (_PLAIN, _WARP, _SIGNAL) else None
             for instruction, kind in zip(self._instructions, self._kinds, strict=True)
         ]
-        self._runnable = [_Group(0, ALL)]
-        self._at_barrier: list[_Group] = []
-        self._in_warp: list[_Group] = []
-        self._has_exited = np.zeros(self._grid.num_lanes, np.bool_)
+        self._waits = {
+            position: wait_of(machine, instruction)
+            for position, instruction in enumerate(self._instructions)
+            if self._kinds[position] == _WAIT
+        }
+        self._queue = GroupQueue(machine.grid, order)
+        self._queue.add(0, ALL)
+        self._barriers = BlockBarriers(machine, self._queue)
+        self._in_warp: list[Group] = []
+        self._waiting: list[Group] = []
         self._steps_left = max_steps
+        self._issues = machine.counters.issues
 
     def run(self) -> None:
         """Run until all lanes have returned.
@@ -64,38 +64,23 @@ class Scheduler:
             StopEmulation: If a fault ends the run.
         """
         while True:
-            while self._runnable:
-                self._run_group(self._next_group())
-            if not (self._at_barrier or self._in_warp):
+            while self._queue:
+                self._run_group(self._queue.pop())
+            if not (self._barriers or self._in_warp or self._waiting):
                 return
             self._resolve_standstill()
 
-    def _next_group(self) -> _Group:
-        """Return the group at the smallest position, merged with others there."""
-        runnable = self._runnable
-        position = min(group.position for group in runnable)
-        here = [group for group in runnable if group.position == position]
-        self._runnable = [group for group in runnable if group.position != position]
-        return _Group(position, self._merge([group.lanes for group in here]))
-
-    def _merge(self, parts: list[Lanes]) -> Lanes:
-        if len(parts) == 1:
-            return parts[0]
-        lanes = np.sort(np.concatenate([self._grid.lanes[part] for part in parts]))
-        return self._whole(lanes)
-
-    def _whole(self, lanes: Array) -> Lanes:
-        return ALL if len(lanes) == self._grid.num_lanes else lanes
-
-    def _run_group(self, group: _Group) -> None:
+    def _run_group(self, group: Group) -> None:
         """Run a group until it meets another, waits, or has returned."""
         position, lanes = group.position, group.lanes
-        limit = min((other.position for other in self._runnable), default=_END)
+        limit = self._queue.limit(group.priority)
         instructions, kinds, handlers = self._instructions, self._kinds, self._handlers
+        issues, num_warps = self._issues, self._num_warps(lanes)
         while position < limit:
             self._steps_left -= 1
             if self._steps_left < 0:
                 self._stop_endless(position, lanes)
+            issues[position] += num_warps
             instruction, kind = instructions[position], kinds[position]
             active = lanes if instruction.guard is None else self._guarded(instruction, lanes)
             if active is None:
@@ -108,7 +93,8 @@ class Scheduler:
                 if following is None:
                     return
                 lanes, position = following, position + 1
-        self._runnable.append(_Group(position, lanes))
+                num_warps = self._num_warps(lanes)
+        self._queue.add(position, lanes)
 
     def _control(self, kind: int, position: int, lanes: Lanes, active: Lanes) -> Lanes | None:
         """Run a branch, a return, or an instruction that waits for other lanes.
@@ -116,20 +102,31 @@ class Scheduler:
         Returns:
             The lanes that continue after it at once; None if the group ends here.
         """
-        rest = self._without(lanes, active)
+        rest = self._queue.without(lanes, active)
         if kind == _EXIT:
-            self._has_exited[active] = True
+            self._barriers.has_exited[active] = True
+            self._barriers.release()
             return rest
         if rest is not None:
-            self._runnable.append(_Group(position + 1, rest))
+            self._queue.add(position + 1, rest)
         if kind == _BRANCH:
-            self._runnable.append(_Group(self._instructions[position].target, active))
+            self._queue.add(self._instructions[position].target, active)
         elif kind == _BARRIER:
-            self._at_barrier.append(_Group(position, active))
-            self._release_barriers()
+            self._barriers.arrive(position, active)
+        elif kind == _SIGNAL:
+            self._handlers[position](active)  # type: ignore[misc]
+            self._queue.add(position + 1, active)
+            self._poll()
+        elif kind == _WAIT:
+            self._waiting.append(Group(position, active))
+            self._poll()
         else:
             self._arrive_in_warp(position, active)
         return None
+
+    def _num_warps(self, lanes: Lanes) -> int:
+        warps = self._grid.warps[lanes]
+        return 1 + int(np.count_nonzero(warps[1:] != warps[:-1]))
 
     def _guarded(self, instruction: Instruction, lanes: Lanes) -> Lanes | None:
         """Return the lanes whose predicate lets them run the instruction; None if none."""
@@ -144,14 +141,19 @@ class Scheduler:
         active: Array = np.flatnonzero(predicate)
         return active if lanes is ALL else self._grid.lanes[lanes][active]
 
-    def _without(self, lanes: Lanes, active: Lanes) -> Lanes | None:
-        """Return the lanes that are not active; None if all are."""
-        if active is lanes:
-            return None
-        marked = np.zeros(self._grid.num_lanes, np.bool_)
-        marked[lanes] = True
-        marked[active] = False
-        return np.flatnonzero(marked)
+    # Waiting for mbarriers
+
+    def _poll(self) -> None:
+        """Let the lanes go on whose mbarrier has completed its phase."""
+        waiting, self._waiting = self._waiting, []
+        for group in waiting:
+            ready = self._waits[group.position](group.lanes)
+            if ready.any():
+                active = self._grid.lanes[group.lanes]
+                self._queue.add(group.position + 1, self._queue.whole(active[ready]))
+            if not ready.all():
+                active = self._grid.lanes[group.lanes]
+                self._waiting.append(Group(group.position, active[~ready]))
 
     # Warps
 
@@ -160,14 +162,14 @@ class Scheduler:
         waiting = [group for group in self._in_warp if group.position == position]
         if waiting:
             self._in_warp = [group for group in self._in_warp if group.position != position]
-            lanes = self._merge([lanes, *(group.lanes for group in waiting)])
+            lanes = self._queue.merge([lanes, *(group.lanes for group in waiting)])
         complete = self._complete(self._instructions[position], lanes)
         if complete is None:
-            self._in_warp.append(_Group(position, lanes))
+            self._in_warp.append(Group(position, lanes))
             return
-        rest = self._without(lanes, complete)
+        rest = self._queue.without(lanes, complete)
         if rest is not None:
-            self._in_warp.append(_Group(position, rest))
+            self._in_warp.append(Group(position, rest))
         self._run_in_warp(position, complete)
 
     def _run_in_warp(self, position: int, lanes: Lanes) -> None:
@@ -176,7 +178,7 @@ class Scheduler:
             handler(lanes)
         else:
             self._machine.clocks.barrier_of_warps(lanes)
-        self._runnable.append(_Group(position + 1, lanes))
+        self._queue.add(position + 1, lanes)
 
     def _complete(self, instruction: Instruction, lanes: Lanes) -> Lanes | None:
         """Return the lanes of those warps whose member mask has arrived; None if there are none."""
@@ -184,7 +186,15 @@ class Scheduler:
             return lanes
         grid = self._grid
         missing = self._member_bits(instruction, lanes) & ~self._arrived_bits(lanes)
-        ready = missing == 0
+        incomplete = np.zeros(int(grid.warps[-1]) + 1, np.bool_)
+        incomplete[grid.warps[lanes][missing != 0]] = True
+        if instruction.opcode == "wgmma":  # Four warps run it together.
+            arrived = np.zeros(len(incomplete), np.bool_)
+            arrived[grid.warps[lanes]] = True
+            incomplete |= ~arrived
+            groups = np.arange(len(incomplete)) // 4
+            incomplete = np.bincount(groups, incomplete)[groups] > 0
+        ready = ~incomplete[grid.warps[lanes]]
         if ready.all():
             return lanes
         return grid.lanes[lanes][ready] if ready.any() else None
@@ -195,7 +205,7 @@ class Scheduler:
         threads = grid.threads[lanes] // 32 * 32
         size = np.minimum(32, grid.num_threads - threads).astype(np.uint64)
         existing = ((np.uint64(1) << size) - np.uint64(1)).astype(np.uint32)
-        if instruction.opcode not in ("shfl", "vote", "match", "redux", "elect", "bar"):
+        if instruction.opcode not in _WITH_MASK:
             return existing
         mask = self._machine.operands.source(instruction.operands[-1], _U32)(lanes)
         return existing & mask
@@ -207,90 +217,37 @@ class Scheduler:
         np.bitwise_or.at(bits, grid.warps[lanes], own)
         return bits[grid.warps[lanes]]
 
-    # Barriers
-
-    def _release_barriers(self) -> None:
-        """Let the blocks go on whose threads have all arrived."""
-        grid = self._grid
-        lanes = self._merge([group.lanes for group in self._at_barrier])
-        if lanes is ALL:
-            ready: Array = np.ones(len(grid.blocks), np.bool_)
-        else:
-            count = len(grid.blocks)
-            arrived = np.bincount(grid.slots[lanes], minlength=count)
-            exited = np.bincount(grid.slots[self._has_exited], minlength=count)
-            ready = (arrived > 0) & (arrived + exited == grid.num_threads)
-            if not ready.any():
-                return
-            self._check_exited(lanes, ready & (exited > 0))
-        waiting: list[_Group] = []
-        self._check_one_barrier(ready)
-        for group in self._at_barrier:
-            chosen = ready[grid.slots[group.lanes]]
-            active = grid.lanes[group.lanes]
-            if chosen.any():
-                leaving = self._whole(active[chosen])
-                self._machine.clocks.barrier(leaving)
-                self._runnable.append(_Group(group.position + 1, leaving))
-            if not chosen.all():
-                waiting.append(_Group(group.position, active[~chosen]))
-        self._at_barrier = waiting
-
-    def _check_exited(self, lanes: Lanes, faulty: Array) -> None:
-        active = self._grid.lanes[lanes]
-        wrong = faulty[self._grid.slots[active]]
-        if wrong.any():
-            group = self._at_barrier[0]
-            self._machine.faults.report(
-                FaultKind.DIVERGENT_BARRIER,
-                self._instructions[group.position],
-                active[wrong],
-                "other threads of the block have returned and never arrive at the barrier",
-            )
-
-    def _check_one_barrier(self, ready: Array) -> None:
-        """Report blocks whose threads wait at several barrier instructions."""
-        if len(self._at_barrier) < 2:
-            return
-        first = np.full(len(self._grid.blocks), -1)
-        for group in self._at_barrier:
-            slots = self._grid.slots[group.lanes]
-            before = first[slots]
-            wrong = ready[slots] & (before >= 0) & (before != group.position)
-            if wrong.any():
-                self._machine.faults.report(
-                    FaultKind.DIVERGENT_BARRIER,
-                    self._instructions[group.position],
-                    self._grid.lanes[group.lanes][wrong],
-                    "other threads of the block wait at another barrier instruction, at line "
-                    f"{self._instructions[int(before[wrong][0])].ptx_line} of the PTX",
-                )
-            first[slots] = group.position
-
     # Ends of a run that cannot go on
 
     def _resolve_standstill(self) -> None:
-        """Report why no lane can run on; let incomplete warps go on without the missing lanes."""
-        if self._in_warp:
-            for group in self._in_warp:
-                self._machine.faults.report(
-                    FaultKind.DIVERGENT_WARP,
-                    self._instructions[group.position],
-                    self._grid.lanes[group.lanes],
-                    "lanes of the member mask never arrive at this instruction",
-                )
-            waiting, self._in_warp = self._in_warp, []
-            for group in waiting:
-                self._run_in_warp(group.position, group.lanes)
+        """Complete an asynchronous copy, or else report why no lane can run on."""
+        if self._waiting and self._machine.tensor_copies.complete_one():
+            self._poll()
             return
-        for group in self._at_barrier:
+        if self._in_warp:
+            self._run_incomplete_warps()
+            return
+        for group in self._waiting:
             self._machine.faults.report(
                 FaultKind.DEADLOCK,
                 self._instructions[group.position],
                 self._grid.lanes[group.lanes],
-                "threads wait at a barrier at which others of the block never arrive",
+                "threads wait for an mbarrier whose phase never completes",
             )
+        self._barriers.report_deadlock()
         raise StopEmulation
+
+    def _run_incomplete_warps(self) -> None:
+        """Report warps with missing lanes, and let the others go on without them."""
+        waiting, self._in_warp = self._in_warp, []
+        for group in waiting:
+            self._machine.faults.report(
+                FaultKind.DIVERGENT_WARP,
+                self._instructions[group.position],
+                self._grid.lanes[group.lanes],
+                "lanes of the member mask never arrive at this instruction",
+            )
+            self._run_in_warp(group.position, group.lanes)
 
     def _stop_endless(self, position: int, lanes: Lanes) -> None:
         self._machine.faults.stop(
@@ -301,22 +258,18 @@ class Scheduler:
         )
 
 
+_CONTROL = {
+    "bra": _BRANCH,
+    "ret": _EXIT,
+    "exit": _EXIT,
+    **dict.fromkeys(_WARP_WIDE, _WARP),
+}
+
+
 def _kind(instruction: Instruction) -> int:
-    name = instruction.opcode
-    if name == "bra":
-        return _BRANCH
-    if name in ("ret", "exit"):
-        return _EXIT
-    if name in WARP or _is_warp_barrier(instruction):
-        return _WARP
-    if name in ("bar", "barrier"):
-        return _BARRIER
-    return _PLAIN
-
-
-def _has_handler(instruction: Instruction, kind: int) -> bool:
-    return kind in (_PLAIN, _WARP) and not _is_warp_barrier(instruction)
-
-
-def _is_warp_barrier(instruction: Instruction) -> bool:
-    return instruction.opcode == "bar" and "warp" in instruction.parts
+    parts = instruction.parts
+    if parts[0] == "mbarrier":
+        return _WAIT if parts[1] in ("try_wait", "test_wait") else _SIGNAL
+    if parts[0] in ("bar", "barrier"):
+        return _WARP_BARRIER if "warp" in parts else _BARRIER
+    return _CONTROL.get(parts[0], _PLAIN)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, TypeAlias
 
 import ml_dtypes
@@ -80,9 +80,10 @@ def ptx_type(text: str) -> PtxType:
     return PtxType(name, dtype, int(count or 1))
 
 
-def types_of(parts: tuple[str, ...]) -> list[PtxType]:
+@lru_cache(maxsize=4096)
+def types_of(parts: tuple[str, ...]) -> tuple[PtxType, ...]:
     """Return the types among the suffixes of an instruction."""
-    return [ptx_type(part) for part in parts[1:] if _TYPE.fullmatch(part) and part != "b128"]
+    return tuple(ptx_type(part) for part in parts[1:] if _TYPE.fullmatch(part) and part != "b128")
 
 
 def unsigned(num_bytes: int) -> np.dtype[Any]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from compiler.backends.emulator.errors import UnsupportedInstructionError
+from compiler.backends.emulator.instructions.async_copy import ASYNC_COPY
 from compiler.backends.emulator.instructions.builder import Builder
 from compiler.backends.emulator.instructions.conversions import CONVERSIONS
 from compiler.backends.emulator.instructions.floats import FLOAT, FLOAT_ONLY
 from compiler.backends.emulator.instructions.integers import BITS, INTEGER
-from compiler.backends.emulator.instructions.memory_access import MEMORY
+from compiler.backends.emulator.instructions.mbarrier import MBARRIER
+from compiler.backends.emulator.instructions.memory_access import MEMORY, no_operation
 from compiler.backends.emulator.instructions.selection import PREDICATE, SELECTION
+from compiler.backends.emulator.instructions.tensor_cores import TENSOR_CORES
 from compiler.backends.emulator.instructions.warp import WARP, WARP_STATE
+from compiler.backends.emulator.instructions.warpgroup import WARPGROUP
 from compiler.backends.emulator.machine import Handler, Machine
 from compiler.backends.emulator.program import Instruction
 from compiler.backends.emulator.types import types_of
@@ -22,6 +26,11 @@ _ANY_TYPE: dict[str, Builder] = {
     **MEMORY,
     **WARP,
     **WARP_STATE,
+    **TENSOR_CORES,
+    **ASYNC_COPY,
+    **MBARRIER,
+    **WARPGROUP,
+    "setmaxnreg": no_operation,
 }
 
 

@@ -1,0 +1,177 @@
+"""Instructions on mbarriers. The scheduler asks `wait_of` whether waiting lanes may go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from compiler.backends.emulator.errors import UnsupportedInstructionError
+from compiler.backends.emulator.faults import FaultKind
+from compiler.backends.emulator.instructions.builder import Builder
+from compiler.backends.emulator.machine import Handler, Machine
+from compiler.backends.emulator.mbarriers import MBarrier
+from compiler.backends.emulator.operands import Source
+from compiler.backends.emulator.program import Instruction
+from compiler.backends.emulator.types import Array, Lanes, ptx_type
+
+_U32, _U64, _PRED = ptx_type("u32"), ptx_type("u64"), ptx_type("pred")
+_BARRIER_BYTES = 8
+
+
+def _addresses(
+    machine: Machine, instruction: Instruction, address: Source, lanes: Lanes
+) -> Iterator[tuple[int, int, int]]:
+    """Yield each lane with its block and the address of its mbarrier."""
+    active = machine.grid.lanes[lanes]
+    addresses = np.broadcast_to(address(lanes), active.shape)
+    memory = machine.shared_memory
+    offsets, legal = memory.resolve(instruction, addresses, _BARRIER_BYTES, active)
+    for lane, offset in zip(machine.grid.lanes[legal], offsets, strict=True):
+        yield int(lane), int(machine.grid.slots[lane]), int(offset - memory.bases[lane])
+
+
+def barrier_at(
+    machine: Machine, instruction: Instruction, lane: int, slot: int, address: int
+) -> MBarrier:
+    """Return an initialized mbarrier.
+
+    Raises:
+        StopEmulation: If it is not initialized.
+    """
+    barrier = machine.mbarriers.at(slot, address)
+    if barrier is None:
+        machine.faults.stop(
+            FaultKind.UNINITIALIZED,
+            instruction,
+            np.array([lane]),
+            f"no mbarrier is initialized at byte {address} of the shared memory",
+        )
+    assert barrier is not None
+    return barrier
+
+
+def _value(source: Source, lane: int) -> int:
+    value = source(np.array([lane]))
+    return int(value[0]) if np.ndim(value) else int(value)
+
+
+def _initialize(machine: Machine, instruction: Instruction) -> Handler:
+    address = machine.operands.address(instruction.operands[0])
+    count = machine.operands.source(instruction.operands[1], _U32)
+
+    def run(lanes: Lanes) -> None:
+        for lane, slot, place in _addresses(machine, instruction, address, lanes):
+            machine.mbarriers.initialize(slot, place, _value(count, lane))
+            base = machine.shared_memory.bases[lane]
+            machine.shared_memory.write(
+                instruction, np.array([base + place]), _BARRIER_BYTES, np.array([lane])
+            )
+
+    return run
+
+
+def _invalidate(machine: Machine, instruction: Instruction) -> Handler:
+    address = machine.operands.address(instruction.operands[0])
+
+    def run(lanes: Lanes) -> None:
+        for _, slot, place in _addresses(machine, instruction, address, lanes):
+            machine.mbarriers.invalidate(slot, place)
+
+    return run
+
+
+def _arrive(machine: Machine, instruction: Instruction) -> Handler:
+    """`mbarrier.arrive{.expect_tx}.shared.b64 state, [address], count`."""
+    target, operand, *rest = instruction.operands
+    if not operand.startswith("["):
+        raise UnsupportedInstructionError(instruction.text, instruction.ptx_line)
+    expects = "expect_tx" in instruction.parts
+    address = machine.operands.address(operand)
+    number = machine.operands.source(rest[0], _U32) if rest else None
+    write = machine.operands.target(target, _U64)
+
+    def run(lanes: Lanes) -> None:
+        for lane, slot, place in _addresses(machine, instruction, address, lanes):
+            barrier = _used(machine, instruction, lane, slot, place)
+            amount = 1 if number is None else _value(number, lane)
+            if expects:
+                barrier.expect(amount)
+            write(np.array([lane]), barrier.phase)
+            if not barrier.arrive(1 if expects else amount, machine.clocks.release(lane)):
+                machine.faults.report(
+                    FaultKind.INVALID_OPERAND,
+                    instruction,
+                    np.array([lane]),
+                    "more threads arrive at the mbarrier than its count",
+                )
+
+    return run
+
+
+def _expect(machine: Machine, instruction: Instruction) -> Handler:
+    address = machine.operands.address(instruction.operands[0])
+    number = machine.operands.source(instruction.operands[1], _U32)
+
+    def run(lanes: Lanes) -> None:
+        for lane, slot, place in _addresses(machine, instruction, address, lanes):
+            _used(machine, instruction, lane, slot, place).expect(_value(number, lane))
+
+    return run
+
+
+def _used(machine: Machine, instruction: Instruction, lane: int, slot: int, place: int) -> MBarrier:
+    """Return an mbarrier, and check that its initialization is visible to the lane."""
+    base = machine.shared_memory.bases[lane]
+    shadow = machine.shared_memory.shadow
+    assert shadow is not None
+    barrier = barrier_at(machine, instruction, lane, slot, place)
+    shadow.read(instruction, np.array([base + place]), _BARRIER_BYTES, np.array([lane]))
+    return barrier
+
+
+def wait_of(machine: Machine, instruction: Instruction) -> Callable[[Lanes], Array]:
+    """Return what tells which lanes of a `try_wait` or `test_wait` may go on.
+
+    Their predicate becomes true. A wait that returns false after a time is not modelled.
+    """
+    target, operand, phase = instruction.operands[:3]
+    address = machine.operands.address(operand)
+    has_parity = "parity" in instruction.parts
+    source = machine.operands.source(phase, _U32 if has_parity else _U64)
+    write = machine.operands.target(target, _PRED)
+
+    def ready(lanes: Lanes) -> Array:
+        active = machine.grid.lanes[lanes]
+        parity = np.broadcast_to(source(lanes), active.shape) & 1
+        places = np.broadcast_to(address(lanes), active.shape)
+        keys = np.stack([machine.grid.slots[active], places, parity.astype(np.int64)])
+        distinct, groups = np.unique(keys, axis=1, return_inverse=True)
+        result = np.zeros(len(active), np.bool_)
+        for number, (slot, place, bit) in enumerate(distinct.T):
+            members = active[groups == number]
+            first = int(members[0])
+            barrier = _used(machine, instruction, first, int(slot), int(place))
+            if barrier.is_complete(int(bit)):
+                result[groups == number] = True
+                if barrier.released is not None:
+                    machine.clocks.acquire(members, barrier.released)
+        write(active[result], True)
+        return result
+
+    return ready
+
+
+_BY_NAME: dict[str, Builder] = {
+    "init": _initialize,
+    "inval": _invalidate,
+    "arrive": _arrive,
+    "expect_tx": _expect,
+}
+
+
+def _mbarrier(machine: Machine, instruction: Instruction) -> Handler:
+    return _BY_NAME[instruction.parts[1]](machine, instruction)
+
+
+MBARRIER: dict[str, Builder] = {"mbarrier": _mbarrier}
