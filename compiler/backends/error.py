@@ -1,4 +1,4 @@
-"""The error of backends."""
+"""The errors of backends."""
 
 from __future__ import annotations
 
@@ -18,3 +18,10 @@ class BuildError(Exception):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class DeviceFaultError(Exception):
+    """A kernel that made its device unusable for this process, such as an illegal address.
+
+    No later call of the process on the device succeeds: the process must end.
+    """

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import ml_dtypes
@@ -65,6 +66,58 @@ _pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer.argtypes, _pointer.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
 
 
+@dataclass(frozen=True, slots=True)
+class ExportedArray:
+    """The memory of another library's array, on any device.
+
+    Attributes:
+        address: The address of the first element, in the memory of the device.
+        device: The type of the device in DLPack's numbers, and its index.
+        is_writable: Whether a consumer may write to it.
+        is_dense: Whether its elements lie side by side in row-major order.
+        capsule: Keeps the memory alive.
+    """
+
+    address: int
+    device: tuple[int, int]
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    is_writable: bool
+    is_dense: bool
+    capsule: Any
+
+
+def export(producer: Any, stream: int | None = None) -> ExportedArray:
+    """Return the memory of another library's array.
+
+    Args:
+        producer: An object with the methods of the protocol.
+        stream: For an array on a GPU, the CUDA stream on which it will be used: the producer makes
+            that stream wait for its own work.
+
+    Raises:
+        DlpackError: If NumPy has no such element type.
+        BufferError: If the producer does not export it.
+    """
+    device, index = producer.__dlpack_device__()
+    options = {} if stream is None else {"stream": stream}
+    try:
+        capsule = producer.__dlpack__(max_version=(1, 0), **options)
+    except TypeError:  # a producer of before 1.0
+        capsule = producer.__dlpack__(**options)
+    tensor, flags = _opened(capsule)
+    shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
+    return ExportedArray(
+        address=(tensor.data or 0) + tensor.byte_offset,
+        device=(int(device), int(index)),
+        shape=shape,
+        dtype=_dtype(tensor),
+        is_writable=not flags & _READ_ONLY,
+        is_dense=_is_dense(tensor, shape),
+        capsule=capsule,
+    )
+
+
 def read(producer: Any) -> NDArray[Any]:
     """Return a NumPy array that shares the memory of another library's array.
 
@@ -75,22 +128,16 @@ def read(producer: Any) -> NDArray[Any]:
     device, index = producer.__dlpack_device__()
     if device not in _CPU:
         raise DlpackError(f"it is on device ({int(device)}, {index}): copy it to the CPU")
-    try:
-        capsule = producer.__dlpack__(max_version=(1, 0))
-    except TypeError:  # a producer of before 1.0
-        capsule = producer.__dlpack__()
-    tensor, flags = _opened(capsule)
-    dtype = _dtype(tensor)
-    shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
-    if math.prod(shape) == 0:
-        return np.empty(shape, dtype)
-    if not _is_dense(tensor, shape):
+    exported = export(producer)
+    if math.prod(exported.shape) == 0:
+        return np.empty(exported.shape, exported.dtype)
+    if not exported.is_dense:
         raise StridedError("it is not contiguous")
-    size = math.prod(shape) * dtype.itemsize
-    memory = (ctypes.c_char * size).from_address((tensor.data or 0) + tensor.byte_offset)
-    memory.capsule = capsule  # keeps the memory alive as long as the array
-    array = np.frombuffer(memory, dtype).reshape(shape)
-    array.flags.writeable = not flags & _READ_ONLY
+    size = math.prod(exported.shape) * exported.dtype.itemsize
+    memory = (ctypes.c_char * size).from_address(exported.address)
+    memory.capsule = exported.capsule  # keeps the memory alive as long as the array
+    array = np.frombuffer(memory, exported.dtype).reshape(exported.shape)
+    array.flags.writeable = exported.is_writable
     return array
 
 

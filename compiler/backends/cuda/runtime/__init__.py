@@ -1,0 +1,1 @@
+"""Run kernels on the GPUs of this host, by CuPy (extra `[gpu]`)."""

@@ -1,0 +1,137 @@
+"""Calls of kernels on a GPU: cubins that CuPy loads, and launches on a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import cupy
+import numpy as np
+from cupy_backends.cuda.api import driver
+
+from compiler.backends.cuda.device_code import DeviceCode, KernelLaunch
+from compiler.backends.cuda.runtime.device_arrays import DeviceArray, allocate
+from compiler.backends.error import DeviceFaultError
+
+# A kernel may use more dynamic shared memory only if its function is set to do so.
+_DEFAULT_SHARED_BYTES = 48 << 10
+# After these no call of the process succeeds on the device: "the process must be terminated and
+# relaunched", as the reference of the CUDA runtime says of each.
+_STICKY = {
+    700: "illegal address",
+    702: "launch timeout",
+    710: "assertion",
+    714: "hardware stack error",
+    715: "illegal instruction",
+    716: "misaligned address",
+    717: "invalid address space",
+    718: "invalid program counter",
+    719: "launch failure",
+}
+
+
+class GpuKernels:
+    """The kernels of an artifact, loaded on one GPU."""
+
+    def __init__(self, code: DeviceCode, device: int) -> None:
+        self.code = code
+        self.device = device
+        with self.active():
+            self._module = cupy.cuda.function.Module()
+            self._module.load(code.cubin)
+            self._functions = {
+                launch.kernel: self._function(launch) for launch in code.plan.launches
+            }
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Make the GPU the current one; translate the errors after which it can't be used.
+
+        Raises:
+            DeviceFaultError: If a kernel made the device unusable for this process.
+        """
+        try:
+            with cupy.cuda.Device(self.device):
+                yield
+        except (cupy.cuda.runtime.CUDARuntimeError, driver.CUDADriverError) as error:
+            if error.status in _STICKY:
+                raise DeviceFaultError(f"{_STICKY[error.status]}: {error}") from error
+            raise
+
+    def launches(self, arrays: Sequence[DeviceArray]) -> list[Callable[[], None]]:
+        """Return functions that launch the kernels on the current stream, in their order.
+
+        Args:
+            arrays: The memory of the parameters, followed by that of the workspaces.
+        """
+        return [self._launch(launch, arrays) for launch in self.code.plan.launches]
+
+    def _function(self, launch: KernelLaunch) -> Any:
+        function = self._module.get_function(launch.kernel)
+        if launch.shared_bytes > _DEFAULT_SHARED_BYTES:
+            attribute = driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            driver.funcSetAttribute(function.ptr, attribute, launch.shared_bytes)
+        return function
+
+    def _launch(self, launch: KernelLaunch, arrays: Sequence[DeviceArray]) -> Callable[[], None]:
+        function = self._functions[launch.kernel]
+        arguments = (
+            *(np.uintp(arrays[position].address) for position in launch.arguments),
+            *(np.dtype(dtype).type(value) for dtype, value in launch.scalars),
+        )
+        grid, block, shared = launch.grid, launch.block, launch.shared_bytes
+        return lambda: function(grid, block, arguments, shared_mem=shared)
+
+
+class GpuCall:
+    """Runs a kernel on arrays; it is what `Module.bind` returns.
+
+    Arrays of the host are copied to the GPU before each run, and those that are written back after
+    it; the call then waits for the copies. Otherwise a run returns as soon as it is queued.
+
+    Args:
+        kernels: The kernels.
+        arrays: The memory of the parameters.
+        written: The positions of the parameters that the kernel writes.
+        stream: The stream of CuPy to run on.
+    """
+
+    def __init__(
+        self,
+        kernels: GpuKernels,
+        arrays: Sequence[DeviceArray],
+        written: Sequence[int],
+        stream: Any,
+    ) -> None:
+        self.kernels = kernels
+        self.stream = stream
+        self._arrays = arrays
+        self._on_host = [array for array in arrays if array.host is not None]
+        self._results = [arrays[i] for i in written if arrays[i].host is not None]
+        with kernels.active():
+            workspaces = [
+                allocate(workspace.size_bytes) for workspace in kernels.code.plan.workspaces
+            ]
+        self._workspaces = workspaces
+        self._launches = kernels.launches([*arrays, *workspaces])
+
+    def __call__(self) -> None:
+        """Run the kernel once on its stream.
+
+        Raises:
+            DeviceFaultError: If a kernel made the device unusable for this process.
+        """
+        with self.kernels.active(), self.stream:
+            for array in self._on_host:
+                array.upload(self.stream)
+            self.launch()
+            for array in self._results:
+                array.download(self.stream)
+            if self._on_host:
+                self.stream.synchronize()
+
+    def launch(self) -> None:
+        """Queue the kernels on the current stream, without any copy."""
+        for launch in self._launches:
+            launch()
