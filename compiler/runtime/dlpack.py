@@ -134,9 +134,9 @@ def read(producer: Any) -> NDArray[Any]:
     if not exported.is_dense:
         raise StridedError("it is not contiguous")
     size = math.prod(exported.shape) * exported.dtype.itemsize
-    memory = (ctypes.c_char * size).from_address(exported.address)
+    memory: Any = (ctypes.c_char * size).from_address(exported.address)
     memory.capsule = exported.capsule  # keeps the memory alive as long as the array
-    array = np.frombuffer(memory, exported.dtype).reshape(exported.shape)
+    array: NDArray[Any] = np.frombuffer(memory, exported.dtype).reshape(exported.shape)
     array.flags.writeable = exported.is_writable
     return array
 

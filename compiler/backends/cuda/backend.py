@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
+from typing import Protocol, runtime_checkable
 
 from compiler.backends.backend import Backend, SourceCode
 from compiler.backends.cuda.check_launches import check_launches
@@ -15,9 +16,9 @@ from compiler.backends.cuda.device_code import (
     LaunchPlan,
     launch_plan,
 )
-from compiler.backends.cuda.emulated_call import EmulatedCall
 from compiler.backends.cuda.module import CudaModule
 from compiler.backends.cuda.nvrtc import NvrtcMissingError, nvrtc_release, nvrtc_version
+from compiler.backends.cuda.runtime.host_gpus import host_gpus
 from compiler.backends.cuda.text.emit import emit_cuda
 from compiler.backends.error import BuildError
 from compiler.ir.core.nodes import For, IntImm, Stmt, seq
@@ -35,6 +36,15 @@ from compiler.target.target import Target
 
 # Raise it when the code of some program changes: measurements of another version are outdated.
 CODEGEN_VERSION = 1
+
+
+@runtime_checkable
+class DeviceCall(Protocol):
+    """What `CudaModule.bind` returns: it runs a kernel on arrays, and knows how to time it."""
+
+    def mean_secs(self, calls: int) -> float:
+        """Return the mean seconds a run on the GPU, over `calls` runs."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +67,9 @@ class CudaBackend(Backend):
         return f"loopwright-cuda {CODEGEN_VERSION}, {_nvrtc()}"
 
     def host_targets(self) -> Sequence[Target]:
-        """Return the GPUs that this host emulates."""
-        return emulated_targets()
+        """Return the GPUs of this host, and those that it emulates."""
+        gpus = (gpu.target for gpu in host_gpus())
+        return list(dict.fromkeys([*filter(None, gpus), *emulated_targets()]))
 
     def lower(self, func: PrimFunc, target: Target) -> Stmt:
         """Return the kernels one after another, each below loops over its blocks and threads.
@@ -120,10 +131,10 @@ class CudaBackend(Backend):
         )
 
     def time_calls(self, run: Callable[[], object], num_threads: int, calls: int) -> float:
-        """Return an estimate of the time on the GPU for a call that is emulated."""
-        if isinstance(run, EmulatedCall):
-            return run.estimated_secs()
-        return super().time_calls(run, num_threads, calls)
+        """Return the mean seconds a call on the GPU; an estimate if the GPU is emulated."""
+        del num_threads  # of the host
+        assert isinstance(run, DeviceCall), "a call of another backend"
+        return run.mean_secs(calls)
 
     def assembly(self, source: str, target: Target) -> str:
         """Return the PTX of CUDA C++."""

@@ -1,4 +1,4 @@
-"""Kernels for GPUs as modules: on an emulated GPU they run in the emulator, on NumPy arrays."""
+"""Kernels for GPUs as modules: they run on a GPU of this host, or in the emulator."""
 
 from __future__ import annotations
 
@@ -7,14 +7,19 @@ from typing import Any
 
 from compiler.backends.cuda.device_code import DeviceCode
 from compiler.backends.cuda.emulated_call import EmulatedCall
+from compiler.backends.cuda.runtime.load import load_on_gpu
 from compiler.backends.module import Module
-from compiler.runtime.artifact import Artifact, ArtifactError
+from compiler.runtime.artifact import Artifact
 from compiler.runtime.param_check import ArgumentError, ParamCheck
 from compiler.target.cuda import CudaTarget
 
 
 class CudaModule(Module):
     """A kernel for a GPU; see `Module`.
+
+    It takes arrays of the GPU, of CuPy, PyTorch or another library with DLPack; such a call returns
+    as soon as it is queued. It takes NumPy arrays, too, which are copied to the GPU and back. A
+    kernel for an emulated GPU takes arrays of the host.
 
     Raises:
         ArtifactError: If the artifact is damaged, or this host has no such GPU.
@@ -27,25 +32,29 @@ class CudaModule(Module):
     ) -> None:
         super().__init__(artifact, constants, source)
         self._target = CudaTarget(artifact.target)
-        if not self._target.is_emulated:
-            raise ArtifactError(
-                f"{artifact.name} was built for {artifact.target}, and this host has no GPU that "
-                f"runs it: run it on such a host, build it for '{artifact.target} -emulated' to "
-                "run it on the CPU, or look at its code with lw.inspect"
-            )
         self._code: DeviceCode | None = DeviceCode.from_bytes(artifact.code)
+        self._kernels = None if self._target.is_emulated else load_on_gpu(artifact, self._code)
         self._checks = tuple(ParamCheck(param) for param in self.params)
 
-    def __call__(self, *arrays: Any, num_threads: int | None = None) -> None:
+    def __call__(self, *arrays: Any, num_threads: int | None = None, stream: Any = None) -> None:
         """Run the kernel once; see `Module`.
+
+        Args:
+            arrays: One a parameter.
+            num_threads: The number of host threads, of which a kernel for a GPU uses one.
+            stream: The stream to run on: one of CuPy or PyTorch, or the address of a CUDA stream;
+                by default the current stream of CuPy.
 
         Raises:
             ArgumentError: If the arrays do not fit the parameters.
+            DeviceFaultError: If the kernel made the GPU unusable for this process.
             EmulationError: If the emulator finds a fault, such as a race.
         """
-        self.bind(*arrays, num_threads=num_threads)()
+        self.bind(*arrays, num_threads=num_threads, stream=stream)()
 
-    def bind(self, *arrays: Any, num_threads: int | None = None) -> Callable[[], None]:
+    def bind(
+        self, *arrays: Any, num_threads: int | None = None, stream: Any = None
+    ) -> Callable[[], None]:
         """Check the arrays once, and return a function that runs the kernel on them.
 
         Raises:
@@ -60,9 +69,13 @@ class CudaModule(Module):
             raise ArgumentError(
                 f"{self.artifact.name} takes {len(self.params)} arrays ({names}): got {len(arrays)}"
             )
+        if self._kernels is not None:
+            return self._kernels.bind(self._checks, (*arrays, *self._constants), stream)
+        if stream is not None:
+            raise ArgumentError(f"{self.artifact.name} runs on an emulated GPU, without streams")
         checked = list(map(ParamCheck.array, self._checks, arrays))
         return EmulatedCall(self._code, (*checked, *self._constants), self._target)
 
     def close(self) -> None:
         """Unload the code as soon as no call is in progress; a second call does nothing."""
-        self._code = None
+        self._code = self._kernels = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import cupy
@@ -69,23 +69,19 @@ def device_arrays(
 
     Args:
         checks: One for each parameter.
-        arrays: One for each parameter: of CuPy, PyTorch or another library with DLPack, of NumPy,
-            or a `DeviceArray`, which is used as it is.
+        arrays: One for each parameter: of CuPy, PyTorch or another library with DLPack, or NumPy.
         device: The index of the GPU.
         stream: The stream of CuPy on which they are used.
 
     Raises:
         ArgumentError: If an array does not fit its parameter, or is on another GPU.
     """
-
-    def located(check: ParamCheck, array: Any) -> DeviceArray:
-        if isinstance(array, DeviceArray):
-            return replace(array, host=None)  # its owner copies it
-        if _is_on_gpu(array):
-            return _exported(check.param, array, device, stream)
-        return copy_of(check.array(array))
-
-    return list(map(located, checks, arrays))
+    return [
+        _exported(check.param, array, device, stream)
+        if _is_on_gpu(array)
+        else copy_of(check.array(array))
+        for check, array in zip(checks, arrays, strict=True)
+    ]
 
 
 def _is_on_gpu(array: Any) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import cupy
@@ -11,11 +13,15 @@ import numpy as np
 from cupy_backends.cuda.api import driver
 
 from compiler.backends.cuda.device_code import DeviceCode, KernelLaunch
-from compiler.backends.cuda.runtime.device_arrays import DeviceArray, allocate
+from compiler.backends.cuda.runtime.device_arrays import DeviceArray, allocate, device_arrays
 from compiler.backends.error import DeviceFaultError
+from compiler.ir.core.dtypes import size_bytes
+from compiler.runtime.param_check import ArgumentError, ParamCheck
 
 # A kernel may use more dynamic shared memory only if its function is set to do so.
 _DEFAULT_SHARED_BYTES = 48 << 10
+# Larger than the L2 cache of each GPU in `compiler.target.gpus` (128 MiB at most).
+_FLUSH_BYTES = 256 << 20
 # After these no call of the process succeeds on the device: "the process must be terminated and
 # relaunched", as the reference of the CUDA runtime says of each.
 _STICKY = {
@@ -59,6 +65,24 @@ class GpuKernels:
                 raise DeviceFaultError(f"{_STICKY[error.status]}: {error}") from error
             raise
 
+    def bind(self, checks: Sequence[ParamCheck], arrays: Sequence[Any], stream: Any) -> GpuCall:
+        """Return a call of the kernels on a caller's arrays.
+
+        Args:
+            checks: One for each parameter.
+            arrays: One for each parameter; see `device_arrays`.
+            stream: A stream of CuPy or PyTorch, the address of one, or None for the current one.
+
+        Raises:
+            ArgumentError: If an array does not fit its parameter, or the stream is none.
+            DeviceFaultError: If a kernel made the device unusable for this process.
+        """
+        with self.active():
+            cupy_stream = _stream(stream)
+            located = device_arrays(checks, arrays, self.device, cupy_stream)
+        written = [number for number, check in enumerate(checks) if check.param.is_output]
+        return GpuCall(self, located, written, cupy_stream)
+
     def launches(self, arrays: Sequence[DeviceArray]) -> list[Callable[[], None]]:
         """Return functions that launch the kernels on the current stream, in their order.
 
@@ -84,6 +108,17 @@ class GpuKernels:
         return lambda: function(grid, block, arguments, shared_mem=shared)
 
 
+def _stream(stream: Any) -> Any:
+    if stream is None:
+        return cupy.cuda.get_current_stream()
+    if isinstance(stream, cupy.cuda.Stream):
+        return stream
+    address = getattr(stream, "cuda_stream", stream)  # PyTorch's streams have that attribute
+    if not isinstance(address, int):
+        raise ArgumentError(f"stream is a {type(stream).__name__}: expected a stream of CUDA")
+    return cupy.cuda.ExternalStream(address)
+
+
 class GpuCall:
     """Runs a kernel on arrays; it is what `Module.bind` returns.
 
@@ -104,14 +139,15 @@ class GpuCall:
         written: Sequence[int],
         stream: Any,
     ) -> None:
-        self.kernels = kernels
-        self.stream = stream
+        self._kernels = kernels
+        self._stream = stream
         self._arrays = arrays
         self._on_host = [array for array in arrays if array.host is not None]
         self._results = [arrays[i] for i in written if arrays[i].host is not None]
         with kernels.active():
             workspaces = [
-                allocate(workspace.size_bytes) for workspace in kernels.code.plan.workspaces
+                allocate(math.prod(w.shape) * size_bytes(w.dtype))
+                for w in kernels.code.plan.workspaces
             ]
         self._workspaces = workspaces
         self._launches = kernels.launches([*arrays, *workspaces])
@@ -122,16 +158,51 @@ class GpuCall:
         Raises:
             DeviceFaultError: If a kernel made the device unusable for this process.
         """
-        with self.kernels.active(), self.stream:
-            for array in self._on_host:
-                array.upload(self.stream)
-            self.launch()
-            for array in self._results:
-                array.download(self.stream)
-            if self._on_host:
-                self.stream.synchronize()
+        with self._kernels.active(), self._stream:
+            self._upload()
+            self._launch()
+            self._download()
 
-    def launch(self) -> None:
-        """Queue the kernels on the current stream, without any copy."""
+    def mean_secs(self, calls: int) -> float:
+        """Return the mean seconds a run of the kernels, without copies, over `calls` runs.
+
+        The L2 cache is flushed before each run, outside of the two events that time it, because a
+        kernel of a model finds its inputs in memory more often than in the cache.
+
+        Raises:
+            DeviceFaultError: If a kernel made the device unusable for this process.
+        """
+        with self._kernels.active(), self._stream:
+            self._upload()
+            flush = _flush_buffer(self._kernels.device)
+            events = [(cupy.cuda.Event(), cupy.cuda.Event()) for _ in range(calls)]
+            for start, end in events:
+                flush.memset_async(0, _FLUSH_BYTES, self._stream)
+                start.record(self._stream)
+                self._launch()
+                end.record(self._stream)
+            self._stream.synchronize()
+            millis = sum(cupy.cuda.get_elapsed_time(start, end) for start, end in events)
+            self._download()
+        return float(millis) / 1000 / calls
+
+    def _upload(self) -> None:
+        for array in self._on_host:
+            array.upload(self._stream)
+
+    def _download(self) -> None:
+        for array in self._results:
+            array.download(self._stream)
+        if self._on_host:
+            self._stream.synchronize()
+
+    def _launch(self) -> None:
         for launch in self._launches:
             launch()
+
+
+@cache
+def _flush_buffer(device: int) -> Any:
+    """Return memory on the current device, which is `device`, larger than its L2 cache."""
+    del device  # the key of the cache
+    return cupy.cuda.alloc(_FLUSH_BYTES)

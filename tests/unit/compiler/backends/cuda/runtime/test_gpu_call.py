@@ -1,0 +1,72 @@
+"""Kernels on a GPU of this host; skipped without one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import loopwright as lw
+from compiler.backends.backend import Backend
+from compiler.backends.cuda.backend import CudaBackend
+from compiler.backends.cuda.module import CudaModule
+from compiler.backends.cuda.runtime.host_gpus import host_gpus
+from compiler.target.target import Target
+from tests.contracts.backend import BackendContract
+
+pytestmark = pytest.mark.skipif(not host_gpus(), reason="no GPU on this host")
+
+
+def gpu_target() -> Target:
+    target = host_gpus()[0].target
+    assert target is not None
+    return target
+
+
+def gpu_kernel(func: lw.PrimFunc) -> CudaModule:
+    kernel = lw.build(func, gpu_target())
+    assert isinstance(kernel, CudaModule)
+    return kernel
+
+
+class TestCudaBackendOnAGpu(BackendContract):
+    def backend(self) -> Backend:
+        return CudaBackend()
+
+    def target(self) -> Target:
+        return gpu_target()
+
+
+def test_arrays_of_the_gpu_are_used_in_place() -> None:
+    cupy = pytest.importorskip("cupy")
+    func = lw.ops.matmul(48, 40, 24)
+    random = np.random.default_rng(0)
+    a, b = random.random((48, 24), np.float32), random.random((24, 40), np.float32)
+    c = cupy.zeros((48, 40), np.float32)
+    stream = cupy.cuda.Stream(non_blocking=True)
+    gpu_kernel(func)(cupy.asarray(a), cupy.asarray(b), c, stream=stream)
+    stream.synchronize()
+    np.testing.assert_allclose(cupy.asnumpy(c), a @ b, rtol=1e-5)
+
+
+def test_tensors_of_pytorch_are_used_in_place() -> None:
+    torch = pytest.importorskip("torch")
+    func = lw.ops.from_spec("relu:1000:bfloat16")
+    x = torch.linspace(-1, 1, 1000, dtype=torch.bfloat16, device="cuda")
+    y = torch.empty_like(x)
+    gpu_kernel(func)(x, y, stream=torch.cuda.current_stream())
+    assert torch.equal(y, torch.relu(x))
+
+
+def test_an_array_of_another_shape_is_refused() -> None:
+    cupy = pytest.importorskip("cupy")
+    kernel = gpu_kernel(lw.ops.from_spec("relu:8"))
+    with pytest.raises(TypeError, match=r"parameter A is float32\[9\]: expected float32\[8\]"):
+        kernel(cupy.zeros(9, np.float32), cupy.zeros(8, np.float32))
+
+
+def test_a_kernel_is_timed_without_the_copies_of_its_arrays() -> None:
+    kernel = gpu_kernel(lw.ops.from_spec("relu:1000000"))
+    arrays = [np.ones(1_000_000, np.float32), np.zeros(1_000_000, np.float32)]
+    run = kernel.bind(*arrays)
+    assert 1e-6 < kernel.clock(run, 1, 3) < 1e-3
+    np.testing.assert_array_equal(arrays[1], arrays[0])
