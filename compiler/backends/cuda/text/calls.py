@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from compiler.backends.cuda.text.scope import KernelScope
-from compiler.backends.cuda.text.types import is_narrow_float
 from compiler.backends.error import BuildError
-from compiler.ir.core.dtypes import DType, bits, is_float
+from compiler.ir.core.dtypes import DType, bits, is_float, is_narrow_float
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.intrinsics import INTRINSICS
 from compiler.ir.core.nodes import Call, Expr

@@ -16,13 +16,12 @@ from compiler.backends.cuda.text.types import (
     check_is_float,
     float_literal,
     integer_literal,
-    is_narrow_float,
 )
 from compiler.backends.error import BuildError
 from compiler.ir.arith.bounds import bounds
 from compiler.ir.arith.overflow import may_wrap
 from compiler.ir.arith.simplify import simplify
-from compiler.ir.core.dtypes import DType, bits, is_float, is_integer, is_signed
+from compiler.ir.core.dtypes import DType, bits, is_float, is_integer, is_narrow_float, is_signed
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
     BinOp,

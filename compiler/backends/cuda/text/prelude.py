@@ -5,6 +5,8 @@ They need no headers, which would double the time of a compilation.
 
 from __future__ import annotations
 
+from typing import Any
+
 from compiler.backends.cuda.text.types import TYPE_ALIASES
 
 _INLINE = "__device__ __forceinline__"
@@ -20,6 +22,35 @@ struct {name} {{
     return *this;
   }}
   {inline} operator float() const {{
+    {widen}
+  }}
+}};"""
+
+_FLOAT8 = """\
+// {summary}
+struct {name} {{
+  unsigned char bits;
+  {name}() = default;
+  {inline} explicit {name}(float x) {{ *this = x; }}
+  {inline} {name}& operator=(float x) {{
+    const unsigned number = __float_as_uint(x), magnitude = number & 0x7fffffff;
+#if __CUDA_ARCH__ >= 890
+    unsigned short pair;  // the instruction makes two, and the greatest number of a greater one
+    asm("cvt.rn.satfinite.{ptx}x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(0.0f), "f"(x));
+    const unsigned finite = pair & 0x7f;
+#else
+    // The sum with a power of two rounds to the last bit of a subnormal number.
+    const unsigned small = __float_as_uint(fabsf(x) + {power:.1f}f) - __float_as_uint({power:.1f}f);
+    const unsigned to_even = (1u << {shift} - 1) - 1 + (magnitude >> {shift} & 1);
+    const unsigned normal = magnitude + to_even - ({rebias} << 23) >> {shift};
+    const unsigned finite = magnitude < ({rebias} + 1 << 23) ? small : normal;
+#endif
+    const unsigned special = magnitude > 0x7f800000 ? 0x7f : {overflow:#x};
+    bits = number >> 24 & 0x80 | (magnitude >= {first_overflow:#x} ? special : finite);
+    return *this;
+  }}
+  {inline} operator float() const {{
+    float x;
     {widen}
   }}
 }};"""
@@ -58,6 +89,19 @@ def _narrow(name: str, ptx: str, summary: str, widen: str) -> str:
     return _NARROW_FLOAT.format(name=name, ptx=ptx, summary=summary, widen=widen, inline=_INLINE)
 
 
+def _float8(name: str, ptx: str, summary: str, bias: int, mantissa_bits: int, **other: Any) -> str:
+    return _FLOAT8.format(
+        name=name,
+        ptx=ptx,
+        summary=summary,
+        shift=23 - mantissa_bits,
+        rebias=127 - bias,
+        power=2.0 ** (24 - bias - mantissa_bits),
+        inline=_INLINE,
+        **other,
+    )
+
+
 HELPERS: dict[str, str] = {
     **TYPE_ALIASES,
     "INFINITY": "#define INFINITY __int_as_float(0x7f800000)",
@@ -75,6 +119,31 @@ HELPERS: dict[str, str] = {
         "bf16",
         "The upper half of a float; values are computed as float, and rounded when stored.",
         "return __int_as_float(bits << 16);",
+    ),
+    "float8_e4m3fn": _float8(
+        "float8_e4m3fn",
+        "e4m3",
+        "4 bits of exponent, 3 of mantissa, no infinity; values are computed as float.",
+        bias=7,
+        mantissa_bits=3,
+        overflow=0x7F,
+        first_overflow=0x43E80001,  # above 464
+        widen="""// The exponent of float16 has a bias of 15.
+    const unsigned short half = (bits & 0x80) << 8 | (bits & 0x7f) << 7;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(half));
+    return (bits & 0x7f) == 0x7f ? __int_as_float(0x7fc00000) : x * 256.0f;""",
+    ),
+    "float8_e5m2": _float8(
+        "float8_e5m2",
+        "e5m2",
+        "The upper half of a float16; values are computed as float.",
+        bias=15,
+        mantissa_bits=2,
+        overflow=0x7C,
+        first_overflow=0x47700000,  # 61440
+        widen="""const unsigned short half = bits << 8;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(half));
+    return x;""",
     ),
     "vec": f"""\
 // N elements that one instruction loads or stores.

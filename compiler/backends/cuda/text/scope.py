@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from compiler.backends.cuda.text.names import names_of_kernel
 from compiler.backends.cuda.text.types import (
     TYPE_ALIASES,
-    is_narrow_float,
     storage_type,
     value_type,
 )
 from compiler.ir.arith.bounds import Interval, bounds
-from compiler.ir.core.dtypes import DType
+from compiler.ir.core.dtypes import DType, is_narrow_float
 from compiler.ir.core.nodes import Buffer, Expr, Load, Var
 from compiler.ir.text.names import Names
 

@@ -1,6 +1,6 @@
 """The types and literals of CUDA C++ for the dtypes of programs.
 
-Floats of 16 bits are types of the prelude that hold bits in memory; values of them are `float`.
+Narrow floats are types of the prelude that hold bits in memory; values of them are `float`.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ import math
 import numpy as np
 
 from compiler.backends.error import BuildError
-from compiler.ir.core.dtypes import DType, is_float
+from compiler.ir.core.dtypes import DType, is_float, is_narrow_float
 from compiler.ir.core.nodes import FloatImm, IntImm
 
 _STORAGE: dict[DType, str] = {"float32": "float", "float64": "double", "int32": "int"}
-_NARROW_FLOATS = frozenset({"float16", "bfloat16"})
 _SUFFIXES = {"uint32": "u", "uint64": "ull", "int64": "ll"}
 _LEAST_INT = -(1 << 31)
 _LEAST_INT64 = -(1 << 63)
@@ -39,11 +38,6 @@ def storage_type(dtype: DType) -> str:
 def value_type(dtype: DType) -> str:
     """Return the type of values in registers."""
     return "float" if is_narrow_float(dtype) else storage_type(dtype)
-
-
-def is_narrow_float(dtype: DType) -> bool:
-    """Return whether values of a dtype are computed in 32 bits and rounded in memory."""
-    return dtype in _NARROW_FLOATS
 
 
 def integer_literal(literal: IntImm) -> str:
