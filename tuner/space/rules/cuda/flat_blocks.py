@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 
 from compiler.schedule.error import ScheduleError
+from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace.handle import LoopRV
 from tuner.space.analysis.block_facts import BlockFacts, block_facts, sites, special_facts
 from tuner.space.rules.cuda.epilogue import local_epilogue
 from tuner.space.rules.cuda.levels import BLOCK, ITEM, REGISTER, STEP, THREAD
 from tuner.space.rules.cuda.vectors import vector_lengths
-from tuner.space.rules.sketch_builder import SketchBuilder, Tiling
+from tuner.space.rules.sketch_builder import SketchBuilder
 
 THREADS = (256, 128, 512, 64, 1024, 32)
 """Threads of a block, in the order of the knob: whole warps, up to the limit of CUDA. Chosen."""
@@ -63,33 +65,53 @@ def _schedule_sum(draft: SketchBuilder, facts: BlockFacts) -> None:
     """Add up in a register, inside of the loops of the block that reads the sum from there."""
     schedule = draft.schedule
     reader = local_epilogue(draft, facts)
-    thread, levels = _bind(draft, draft.loops(reader), facts)
-    schedule.compute_at(schedule.get_block(facts.name), thread, preserve_unit_loops=True)
-    draft.tilings.append(Tiling(facts.name, tile_loop=2, reduction_loop=3 + len(_spatial(facts))))
-    _note(draft, facts, levels)
+    cut = _cut(draft, draft.loops(reader), facts)
+    update = schedule.get_block(facts.name)
+    schedule.compute_at(update, cut.thread, preserve_unit_loops=True)
+    first = draft.loops(update)[3 + len(_spatial(facts))]
+    cut.bind(schedule)
+    draft.scheduled.add(draft.block_name(schedule.decompose_reduction(update, first)))
+    draft.scheduled.add(draft.block_name(update))
+    _note(draft, facts, cut.columns)
 
 
 def _schedule_elements(draft: SketchBuilder, facts: BlockFacts) -> None:
     schedule, spatial = draft.schedule, _spatial(facts)
     loops = draft.loops(facts.name)
     around = [loops[index] for index in spatial]
-    steps = [loop for index, loop in enumerate(loops) if index not in spatial]
-    if steps:
+    if facts.is_reduction:
+        steps = [loop for index, loop in enumerate(loops) if index not in spatial]
         schedule.reorder(*around, *steps)
-        _, levels = _bind(draft, around, facts)
-        _note(draft, facts, levels)
+        cut = _cut(draft, around, facts)
+        cut.bind(schedule)
+        _note(draft, facts, cut.columns)
         return
     length, column = draft.choose(vector_lengths(draft, facts, spatial[-1]))
     around[-1], vector = schedule.split(around[-1], [None, length])
-    _, levels = _bind(draft, around, facts)
+    cut = _cut(draft, around, facts)
     schedule.vectorize(vector)
-    _note(draft, facts, {**levels, REGISTER: column})
+    cut.bind(schedule)
+    _note(draft, facts, {**cut.columns, REGISTER: column})
 
 
-def _bind(
-    draft: SketchBuilder, loops: list[LoopRV], facts: BlockFacts
-) -> tuple[LoopRV, dict[int, int]]:
-    """Fuse spatial loops, cut and bind them; return the loop over threads, and the columns."""
+@dataclass(frozen=True)
+class _FlatLoops:
+    """The loops over blocks, items and threads, and the columns of their extents."""
+
+    block: LoopRV
+    item: LoopRV
+    thread: LoopRV
+    columns: dict[int, int]
+
+    def bind(self, schedule: Schedule) -> None:
+        """Bind the loops; it comes last, because each step on threads is verified."""
+        schedule.unroll(self.item)
+        schedule.bind(self.block, "blockIdx.x")
+        schedule.bind(self.thread, "threadIdx.x")
+
+
+def _cut(draft: SketchBuilder, loops: list[LoopRV], facts: BlockFacts) -> _FlatLoops:
+    """Fuse spatial loops, and cut them."""
     schedule = draft.schedule
     points = prod(facts.axes[index].extent for index in _spatial(facts))
     fewest = min(THREADS)
@@ -97,13 +119,10 @@ def _bind(
     threads, thread_column = draft.choose([n for n in THREADS if n == fewest or n <= points])
     fused = schedule.fuse(*loops) if len(loops) > 1 else loops[0]
     block, item, thread = schedule.split(fused, [None, items, threads])
-    schedule.bind(block, "blockIdx.x")
-    schedule.unroll(item)
-    schedule.bind(thread, "threadIdx.x")
-    return thread, {ITEM: item_column, THREAD: thread_column}
+    return _FlatLoops(block, item, thread, {ITEM: item_column, THREAD: thread_column})
 
 
-def _note(draft: SketchBuilder, facts: BlockFacts, levels: dict[int, int]) -> None:
+def _note(draft: SketchBuilder, facts: BlockFacts, columns: dict[int, int]) -> None:
     flat = facts.flattened()
     rest = {0: BLOCK, **dict.fromkeys(range(1, len(flat.axes)), STEP)}
-    draft.note(flat, {0: levels}, rest, vector_axis=0 if REGISTER in levels else None)
+    draft.note(flat, {0: columns}, rest, vector_axis=0 if REGISTER in columns else None)
