@@ -8,15 +8,14 @@ from compiler.driver import build
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.evaluator.evaluate import poisoned
 from compiler.ir.interpret.oracle.oracle import compare, interpret, random_inputs
-from compiler.ir.interpret.oracle.vectorized_eval import Array
 from compiler.schedule.schedule import Schedule
 from compiler.target.cuda import CudaTarget
-from tests.targets import here
 from tuner.space.design_space import SketchSpace
 from tuner.space.generate import design_space
 from tuner.task import Task
 
 H200 = CudaTarget("cuda -gpu=h200")
+EMULATED = CudaTarget("cuda -gpu=h200 -emulated")
 
 
 def space_of(func: PrimFunc) -> SketchSpace:
@@ -35,22 +34,16 @@ def draw(func: PrimFunc, sketch: str, num: int, seed: int = 0) -> list[Schedule]
     return [space.sketches[index].candidate(row).trace.apply_to(func) for row in rows]
 
 
-def run_on_cpu(schedule: Schedule, inputs: dict[str, Array]) -> dict[str, Array]:
-    """Return the results of a schedule whose threads are loops of a CPU."""
-    func = schedule.func
-    arrays = {
-        p.name: inputs[p.name].copy() if p.name in inputs else poisoned(p) for p in func.buffers
-    }
-    module = build(schedule, here())
-    module(*arrays.values())
-    module.close()
-    return arrays
-
-
 def assert_computes(func: PrimFunc, schedules: list[Schedule]) -> None:
-    """Compare the results of schedules with those of the oracle, which runs the program."""
+    """Compare the results of emulated kernels with those of the oracle, which runs the program."""
     inputs = random_inputs(func, seed=1)
     expected = interpret(func, inputs)
     assert schedules
     for schedule in schedules:
-        compare(func, run_on_cpu(schedule, inputs), expected)
+        arrays = {
+            p.name: inputs[p.name].copy() if p.name in inputs else poisoned(p) for p in func.buffers
+        }
+        module = build(schedule, EMULATED)
+        module(*arrays.values())
+        module.close()
+        compare(func, arrays, expected)

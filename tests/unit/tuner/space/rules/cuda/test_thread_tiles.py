@@ -9,37 +9,23 @@ from compiler.ir.core.nodes import BlockRealize
 from compiler.ir.core.visit import walk
 from tests.unit.tuner.space.gpu_spaces import assert_computes, draw, names, space_of
 
-SKETCHES = {
-    "matmul:64,48,32": ("wide_tiles", "tiles"),
-    "matmul:37,41,13": ("tiles",),
-    "dense:33,24,19": ("wide_tiles", "tiles"),
-    "batch_matmul:3,17,24,20": ("wide_tiles", "tiles"),
-    "matmul_bias_relu:20,24,40": ("wide_tiles", "tiles"),
-    "conv2d:1,8,9,9,8,3,1,1": ("tiles",),
-    "conv2d:1,3,11,11,8,3,2,1": ("tiles",),
-}
-
-
-@pytest.mark.parametrize("spec", SKETCHES)
-def test_products_have_a_sketch_for_each_layout_of_their_rows(spec: str) -> None:
-    assert names(ops.from_spec(spec)) == list(SKETCHES[spec])
-
 
 @pytest.mark.parametrize(
-    ("spec", "sketch"),
+    ("spec", "sketches"),
     [
-        ("matmul:24,16,16", "wide_tiles"),
-        ("matmul:37,41,13", "tiles"),
-        ("dense:13,24,19", "wide_tiles"),
-        ("batch_matmul:2,17,12,20", "tiles"),
-        ("matmul_bias_relu:20,24,16", "tiles"),
-        ("conv2d:1,4,9,9,8,3,1,1", "tiles"),
-        ("conv2d:1,3,11,11,8,3,2,1", "tiles"),
+        ("matmul:24,16,16", ["wide_tiles", "tiles"]),
+        ("matmul:37,41,13", ["tiles"]),
+        ("dense:13,24,19", ["wide_tiles", "tiles"]),
+        ("batch_matmul:2,17,12,20", ["tiles"]),
+        ("matmul_bias_relu:20,24,16", ["wide_tiles", "tiles"]),
+        ("conv2d:1,4,9,9,8,3,1,1", ["tiles"]),
+        ("conv2d:1,3,11,11,8,3,2,1", ["tiles"]),
     ],
 )
-def test_random_schedules_compute_the_program(spec: str, sketch: str) -> None:
+def test_random_schedules_compute_the_program(spec: str, sketches: list[str]) -> None:
     func = ops.from_spec(spec)
-    assert_computes(func, draw(func, sketch, 2))
+    assert names(func) == sketches
+    assert_computes(func, draw(func, sketches[0], 1))
 
 
 def test_a_product_of_a_vector_is_no_tile() -> None:
@@ -64,5 +50,5 @@ def test_padding_and_epilogue_need_no_memory_of_their_own() -> None:
 
 def test_vectors_of_copies_divide_the_rows_of_their_source() -> None:
     (sketch,) = space_of(ops.from_spec("matmul:40,42,24")).sketches
-    # Rows of the left operand have 24 elements, those of the right one 42.
-    assert [knob.options[:, 0].tolist() for knob in sketch.knobs[-2:]] == [[4, 2, 1], [2, 1]]
+    # Rows of the larger operand, the right one, have 42 elements, those of the left one 24.
+    assert [knob.options[:, 0].tolist() for knob in sketch.knobs[-2:]] == [[2, 1], [4, 2, 1]]
