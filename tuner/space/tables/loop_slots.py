@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compiler.ir.core.nodes import For, IntImm, Var
+from compiler.ir.core.nodes import Block, BlockRealize, For, IntImm, Var
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.schedule import Schedule
-from compiler.schedule.trace.handle import Handle, LoopRV
-from compiler.schedule.trace.instruction import Ref
+from compiler.schedule.trace.handle import BlockRV, Handle, LoopRV
+from compiler.schedule.trace.instruction import Instruction, Ref
 from compiler.schedule.trace.replay import replay
 from compiler.schedule.trace.trace import Trace
 from tuner.space.tables.knob import Ints, Knob, TileKnob
@@ -54,11 +54,13 @@ class SketchProgram:
         func: The scheduled program.
         slots: The slots of its loops, by their variables; loops that no knob decides have none.
         always_one: The variables of loops of one iteration in the program before the schedule.
+        copied: The buffers that blocks of `cache_read` copy, by the names of these blocks.
     """
 
     func: PrimFunc
     slots: Mapping[Var, LoopSlot]
     always_one: frozenset[Var]
+    copied: Mapping[str, str]
 
 
 def sketch_program(func: PrimFunc, trace: Trace, knobs: tuple[Knob, ...]) -> SketchProgram:
@@ -67,19 +69,45 @@ def sketch_program(func: PrimFunc, trace: Trace, knobs: tuple[Knob, ...]) -> Ske
     schedule = Schedule(func)
     handles: dict[str, Handle | None] = {}
     extents: dict[str, int] = {}
+    copied: dict[str, str] = {}
     for instruction in trace.instructions:
         if instruction.name == "split":
             loop = _loop(schedule, handles[instruction.refs()[0]])
             if loop is not None and loop.var in loops and isinstance(loop.extent, IntImm):
                 extents[instruction.outputs[0]] = loop.extent.value
+        source = _copied_buffer(schedule, instruction, handles)
         handles = replay((instruction,), schedule, handles=handles)
+        if source is not None:
+            copied[_block(schedule, handles[instruction.outputs[0]]).name] = source
     slots: dict[Var, LoopSlot] = {}
     for name, slot in _slots(trace, knobs, extents).items():
         loop = _loop(schedule, handles[name])
         if loop is not None:
             slots[loop.var] = slot
     always_one = frozenset(var for var, loop in loops.items() if loop.extent == IntImm(1))
-    return SketchProgram(schedule.func, slots, always_one)
+    return SketchProgram(schedule.func, slots, always_one, copied)
+
+
+def _copied_buffer(
+    schedule: Schedule, instruction: Instruction, handles: Mapping[str, Handle | None]
+) -> str | None:
+    """Return the buffer that an instruction copies; None if it copies no input."""
+    if instruction.name != "cache_read":
+        return None
+    arguments = dict(instruction.arguments)
+    block, index = arguments["block"], arguments["read_buffer_index"]
+    assert isinstance(block, Ref), "blocks are given by handles"
+    if isinstance(index, str):
+        return index
+    assert isinstance(index, int), "reads are given by number or name"
+    return _block(schedule, handles[block.name]).reads[index].buffer.name
+
+
+def _block(schedule: Schedule, handle: Handle | None) -> Block:
+    assert isinstance(handle, BlockRV), "the handle of a block"
+    realize = schedule.get(handle)
+    assert isinstance(realize, BlockRealize), "a block's handle stands for a block"
+    return realize.block
 
 
 def _loop(schedule: Schedule, handle: Handle | None) -> For | None:

@@ -11,14 +11,17 @@ from dataclasses import dataclass
 
 from compiler.ir.core.nodes import (
     Annotations,
+    BinOp,
     Block,
     BlockRealize,
     Buffer,
+    Expr,
     For,
     IntImm,
     Load,
     Stmt,
     Store,
+    Var,
 )
 from compiler.ir.core.visit import statements_in, walk
 from tuner.space.tables.loop_slots import LoopSlot, SketchProgram
@@ -43,6 +46,8 @@ class SharedCopy:
         stages: The number of pieces in shared memory at once.
         is_async: Whether threads continue while the piece is copied.
         alignments: The axis of the copy, the factor and the offset of each aligned stride.
+        layout: For each axis of the copy, the axis of the source, a divisor and a modulus: the
+            element `i` is at `i // divisor % modulus`, without the modulus if it is 0.
     """
 
     source: str
@@ -52,6 +57,7 @@ class SharedCopy:
     stages: int = 1
     is_async: bool = False
     alignments: tuple[tuple[int, int, int], ...] = ()
+    layout: tuple[tuple[int, int, int], ...] = ()
 
     def is_read_by(self, block: str) -> bool:
         """Return whether a block reads the copy; its initialisation may have become another one."""
@@ -69,9 +75,10 @@ def shared_copies(program: SketchProgram) -> tuple[SharedCopy, ...]:
     placed = list(_blocks(program.func.root.body, ()))
     copies = []
     for site in placed:
-        source, target = _copied(site.block)
-        if source is not None and target is not None and target.scope.startswith("shared"):
-            copies.append(_shared_copy(program, site, source, _readers(placed, target)))
+        body, source = site.block.body, program.copied.get(site.block.name)
+        if source and isinstance(body, Store) and body.buffer.scope.startswith("shared"):
+            readers = _readers(placed, body.buffer)
+            copies.append(_shared_copy(program, site, source, readers, body.indices))
     return tuple(copies)
 
 
@@ -108,21 +115,52 @@ def _readers(placed: list[_PlacedBlock], buffer: Buffer) -> tuple[str, ...]:
 
 
 def _shared_copy(
-    program: SketchProgram, site: _PlacedBlock, source: Buffer, readers: tuple[str, ...]
+    program: SketchProgram,
+    site: _PlacedBlock,
+    source: str,
+    readers: tuple[str, ...],
+    indices: tuple[Expr, ...],
 ) -> SharedCopy:
     outer = [loop for loop in site.loops if not (loop.thread or "").startswith(_THREADS)]
     slots = [program.slots[loop.var] for loop in outer if loop.var in program.slots]
     vectors = [loop for loop in site.loops if loop.kind == "vectorized"]
     stages = [stage for loop in site.loops for stage in _numbers(loop.annotations, STAGES)]
     return SharedCopy(
-        source.name,
+        source,
         readers,
         frozenset(slot.column for slot in slots if slot.column is not None),
         _slot(program, vectors[0]) if vectors else None,
         1 + max(stages, default=0),
         any(_numbers(loop.annotations, ASYNC) for loop in site.loops),
         tuple((axis, factor, offset) for _, axis, factor, offset in _alignments(site.block)),
+        _layout(site.block, indices),
     )
+
+
+def _layout(block: Block, indices: tuple[Expr, ...]) -> tuple[tuple[int, int, int], ...]:
+    """Return the layout of a copy; that of its source if it has another form."""
+    axes = [iter_var.var for iter_var in block.iter_vars]
+    digits = [_digit(index, axes) for index in indices]
+    known = tuple(digit for digit in digits if digit is not None)
+    if len(known) == len(digits):
+        return known
+    return tuple((axis, 1, 0) for axis in range(len(axes)))
+
+
+def _digit(index: Expr, axes: list[Var]) -> tuple[int, int, int] | None:
+    match index:
+        case Var() if index in axes:
+            return axes.index(index), 1, 0
+        case BinOp("//" | "%" as op, lhs, IntImm(number)):
+            inner = _digit(lhs, axes)
+            if inner is None or inner[2] % number:
+                return None
+            axis, divisor, modulus = inner
+            if op == "%":
+                return axis, divisor, number
+            return axis, divisor * number, modulus // number
+        case _:
+            return None
 
 
 def _numbers(annotations: Annotations, key: str) -> list[int]:

@@ -74,20 +74,58 @@ class StagedAccess(KernelAccess):
         return self.box(self._tile).astype(np.int64)
 
     @cached_property
+    def shape(self) -> Ints:
+        """Return the extents of a piece in the layout of shared memory, by dimension."""
+        shape = np.stack([-(-self.piece[axis] // divisor) for axis, divisor, _ in self.copy.layout])
+        for extents, (_, _, modulus) in zip(shape, self.copy.layout, strict=True):
+            if modulus:
+                np.minimum(extents, modulus, out=extents)
+        return shape
+
+    @cached_property
     def strides(self) -> Ints:
-        """Return the strides of a piece in shared memory, in elements, by dimension."""
-        piece = self.piece
+        """Return the strides of a piece in shared memory, in elements, by its dimensions."""
+        shape = self.shape
         alignments = {
-            axis % len(piece): (factor, offset) for axis, factor, offset in self.copy.alignments
+            axis % len(shape): (factor, offset) for axis, factor, offset in self.copy.alignments
         }
-        strides = np.ones_like(piece)
-        for dimension in reversed(range(len(piece) - 1)):
-            stride = strides[dimension + 1] * piece[dimension + 1]
+        strides = np.ones_like(shape)
+        for dimension in reversed(range(len(shape) - 1)):
+            stride = strides[dimension + 1] * shape[dimension + 1]
             if dimension in alignments:
                 factor, offset = alignments[dimension]
                 stride = stride + (offset - stride) % factor
             strides[dimension] = stride
         return strides
+
+    def _addresses(self, indices: Ints, strides: Ints) -> Ints:
+        """Return the byte in shared memory of each lane.
+
+        Args:
+            indices: The element of each lane, by dimension of the source, lane and candidate.
+            strides: The strides in shared memory, by its dimensions and candidate.
+        """
+        addresses = np.zeros(indices.shape[1:], np.int64)
+        for (axis, divisor, modulus), stride in zip(self.copy.layout, strides, strict=True):
+            digit = indices[axis] // divisor
+            addresses += (digit % modulus if modulus else digit) * stride
+        return addresses * self.access.item_bytes
+
+    @cached_property
+    def width(self) -> Ints:
+        """Return the bytes of a lane's load: neighbours in shared memory that it needs at once."""
+        dimension, divisor, modulus = self.copy.layout[-1]
+        row = self.access.coefficients[dimension]
+        length = np.ones(len(self.threads), np.int64)
+        for axis, coefficient in enumerate(row):
+            others = sum(abs(other[axis]) for other in self.access.coefficients)
+            if coefficient == 1 and others == 1 and divisor == 1:
+                elements = self.tables.extents[REGISTER, axis].astype(np.int64)
+                length = np.maximum(length, elements & -elements)
+        if modulus:
+            length = np.minimum(length, modulus & -modulus)
+        width: Ints = np.minimum(length * self.access.item_bytes, MAX_VECTOR_BYTES)
+        return width
 
     @cached_property
     def length(self) -> Ints:
@@ -99,7 +137,7 @@ class StagedAccess(KernelAccess):
     @property
     def shared_bytes(self) -> Floats:
         """Return the bytes of the pieces in shared memory at once, as lowering aligns them."""
-        size = self.piece[0] * self.strides[0] * self.access.item_bytes * self.copy.stages
+        size = self.shape[0] * self.strides[0] * self.access.item_bytes * self.copy.stages
         aligned: Ints = -(-size // ALIGNMENT) * ALIGNMENT
         return aligned.astype(np.float64)
 
@@ -148,38 +186,35 @@ class StagedAccess(KernelAccess):
     @cached_property
     def read_wavefronts(self) -> Ints:
         """Return the wavefronts of a request of the first warp that reads a piece."""
+        num_axes = len(self.access.strides)
         columns = [self.width, *self.tables.extents[THREAD].astype(np.int64)]
-        return by_distinct_rows([*columns, *self._lane_distances()], self._read_wavefronts)
-
-    def _lane_distances(self) -> Ints:
-        """Return, by axis, the distance in a piece between neighbouring threads, in elements."""
-        distances = np.zeros((len(self.access.strides), len(self.threads)), np.int64)
-        for row, stride in zip(self.access.coefficients, self.strides, strict=True):
-            for axis, coefficient in enumerate(row):
-                distances[axis] += abs(coefficient) * stride * self.lane_stride(axis)
-        return distances
+        columns += [self.lane_stride(axis) for axis in range(num_axes)]
+        return by_distinct_rows([*columns, *self.strides], self._read_wavefronts)
 
     def _read_wavefronts(self, columns: list[Ints]) -> Ints:
         width, *rest = columns
-        half = len(rest) // 2
-        distances = np.stack(rest[half:])[:, None]
-        offsets = (lane_digits(np.stack(rest[:half])) * distances).sum(axis=0)
-        return num_wavefronts(offsets * self.access.item_bytes, width)
+        count = len(self.access.strides)
+        lanes = lane_digits(np.stack(rest[:count])) * np.stack(rest[count : 2 * count])[:, None]
+        indices = np.abs(np.tensordot(self.access.coefficients, lanes, axes=1))
+        return num_wavefronts(self._addresses(indices, np.stack(rest[2 * count :])), width)
 
     @cached_property
     def write_wavefronts(self) -> Ints:
         """Return the wavefronts of a request of the first warp that stores a part of a piece."""
-        columns = [self.length, *self.piece, *self.strides]
-        return by_distinct_rows(columns, self._write_wavefronts)
+        return by_distinct_rows([self.length, *self.piece, *self.strides], self._write_wavefronts)
 
     def _write_wavefronts(self, columns: list[Ints]) -> Ints:
         length, *rest = columns
-        half = len(rest) // 2
-        strides = np.stack(rest[half:])[:, None]
-        offsets = (_lane_indices(length, rest[:half]) * strides).sum(axis=0)
-        return num_wavefronts(offsets * self.access.item_bytes, self._copy_width(length))
+        count = len(self.piece)
+        indices = _lane_indices(length, rest[:count])
+        addresses = self._addresses(indices, np.stack(rest[count:]))
+        return num_wavefronts(addresses, self._copy_width(length))
 
     def _copy_width(self, length: Ints) -> Ints:
+        """Return the bytes of a store: a vector, if it is contiguous in shared memory, too."""
+        axis, divisor, modulus = self.copy.layout[-1]
+        is_contiguous = axis == len(self.piece) - 1 and divisor == 1
+        length = np.minimum(length, modulus or length) if is_contiguous else np.ones_like(length)
         width: Ints = np.minimum(length * self.access.item_bytes, MAX_VECTOR_BYTES)
         return width
 
