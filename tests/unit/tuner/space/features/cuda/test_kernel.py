@@ -78,11 +78,11 @@ def test_padding_removes_conflicts() -> None:
 
 
 def test_the_registers_of_a_known_kernel() -> None:
-    # 128 x 128 x 16 by 256 threads, 8 x 8 each: NVRTC used 130 to 153.
+    # 128 x 128 x 16 by 256 threads, 8 x 8 each: NVRTC used 128 for 8 x 8 sums and 8 + 8 operands.
     func = ops.matmul(512, 512, 512)
     sketch = product_sketch(func, H200)
     kernel = kernel_of(sketch, row(sketch, (4, 2, 16, 4), (4, 2, 16, 4), (32, 8, 2), 0))
-    assert kernel.registers[0] == 64 + 16 + 16 + 32
+    assert kernel.registers[0] == 14 + 1.5 * 64 + 8 + 8
     assert kernel.accumulators[0] == 64
     assert kernel.shared_bytes[0] == 2 * 128 * 16 * 4
     assert kernel.occupancy.blocks[0] == 2
