@@ -57,7 +57,7 @@ def compile_cuda(text: str, arch: str) -> CompiledSource:
     """
     library = _library()
     program = ctypes.c_void_p()
-    _check(library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernel.cu", 0, 0, 0))
+    _check(library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"/kernel.cu", 0, 0, 0))
     try:
         options = [option.encode() for option in (f"--gpu-architecture={arch}", *OPTIONS)]
         array = (ctypes.c_char_p * len(options))(*options)

@@ -19,7 +19,7 @@ _MEMORY = re.compile(
     r"\.(shared|local|param)\s+(?:\.align\s+(\d+)\s+)?\.(\w+)\s+([\w$]+)(?:\[(\d+)\])?$"
 )
 _PARAMETER = re.compile(
-    r"\.param\s+(?:\.align\s+(\d+)\s+)?\.(\w+)(?:\s+\.ptr(?:\s+\.\w+)*(?:\s+\.align\s+\d+)?)?"
+    r"\.param\s+(?:\.align\s+(\d+)\s+)?\.(\w+)(?:\s+\.ptr(?:\s+\.(?!align)\w+)*(?:\s+\.align\s+\d+)?)?"
     r"\s+([\w$]+)(?:\[(\d+)\])?"
 )
 _GUARD = re.compile(r"@(!?)(%?[\w$]+)\s+")

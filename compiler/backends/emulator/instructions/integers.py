@@ -344,19 +344,25 @@ def _logic3(machine: Machine, instruction: Instruction) -> Handler:
 
 
 def _dot_product(machine: Machine, instruction: Instruction) -> Handler:
-    """`dp4a`: the sum of four products of bytes, and an addend."""
+    """`dp4a`: the sum of four products of bytes, and an addend.
+
+    `dp2a` multiplies two numbers of 16 bits with the lower or the upper two of four bytes.
+    """
     left, right = instruction.parts[-2:]
-    pair = [ptx_type(name[0] + "8") for name in (left, right)]
     result = _S32 if "s32" in (left, right) else _U32
+    is_wide = instruction.opcode == "dp4a"
+    sizes = ("8", "8") if is_wide else ("16", "8")
+    pair = [ptx_type(name[0] + size) for name, size in zip((left, right), sizes, strict=True)]
+    bytes_used = slice(2, 4) if "hi" in instruction.parts else slice(0, 4 if is_wide else 2)
     operands = machine.operands
     target, a, b, c = instruction.operands
     vectors = [
-        operands.source(text, PtxType(kind.name, kind.dtype, 4))
+        operands.source(text, PtxType(kind.name, kind.dtype, 4 // kind.num_bytes))
         for text, kind in zip((a, b), pair, strict=True)
     ]
 
     def operation(x: Array, y: Array, addend: Array) -> Array:
-        products = x.astype(np.int64) * y.astype(np.int64)
+        products = x.astype(np.int64) * y[..., bytes_used].astype(np.int64)
         return (products.sum(axis=-1) + addend.astype(np.int64)).astype(result.dtype)
 
     return elementwise(
@@ -416,6 +422,7 @@ BITS: dict[str, Builder] = {
     "brev": _reverse_bits,
     "bfind": _find_bit,
     "lop3": _logic3,
+    "dp2a": _dot_product,
     "dp4a": _dot_product,
 }
 """Instructions on bits and bytes."""
