@@ -31,7 +31,8 @@ def load_on_gpu(artifact: Artifact, code: DeviceCode) -> GpuKernels:
         products = ", ".join(gpu.product for gpu in gpus) or "no GPU"
         raise ArtifactError(
             f"{artifact.name} was built for {target.name}, and this host has {products}: run it on "
-            f"a host with that GPU, or build it for '{target.name} -emulated' to run it on the CPU"
+            f"a host with that GPU, or build it for '{target.name} -emulated' to run it on the "
+            "CPU; lw.inspect shows its code and resources"
         )
     driver = driver_cuda_version()
     if driver is None or driver < _OLDEST_DRIVER:

@@ -12,6 +12,7 @@ import loopwright as lw
 from compiler.backends.backend import host_targets
 from compiler.backends.cuda import nvrtc
 from compiler.backends.cuda.check_launches import check_launches
+from compiler.backends.cuda.device_code import DeviceCode
 from compiler.backends.cuda.emulated_call import EmulationError
 from compiler.backends.error import BuildError
 from compiler.driver import build, compile_artifact, toolchain
@@ -54,7 +55,7 @@ def test_a_launch_at_its_limits_is_accepted() -> None:
 def test_a_kernel_for_a_gpu_that_is_missing_is_built_but_not_loaded() -> None:
     artifact = compile_artifact(ADD, "cuda -gpu=h200")
     assert artifact.target == "cuda -arch=sm_90a -gpu=h200"
-    with pytest.raises(ArtifactError, match=r"no GPU .*-emulated.*lw\.inspect"):
+    with pytest.raises(ArtifactError, match=r"-emulated.*lw\.inspect"):
         lw.Module(artifact)
 
 
@@ -99,13 +100,12 @@ def test_a_kernel_runs_on_arrays_of_other_libraries() -> None:
 
 
 def test_a_fault_of_a_kernel_is_an_error_with_its_report() -> None:
-    module = build(lw.ops.add(256), EMULATED)
-    assert module.artifact.num_threads == 1
-    code = module._code
-    assert code is not None
+    artifact = compile_artifact(ADD, EMULATED)
+    code = DeviceCode.from_bytes(artifact.code)
     (launch,) = code.plan.launches
     twice = replace(launch, grid=(2, 1, 1))
-    module._code = replace(code, plan=replace(code.plan, launches=(twice,)))
+    changed = replace(code, plan=replace(code.plan, launches=(twice,)))
+    module = lw.Module(replace(artifact, code=changed.to_bytes()))
     with pytest.raises(EmulationError, match="race: several threads write one element") as refusal:
         module(*(np.zeros(256, np.float32) for _ in range(3)))
     assert refusal.value.report.faults
