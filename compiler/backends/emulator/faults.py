@@ -22,6 +22,7 @@ class FaultKind(StrEnum):
     UNINITIALIZED = "uninitialized memory"
     RACE = "race"
     EARLY_ACCESS = "access before completion"  # of an asynchronous copy or product
+    MISSING_FENCE = "missing fence"
     DIVERGENT_BARRIER = "divergent barrier"
     DIVERGENT_WARP = "divergent warp"
     DEADLOCK = "deadlock"

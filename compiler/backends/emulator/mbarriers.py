@@ -20,6 +20,7 @@ class MBarrier:
         phase: The number of complete phases.
         arrived: The clocks of those who arrived in the current phase.
         released: The clocks of the last complete phase.
+        is_fenced: Whether the copy engine may use it: a fence follows the initialization.
     """
 
     count: int
@@ -28,6 +29,7 @@ class MBarrier:
     phase: int = 0
     arrived: Array = None
     released: Array = None
+    is_fenced: bool = False
 
     def arrive(self, count: int, row: Array) -> bool:
         """Count arrivals; return False if the phase expects fewer."""
@@ -71,6 +73,12 @@ class MBarriers:
     def initialize(self, slot: int, address: int, count: int) -> None:
         """Make an mbarrier."""
         self._barriers[slot, address] = MBarrier(count, count)
+
+    def fence(self, slot: int) -> None:
+        """Make the mbarriers of a block visible to the copy engine."""
+        for (owner, _), barrier in self._barriers.items():
+            if owner == slot:
+                barrier.is_fenced = True
 
     def invalidate(self, slot: int, address: int) -> None:
         """Forget an mbarrier."""

@@ -37,6 +37,20 @@ class WarpgroupProducts:
     def __init__(self) -> None:
         self.groups = PendingGroups()
         self._accumulators: dict[Key, Accumulator] = {}
+        self._fenced: set[int] = set()
+
+    def fence(self, warpgroup: int) -> None:
+        """Order the accesses of registers before the products that follow."""
+        self._fenced.add(warpgroup)
+
+    def needs_fence(self, key: Key) -> bool:
+        """Return whether a product takes registers that are not ordered by a fence."""
+        return key not in self._accumulators and key[0] not in self._fenced
+
+    def wait(self, warpgroup: int, num_pending: int) -> None:
+        """Complete groups; what follows may access registers and needs another fence."""
+        self.groups.wait(warpgroup, num_pending)
+        self._fenced.discard(warpgroup)
 
     def start(self, key: Key, make: Callable[[], Accumulator], step: Step) -> None:
         """Start a product.

@@ -191,6 +191,14 @@ def _start(
     offsets, owners, data = part
     memory, lane = machine.shared_memory, int(owners[0])
     barrier = barrier_at(machine, instruction, lane, int(machine.grid.slots[lane]), address)
+    if not barrier.is_fenced:
+        machine.faults.report(
+            FaultKind.MISSING_FENCE,
+            instruction,
+            owners[:1],
+            "no fence.mbarrier_init or fence.proxy.async follows the initialization of the "
+            "mbarrier that the copy engine signals",
+        )
     shadow = memory.shadow
     assert shadow is not None
     shadow.begin_write(instruction, offsets, PIECE_BYTES, owners)

@@ -174,4 +174,16 @@ def _mbarrier(machine: Machine, instruction: Instruction) -> Handler:
     return _BY_NAME[instruction.parts[1]](machine, instruction)
 
 
-MBARRIER: dict[str, Builder] = {"mbarrier": _mbarrier}
+def _fence(machine: Machine, instruction: Instruction) -> Handler:
+    """`fence.mbarrier_init...` and `fence.proxy.async`; others have no effect in the emulator."""
+    if "mbarrier_init" not in instruction.parts and "async" not in instruction.parts:
+        return lambda lanes: None
+
+    def run(lanes: Lanes) -> None:
+        for slot in np.unique(machine.grid.slots[lanes]):
+            machine.mbarriers.fence(int(slot))
+
+    return run
+
+
+MBARRIER: dict[str, Builder] = {"mbarrier": _mbarrier, "fence": _fence}

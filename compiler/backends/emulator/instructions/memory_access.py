@@ -241,7 +241,6 @@ MEMORY: dict[str, Builder] = {
     "applypriority": no_operation,
     "discard": no_operation,
     "createpolicy": no_operation,
-    "fence": no_operation,
     "membar": no_operation,
     "nanosleep": no_operation,
     "pmevent": no_operation,

@@ -81,6 +81,13 @@ def _product(machine: Machine, instruction: Instruction) -> Handler:
             addend = values if kept else np.zeros_like(values)
             return multiply_accumulate(a() * left.dtype.type(sign), b().T, addend)
 
+        if machine.products.needs_fence((first, names)):
+            machine.faults.report(
+                FaultKind.MISSING_FENCE,
+                instruction,
+                one,
+                "no wgmma.fence orders the accesses of the accumulators before the product",
+            )
         machine.products.start(
             (first, names), lambda: _take_accumulator(machine, names, to, first, width), step
         )
@@ -205,18 +212,19 @@ def descriptor_addresses(
 
 
 def _groups(machine: Machine, instruction: Instruction) -> Handler:
-    name = instruction.parts[1]
-    if name == "fence":
-        return lambda lanes: None
-    groups = machine.products.groups
+    """`wgmma.fence`, `wgmma.commit_group` and `wgmma.wait_group`."""
+    name, products = instruction.parts[1], machine.products
     number = int(instruction.operands[0], 0) if name == "wait_group" else 0
+    actions: dict[str, Callable[[int], None]] = {
+        "fence": products.fence,
+        "commit_group": products.groups.commit,
+        "wait_group": lambda first: products.wait(first, number),
+    }
+    action = actions[name]
 
     def run(lanes: Lanes) -> None:
         for first in _warpgroups(machine, instruction, lanes):
-            if name == "commit_group":
-                groups.commit(first)
-            else:
-                groups.wait(first, number)
+            action(first)
 
     return run
 
