@@ -20,6 +20,7 @@ from compiler.passes.device.form_kernels import form_kernels
 from compiler.passes.device.kernel import DeviceProgram
 from compiler.passes.device.list_launches import list_launches
 from compiler.passes.device.private_memory import privatize
+from compiler.passes.device.thread_reductions import reduce_across_threads
 from compiler.passes.device.virtual_threads import unroll_virtual_threads
 from compiler.passes.threads.insert_barriers import insert_barriers
 from compiler.passes.threads.unify_threads import unify_threads
@@ -39,7 +40,7 @@ def lower_for_device(func: PrimFunc, limits: GpuArch) -> DeviceProgram:
     check_parameters(func)
     func = bind_unbound(func)
     body, _ = unify_threads(mark_pipelines(resolve_views(check_indices(func.body))))
-    realized = realize_blocks(body)
+    realized = realize_blocks(reduce_across_threads(body))
     _refuse_thread_reductions(realized.stmt)
     formed = form_kernels(realized.stmt)
     stmt = unroll_virtual_threads(formed.stmt, realized.carried)
