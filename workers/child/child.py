@@ -79,7 +79,7 @@ def _replies(
         rounds = CompareRequest.from_json(message)
         _limit_memory(own_bytes, rounds.limits)
         yield from measurer.compare(rounds, announce)
-        yield {"done": True, "peak_bytes": _peak_bytes(), "is_spent": is_spent()}
+        yield {"done": True, "peak_bytes": _peak_bytes(), "is_spent": _is_spent(measurer)}
     elif "seat" in message:
         seat = SeatRequest.from_json(message["seat"])
         _limit_memory(own_bytes, seat.limits)
@@ -91,7 +91,12 @@ def _replies(
         _limit_memory(own_bytes, request.limits)
         measurement = measurer.measure(request, lambda phase: announce(phase, None))
         answer = {"measurement": measurement.to_json(), "peak_bytes": _peak_bytes()}
-        yield {**answer, "is_spent": is_spent()}
+        yield {**answer, "is_spent": _is_spent(measurer)}
+
+
+def _is_spent(measurer: CandidateMeasurer) -> bool:
+    """Return whether another child should take over, after a request."""
+    return is_spent() or measurer.has_lost_device
 
 
 def _host(resident_bytes: int, lacks: Sequence[str]) -> Message:

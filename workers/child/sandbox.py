@@ -20,9 +20,7 @@ _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
 _PR_SET_NO_NEW_PRIVS = 38
 _MAX_FILES = 1024
 """Open files of a child: the usual soft limit of Linux."""
-_MAX_FILE_BYTES = (
-    320 << 20
-)  # above `workers.measure.shared_arrays.MAX_BYTES`, the most that a child writes
+_MAX_FILE_BYTES = 320 << 20
 """The largest file of a child: above `workers.measure.shared_arrays.MAX_BYTES`, the most that it
 writes.
 """

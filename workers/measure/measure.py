@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from compiler.backends.backend import backend_of
-from compiler.backends.error import BuildError
+from compiler.backends.error import BuildError, DeviceFaultError
 from compiler.backends.module import Module
 from compiler.backends.trial_arrays import TrialArrays, WrongResultError
 from compiler.driver import compile_artifact
@@ -69,6 +69,9 @@ class CandidateMeasurer:
         slots: The memory files of a `workers.measure.shared_arrays.SharedArrays`, for data that
             should outlive this process.
         load: Loads a library by its name.
+
+    Attributes:
+        has_lost_device: Whether a kernel made the device unusable for this process.
     """
 
     def __init__(
@@ -81,6 +84,7 @@ class CandidateMeasurer:
         self._load = load
         self._prepared = PreparedWorkloads(slots)
         self._seat: CandidateSeat | LibrarySeat | None = None
+        self.has_lost_device = False
 
     def measure(
         self, request: MeasureRequest, announce: Callable[[Phase], None] = lambda _: None
@@ -103,7 +107,7 @@ class CandidateMeasurer:
             module = Module(artifact)
             measurement = _check_and_time(module, prepared, request.incumbent_secs, clock)
         except Exception as error:
-            measurement = _failure(error)
+            measurement = self._failure(error)
         finally:
             if module is not None:
                 module.close()
@@ -124,12 +128,13 @@ class CandidateMeasurer:
             )
         except Exception as error:
             for index in range(request.num_contestants):
-                yield {"fault": _failure(error).to_json(), "contestant": index}
+                yield {"fault": self._failure(error).to_json(), "contestant": index}
             return
         for outcome in compare(request, prepared, self._build, announce):
             if isinstance(outcome, FaultError):
                 assert isinstance(outcome.__cause__, Exception), outcome
-                yield {"fault": _failure(outcome.__cause__).to_json(), "contestant": outcome.index}
+                fault = self._failure(outcome.__cause__)
+                yield {"fault": fault.to_json(), "contestant": outcome.index}
             else:
                 yield {"samples": {str(index): secs for index, secs in outcome.samples.items()}}
 
@@ -145,7 +150,7 @@ class CandidateMeasurer:
                 self._seat = CandidateSeat(request, prepared, announce, self._build)
             return {"seated": self._seat.facts()}
         except Exception as error:
-            return {"fault": _failure(error).to_json()}
+            return {"fault": self._failure(error).to_json()}
 
     def turn(self, number: int, num_threads: int) -> Message:
         """Time the contestant of this process; return its seconds, or its fault."""
@@ -153,7 +158,12 @@ class CandidateMeasurer:
         try:
             return {"secs": self._seat.turn(number, num_threads)}
         except Exception as error:
-            return {"fault": _failure(error).to_json()}
+            return {"fault": self._failure(error).to_json()}
+
+    def _failure(self, error: Exception) -> Measurement:
+        self.has_lost_device |= isinstance(error, DeviceFaultError)
+        kind, message = _explain(error)
+        return Measurement(error=kind, message=message[:_MESSAGE_CHARS])
 
     def _prepare(
         self, workload: str, target: Target, announce: Callable[[Phase], None]
@@ -179,18 +189,13 @@ def _check_and_time(
     return Measurement(run_secs=run_secs, max_error=max_error)
 
 
-def _failure(error: Exception) -> Measurement:
-    kind, message = _explain(error)
-    return Measurement(error=kind, message=message[:_MESSAGE_CHARS])
-
-
 def _explain(error: Exception) -> tuple[ErrorKind, str]:
     match error:
         case WrongResultError():
             return ErrorKind.WRONG_RESULT, str(error)
         case MemoryError():
             return ErrorKind.OUT_OF_MEMORY, f"no memory left under the limit: {error}"
-        case ArtifactError():
+        case ArtifactError() | DeviceFaultError():
             return ErrorKind.DEVICE_ERROR, str(error)
         case _ if isinstance(error, _REFUSALS):
             return ErrorKind.BUILD_ERROR, str(error)

@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from compiler.backends.error import DeviceFaultError
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.text.printer import script
 from compiler.ops import from_spec
@@ -98,3 +99,14 @@ def test_a_long_message_is_cut() -> None:
     found = CandidateMeasurer(fail).measure(MeasureRequest(COPY, TARGET, (DEFAULT_TRACE,)))
     assert found.error == ErrorKind.BUILD_ERROR
     assert len(found.message) == 4000
+
+
+def test_a_kernel_that_makes_the_device_unusable_is_a_device_error_and_ends_the_process() -> None:
+    def build(func: PrimFunc, trace: str, target: Target) -> Artifact:
+        raise DeviceFaultError("illegal address")
+
+    measurer = CandidateMeasurer(build)
+    assert not measurer.has_lost_device
+    found = measurer.measure(MeasureRequest(COPY, TARGET, (DEFAULT_TRACE,)))
+    assert (found.error, found.message) == (ErrorKind.DEVICE_ERROR, "illegal address")
+    assert measurer.has_lost_device
