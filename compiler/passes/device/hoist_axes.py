@@ -34,10 +34,11 @@ from compiler.ir.core.nodes import (
     Var,
     static_int,
 )
-from compiler.ir.core.scopes import is_fragment_scope, is_shared_scope
+from compiler.ir.core.scopes import is_shared_scope
 from compiler.ir.core.visit import map_stmt, substitute, walk, walk_stmts
 from compiler.passes.common.error import LoweringError
 from compiler.passes.common.thread_loops import LANES, is_barrier
+from compiler.passes.device.fragments.layout import touches_fragments
 from compiler.passes.device.kernel import Axis
 from compiler.target.gpus import WARP_SIZE
 
@@ -77,7 +78,7 @@ def _axes_of(kernel: Stmt) -> dict[str, Axis]:
     for loop in walk_stmts(kernel):
         if isinstance(loop, For) and loop.thread in _ORDER:
             axes.setdefault(loop.thread, Axis(loop.thread, loop.var, static_int(loop.extent)))
-    if _has_fragments(kernel):
+    if touches_fragments(kernel):
         lanes = axes.setdefault(LANES, Axis(LANES, Var("lane"), WARP_SIZE))
         if lanes.extent != WARP_SIZE:
             raise LoweringError(
@@ -86,13 +87,6 @@ def _axes_of(kernel: Stmt) -> dict[str, Axis]:
             )
     # A kernel of virtual threads alone has one real thread.
     return axes or {"threadIdx.x": Axis("threadIdx.x", Var("thread"), 1)}
-
-
-def _has_fragments(stmt: Stmt) -> bool:
-    return any(
-        isinstance(node, Load | Store) and is_fragment_scope(node.buffer.scope)
-        for node in walk(stmt)
-    )
 
 
 class _Hoister:
@@ -107,7 +101,7 @@ class _Hoister:
             axis_var: Expr = self._axes[stmt.thread].var
             if dtype_of(axis_var) != dtype_of(stmt.var):
                 axis_var = Cast(dtype_of(stmt.var), axis_var)
-            if stmt.thread == LANES and _has_fragments(stmt.body):
+            if stmt.thread == LANES and touches_fragments(stmt.body):
                 raise LoweringError(
                     f"fragments are used inside loop {stmt.var.name} over {LANES}, but all lanes "
                     "of a warp use a fragment together: bind the loops over warps to threadIdx.y"
@@ -138,7 +132,7 @@ class _Hoister:
         elif store.buffer.scope != "global":
             return []
         # The lanes of a warp copy a fragment together.
-        return [axis for axis in idle if axis.thread != LANES or not _has_fragments(store)]
+        return [axis for axis in idle if axis.thread != LANES or not touches_fragments(store)]
 
     def _check_blocks(self, stmt: Stmt, idle: list[Axis]) -> None:
         """Refuse a statement outside of the loops over blocks that would have to wait for them."""

@@ -17,9 +17,11 @@ from compiler.passes.common.realize_blocks import realize_blocks
 from compiler.passes.common.thread_loops import is_one_by_one
 from compiler.passes.device.bind_unbound import bind_unbound
 from compiler.passes.device.form_kernels import form_kernels
+from compiler.passes.device.fragments.lower_fragments import lower_fragments
 from compiler.passes.device.kernel import DeviceProgram
 from compiler.passes.device.list_launches import list_launches
 from compiler.passes.device.private_memory import privatize
+from compiler.passes.device.separate_lanes import separate_lanes
 from compiler.passes.device.thread_reductions import reduce_across_threads
 from compiler.passes.device.virtual_threads import unroll_virtual_threads
 from compiler.passes.threads.insert_barriers import insert_barriers
@@ -46,7 +48,7 @@ def lower_for_device(func: PrimFunc, limits: GpuArch) -> DeviceProgram:
     stmt = unroll_virtual_threads(formed.stmt, realized.carried)
     stmt, workspaces = privatize(stmt, formed.workspaces)
     stmt = compact_buffers(stmt, realized.carried, alignments_of(body))
-    stmt = pipeline_loops(stmt)
+    stmt = lower_fragments(separate_lanes(pipeline_loops(stmt)))
     stmt = insert_barriers(stmt, private_buffers(stmt))
     return list_launches(func, stmt, tuple(workspaces))
 

@@ -39,13 +39,11 @@ from compiler.ir.core.nodes import (
     Var,
     seq,
 )
-from compiler.ir.core.scopes import is_fragment_scope
 from compiler.ir.core.visit import map_stmt, substitute, walk, walk_stmts
 from compiler.passes.common.error import LoweringError
 from compiler.passes.common.realize_blocks import NOTHING
 from compiler.passes.common.thread_loops import (
     BARRIER,
-    LANES,
     is_barrier,
     is_one_by_one,
     is_thread,
@@ -192,7 +190,7 @@ class _Inserter:
             for touch in touches_of(
                 substitute(stmt, region.values),
                 region.extents,
-                _without_lanes(region.names) if _is_fragment_store(stmt) else region.names,
+                region.names,
                 region.varying | region.unknown,
                 region.conditions,
             )
@@ -304,20 +302,6 @@ def _with_body(loop: For, body: Stmt) -> For:
     if loop.kind == "vectorized" and any(map(is_barrier, walk_stmts(body))):
         return replace(loop, body=body, kind="serial")
     return replace(loop, body=body)
-
-
-def _is_fragment_store(stmt: Stmt) -> bool:
-    """Return whether the lanes of a warp store a fragment: each element is stored by one of them.
-
-    Two fragments of sums lie in the lanes in one way, so that stores of both need no barrier.
-    """
-    return isinstance(stmt, Store) and any(
-        isinstance(node, Load) and is_fragment_scope(node.buffer.scope) for node in walk(stmt.value)
-    )
-
-
-def _without_lanes(names: Mapping[Var, Hashable]) -> dict[Var, Hashable]:
-    return {var: name for var, name in names.items() if name != LANES}
 
 
 def _axes(*touches: Touch) -> set[Hashable]:

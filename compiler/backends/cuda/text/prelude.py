@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from compiler.backends.cuda.text.fragments import FRAGMENT_HELPERS
 from compiler.backends.cuda.text.types import TYPE_ALIASES
 
 _INLINE = "__device__ __forceinline__"
@@ -230,6 +231,7 @@ template <int N>
 {_INLINE} void async_wait_group() {{
   asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory");
 }}""",
+    **FRAGMENT_HELPERS,
 }
 """The declarations by name, each after those that it uses."""
 

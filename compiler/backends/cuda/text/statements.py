@@ -6,6 +6,7 @@ from functools import reduce
 from math import prod
 
 from compiler.backends.cuda.text.expressions import Expressions
+from compiler.backends.cuda.text.fragments import WARP_INSTRUCTIONS
 from compiler.backends.cuda.text.indices import flat_index, needs_64_bits, print_index
 from compiler.backends.cuda.text.scope import KernelScope
 from compiler.backends.cuda.text.vectorized import (
@@ -33,6 +34,7 @@ from compiler.ir.core.nodes import (
     Let,
     Load,
     Logic,
+    Ramp,
     Seq,
     Stmt,
     Store,
@@ -166,12 +168,21 @@ class Statements:
                 self._writer.line(f"{self._scope.helper('async_commit_group')}();")
             case Call("async_wait_group", (IntImm(number),)):
                 self._writer.line(f"{self._scope.helper('async_wait_group')}<{number}>();")
+            case Call(name, args) if name in WARP_INSTRUCTIONS:
+                addresses = ", ".join(map(self._address, args))
+                self._writer.line(f"{self._scope.helper(WARP_INSTRUCTIONS[name])}({addresses});")
             case Call("assume") | IntImm():
                 pass  # it has no effect
             case Call(name):
                 raise BuildError(f"CUDA has no function {name!r} to call for its effect", "codegen")
             case _:
                 raise BuildError(f"CUDA evaluates no {type(value).__name__}", "codegen")
+
+    def _address(self, load: Expr) -> str:
+        """Return the address of an element, or of the first one of a vector."""
+        assert isinstance(load, Load)
+        first = tuple(i.base if isinstance(i, Ramp) else i for i in load.indices)
+        return f"&{self._expressions.element(load.buffer, first)}"
 
     # --- loops ----------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.ir.core.nodes import For, IntImm, Load, Stmt, Store, Var
+from compiler.ir.core.nodes import Evaluate, For, IntImm, Load, Stmt, Store, Var
 from compiler.ir.core.visit import statements_in, walk
 
 # NVRTC takes about 0.1 ms for each multiply-add of unrolled code: 93 ms of CPU for a matrix product
@@ -36,7 +36,7 @@ def _unrolled(stmt: Stmt, chosen: set[Var]) -> _Unrolled:
     stores = sum(part.stores for part in parts)
     indexing = frozenset().union(*(part.indexing for part in parts))
     match stmt:
-        case Store():
+        case Store() | Evaluate():
             return _Unrolled(stores + 1, indexing | _local_indices(stmt))
         case For(var, IntImm(extent), _, kind):
             if kind != "serial":
@@ -49,9 +49,8 @@ def _unrolled(stmt: Stmt, chosen: set[Var]) -> _Unrolled:
             return _Unrolled(stores, indexing)
 
 
-def _local_indices(store: Store) -> frozenset[Var]:
-    loads = [node for node in walk(store) if isinstance(node, Load)]
-    accesses: list[Load | Store] = [store, *loads]
+def _local_indices(stmt: Store | Evaluate) -> frozenset[Var]:
+    accesses = [node for node in walk(stmt) if isinstance(node, Load | Store)]
     return frozenset(
         node
         for access in accesses

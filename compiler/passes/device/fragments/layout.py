@@ -1,0 +1,203 @@
+"""The registers of fragments: which ones hold which tile, and which lane holds which element.
+
+A fragment of 64 by 16 elements of bfloat16 is 4 tiles of 16 by 16, of which a lane holds 8 elements
+each: 4 registers of 32 bits a tile, so 16 registers. Sums have one register an element. Tiles are
+numbered row by row; leading dimensions, such as the versions of a pipeline, are outermost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.bounds import Ranges
+from compiler.ir.arith.simplify import normal
+from compiler.ir.core.dtypes import size_bytes
+from compiler.ir.core.nodes import (
+    BinOp,
+    Buffer,
+    Cast,
+    Expr,
+    For,
+    IntImm,
+    Load,
+    Stmt,
+    Store,
+    Var,
+    static_shape,
+)
+from compiler.ir.core.scopes import ACCUMULATOR, MATRIX_A, MATRIX_B, is_fragment_scope
+from compiler.ir.core.visit import walk, walk_stmts
+from compiler.passes.common.error import LoweringError
+from compiler.target.tensor_cores import (
+    DEVICE_INSTRUCTION,
+    MMA_INSTRUCTIONS,
+    FragmentMap,
+    MmaInstruction,
+)
+
+_REGISTER_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentLayout:
+    """The registers of a fragment.
+
+    Attributes:
+        buffer: The fragment.
+        map: The places of the elements of a tile.
+        registers: The array of a lane's registers.
+    """
+
+    buffer: Buffer
+    map: FragmentMap
+    registers: Buffer
+
+    @property
+    def elements_per_register(self) -> int:
+        """Return the number of elements that share a register: one for sums."""
+        if self.buffer.scope == ACCUMULATOR:
+            return 1
+        return _REGISTER_BYTES // size_bytes(self.buffer.dtype)
+
+    @property
+    def registers_per_tile(self) -> int:
+        """Return the number of registers that hold a lane's part of a tile."""
+        return self.map.num_elements // self.elements_per_register
+
+    def register(self, indices: tuple[Expr, ...], ranges: Ranges) -> Affine:
+        """Return the number of the first register of the tile whose corner has some indices.
+
+        Raises:
+            LoweringError: If the indices are not those of a corner of a tile.
+        """
+        tile = (*(1 for _ in indices[:-2]), self.map.rows, self.map.columns)
+        total = Affine((), 0)
+        for index, size, extent in zip(indices, tile, static_shape(self.buffer), strict=True):
+            form = normal(index, ranges)
+            if any(part % size for part in (form.const, *(c for _, c in form.terms))):
+                raise LoweringError(
+                    f"{self.buffer.name} is accessed at a position that is no multiple of its "
+                    f"tiles of {self.map.rows} by {self.map.columns}"
+                )
+            terms = tuple((atom, c // size) for atom, c in form.terms)
+            total = total.scaled(extent // size) + Affine(terms, form.const // size, form.dtype)
+        return total.scaled(self.registers_per_tile)
+
+
+def touches_fragments(stmt: Stmt) -> bool:
+    """Return whether a statement accesses a fragment."""
+    return any(
+        isinstance(node, Load | Store) and is_fragment_scope(node.buffer.scope)
+        for node in walk(stmt)
+    )
+
+
+def layouts_of(stmt: Stmt) -> dict[Buffer, FragmentLayout]:
+    """Return the layouts of the fragments of a program, by the instructions that use them.
+
+    Raises:
+        LoweringError: If instructions disagree, or none uses an operand.
+    """
+    maps: dict[Buffer, FragmentMap] = {}
+    for loop in walk_stmts(stmt):
+        if isinstance(loop, For) and DEVICE_INSTRUCTION in dict(loop.annotations):
+            for buffer, held in _maps_of(loop).items():
+                if maps.setdefault(buffer, held) != held:
+                    raise LoweringError(f"instructions hold {buffer.name} in different registers")
+    fragments = {
+        node.buffer
+        for node in walk(stmt)
+        if isinstance(node, Load | Store) and is_fragment_scope(node.buffer.scope)
+    }
+    default = next(iter(MMA_INSTRUCTIONS.values())).c
+    for buffer in sorted(fragments - maps.keys(), key=lambda b: b.name):
+        if buffer.scope != ACCUMULATOR:
+            raise LoweringError(
+                f"{buffer.name} is an operand of tensor cores, but no instruction uses it: "
+                "tensorize the product with an intrinsic such as mma_sync_16x8x16_f16f16f32"
+            )
+        maps[buffer] = default
+    return {buffer: _layout(buffer, held) for buffer, held in maps.items()}
+
+
+def _layout(buffer: Buffer, held: FragmentMap) -> FragmentLayout:
+    shape = static_shape(buffer)
+    if len(shape) < 2 or shape[-2] % held.rows or shape[-1] % held.columns:
+        raise LoweringError(
+            f"fragment {buffer.name} of {list(shape)} is not made of whole tiles of "
+            f"{held.rows} by {held.columns}"
+        )
+    is_sum = buffer.scope == ACCUMULATOR
+    elements = prod(shape) // (held.rows * held.columns) * held.num_elements
+    packed = 1 if is_sum else _REGISTER_BYTES // size_bytes(buffer.dtype)
+    count = (IntImm(elements // packed),)
+    dtype = buffer.dtype if is_sum else "uint32"
+    return FragmentLayout(buffer, held, Buffer(Var(buffer.name, "handle"), count, dtype, "local"))
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """The accesses of a product of tiles: `c = c + a * b`."""
+
+    instruction: MmaInstruction
+    c: Store
+    a: Load
+    b: Load
+
+
+def product_of(instruction_name: object, store: Store) -> Product:
+    """Return the product that a store with the note of an instruction computes.
+
+    Raises:
+        LoweringError: If it is not the product of that instruction.
+    """
+    instruction = MMA_INSTRUCTIONS.get(str(instruction_name))
+    if instruction is None:
+        known = ", ".join(MMA_INSTRUCTIONS)
+        raise LoweringError(f"there is no device instruction {instruction_name!r}: {known}")
+    match store.value:
+        case BinOp("+", Load(buffer, indices), BinOp("*", lhs, rhs)) if (buffer, indices) == (
+            store.buffer,
+            store.indices,
+        ):
+            by_scope = {
+                load.buffer.scope: load
+                for load in (_without_cast(lhs), _without_cast(rhs))
+                if isinstance(load, Load)
+            }
+            a, b = by_scope.get(MATRIX_A), by_scope.get(MATRIX_B)
+            if a is not None and b is not None and store.buffer.scope == ACCUMULATOR:
+                dtypes = (a.buffer.dtype, b.buffer.dtype, store.buffer.dtype)
+                operand = instruction.operand
+                if dtypes == (operand, operand, instruction.accumulator):
+                    return Product(instruction, store, a, b)
+        case _:
+            pass
+    raise LoweringError(
+        f"the computation of {store.buffer.name} is not what {instruction.name} computes"
+    )
+
+
+def _without_cast(expr: Expr) -> Expr:
+    return expr.value if isinstance(expr, Cast) else expr
+
+
+def _maps_of(loop: For) -> dict[Buffer, FragmentMap]:
+    """Return the maps of the three fragments of an instruction."""
+    inside = {node.var for node in walk_stmts(loop) if isinstance(node, For)}
+    store = next(node for node in walk_stmts(loop) if isinstance(node, Store))
+    product = product_of(dict(loop.annotations)[DEVICE_INSTRUCTION], store)
+    instruction = product.instruction
+
+    def loops_of(index: Expr) -> set[Var]:
+        return inside & {node for node in walk(index) if isinstance(node, Var)}
+
+    rows, columns = loops_of(store.indices[-2]), loops_of(store.indices[-1])
+    a, b = instruction.a, instruction.b
+    if loops_of(product.a.indices[-1]) <= rows:
+        a = a.transposed
+    if loops_of(product.b.indices[-2]) <= columns:
+        b = b.transposed
+    return {store.buffer: instruction.c, product.a.buffer: a, product.b.buffer: b}

@@ -1,0 +1,45 @@
+"""Separate the lane of a vectorized loop from quotients and remainders around it.
+
+    for v in vectorized(8):                        for v in vectorized(8):
+        S[(t * 8 + v) // 32, (t * 8 + v) % 32] ->      S[t // 4, t % 4 * 8 + v]
+
+A vector does not cross a row if its length divides that of the row and its first element stands at
+a multiple of it. Then one instruction copies it.
+"""
+
+from __future__ import annotations
+
+from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.simplify import normal, simplify
+from compiler.ir.core.nodes import BinOp, Expr, For, IntImm, Stmt, Var
+from compiler.ir.core.visit import map_expr, map_stmt, walk
+
+
+def separate_lanes(stmt: Stmt) -> Stmt:
+    """Rewrite the indices in the vectorized loops of a program."""
+    if isinstance(stmt, For) and stmt.kind == "vectorized" and isinstance(stmt.extent, IntImm):
+        lane, extent = stmt.var, stmt.extent.value
+
+        def on_expr(expr: Expr) -> Expr:
+            return _separated(expr, lane, extent)
+
+        def on_stmt(inner: Stmt) -> Stmt:
+            return map_stmt(inner, on_stmt, on_expr)
+
+        stmt = on_stmt(stmt)
+    return map_stmt(stmt, separate_lanes, lambda expr: expr)
+
+
+def _separated(expr: Expr, lane: Var, extent: int) -> Expr:
+    new = map_expr(expr, lambda inner: _separated(inner, lane, extent))
+    match new:
+        case BinOp("//" | "%" as op, value, IntImm(divisor)) if divisor > 0 and lane in walk(value):
+            form = normal(value, {lane: extent})
+            coarse = Affine(tuple((a, c) for a, c in form.terms if a != lane), form.const)
+            parts = (coarse.const, *(c for _, c in coarse.terms))
+            is_apart = form.coefficient(lane) == 1 and not any(part % extent for part in parts)
+            hidden = any(lane in walk(atom) for atom, _ in coarse.terms)
+            if is_apart and not hidden and divisor % extent == 0:
+                rest = simplify(BinOp(op, coarse.to_expr(), IntImm(divisor)))
+                return rest if op == "//" else BinOp("+", rest, lane)
+    return new
