@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from compiler.backends.cuda.nvrtc import compile_cuda
@@ -10,7 +11,7 @@ from compiler.backends.cuda.text.fragments import FRAGMENT_HELPERS, WARP_INSTRUC
 from compiler.passes.device.lower import lower_for_device
 from compiler.target.gpus import ARCHS
 from compiler.target.tensor_cores import MMA_INSTRUCTIONS
-from tests.tensor_core_matmul import BF16, Tiles, scheduled
+from tests.tensor_core_matmul import BF16, Tiles, emulate_product, scheduled
 
 
 def text_of(name: str, *, is_b_transposed: bool = False) -> str:
@@ -60,8 +61,28 @@ def test_the_text_compiles_without_spills(bf16_text: str, arch: str) -> None:
     assert resources.registers <= 128
 
 
-@pytest.mark.parametrize("name", sorted(MMA_INSTRUCTIONS.keys() - {BF16.name}))
-def test_each_instruction_assembles(name: str) -> None:
-    m, n, k = MMA_INSTRUCTIONS[name].shape
-    compiled = compile_cuda(text_of(name), "sm_80")
-    assert f"mma.sync.aligned.m{m}n{n}k{k}.row.col." in compiled.ptx
+@pytest.mark.parametrize(
+    ("name", "is_b_transposed", "family"),
+    [
+        ("mma.m16n8k16.f16.f32", False, "wmma"),
+        ("mma.m16n8k16.f16.f16", True, "wmma"),
+        ("mma.m16n8k8.tf32.f32", False, "mma"),
+        ("mma.m16n8k32.s8.s32", False, "mma"),
+        ("mma.m16n8k32.s8.s32", True, "mma"),
+    ],
+)
+def test_a_product_on_tensor_cores_is_exact(name: str, is_b_transposed: bool, family: str) -> None:
+    instruction = MMA_INSTRUCTIONS[name]
+    k = instruction.shape[2]
+    tiles = Tiles((32, 32, k), (32, 32), is_b_transposed, family=family)
+    func = scheduled((32, 32, 2 * k), instruction, tiles).func
+    product = emulate_product(func, instruction, is_b_transposed=is_b_transposed)
+    assert not product.report.faults
+    assert np.array_equal(product.result.astype(np.int64), product.expected)
+
+
+def test_warps_and_blocks_share_the_work_without_races() -> None:
+    func = scheduled((64, 64, 32), tiles=Tiles((64, 32, 16), (32, 16))).func
+    product = emulate_product(func)
+    assert not product.report.faults
+    assert np.array_equal(product.result.astype(np.int64), product.expected)
