@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from compiler import te
-from compiler.backends.cuda.nvrtc import KernelResources, compile_cuda
+from compiler.backends.cuda.nvrtc import compile_cuda
 from compiler.backends.cuda.text.emit import emit_cuda
 from compiler.backends.emulator.emulate import emulate
 from compiler.backends.emulator.report import EmulationReport
 from compiler.ir.core.nodes import static_shape
 from compiler.ir.core.program import PrimFunc
 from compiler.passes.device.lower import lower_for_device
+from compiler.runtime.resources import KernelResources
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace.handle import BlockRV
 from compiler.target.gpus import ARCHS
