@@ -78,7 +78,8 @@ def compile_artifact(
 def inspect(program: PrimFunc | IRModule | Scheduled, target: str | Target = "cpu") -> Inspection:
     """Compile a program, scheduled or not, and return the code and the resources of its kernel.
 
-    The target need not be this host: nothing runs on a device.
+    The target need not be this host: nothing runs on a device. A kernel for a GPU runs in the
+    emulator, which finds races and other faults, and is compared with the oracle.
 
     Raises:
         BuildError: If it is not legal, or can't be compiled.
@@ -97,6 +98,7 @@ def inspect(program: PrimFunc | IRModule | Scheduled, target: str | Target = "cp
         source=CodeText(backend.source_language, source),
         assembly=CodeText(backend.assembly_language, backend.assembly(source, goal)),
         resources=backend.resources(artifact),
+        emulation=backend.emulate(func, artifact),
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from compiler.backends.error import BuildError
 from compiler.backends.host_arrays import HostArrays
+from compiler.backends.inspection import Emulation
 from compiler.backends.trial_arrays import TrialArrays
 from compiler.ir.core.nodes import Stmt
 from compiler.ir.core.program import PrimFunc
@@ -103,6 +104,11 @@ class Backend(ABC):
     def resources(self, artifact: Artifact) -> KernelResources | None:
         """Return what a kernel of this backend uses of its device; None for a CPU's."""
         del artifact
+        return None
+
+    def emulate(self, func: PrimFunc, artifact: Artifact) -> Emulation | None:
+        """Run the kernel of a program in an emulator of its device; None without an emulator."""
+        del func, artifact
         return None
 
     def build_with_constants(

@@ -20,7 +20,11 @@ class BuildError(Exception):
         return str(self.args[0])
 
 
-class DeviceFaultError(Exception):
+class KernelFaultError(Exception):
+    """A kernel does something wrong when it runs, such as a race or an access out of bounds."""
+
+
+class DeviceFaultError(KernelFaultError):
     """A kernel that made its device unusable for this process, such as an illegal address.
 
     No later call of the process on the device succeeds: the process must end.

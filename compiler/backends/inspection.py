@@ -23,6 +23,40 @@ class CodeText:
         return self.text
 
 
+@dataclass(frozen=True, slots=True)
+class Emulation:
+    """What a kernel does in the emulator of its device, on inputs of the oracle.
+
+    Attributes:
+        reports: The report of each launch as text: faults, each with its line, block and thread,
+            and costs such as bank conflicts.
+        num_faults: The number of faults of all launches.
+        is_complete: Whether all blocks ran; of a large grid some are left out.
+        max_error: The largest difference from the oracle, relative to the output's magnitude; None
+            if the result is wrong, or was not compared.
+        problem: Why the result is wrong, or was not compared; empty if it is correct.
+    """
+
+    reports: tuple[str, ...]
+    num_faults: int
+    is_complete: bool
+    max_error: float | None = None
+    problem: str = ""
+
+    @property
+    def is_correct(self) -> bool:
+        """Return whether no fault was found, and the result is the oracle's."""
+        return self.num_faults == 0 and self.max_error is not None
+
+    @property
+    def summary(self) -> str:
+        """Return the outcome in words."""
+        faults = f"{self.num_faults} faults" if self.num_faults else "no faults"
+        extent = "all blocks" if self.is_complete else "some blocks"
+        result = self.problem or f"equal to the oracle (error {self.max_error:.1e})"
+        return f"{extent}, {faults}; {result}"
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Inspection:
     """The code and the resources of a kernel, before it runs; printed, a summary and the source.
@@ -35,6 +69,7 @@ class Inspection:
         source: The source code that the backend generated.
         assembly: What the compiler made of it, as text.
         resources: What the kernel uses of its device; None for a CPU.
+        emulation: What it does in the emulator of its device; None for a CPU.
     """
 
     name: str
@@ -44,6 +79,7 @@ class Inspection:
     source: CodeText
     assembly: CodeText
     resources: KernelResources | None = None
+    emulation: Emulation | None = None
 
     def __repr__(self) -> str:
         return f"<Inspection of {self.name} for {self.target}>"
@@ -51,7 +87,8 @@ class Inspection:
     def __str__(self) -> str:
         width = max(map(len, self.facts))
         lines = (f"{name:{width}}  {value}" for name, value in self.facts.items())
-        return "\n".join((*lines, "", self.source.text))
+        reports = () if self.emulation is None else self.emulation.reports
+        return "\n".join((*lines, "", *reports, "", self.source.text))
 
     @property
     def facts(self) -> dict[str, str]:
@@ -63,6 +100,7 @@ class Inspection:
             "code": f"{self.code_bytes} bytes",
             **{text.language: _length(text.text) for text in (self.source, self.assembly)},
             **({} if self.resources is None else self.resources.in_words()),
+            **({} if self.emulation is None else {"emulated": self.emulation.summary}),
         }
 
     def to_json(self) -> dict[str, Any]:

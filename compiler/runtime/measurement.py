@@ -18,7 +18,7 @@ class ErrorKind(StrEnum):
     TIMEOUT = "timeout"  # a phase exceeded its deadline
     CRASH = "crash"  # the process that ran it died of a signal
     OUT_OF_MEMORY = "out_of_memory"  # it exceeded the memory limit
-    DEVICE_ERROR = "device_error"  # the device rejected it
+    DEVICE_ERROR = "device_error"  # the device rejected it, or it faulted there
     WORKER_LOST = "worker_lost"  # its worker was lost several times
 
 

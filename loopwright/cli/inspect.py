@@ -22,6 +22,9 @@ def inspect(
 ) -> None:
     """Compile a program, and show its code and its resources; no device is needed.
 
+    A kernel for a GPU runs in the emulator, which reports races, bank conflicts and other faults
+    with their line and thread, and is compared with the oracle. Of a large grid some blocks run.
+
     The program is compiled as it is written, or by the default schedule of the target.
     """
     inspection = driver.inspect(to_func(read_workload(workload)), target)
@@ -29,6 +32,8 @@ def inspect(
         print_json(inspection.to_json())
         return
     console.print(facts(inspection.facts))
+    for report in () if inspection.emulation is None else inspection.emulation.reports:
+        console.print(report, markup=False, highlight=False)
     for text, is_shown in ((inspection.source, source), (inspection.assembly, assembly)):
         if is_shown:
             console.rule(text.language)

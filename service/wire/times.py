@@ -63,7 +63,8 @@ class RunTime(NamedTuple):
         """Return the time of a kind, or None."""
         if kind is self.kind:
             return self.secs
-        return self.provisional_secs if kind is TimeKind.PROVISIONAL else None
+        is_sample = kind is TimeKind.PROVISIONAL and not is_estimated(self.target)
+        return self.provisional_secs if is_sample else None
 
 
 class SpeedUp(NamedTuple):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from compiler.backends.backend import backend_of
-from compiler.backends.error import BuildError, DeviceFaultError
+from compiler.backends.error import BuildError, DeviceFaultError, KernelFaultError
 from compiler.backends.module import Module
 from compiler.backends.trial_arrays import TrialArrays, WrongResultError
 from compiler.driver import compile_artifact
@@ -195,7 +195,7 @@ def _explain(error: Exception) -> tuple[ErrorKind, str]:
             return ErrorKind.WRONG_RESULT, str(error)
         case MemoryError():
             return ErrorKind.OUT_OF_MEMORY, f"no memory left under the limit: {error}"
-        case ArtifactError() | DeviceFaultError():
+        case ArtifactError() | KernelFaultError():
             return ErrorKind.DEVICE_ERROR, str(error)
         case _ if isinstance(error, _REFUSALS):
             return ErrorKind.BUILD_ERROR, str(error)

@@ -16,11 +16,13 @@ from compiler.backends.cuda.device_code import (
     LaunchPlan,
     launch_plan,
 )
+from compiler.backends.cuda.emulate_program import emulate_program
 from compiler.backends.cuda.module import CudaModule
 from compiler.backends.cuda.nvrtc import NvrtcMissingError, nvrtc_release, nvrtc_version
 from compiler.backends.cuda.runtime.host_gpus import host_gpus
 from compiler.backends.cuda.text.emit import emit_cuda
 from compiler.backends.error import BuildError
+from compiler.backends.inspection import Emulation
 from compiler.ir.core.nodes import For, IntImm, Stmt, seq
 from compiler.ir.core.program import PrimFunc
 from compiler.passes.common.error import LoweringError
@@ -129,6 +131,10 @@ class CudaBackend(Backend):
             _with_launch(code.resources[launch.kernel], launch, limits)
             for launch in code.plan.launches
         )
+
+    def emulate(self, func: PrimFunc, artifact: Artifact) -> Emulation:
+        """Run a kernel in the emulator on inputs of the oracle, and compare its result."""
+        return emulate_program(func, artifact)
 
     def time_calls(self, run: Callable[[], object], num_threads: int, calls: int) -> float:
         """Return the mean seconds a call on the GPU; an estimate if the GPU is emulated."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,13 @@ from compiler.backends.cuda.device_code import DeviceCode, KernelLaunch
 from compiler.backends.cuda.estimate_time import estimate_secs
 from compiler.backends.emulator.emulate import emulate
 from compiler.backends.emulator.report import EmulationReport
+from compiler.backends.error import KernelFaultError
 from compiler.target.cuda import CudaTarget
 
 Array = NDArray[Any]
 
 
-class EmulationError(Exception):
+class EmulationError(KernelFaultError):
     """A kernel that the emulator ran does something wrong, such as a race.
 
     Attributes:
@@ -69,7 +71,17 @@ class EmulatedCall:
             self()
         return estimate_secs(self._code.plan, self._arrays, self._target)
 
-    def _run(self, launch: KernelLaunch) -> EmulationReport:
+    def explore(self, max_threads: int) -> tuple[EmulationReport, ...]:
+        """Run each launch, faults or not, on at most so many threads; return their reports.
+
+        Blocks that do not fit are left out: of a large grid those that run lie evenly in it.
+        """
+        return tuple(
+            self._run(launch, _evenly(prod(launch.grid), max_threads // prod(launch.block)))
+            for launch in self._code.plan.launches
+        )
+
+    def _run(self, launch: KernelLaunch, blocks: Sequence[int] | None = None) -> EmulationReport:
         arrays = [self._arrays[position] for position in launch.arguments]
         scalars = [np.dtype(dtype).type(value) for dtype, value in launch.scalars]
         return emulate(
@@ -79,4 +91,13 @@ class EmulatedCall:
             launch.block,
             [*arrays, *scalars],
             dynamic_shared_bytes=launch.shared_bytes,
+            blocks=blocks,
         )
+
+
+def _evenly(num_blocks: int, most: int) -> Sequence[int] | None:
+    """Return the numbers of some blocks, the first and the last among them; None for all."""
+    if num_blocks <= most:
+        return None
+    blocks: list[int] = np.linspace(0, num_blocks - 1, max(2, most)).astype(int).tolist()
+    return blocks
