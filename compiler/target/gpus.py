@@ -97,3 +97,12 @@ GPUS: Mapping[str, Gpu] = MappingProxyType(
         "rtx-pro-6000": _gpu("sm_120", 188, 128, 1.792, (125, 503, 1007)),
     }
 )
+
+
+def nearest_gpu(arch: str) -> Gpu:
+    """Return the first model of the architecture whose number is nearest."""
+    return min(GPUS.values(), key=lambda gpu: abs(_number(gpu.arch) - _number(arch)))
+
+
+def _number(arch: str) -> int:
+    return int(arch.removeprefix("sm_").removesuffix("a"))

@@ -69,7 +69,7 @@ class EmulatedCall:
         del calls  # an estimate does not vary
         if not self.reports:
             self()
-        return estimate_secs(self._code.plan, self._arrays, self._target)
+        return estimate_secs(self._code, self.reports, self._target)
 
     def explore(self, max_threads: int) -> tuple[EmulationReport, ...]:
         """Run each launch, faults or not, on at most so many threads; return their reports.

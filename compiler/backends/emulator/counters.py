@@ -6,6 +6,7 @@ the addresses of a warp only, so they are computed once for each pattern of addr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -20,6 +21,7 @@ SECTOR_BYTES = 32
 NUM_BANKS = 32
 BANK_BYTES = 4
 _MAX_PATTERNS = 4096
+_SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 
 
 class InstructionClass(StrEnum):
@@ -199,6 +201,7 @@ class Counters:
         shared: The accesses to shared memory.
         global_: The accesses to global memory.
         issues: For each instruction, the number of times that a warp ran it.
+        num_transferred: The sectors that the copy engine moves.
         sectors_read: For each sector of global memory, whether a thread read it.
         sectors_written: For each sector of global memory, whether a thread wrote it.
     """
@@ -207,6 +210,7 @@ class Counters:
         self._instructions = instructions
         self.shared = AccessCounter("shared", BANK_BYTES, wavefronts)
         self.global_ = AccessCounter("global", SECTOR_BYTES, sectors)
+        self.num_transferred = 0
         self.issues = [0] * len(instructions)
         self.sectors_read = np.zeros(global_bytes // SECTOR_BYTES + 1, np.bool_)
         self.sectors_written = np.zeros(global_bytes // SECTOR_BYTES + 1, np.bool_)
@@ -215,6 +219,24 @@ class Counters:
         """Count what the threads of some blocks do from now on."""
         self.shared.attach(grid)
         self.global_.attach(grid)
+
+    def matrix_operations(self) -> dict[str, int]:
+        """Return the floating-point or integer operations of matrix products.
+
+        Returns:
+            By instruction and type of the operands, such as `mma.bf16`.
+        """
+        operations: dict[str, int] = {}
+        for instruction, count in zip(self._instructions, self.issues, strict=True):
+            if count and instruction.opcode in ("mma", "wgmma"):
+                shape = next((s for p in instruction.parts if (s := _SHAPE.fullmatch(p))), None)
+                if shape is not None:
+                    m, n, k = map(int, shape.groups())
+                    # Four warps run one product of a warpgroup.
+                    products = count / 4 if instruction.opcode == "wgmma" else count
+                    name = f"{instruction.opcode}.{types_of(instruction.parts)[1].name}"
+                    operations[name] = operations.get(name, 0) + int(2 * m * n * k * products)
+        return operations
 
     def by_class(self) -> dict[InstructionClass, int]:
         """Return the number of instructions that warps ran, by class."""

@@ -88,7 +88,7 @@ def emulate(
         _pack(program, arguments, {n: memory.address(place) for n, place in places.items()}),
         dynamic_shared_bytes,
         granule,
-        _tensor_maps(program, arguments, {n: memory.content(p) for n, p in places.items()}),
+        _tensor_maps(program, arguments, {n: memory.start(p) for n, p in places.items()}),
     )
     numbers = np.arange(math.prod(grid)) if blocks is None else np.asarray(blocks, np.int64)
     counters = Counters(program.instructions, len(memory.data))
@@ -130,11 +130,11 @@ def _buffers(arguments: Sequence[Argument]) -> list[tuple[int, Array]]:
 
 
 def _tensor_maps(
-    program: Program, arguments: Sequence[Argument], contents: Mapping[int, Array]
-) -> dict[int, tuple[TensorMap, Array]]:
+    program: Program, arguments: Sequence[Argument], starts: Mapping[int, int]
+) -> dict[int, tuple[TensorMap, int]]:
     """Return the tensor maps among the arguments, by the address of their parameter."""
     return {
-        PARAMETER_WINDOW + parameter.offset: (argument, contents[number])
+        PARAMETER_WINDOW + parameter.offset: (argument, starts[number])
         for number, (parameter, argument) in enumerate(
             zip(program.parameters.values(), arguments, strict=True)
         )

@@ -25,7 +25,7 @@ from compiler.backends.emulator.products import WarpgroupProducts
 from compiler.backends.emulator.program import Program
 from compiler.backends.emulator.races import ShadowMemory
 from compiler.backends.emulator.tensor_copies import TensorCopies, TensorMap
-from compiler.backends.emulator.types import Array, Lanes
+from compiler.backends.emulator.types import Lanes
 
 Handler: TypeAlias = Callable[[Lanes], None]
 """Runs one instruction for the active lanes."""
@@ -39,13 +39,14 @@ class Launch:
         parameters: The bytes of its parameters.
         dynamic_shared_bytes: The size of the dynamic shared memory.
         granule: The size of the smallest element that the program accesses.
-        tensor_maps: By generic address of the parameter, the map and the bytes of its tensor.
+        tensor_maps: By generic address of the parameter, the map and where its tensor begins in
+            global memory.
     """
 
     parameters: bytes
     dynamic_shared_bytes: int
     granule: int
-    tensor_maps: Mapping[int, tuple[TensorMap, Array]]
+    tensor_maps: Mapping[int, tuple[TensorMap, int]]
 
 
 class Machine:

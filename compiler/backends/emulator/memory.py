@@ -145,9 +145,20 @@ class GlobalMemory(Memory):
             self._first[used] = start
             self._last[used] = end
 
+    def start(self, number: int) -> int:
+        """Return the position of a buffer in `data`."""
+        return self._starts[number]
+
     def address(self, number: int) -> int:
         """Return the address of a buffer."""
         return self.window + self._starts[number]
+
+    def transfer(self, start: int, sectors: Array, is_read: bool) -> None:
+        """Count sectors that the copy engine moves, from a position in `data` on."""
+        counters = self._counters
+        touched = counters.sectors_read if is_read else counters.sectors_written
+        touched[start // SECTOR_BYTES + sectors] = True
+        counters.num_transferred += len(sectors)
 
     def content(self, number: int) -> Array:
         """Return the bytes of a buffer."""

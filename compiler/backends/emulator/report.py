@@ -59,6 +59,8 @@ class EmulationReport:
         faults: What it did wrong, in order; empty if nothing.
         instructions: The number of instructions that warps ran, by class.
         accesses: The costs of each instruction that accesses shared or global memory.
+        matrix_operations: The operations of matrix products, by names such as `mma.bf16`.
+        bytes_transferred: The size of the sectors that the copy engine moved.
         bytes_read: The size of the sectors of global memory that were read, each counted once.
         bytes_written: The size of the sectors of global memory that were written.
     """
@@ -70,13 +72,15 @@ class EmulationReport:
     faults: tuple[Fault, ...]
     instructions: Mapping[InstructionClass, int]
     accesses: tuple[MemoryAccess, ...]
+    matrix_operations: Mapping[str, int]
+    bytes_transferred: int
     bytes_read: int
     bytes_written: int
 
     @property
     def global_bytes(self) -> int:
         """Return the bytes that move between the multiprocessors and the second-level cache."""
-        return SECTOR_BYTES * self._units("global")
+        return SECTOR_BYTES * self._units("global") + self.bytes_transferred
 
     @property
     def shared_wavefronts(self) -> int:
@@ -153,6 +157,8 @@ def make_report(
         faults.faults(),
         counters.by_class(),
         tuple(_access(counts) for counts in accesses),
+        counters.matrix_operations(),
+        SECTOR_BYTES * counters.num_transferred,
         SECTOR_BYTES * int(counters.sectors_read.sum()),
         SECTOR_BYTES * int(counters.sectors_written.sum()),
     )

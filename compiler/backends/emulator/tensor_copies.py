@@ -74,6 +74,23 @@ class TensorMap:
         elements = content.reshape(-1).view(self.tensor.dtype).reshape(self.box)
         self._elements(memory)[target] = elements[inside]
 
+    def sectors(self, corner: tuple[int, ...], sector_bytes: int) -> Array:
+        """Return the positions in the tensor of the sectors of a box, in units of sectors."""
+        _, inside = self._overlap(corner)
+        *outer, inner = inside
+        item = self.tensor.dtype.itemsize
+        rows = np.zeros(1, np.int64)
+        for part, stride in zip(outer, self.tensor.strides[:-1], strict=True):
+            steps = np.arange(part.start, part.stop) * stride
+            rows = (rows[:, None] + steps).reshape(-1)
+        first, last = inner.start * item, inner.stop * item
+        if first == last or not len(rows):
+            return rows[:0]
+        starts, ends = (rows + first) // sector_bytes, (rows + last - 1) // sector_bytes
+        width = int((ends - starts).max()) + 1
+        table = starts[:, None] + np.arange(width)
+        return table[table <= ends[:, None]]
+
     def _elements(self, memory: Array) -> Array:
         return memory.view(self.tensor.dtype).reshape(self.tensor.shape)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from compiler.backends.emulator.counters import SECTOR_BYTES
 from compiler.backends.emulator.errors import UnsupportedInstructionError
 from compiler.backends.emulator.faults import FaultKind
 from compiler.backends.emulator.instructions.builder import Builder
@@ -111,7 +112,9 @@ class _Box:
             tuple(operands.source(text, _S32) for text in reversed(parse_vector(match[2]))),
         )
 
-    def at(self, instruction: Instruction, lane: int) -> tuple[TensorMap, Array, tuple[int, ...]]:
+    def at(
+        self, instruction: Instruction, lane: int, is_read: bool
+    ) -> tuple[TensorMap, Array, tuple[int, ...]]:
         """Return the map, the bytes of its tensor, and the first element of the box."""
         launched = self.machine.launch.tensor_maps.get(_value(self.tensor, lane))
         if launched is None:
@@ -122,7 +125,11 @@ class _Box:
                 "the address is not that of a tensor map among the parameters",
             )
         assert launched is not None
-        return (*launched, tuple(_value(source, lane) for source in self.corner))
+        tensor, start = launched
+        corner = tuple(_value(source, lane) for source in self.corner)
+        memory = self.machine.global_memory
+        memory.transfer(start, tensor.sectors(corner, SECTOR_BYTES), is_read)
+        return tensor, memory.data[start : start + tensor.tensor.nbytes], corner
 
 
 def _pieces(
@@ -153,7 +160,7 @@ def _load_box(machine: Machine, instruction: Instruction) -> Handler:
 
     def run(lanes: Lanes) -> None:
         for lane in machine.grid.lanes[lanes].tolist():
-            tensor, content, corner = box.at(instruction, lane)
+            tensor, content, corner = box.at(instruction, lane, is_read=True)
             offsets, owners = _pieces(machine, instruction, tensor, _value(to, lane), lane)
             data = tensor.take(content, corner).reshape(-1, PIECE_BYTES)[: len(offsets)]
             _start(machine, instruction, (offsets, owners, data), _value(barrier, lane))
@@ -221,7 +228,7 @@ def _store_box(machine: Machine, instruction: Instruction) -> Handler:
 
     def run(lanes: Lanes) -> None:
         for lane in machine.grid.lanes[lanes].tolist():
-            tensor, content, corner = box.at(instruction, lane)
+            tensor, content, corner = box.at(instruction, lane, is_read=False)
             offsets, owners = _pieces(machine, instruction, tensor, _value(of, lane), lane)
 
             def complete(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compiler.target.cuda import CudaTarget
-from compiler.target.gpus import GPUS, Gpu, GpuArch
+from compiler.target.gpus import Gpu, GpuArch, nearest_gpu
 
 LANES = {"sm_80": 64}
 """Lanes for float32 of a multiprocessor: 64 on sm_80, `OTHER_LANES` on all others (CUDA C++
@@ -40,7 +40,7 @@ class GpuRates:
     @classmethod
     def of(cls, target: CudaTarget) -> GpuRates:
         """Return the rates of a target; of an architecture alone, those of the nearest model."""
-        gpu = target.gpu or _nearest(target.arch)
+        gpu = target.gpu or nearest_gpu(target.arch)
         lanes = LANES.get(gpu.arch, OTHER_LANES)
         # A multiply-add is two operations.
         clock = gpu.peaks[FP32] / (2 * lanes * gpu.num_sms)
@@ -55,12 +55,3 @@ class GpuRates:
     def l2(self) -> float:
         """Return the bytes a second from the second-level cache to one multiprocessor."""
         return L2_BYTES_PER_CYCLE * self.clock
-
-
-def _nearest(arch: str) -> Gpu:
-    """Return the first model of the architecture whose number is nearest."""
-    return min(GPUS.values(), key=lambda gpu: abs(_number(gpu.arch) - _number(arch)))
-
-
-def _number(arch: str) -> int:
-    return int(arch.removeprefix("sm_").removesuffix("a"))
