@@ -37,6 +37,7 @@ class Tiles:
     is_b_transposed: bool = False
     vector_bytes: int = 16
     family: str = "mma"
+    is_swizzled: bool = False
 
     @property
     def num_warps(self) -> int:
@@ -96,6 +97,8 @@ def scheduled(
         shared = sch.cache_read(fragment, 0, "shared")
         sch.compute_at(shared, ko)
         _share_copy(sch, shared, instruction, tiles)
+        if tiles.is_swizzled:
+            sch.annotate(shared, "permuted_layout", 1)
         _tensorize_tile(
             sch, fragment, tile, f"{family}_load_{size}_{operand}_{operand_name}_shared"
         )

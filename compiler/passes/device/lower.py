@@ -22,6 +22,7 @@ from compiler.passes.device.kernel import DeviceProgram
 from compiler.passes.device.list_launches import list_launches
 from compiler.passes.device.private_memory import privatize
 from compiler.passes.device.separate_lanes import separate_lanes
+from compiler.passes.device.swizzle import mark_swizzled, swizzle_shared
 from compiler.passes.device.thread_reductions import reduce_across_threads
 from compiler.passes.device.virtual_threads import unroll_virtual_threads
 from compiler.passes.threads.insert_barriers import insert_barriers
@@ -41,7 +42,8 @@ def lower_for_device(func: PrimFunc, limits: GpuArch) -> DeviceProgram:
     """
     check_parameters(func)
     func = bind_unbound(func)
-    body, _ = unify_threads(mark_pipelines(resolve_views(check_indices(func.body))))
+    body = mark_swizzled(resolve_views(check_indices(func.body)))
+    body, _ = unify_threads(mark_pipelines(body))
     realized = realize_blocks(reduce_across_threads(body))
     _refuse_thread_reductions(realized.stmt)
     formed = form_kernels(realized.stmt)
@@ -50,7 +52,7 @@ def lower_for_device(func: PrimFunc, limits: GpuArch) -> DeviceProgram:
     stmt = compact_buffers(stmt, realized.carried, alignments_of(body))
     stmt = lower_fragments(separate_lanes(pipeline_loops(stmt)))
     stmt = insert_barriers(stmt, private_buffers(stmt))
-    return list_launches(func, stmt, tuple(workspaces))
+    return list_launches(func, swizzle_shared(stmt), tuple(workspaces))
 
 
 def _refuse_thread_reductions(stmt: Stmt) -> None:

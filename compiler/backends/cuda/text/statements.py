@@ -43,6 +43,7 @@ from compiler.ir.core.nodes import (
     static_int,
     static_shape,
 )
+from compiler.ir.core.scopes import is_shared_scope
 from compiler.ir.core.visit import substitute, walk
 
 _COMPOUND = ("+", "-", "*", "/")
@@ -145,7 +146,7 @@ class Statements:
 
     def _allocate(self, buffer: Buffer) -> None:
         type_, name = self._scope.storage_type(buffer.dtype), self._scope.names.bind(buffer.data)
-        if buffer.scope in ("shared", "shared.dyn"):
+        if is_shared_scope(buffer.scope):
             offset = self._scope.shared_offsets[buffer]
             position = f"shared_memory + {offset}" if offset else "shared_memory"
             self._writer.line(f"{type_}* const {name} = reinterpret_cast<{type_}*>({position});")
