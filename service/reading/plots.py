@@ -11,6 +11,7 @@ from service.reading import summary as summed
 from service.reading.columns import ColumnsCache
 from service.reading.curve import curve, since
 from service.reading.decisions import none_for_nan
+from service.reading.model_origin import model_origin
 from service.reading.queries import MAX_NUMBER, ColumnsQuery, SelectionQuery
 from service.reading.selection import selected, standings
 from service.reading.thinning import thin
@@ -51,7 +52,8 @@ class Plots:
         """Return the failures, the best times of sketches, and the time of a job by activity."""
         columns = self._cache.of(session, job)
         numbers = list(summed.first_failures(columns).values())
-        return summed.summary(columns, job, trial_index.messages(session, job.id, numbers))
+        messages = trial_index.messages(session, job.id, numbers)
+        return summed.summary(columns, job, messages, model_origin(session, job))
 
     def decisions(self, session: Session, job: JobRow, sketch: str | None) -> Decisions:
         """Return the decisions of a sketch's trials; by default of the sketch with most trials.

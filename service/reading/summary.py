@@ -9,7 +9,7 @@ import numpy as np
 from service.reading.model_value import model_value
 from service.store.jobs.jobs import JobRow
 from service.store.trials.trial_columns import OK, TrialColumns
-from service.wire.readings import FailureCount, SketchCount, Summary, TimeSpent
+from service.wire.readings import FailureCount, ModelOrigin, SketchCount, Summary, TimeSpent
 
 
 def first_failures(columns: TrialColumns) -> dict[str, int]:
@@ -20,7 +20,9 @@ def first_failures(columns: TrialColumns) -> dict[str, int]:
     return {kind: number for kind, number in first_numbers.items() if kind != OK}
 
 
-def summary(columns: TrialColumns, job: JobRow, messages: Mapping[int, str]) -> Summary:
+def summary(
+    columns: TrialColumns, job: JobRow, messages: Mapping[int, str], model_origin: ModelOrigin
+) -> Summary:
     """Return the statistics of a job.
 
     Args:
@@ -32,6 +34,7 @@ def summary(columns: TrialColumns, job: JobRow, messages: Mapping[int, str]) -> 
         sketches=_sketches(columns),
         time=_time(columns, job),
         model=model_value(columns),
+        model_origin=model_origin,
     )
 
 

@@ -145,6 +145,15 @@ class ModelValue(Response):
     num_rounds: int
 
 
+class ModelOrigin(StrEnum):
+    """What ordered the candidates of a job before its own measurements did."""
+
+    MEASUREMENTS = "measurements"  # a model of earlier jobs for this kind of target
+    RECORDED = "recorded"  # the base model of the recorded sets
+    ESTIMATE = "estimate"  # an analytic estimate: no model of this kind of target exists
+    NOTHING = "nothing"  # the strategy uses no model
+
+
 class Summary(Response):
     """The statistics of a job: failures by kind, sketches, time, quality of the cost model."""
 
@@ -153,6 +162,7 @@ class Summary(Response):
     sketches: tuple[SketchCount, ...]  # the fastest first
     time: TimeSpent
     model: ModelValue
+    model_origin: ModelOrigin
 
 
 class Decision(Response):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from tuner.cost_model import stored_model
+from tuner.cost_model.analytic_prior import analytic_scores
 from tuner.cost_model.boosting import JOB_TREES, Member, blend, boost, score, spread
 from tuner.cost_model.cost_model import CostModelError, Samples, Scores
 from tuner.space.registry import SEARCH_SPACES
@@ -21,8 +22,8 @@ MIN_SAMPLES = 8
 columns by chance. Half a round; chosen.
 """
 BASE_SAMPLES = 64
-"""The base model weighs as much as so many samples of the job (`docs/cost-model.md`). Four rounds;
-chosen, not measured.
+"""The base model, or the analytic estimate, weighs as much as so many samples of the job
+(`docs/cost-model.md`). Four rounds; chosen, not measured.
 """
 
 
@@ -31,7 +32,8 @@ class XGBoostModel:
 
     Args:
         base: A stored model (`to_bytes`) to start from. Without samples the model predicts as the
-            base does. Samples add a second model, whose share grows with their number.
+            base does. Samples add a second model, whose share grows with their number. Without a
+            base, the analytic estimate of the kind is in its place, if it has one in seconds.
         kind: The kind of the targets of the candidates, which determines the features.
 
     Raises:
@@ -61,7 +63,21 @@ class XGBoostModel:
     def predict(self, features: FeatureMatrix) -> Scores:
         """Return a score for each row; higher is faster."""
         members = self._asked(features)
-        return score(members, features) if members else np.zeros(len(features))
+        if not members:
+            return np.zeros(len(features))
+        scores = score(members, features)
+        prior = self._prior(features)
+        if prior is None:
+            return scores
+        share = self._job_share()
+        return share * scores + (1 - share) * prior
+
+    def _prior(self, features: FeatureMatrix) -> Scores | None:
+        """Return the scores of the analytic estimate, if there is no base to start from."""
+        space = SEARCH_SPACES.find(self._kind)
+        if self._base or not space.estimates_secs:
+            return None
+        return analytic_scores(self._samples, features, space.estimate_column)
 
     def uncertainty(self, features: FeatureMatrix) -> Scores:
         """Return the standard deviation of the members' scores for each row."""
@@ -79,6 +95,11 @@ class XGBoostModel:
             raise CostModelError("the cost model is not trained: there is nothing to store")
         return stored_model.encode(members, self._kind)
 
+    def _job_share(self) -> float:
+        """Return the weight of the samples of the job; the rest is that of the start."""
+        num = self._num_samples()
+        return num / (num + BASE_SAMPLES)
+
     def _num_samples(self) -> int:
         return sum(len(s.run_secs) for s in self._samples)
 
@@ -91,8 +112,8 @@ class XGBoostModel:
         num = self._num_samples()
         if self._is_stale and num >= MIN_SAMPLES:
             job_members = boost(self._samples, self._seed, JOB_TREES)
-            job_share = num / (num + BASE_SAMPLES)
-            self._members = blend(self._base, job_members, job_share) if self._base else job_members
+            share = self._job_share()
+            self._members = blend(self._base, job_members, share) if self._base else job_members
             self._is_stale = False
         return self._members
 

@@ -51,13 +51,12 @@ class Evolutionary:
         return chosen + draw_points(state.space, num - len(chosen), state.seen | set(chosen), rng)
 
     def _promising(self, num: int, state: SearchState) -> list[Point]:
-        """Return new points by expected speed; without a model, in turns of sketches."""
+        """Return new points by expected speed; in turns of sketches if that does not compare."""
         ranked = [pool.best(num, state, OPTIMISM) for pool in self._pools]
-        if state.has_model:
+        if state.compares_sketches:
             together = [entry for ranking in ranked for entry in ranking]
             together.sort(key=lambda entry: -entry[0])
             return spread_out([point for _, point in together], num)
-        # Estimates of different sketches do not compare.
         lists = [spread_out([point for _, point in ranking], num) for ranking in ranked]
         turns = [ranking[turn] for turn in range(num) for ranking in lists if turn < len(ranking)]
         return turns[:num]

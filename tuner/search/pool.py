@@ -44,8 +44,8 @@ class Pool:
         self.matrix = space.features(sketch, self.rows)
 
     def grow(self, state: SearchState, rng: np.random.Generator) -> None:
-        """Evolve the rows of a larger sketch for a few generations, once there is a model."""
-        if self._is_whole or not state.has_model:
+        """Evolve the rows of a larger sketch for a few generations, once scores are informative."""
+        if self._is_whole or not state.compares_sketches:
             return
         sketch = state.space.sketches[self.sketch]
         self._add(state, rows_of(state.ranked(self.sketch), len(sketch.knobs)))

@@ -35,6 +35,12 @@ class SearchState:
         """Return whether there is a trained model."""
         return self._model is not None and self._model.is_trained
 
+    @property
+    def compares_sketches(self) -> bool:
+        """Return whether `expected` compares candidates of different sketches."""
+        is_estimated = self._model is not None and self.space.search_space.estimates_secs
+        return self.has_model or is_estimated
+
     def record(self, trials: Sequence[MeasuredTrial]) -> None:
         """Record measurements, and train the model on them."""
         secs: dict[Point, float] = {}
@@ -73,7 +79,8 @@ class SearchState:
     def expected(self, matrix: FeatureMatrix) -> Scores:
         """Return a score of each candidate by its features: higher is faster.
 
-        Without a trained model the score is the roofline estimate, which compares within a sketch.
+        Without a trained model the score is the estimate of the search space; see
+        `compares_sketches`.
         """
         if self._model is not None and self._model.is_trained:
             return self._model.predict(matrix)

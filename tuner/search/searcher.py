@@ -71,7 +71,7 @@ class Searcher:
             seen.update(points)
             chosen = chosen + points
         candidates = [self._state.space.candidate(point) for point in chosen]
-        if not chosen or not self._state.has_model:
+        if not chosen or not self._state.compares_sketches:
             return [Proposal(candidate) for candidate in candidates]
         scores = self._state.expected(self._state.features(chosen)).tolist()
         return list(map(Proposal, candidates, scores))

@@ -36,4 +36,5 @@ CUDA_SPACE = SearchSpace(
     estimate=ESTIMATE,
     features=_features,
     passes=_passes,
+    estimates_secs=True,
 )

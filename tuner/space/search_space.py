@@ -31,6 +31,8 @@ class SearchSpace:
         feature_names: The names of the columns of features.
         estimate: The column that ranks candidates of a sketch without a trained model: lower is
             faster.
+        estimates_secs: Whether this column is the base-2 logarithm of the seconds of a whole
+            candidate, so that it compares candidates of different sketches, and with measurements.
         features: Returns a row of features for each row of choices of a sketch.
         passes: Returns a mask of the rows of choices of a sketch that are worth compiling.
     """
@@ -43,6 +45,7 @@ class SearchSpace:
     estimate: str
     features: Callable[[Sketch, Ints, Target], FeatureMatrix]
     passes: Callable[[Sketch, Ints, Target], Mask]
+    estimates_secs: bool = False
 
     @cached_property
     def rule_names(self) -> tuple[str, ...]:

@@ -1863,6 +1863,12 @@ export interface components {
         JobState: "queued" | "running" | "succeeded" | "failed" | "cancelled";
         JsonValue: unknown;
         /**
+         * ModelOrigin
+         * @description What ordered the candidates of a job before its own measurements did.
+         * @enum {string}
+         */
+        ModelOrigin: "measurements" | "recorded" | "estimate" | "nothing";
+        /**
          * ModelValue
          * @description The quality of the cost model in this job, from the trials that it scored before measurement.
          *
@@ -2343,6 +2349,7 @@ export interface components {
             sketches: components["schemas"]["SketchCount"][];
             time: components["schemas"]["TimeSpent"];
             model: components["schemas"]["ModelValue"];
+            model_origin: components["schemas"]["ModelOrigin"];
         };
         /**
          * TargetRead

@@ -58,7 +58,7 @@ export function JobView({ job }: { job: Job }) {
             <div className="stack">
               <ModelCard
                 columns={columns}
-                model={summary.data?.model}
+                summary={summary.data}
                 isChosen={isChosen}
                 handle={handle}
                 onOpen={open}

@@ -7,14 +7,15 @@ import type { SelectionHandle } from "./useSelection";
 
 interface Props {
   columns: Columns;
-  model: Summary["model"] | undefined;
+  summary: Summary | undefined;
   isChosen: (index: number) => boolean;
   handle: SelectionHandle;
   onOpen: (number: number) => void;
 }
 
 /** What the cost model predicted against what was measured, and what it was worth. */
-export function ModelCard({ columns, model, isChosen, handle, onOpen }: Props) {
+export function ModelCard({ columns, summary, isChosen, handle, onOpen }: Props) {
+  const model = summary?.model;
   const hasScores = columns.predicted_percentile.some((value) => value !== null);
   return (
     <section className="card">
@@ -32,13 +33,14 @@ export function ModelCard({ columns, model, isChosen, handle, onOpen }: Props) {
           />
           {model && <Numbers items={figures(model)} />}
           <p className="quiet small">
-            {inWords(model)} Scores are comparable only within one round.
+            {inWords(model)} Scores are comparable only within one round.{" "}
+            {summary && ORIGINS[summary.model_origin]}
           </p>
         </>
       ) : (
         <p className="quiet">
           No trial has a predicted score. The model learns from the first rounds of a job, and some
-          strategies use no model.
+          strategies use no model. {summary && ORIGINS[summary.model_origin]}
         </p>
       )}
     </section>
@@ -55,6 +57,14 @@ function figures({ rank_correlation: rank, top_quarter: top, num_trials, num_rou
 }
 
 type Model = Summary["model"];
+
+const ORIGINS: Record<Summary["model_origin"], string> = {
+  measurements: "The job started with a model of earlier measurements.",
+  recorded: "The job started with the base model, trained on recorded measurements.",
+  estimate:
+    "The job started without a model: an analytic estimate (roofline) ordered the first candidates.",
+  nothing: "",
+};
 
 function inWords(model: Model | undefined): string {
   const rank = model?.rank_correlation;

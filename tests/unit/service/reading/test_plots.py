@@ -21,6 +21,7 @@ from service.reading.summary import summary
 from service.reading.thinning import thin
 from service.store.jobs.jobs import JobRow
 from service.store.trials.trial_columns import TrialColumns, joined, of_rows
+from service.wire.readings import ModelOrigin
 from tuner.loop.progress import MAX_POINTS, SPARKLINE_POINTS, add_point, sparkline
 
 Row = dict[str, Any]
@@ -104,7 +105,8 @@ def test_thinning_keeps_what_stands_out_and_no_more_than_asked(
 def test_a_summary_counts_as_plain_python_does(made: list[Row]) -> None:
     job = JobRow(active_secs=0.0, started_at=None, finished_at=None)
     failed = [row for row in made if row["best"] is None]
-    found = summary(columns(made), job, {row["number"]: str(row["number"]) for row in made})
+    messages = {row["number"]: str(row["number"]) for row in made}
+    found = summary(columns(made), job, messages, ModelOrigin.NOTHING)
     kinds = Counter(row["kind"].value for row in failed)
     assert {f.kind: f.count for f in found.failures} == kinds
     for failure in found.failures:
@@ -122,7 +124,7 @@ def test_a_summary_counts_as_plain_python_does(made: list[Row]) -> None:
 def test_time_in_which_nothing_was_measured(made: list[Row]) -> None:
     job = JobRow(active_secs=1000.0, started_at=None, finished_at=None)
     halves = {half for row in made for half in range(4 * row["at"] - 5, 4 * row["at"] + 2)}
-    found = summary(columns(made), job, {})
+    found = summary(columns(made), job, {}, ModelOrigin.NOTHING)
     assert found.time.propose == pytest.approx(1000.0 - len(halves) / 4)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tuner.cost_model.cost_model import Samples
+from tuner.cost_model.cost_model import CostModel, Samples
 from tuner.search.evolutionary import Evolutionary
 from tuner.search.searcher import Searcher
 from tuner.space.design_space import SketchSpace
@@ -37,5 +37,5 @@ class Oracle:
         return b""
 
 
-def searcher(space: SketchSpace, model: Oracle) -> Searcher:
+def searcher(space: SketchSpace, model: CostModel) -> Searcher:
     return Searcher(Evolutionary(), space, 0, model, task_key="task")

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from compiler import ops
 from tests.contracts.search_strategy import (
     measured,
 )
 from tests.unit.tuner.search.oracle_model import COLUMN, Oracle, searcher
+from tests.unit.tuner.space.gpu_sketches import product_sketch
+from tests.unit.tuner.space.gpu_spaces import H200
+from tuner.cost_model.xgboost_model import XGBoostModel
 from tuner.space.design_space import SketchSpace
 
 
@@ -30,3 +34,16 @@ def test_proposals_climb_what_the_model_predicts(space: SketchSpace) -> None:
         float(space.features(i, space.draw(i, 300, rng))[:, column].max()) for i in range(2)
     )
     assert best >= drawn
+
+
+def test_estimates_in_seconds_order_the_first_round_of_all_sketches() -> None:
+    func = ops.matmul(512, 512, 512)
+    space = SketchSpace([product_sketch(func, H200, padding) for padding in (0, 4)], H200)
+    proposals = searcher(space, XGBoostModel(0, kind="cuda")).ask(16)
+    scores = [p.predicted for p in proposals if p.predicted is not None]
+    assert len(scores) == len(proposals)
+    rng = np.random.default_rng(1)
+    column = space.search_space.estimate_column
+    drawn = [space.features(i, space.draw(i, 100, rng))[:, column].min() for i in range(2)]
+    assert max(scores) >= -min(drawn)
+    assert min(scores[:12]) > np.median(scores[12:])
