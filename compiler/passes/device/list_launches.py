@@ -37,20 +37,28 @@ from compiler.passes.common.error import LoweringError
 from compiler.passes.common.realize_blocks import NOTHING
 from compiler.passes.device.hoist_axes import axes_around
 from compiler.passes.device.kernel import DeviceProgram, Kernel, Launch
-from compiler.passes.device.shared_memory import SharedLayout, place_shared
+from compiler.passes.device.shared_memory import size_bytes
 
 # A launch takes a few microseconds: more than this many would dominate any program.
 MAX_LAUNCHES = 4096
 
 
-def list_launches(func: PrimFunc, stmt: Stmt, workspaces: tuple[Buffer, ...]) -> DeviceProgram:
+def list_launches(
+    func: PrimFunc, stmt: Stmt, workspaces: tuple[Buffer, ...], shared_offsets: Mapping[Buffer, int]
+) -> DeviceProgram:
     """Return the kernels of a lowered program and their launches.
+
+    Args:
+        func: The program as it was.
+        stmt: The lowered program.
+        workspaces: The buffers that it allocates in global memory.
+        shared_offsets: The positions of its shared buffers in bytes.
 
     Raises:
         LoweringError: If the program would need more than `MAX_LAUNCHES` launches, or if the host
             would have to read the memory of the device.
     """
-    lister = _Lister(func, workspaces)
+    lister = _Lister(func, workspaces, shared_offsets)
     lister.visit(stmt, {}, ())
     kernels = tuple(lister.kernels.values())
     used = {buffer for kernel in kernels for buffer in kernel.buffers}
@@ -68,6 +76,7 @@ class _Lister:
 
     func: PrimFunc
     workspaces: tuple[Buffer, ...]
+    shared_offsets: Mapping[Buffer, int]
     kernels: dict[int, Kernel] = field(default_factory=dict)
     launches: list[Launch] = field(default_factory=list)
 
@@ -141,7 +150,7 @@ class _Lister:
         unit = {a.var: IntImm(0, dtype_of(a.var)) for a in axes if a.extent == 1}
         touched = {node.buffer for node in nodes if isinstance(node, Load | Store)}
         number = len(self.kernels)
-        layout: SharedLayout = place_shared(body)
+        offsets = {b: offset for b, offset in self.shared_offsets.items() if b in touched}
         return Kernel(
             name=f"{self.func.name}_kernel" + (f"_{number}" if number else ""),
             axes=tuple(axis for axis in axes if axis.extent > 1),
@@ -153,6 +162,6 @@ class _Lister:
             ),
             scalars=tuple(var for var in loops if var in names),
             body=substitute(body, unit),
-            shared_offsets=layout.offsets,
-            shared_bytes=layout.size_bytes,
+            shared_offsets=offsets,
+            shared_bytes=max((n + size_bytes(b) for b, n in offsets.items()), default=0),
         )

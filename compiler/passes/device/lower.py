@@ -16,12 +16,14 @@ from compiler.passes.common.pipeline_loops import pipeline_loops
 from compiler.passes.common.realize_blocks import realize_blocks
 from compiler.passes.common.thread_loops import is_one_by_one
 from compiler.passes.device.bind_unbound import bind_unbound
+from compiler.passes.device.check_limits import check_limits, check_virtual_threads
 from compiler.passes.device.form_kernels import form_kernels
 from compiler.passes.device.fragments.lower_fragments import lower_fragments
 from compiler.passes.device.kernel import DeviceProgram
 from compiler.passes.device.list_launches import list_launches
 from compiler.passes.device.private_memory import privatize
 from compiler.passes.device.separate_lanes import separate_lanes
+from compiler.passes.device.shared_memory import overlapping, place_shared
 from compiler.passes.device.swizzle import mark_swizzled, swizzle_shared
 from compiler.passes.device.thread_reductions import reduce_across_threads
 from compiler.passes.device.virtual_threads import unroll_virtual_threads
@@ -44,6 +46,7 @@ def lower_for_device(func: PrimFunc, limits: GpuArch) -> DeviceProgram:
     func = bind_unbound(func)
     body = mark_swizzled(resolve_views(check_indices(func.body)))
     body, _ = unify_threads(mark_pipelines(body))
+    check_virtual_threads(body)
     realized = realize_blocks(reduce_across_threads(body))
     _refuse_thread_reductions(realized.stmt)
     formed = form_kernels(realized.stmt)
@@ -51,8 +54,11 @@ def lower_for_device(func: PrimFunc, limits: GpuArch) -> DeviceProgram:
     stmt, workspaces = privatize(stmt, formed.workspaces)
     stmt = compact_buffers(stmt, realized.carried, alignments_of(body))
     stmt = lower_fragments(separate_lanes(pipeline_loops(stmt)))
-    stmt = insert_barriers(stmt, private_buffers(stmt))
-    return list_launches(func, swizzle_shared(stmt), tuple(workspaces))
+    offsets = place_shared(stmt)
+    stmt = insert_barriers(stmt, private_buffers(stmt), overlapping(offsets))
+    program = list_launches(func, swizzle_shared(stmt), tuple(workspaces), offsets)
+    check_limits(program.kernels, limits)
+    return program
 
 
 def _refuse_thread_reductions(stmt: Stmt) -> None:

@@ -7,7 +7,8 @@
 
 A buffer is alive from its first access to its last one. If it is allocated outside of a loop, it is
 alive in the whole loop or not at all. Placement is greedy: large buffers first, each at the lowest
-position that no buffer alive at the same time covers.
+position that no buffer alive at the same time covers. Between uses of two buffers on the same bytes
+threads need a barrier.
 """
 
 from __future__ import annotations
@@ -29,18 +30,10 @@ from compiler.ir.core.nodes import (
     static_shape,
 )
 from compiler.ir.core.scopes import is_shared_scope
-from compiler.ir.core.visit import children, walk_stmts
+from compiler.ir.core.visit import children, is_stmt, walk_stmts
 
 # Asynchronous and tensor copies need up to 128 bytes; a cache line of a GPU has as many.
 ALIGNMENT = 128
-
-
-@dataclass(frozen=True, slots=True)
-class SharedLayout:
-    """The offsets of the shared buffers of a kernel in bytes, and the size of its memory."""
-
-    offsets: Mapping[Buffer, int]
-    size_bytes: int
 
 
 @dataclass(slots=True)
@@ -54,19 +47,23 @@ class _Interval:
         return self.first <= other.last and other.first <= self.last
 
 
-def is_shared(buffer: Buffer) -> bool:
-    """Return whether a buffer lies in the shared memory of a block."""
-    return is_shared_scope(buffer.scope)
-
-
 def size_bytes(buffer: Buffer) -> int:
     """Return the size of a buffer in memory."""
     return prod(static_shape(buffer)) * max(bits(buffer.dtype) // 8, 1)
 
 
-def place_shared(stmt: Stmt) -> SharedLayout:
-    """Place the shared buffers that a kernel allocates."""
-    alive = _intervals(stmt)
+def place_shared(stmt: Stmt) -> dict[Buffer, int]:
+    """Return the offsets in bytes of the shared buffers that the kernels of a program allocate."""
+    if isinstance(stmt, For) and stmt.thread is not None:
+        return _place(_intervals(stmt))
+    offsets: dict[Buffer, int] = {}
+    for child in children(stmt):
+        if is_stmt(child):
+            offsets.update(place_shared(child))  # type: ignore[arg-type] # it is a statement
+    return offsets
+
+
+def _place(alive: Mapping[Buffer, _Interval]) -> dict[Buffer, int]:
     offsets: dict[Buffer, int] = {}
     for buffer in sorted(alive, key=lambda b: (-size_bytes(b), alive[b].first)):
         taken = sorted(
@@ -80,22 +77,19 @@ def place_shared(stmt: Stmt) -> SharedLayout:
                 break
             offset = max(offset, -(-end // ALIGNMENT) * ALIGNMENT)
         offsets[buffer] = offset
-    size = max((offset + size_bytes(buffer) for buffer, offset in offsets.items()), default=0)
-    return SharedLayout(offsets, size)
+    return offsets
 
 
-def overlapping(layout: SharedLayout) -> dict[Buffer, set[Buffer]]:
+def overlapping(offsets: Mapping[Buffer, int]) -> dict[Buffer, set[Buffer]]:
     """Return, for each shared buffer, the others that lie on the same bytes."""
-    ends = {buffer: offset + size_bytes(buffer) for buffer, offset in layout.offsets.items()}
+    ends = {buffer: offset + size_bytes(buffer) for buffer, offset in offsets.items()}
     return {
         buffer: {
             other
-            for other in layout.offsets
-            if other != buffer
-            and layout.offsets[other] < ends[buffer]
-            and layout.offsets[buffer] < ends[other]
+            for other in offsets
+            if other != buffer and offsets[other] < ends[buffer] and offsets[buffer] < ends[other]
         }
-        for buffer in layout.offsets
+        for buffer in offsets
     }
 
 
@@ -116,7 +110,7 @@ class _Liveness:
         begin = self.step
         for child in children(node):
             self.visit(child)
-        if isinstance(node, Load | Store) and is_shared(node.buffer):
+        if isinstance(node, Load | Store) and is_shared_scope(node.buffer.scope):
             interval = self.alive.setdefault(node.buffer, _Interval(self.step, self.step))
             interval.last = self.step
         if isinstance(node, For):

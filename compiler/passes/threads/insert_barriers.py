@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Hashable, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from compiler.ir.analysis.conflicts import may_conflict
 from compiler.ir.analysis.dependence import Touch, touches_of
@@ -122,12 +123,17 @@ class _ThreadPosition:
         return replace(self, unknown=self.unknown | {let.var}, varying=varying)
 
 
-def insert_barriers(stmt: Stmt, private: Container[Buffer]) -> Stmt:
+def insert_barriers(
+    stmt: Stmt,
+    private: Container[Buffer],
+    overlapping: Mapping[Buffer, Container[Buffer]] = MappingProxyType({}),
+) -> Stmt:
     """Insert barriers into the loops over threads of a program.
 
     Args:
         stmt: The program, in which no loop over an axis lies in another over the same axis.
         private: The buffers that each thread has a copy of.
+        overlapping: The other buffers that lie in the same memory as a shared buffer.
 
     Raises:
         LoweringError: If a barrier is needed at a position that not all threads reach.
@@ -136,7 +142,7 @@ def insert_barriers(stmt: Stmt, private: Container[Buffer]) -> Stmt:
 
     def visit(node: Stmt) -> Stmt:
         if isinstance(node, For) and is_thread(node):
-            return _Inserter(private, stored).span(node, _ThreadPosition()).stmt
+            return _Inserter(private, stored, overlapping).span(node, _ThreadPosition()).stmt
         if is_barrier(node):
             return NOTHING  # all threads of the earlier loops have reached this point
         return map_stmt(node, visit, lambda expr: expr)
@@ -147,9 +153,15 @@ def insert_barriers(stmt: Stmt, private: Container[Buffer]) -> Stmt:
 class _Inserter:
     """Inserts barriers into one outermost loop over threads."""
 
-    def __init__(self, private: Container[Buffer], stored: set[Buffer]) -> None:
+    def __init__(
+        self,
+        private: Container[Buffer],
+        stored: set[Buffer],
+        overlapping: Mapping[Buffer, Container[Buffer]],
+    ) -> None:
         self._private = private
         self._stored = stored
+        self._overlapping = overlapping
 
     def span(self, stmt: Stmt, region: _ThreadPosition) -> _BarrierSpan:
         """Return a statement with the barriers that it needs inside."""
@@ -279,14 +291,18 @@ class _Inserter:
         """
         for earlier in before:
             for other in after:
-                if earlier.buffer != other.buffer or not (earlier.is_store or other.is_store):
+                overlaps = other.buffer in self._overlapping.get(earlier.buffer, ())
+                if not overlaps and earlier.buffer != other.buffer:
+                    continue
+                if not (earlier.is_store or other.is_store):
                     continue
                 if region.is_divergent and (
                     earlier.is_store == other.is_store
                     or not earlier.buffer.scope.startswith("shared")
                 ):
                     continue
-                if not may_conflict(earlier, other, _axes(earlier, other), common):
+                axes = _axes(earlier, other)
+                if not (bool(axes) if overlaps else may_conflict(earlier, other, axes, common)):
                     continue
                 if region.is_divergent:
                     raise LoweringError(

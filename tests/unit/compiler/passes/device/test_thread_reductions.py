@@ -9,13 +9,13 @@ from compiler.ir.core.visit import walk_stmts
 from compiler.ir.interpret.oracle.oracle import compare, interpret
 from compiler.ops.spec import from_spec
 from compiler.passes.common.error import LoweringError
-from compiler.passes.common.thread_loops import is_barrier
 from compiler.passes.device.kernel import Kernel
 from compiler.passes.device.lower import lower_for_device
 from compiler.schedule.schedule import Schedule
 from tests.property.generators.schedules import whole_number_inputs
 from tests.unit.compiler.passes.device.checked_lowering import LIMITS
 from tests.unit.compiler.passes.device.device_interpreter import ORDERS, run_device
+from tests.unit.compiler.passes.device.kernels import barriers
 
 
 def bound(
@@ -51,10 +51,6 @@ def exchanges(kernel: Kernel) -> list[int]:
         for call in calls
         if isinstance(call, Call) and call.name == "shuffle_xor"
     ]
-
-
-def barriers(kernel: Kernel) -> int:
-    return sum(map(is_barrier, walk_stmts(kernel.body)))
 
 
 @pytest.mark.parametrize("threads", [2, 8, 32])

@@ -1,0 +1,12 @@
+"""Facts about kernels that tests compare."""
+
+from __future__ import annotations
+
+from compiler.ir.core.visit import walk_stmts
+from compiler.passes.common.thread_loops import is_barrier
+from compiler.passes.device.kernel import Kernel
+
+
+def barriers(kernel: Kernel) -> int:
+    """Return the number of barriers in the text of a kernel."""
+    return sum(map(is_barrier, walk_stmts(kernel.body)))
