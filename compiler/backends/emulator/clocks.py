@@ -22,6 +22,7 @@ class Clocks:
     Attributes:
         times: For each lane, the time of its accesses now.
         floor: For each lane, the time up to which all accesses of its block happened before.
+        fenced: For each lane, the time of its last fence for the copy engine and tensor cores.
     """
 
     def __init__(self, grid: Grid) -> None:
@@ -30,6 +31,7 @@ class Clocks:
         self.floor = np.full(grid.num_lanes, -1, np.int32)
         self._rows: Array | None = None
         self.times = np.zeros(grid.num_lanes, np.int32)
+        self.fenced = np.full(grid.num_lanes, -1, np.int32)
 
     def barrier_of_blocks(self, lanes: Lanes) -> None:
         """Order all threads of the blocks whose threads are `lanes`."""
@@ -57,6 +59,11 @@ class Clocks:
             members = warps[warps // grid.num_warps == slot]
             rows[members, members % grid.num_warps] = self._now[slot]
             rows[members] = rows[members].max(axis=0)
+        self._advance(lanes)
+
+    def fence(self, lanes: Lanes) -> None:
+        """Make the earlier writes of lanes visible to the copy engine and to tensor cores."""
+        self.fenced[lanes] = self._now[self._grid.slots[lanes]]
         self._advance(lanes)
 
     def release(self, lane: int) -> Array:

@@ -48,6 +48,7 @@ class ShadowMemory:
         self._write_place = np.zeros(count, np.int32)
         self._is_atomic = np.zeros(count, np.bool_)
         self._is_pending: Array | None = None
+        self._by_engine: Array | None = None
         self._reader = np.full(count * num_columns, _NONE, np.int32)
         self._read_time = np.zeros(count * num_columns, np.int32)
 
@@ -100,6 +101,26 @@ class ShadowMemory:
                 message = f"several threads write one element of {self._name} memory at once"
                 self._report(FaultKind.RACE, instruction, active, twice, message)
 
+    def read_by_engine(
+        self, instruction: Instruction, offsets: Array, num_bytes: int, lanes: Lanes
+    ) -> None:
+        """Record reads by the copy engine or by asynchronous products, which need a fence."""
+        self.read(instruction, offsets, num_bytes, lanes)
+        cells, active = self._accesses(offsets, num_bytes, lanes)
+        grid, clocks, times = self._grid, self._clocks, self._write_time[cells]
+        writers = self._writer[cells]
+        lanes_of_writers = active - grid.threads[active] + writers % grid.num_threads
+        fenced = np.maximum(clocks.fenced[lanes_of_writers], clocks.fenced[active])
+        missing = (writers >= 0) & (fenced < times)
+        if self._by_engine is not None:
+            missing &= ~self._by_engine[cells]
+        if missing.any():
+            message = (
+                "no fence.proxy.async makes the data visible that "
+                f"{self._writer_name(cells[missing][0])}"
+            )
+            self._report(FaultKind.MISSING_FENCE, instruction, active, missing, message)
+
     def begin_write(
         self, instruction: Instruction, offsets: Array, num_bytes: int, lanes: Lanes
     ) -> None:
@@ -108,6 +129,15 @@ class ShadowMemory:
         if self._is_pending is None:
             self._is_pending = np.zeros(len(self._writer), np.bool_)
         self._is_pending[self._accesses(offsets, num_bytes, lanes)[0]] = True
+
+    def begin_write_by_engine(
+        self, instruction: Instruction, offsets: Array, num_bytes: int, lanes: Lanes
+    ) -> None:
+        """Record the start of a write by the copy engine."""
+        self.begin_write(instruction, offsets, num_bytes, lanes)
+        if self._by_engine is None:
+            self._by_engine = np.zeros(len(self._writer), np.bool_)
+        self._by_engine[self._accesses(offsets, num_bytes, lanes)[0]] = True
 
     def end_write(self, offsets: Array, num_bytes: int, lanes: Lanes) -> None:
         """Record the end of an asynchronous write: its data is there for those who waited."""
@@ -174,6 +204,8 @@ class ShadowMemory:
         self._writer[cells] = self._grid.unique[active]
         self._write_time[cells] = self._clocks.times[active]
         self._write_place[cells] = instruction.index
+        if self._by_engine is not None:
+            self._by_engine[cells] = False
 
     def _record_readers(self, cells: Array, active: Array) -> None:
         grid = self._grid
@@ -215,10 +247,13 @@ class ShadowMemory:
         self._faults.report(kind, instruction, lanes, message)
 
     def _last_writer(self, cell: int) -> str:
+        return f"{self._writer_name(cell)}, and nothing orders the two"
+
+    def _writer_name(self, cell: int) -> str:
         place = self._instructions[self._write_place[cell]]
         line = f" at line {place.source_line}" if place.source_line else ""
         who = self._grid.thread_name(int(self._writer[cell]))
-        return f"{who} writes{line}, and nothing orders the two"
+        return f"{who} writes{line}"
 
     def _reader_name(self, reader: int) -> str:
         if reader >= 0:

@@ -208,7 +208,7 @@ def _start(
         )
     shadow = memory.shadow
     assert shadow is not None
-    shadow.begin_write(instruction, offsets, PIECE_BYTES, owners)
+    shadow.begin_write_by_engine(instruction, offsets, PIECE_BYTES, owners)
     index = offsets[:, None] + np.arange(PIECE_BYTES)
     memory.data[index] = _UNKNOWN
     row = machine.clocks.release(lane)
@@ -239,7 +239,7 @@ def _store_box(machine: Machine, instruction: Instruction) -> Handler:
             ) -> None:
                 memory = machine.shared_memory
                 assert memory.shadow is not None
-                memory.shadow.read(instruction, part[0], PIECE_BYTES, part[1])
+                memory.shadow.read_by_engine(instruction, part[0], PIECE_BYTES, part[1])
                 tensor.put(content, corner, memory.data[part[0][:, None] + np.arange(PIECE_BYTES)])
 
             machine.bulk_stores.start(lane, complete)

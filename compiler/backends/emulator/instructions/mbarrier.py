@@ -182,6 +182,8 @@ def _fence(machine: Machine, instruction: Instruction) -> Handler:
     def run(lanes: Lanes) -> None:
         for slot in np.unique(machine.grid.slots[lanes]):
             machine.mbarriers.fence(int(slot))
+        if "async" in instruction.parts:
+            machine.clocks.fence(lanes)
 
     return run
 

@@ -177,7 +177,7 @@ class _SharedMatrix:
         if len(offsets) < len(pieces):
             return np.zeros(self.shape, kind.dtype)
         assert memory.shadow is not None
-        memory.shadow.read(self.instruction, offsets, PIECE_BYTES, kept)
+        memory.shadow.read_by_engine(self.instruction, offsets, PIECE_BYTES, kept)
         item = kind.dtype.itemsize
         index = (places + memory.bases[first]) // item
         return memory.elements(item)[index].view(kind.dtype).reshape(self.shape)

@@ -163,3 +163,23 @@ extern "C" __global__ void __launch_bounds__(256) warpgroup(const __grid_constan
   }
 }
 """
+
+STORE = r"""
+// B = 2 * A for floats of 16 rows and 32 columns: a block computes in shared memory, and one
+// thread stores the tile by TMA.
+struct __align__(128) TensorMap { unsigned long long words[16]; };
+extern "C" __global__ void __launch_bounds__(64) store(const float* a,
+                                                       const __grid_constant__ TensorMap b) {
+  __shared__ __align__(128) float tile[512];
+  for (int i = threadIdx.x; i < 512; i += 64) tile[i] = 2 * a[blockIdx.x * 512 + i];
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];"
+                 ::"l"(&b), "r"((unsigned)__cvta_generic_to_shared(tile)), "r"(0),
+                   "r"(blockIdx.x * 16) : "memory");
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+  }
+}
+"""

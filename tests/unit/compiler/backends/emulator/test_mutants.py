@@ -19,7 +19,7 @@ from compiler.backends.emulator.groups import Order
 from compiler.backends.emulator.report import EmulationReport
 from compiler.backends.emulator.tensor_copies import TensorMap
 from compiler.backends.emulator.types import Array
-from tests.unit.compiler.backends.emulator.tensor_kernels import PIPELINE, WARPGROUP
+from tests.unit.compiler.backends.emulator.tensor_kernels import PIPELINE, STORE, WARPGROUP
 
 
 @pytest.fixture(scope="module")
@@ -171,3 +171,36 @@ def test_a_box_must_be_aligned_for_its_swizzle(warpgroup: str) -> None:
     text = warpgroup.replace(".align 1024", ".align 16")
     report, _ = run_warpgroup(text.replace("[16]", "[24]"))
     assert {fault.kind for fault in report.faults} == {FaultKind.MISALIGNED}, report
+
+
+def run_store(ptx: str) -> tuple[EmulationReport, bool]:
+    a = np.random.default_rng(0).standard_normal((32, 32)).astype(np.float32)
+    b = np.zeros_like(a)
+    report = emulate(ptx, None, (2, 1, 1), (64, 1, 1), [a, TensorMap(b, (16, 32), swizzle=0)])
+    return report, bool((b == 2 * a).all())
+
+
+@pytest.fixture(scope="module")
+def store() -> str:
+    return compile_cuda(STORE, "sm_90a").ptx
+
+
+def test_a_tile_that_threads_compute_is_stored_by_the_copy_engine(store: str) -> None:
+    report, is_correct = run_store(store)
+    assert not report.faults, report
+    assert is_correct
+    assert (report.bytes_written, report.bytes_transferred) == (4096, 4096)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "kind"),
+    [
+        (r"fence\.proxy\.async[^;]*;", FaultKind.MISSING_FENCE),
+        (r"bar\.sync\s+0;", FaultKind.RACE),
+    ],
+)
+def test_the_copy_engine_needs_a_fence_and_a_barrier(
+    store: str, pattern: str, kind: FaultKind
+) -> None:
+    report, _ = run_store(replaced(store, pattern, "", 0))
+    assert kind in {fault.kind for fault in report.faults}, report
