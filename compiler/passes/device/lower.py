@@ -54,9 +54,9 @@ def lower_for_device(func: PrimFunc, limits: GpuArch) -> DeviceProgram:
     stmt, workspaces = privatize(stmt, formed.workspaces)
     stmt = compact_buffers(stmt, realized.carried, alignments_of(body))
     stmt = lower_fragments(separate_lanes(pipeline_loops(stmt)))
-    offsets = place_shared(stmt)
-    stmt = insert_barriers(stmt, private_buffers(stmt), overlapping(offsets))
-    program = list_launches(func, swizzle_shared(stmt), tuple(workspaces), offsets)
+    stmt = insert_barriers(stmt, private_buffers(stmt), overlapping(place_shared(stmt)))
+    stmt = swizzle_shared(stmt)
+    program = list_launches(func, stmt, tuple(workspaces), place_shared(stmt))
     check_limits(program.kernels, limits)
     return program
 
