@@ -13,6 +13,7 @@ from tuner.space.features.cuda.features import (
 from tuner.space.filter.cuda_filter import passes
 from tuner.space.rules.auto_inline import AutoInline
 from tuner.space.rules.cuda.flat_blocks import FlatBlocks
+from tuner.space.rules.cuda.thread_rows import ThreadRows
 from tuner.space.rules.cuda.thread_tiles import ThreadTiles
 from tuner.space.search_space import FeatureMatrix, Mask, SearchSpace
 from tuner.space.tables.knob import Ints
@@ -30,7 +31,7 @@ def _passes(sketch: Sketch, choices: Ints, target: Target) -> Mask:
 CUDA_SPACE = SearchSpace(
     kind="cuda",
     first_rules=(AutoInline(),),
-    rules=(ThreadTiles(), FlatBlocks()),
+    rules=(ThreadRows(), ThreadTiles(), FlatBlocks()),
     feature_version=SCHEMA_VERSION,
     feature_names=FEATURE_NAMES,
     estimate=ESTIMATE,
