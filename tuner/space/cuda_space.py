@@ -12,6 +12,7 @@ from tuner.space.features.cuda.features import (
 )
 from tuner.space.filter.cuda_filter import passes
 from tuner.space.rules.auto_inline import AutoInline
+from tuner.space.rules.cuda.cross_thread import CrossThread
 from tuner.space.rules.cuda.flat_blocks import FlatBlocks
 from tuner.space.rules.cuda.thread_rows import ThreadRows
 from tuner.space.rules.cuda.thread_tiles import ThreadTiles
@@ -31,7 +32,7 @@ def _passes(sketch: Sketch, choices: Ints, target: Target) -> Mask:
 CUDA_SPACE = SearchSpace(
     kind="cuda",
     first_rules=(AutoInline(),),
-    rules=(ThreadRows(), ThreadTiles(), FlatBlocks()),
+    rules=(ThreadRows(), ThreadTiles(), CrossThread(), FlatBlocks()),
     feature_version=SCHEMA_VERSION,
     feature_names=FEATURE_NAMES,
     estimate=ESTIMATE,

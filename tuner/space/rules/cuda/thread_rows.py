@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
@@ -30,8 +31,8 @@ class ThreadRows:
             S[i] += E[i, k]                             E[i, j] = exp(A[i, j] - M[i])
         ...                                         ...
 
-    Intermediate results are in shared memory. There are up to two sketches. In `staged_rows`, inputs
-    that several blocks read are copied to shared memory first, so that each is read once. In
+    Intermediate results are in shared memory. There are up to two sketches. In `staged_rows`,
+    inputs that several blocks read are copied to shared memory first, so that each is read once. In
     `rows`, the caches serve the later reads.
     """
 
@@ -83,10 +84,8 @@ class _RowScheduler:
         return self.chain.rows.of.get(self.sink.name, ())
 
     def _row_bytes(self, access: TensorAccess) -> int:
-        rows = 1
-        for axis in self.row_axes:
-            rows *= self.sink.axes[axis].extent
-        return max(1, access.size_bytes // max(rows, 1))
+        rows = prod(self.sink.axes[axis].extent for axis in self.row_axes)
+        return max(1, access.size_bytes // rows)
 
     def repeated_reads(self) -> list[tuple[str, str]]:
         """Return the inputs that vary along rows and several blocks read, each with a reader."""
@@ -114,7 +113,7 @@ class _RowScheduler:
         draft, schedule = self.draft, self.draft.schedule
         self._place_rows()
         length = self.sink.axes[max(self.chain.inner(self.sink))].extent
-        self.threads, self.columns["threads"] = draft.choose(_thread_counts(length))
+        self.threads, self.columns["threads"] = draft.choose(thread_counts(length))
         vector, self.columns["vector"] = draft.choose([n for n in LENGTHS if length % n == 0])
         copies = [
             schedule.cache_read(schedule.get_block(reader), buffer, "shared")
@@ -202,6 +201,6 @@ class _RowScheduler:
         self.draft.note(block, columns, rest, vector_axis=along)
 
 
-def _thread_counts(length: int) -> list[int]:
+def thread_counts(length: int) -> list[int]:
     """Return the numbers of threads along a row of some length."""
     return [n for n in THREADS if n == min(THREADS) or n < 2 * length]
