@@ -22,7 +22,7 @@ from compiler.target.cuda import CudaTarget
 from tuner.search.make import make_strategy
 from tuner.task import Task
 
-NUM_CANDIDATES = 8
+NUM_CANDIDATES = 3
 NAMES = (
     "matmul_512x512x512",
     "conv2d_64x56x56_64_3x3",
