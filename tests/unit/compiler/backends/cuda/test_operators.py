@@ -1,6 +1,6 @@
 """Every operator of the library runs on an emulated GPU by its default binding.
 
-One case of each operator; `make fuzz-cuda` runs all cases of `tests/unit/compiler/ops/specs.py`.
+One case of each operator; `python -m tests.unit.compiler.backends.cuda.operator_kernels` runs all.
 """
 
 from __future__ import annotations
