@@ -64,9 +64,10 @@ def may_conflict(
         names: The names whose values identify a thread.
         common: The extents of variables that have one value in both accesses.
     """
-    if agree_on((one, other), names):
+    touches = (one,) if one is other else (one, other)
+    if agree_on(touches, names):
         return False
-    return _Trial((one, other), names, common).meet(among_all=False)
+    return _Trial(touches, names, common).meet(among_all=one is other)
 
 
 def are_disjoint(touches: Sequence[Touch], names: Collection[Hashable]) -> bool:
@@ -201,13 +202,14 @@ class _Trial:
         touch = self._touches[number]
         points = grid({var: np.asarray(values) for var, values in axes.items()})
         shape = tuple(map(len, axes.values()))
-        holds = np.ones(shape, bool)
+        holds: Values = np.ones(1, bool)
         for condition in self._conditions[number]:
-            holds &= value_at(condition, points).astype(bool)
+            holds = holds & value_at(condition, points).astype(bool)
+        holds = np.broadcast_to(holds, shape)
 
         def column(values: Values) -> Numbers:
-            spread: Numbers = np.broadcast_to(values, shape)[holds]
-            return spread
+            spread: Numbers = np.broadcast_to(values, shape)
+            return spread[holds] if self._conditions[number] else spread.reshape(-1)
 
         indices = [form_value(form, points) for form in self._indices[number]]
         common = [points[var] for var in self._common if var in axes]

@@ -162,6 +162,8 @@ class _Inserter:
         self._private = private
         self._stored = stored
         self._overlapping = overlapping
+        # By identity, so the accesses are kept alive.
+        self._never_meet: dict[tuple[int, int], tuple[Touch, Touch, bool]] = {}
 
     def span(self, stmt: Stmt, region: _ThreadPosition) -> _BarrierSpan:
         """Return a statement with the barriers that it needs inside."""
@@ -301,8 +303,7 @@ class _Inserter:
                     or not earlier.buffer.scope.startswith("shared")
                 ):
                     continue
-                axes = _axes(earlier, other)
-                if not (bool(axes) if overlaps else may_conflict(earlier, other, axes, common)):
+                if not self._may_conflict(earlier, other, common):
                     continue
                 if region.is_divergent:
                     raise LoweringError(
@@ -311,6 +312,25 @@ class _Inserter:
                     )
                 return True
         return False
+
+    def _may_conflict(self, earlier: Touch, other: Touch, common: Mapping[Var, int]) -> bool:
+        """Return whether different threads may conflict in accesses to memory of one place.
+
+        Most accesses that never meet do not meet in any iterations of the loops around them. So
+        this is tested first, and once for all positions.
+        """
+        axes, key = _axes(earlier, other), (id(earlier), id(other))
+        if earlier.buffer != other.buffer:
+            return bool(axes)  # two buffers that overlap
+        if key not in self._never_meet:
+            never = not may_conflict(earlier, other, axes)
+            self._never_meet[key] = earlier, other, never
+        if self._never_meet[key][2]:
+            return False
+        exprs = (*earlier.indices, *earlier.conditions, *other.indices, *other.conditions)
+        if not any(node in common for expr in exprs for node in walk(expr)):
+            return True
+        return may_conflict(earlier, other, axes, common)
 
 
 def _with_body(loop: For, body: Stmt) -> For:

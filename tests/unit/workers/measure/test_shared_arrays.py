@@ -27,6 +27,7 @@ def test_arrays_outlive_the_shelf_that_took_them(slots: list[int]) -> None:
         "b": np.array(3, dtype="int64"),
         "c": np.array([True, False]),
         "d": np.array([1.5, -2], dtype="bfloat16"),
+        "e": np.array([1.5, 448], dtype="float8_e4m3fn"),
     }
     SharedArrays(slots).put("key", arrays)
     found = SharedArrays(slots).find("key")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,17 @@ def test_kernel_oracle_and_evaluator_agree() -> None:
             got = results[name]
             assert got.dtype == array.dtype
             np.testing.assert_array_equal(got.astype(np.float32), array.astype(np.float32))
+
+
+def test_an_artifact_takes_them(tmp_path: Path) -> None:
+    func = parse(PROGRAM)
+    inputs = random_inputs(func, 0)
+    expected = outputs_of_kernel(func, inputs)
+    build(func, ONE_CORE).save(tmp_path / "kernel.lw")
+    arrays = {b.name: inputs.get(b.name, np.zeros(64, b.dtype)) for b in func.buffers}
+    lw.Module.load(tmp_path / "kernel.lw")(*arrays.values())
+    for name, array in expected.items():
+        np.testing.assert_array_equal(arrays[name].view(np.uint8), array.view(np.uint8))
 
 
 def test_a_product_with_sums_of_32_bits_is_tuned() -> None:
