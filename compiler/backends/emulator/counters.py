@@ -21,6 +21,8 @@ SECTOR_BYTES = 32
 NUM_BANKS = 32
 BANK_BYTES = 4
 _MAX_PATTERNS = 4096
+_KEY_BITS = 40
+_OFFSET = 1 << (_KEY_BITS - 1)
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 
 
@@ -174,24 +176,37 @@ def wavefronts(addresses: Array, warps: Array, positions: Array, num_bytes: int)
     words_each = max(1, num_bytes // BANK_BYTES)
     phases = warps * words_each + positions * words_each // WARP_SIZE
     words = (addresses // BANK_BYTES)[:, None] + np.arange(words_each)
-    groups = np.broadcast_to(phases[:, None], words.shape)
-    pairs = np.unique(np.stack([groups.ravel(), words.ravel()]), axis=1)
-    banks = pairs[0] * NUM_BANKS + pairs[1] % NUM_BANKS
+    pairs = _distinct(np.broadcast_to(phases[:, None], words.shape), words)
+    banks = (pairs >> _KEY_BITS) * NUM_BANKS + (pairs & (NUM_BANKS - 1))
     numbers, uses = np.unique(banks, return_counts=True)
-    _, rows = np.unique(numbers // NUM_BANKS, return_inverse=True)
-    deepest = np.zeros(int(rows.max()) + 1, np.int64)
-    np.maximum.at(deepest, rows, uses)
-    return len(np.unique(warps)), int(deepest.sum()), len(deepest)
+    _, starts = np.unique(numbers // NUM_BANKS, return_index=True)
+    deepest = np.maximum.reduceat(uses, starts)
+    return _num_distinct(warps), int(deepest.sum()), len(deepest)
 
 
 def sectors(addresses: Array, warps: Array, positions: Array, num_bytes: int) -> Costs:
     """Return the costs of accesses to global memory: distinct sectors of 32 bytes for each warp."""
     del positions
-    touched = np.unique(np.stack([warps, addresses // SECTOR_BYTES]), axis=1)
-    elements = np.unique(np.stack([warps, addresses // num_bytes]), axis=1)
-    numbers, counts = np.unique(elements[0], return_counts=True)
+    touched = _distinct(warps, addresses // SECTOR_BYTES)
+    elements = _distinct(warps, addresses // num_bytes) >> _KEY_BITS
+    starts = np.flatnonzero(np.concatenate(([True], elements[1:] != elements[:-1])))
+    counts = np.diff(np.append(starts, len(elements)))
     needed = -(-counts * num_bytes // SECTOR_BYTES)
-    return len(numbers), touched.shape[1], int(needed.sum())
+    return len(starts), len(touched), int(needed.sum())
+
+
+def _distinct(groups: Array, values: Array) -> Array:
+    """Return the distinct pairs in ascending order, with the group in the high bits.
+
+    Values are differences of addresses, which may be negative.
+    """
+    keys = ((groups.astype(np.int64) << _KEY_BITS) + values + _OFFSET).reshape(-1)
+    keys.sort()
+    return keys[np.concatenate(([True], keys[1:] != keys[:-1]))]
+
+
+def _num_distinct(ascending: Array) -> int:
+    return 1 + int(np.count_nonzero(ascending[1:] != ascending[:-1]))
 
 
 class Counters:

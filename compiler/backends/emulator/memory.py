@@ -58,10 +58,17 @@ class Memory:
         """Return the positions of an access in `data`, and the lanes whose access is legal."""
         raise NotImplementedError
 
-    def read(self, instruction: Instruction, offsets: Array, num_bytes: int, lanes: Lanes) -> None:
+    def read(
+        self,
+        instruction: Instruction,
+        offsets: Array,
+        num_bytes: int,
+        lanes: Lanes,
+        is_atomic: bool = False,
+    ) -> None:
         """Record a read."""
         if self.shadow is not None:
-            self.shadow.read(instruction, offsets, num_bytes, lanes)
+            self.shadow.read(instruction, offsets, num_bytes, lanes, is_atomic)
         if self.counter is not None:
             self.counter.count(instruction, offsets, num_bytes, lanes)
 
@@ -170,9 +177,16 @@ class GlobalMemory(Memory):
         self._counters = counters
         self.counter = counters.global_
 
-    def read(self, instruction: Instruction, offsets: Array, num_bytes: int, lanes: Lanes) -> None:
+    def read(
+        self,
+        instruction: Instruction,
+        offsets: Array,
+        num_bytes: int,
+        lanes: Lanes,
+        is_atomic: bool = False,
+    ) -> None:
         """Record a read."""
-        super().read(instruction, offsets, num_bytes, lanes)
+        super().read(instruction, offsets, num_bytes, lanes, is_atomic)
         self._counters.sectors_read[offsets // SECTOR_BYTES] = True
 
     def write(
@@ -270,8 +284,16 @@ class LocalMemory(PartedMemory):
         self._grid = grid
         self._is_written = np.zeros(len(self.data), np.bool_)
 
-    def read(self, instruction: Instruction, offsets: Array, num_bytes: int, lanes: Lanes) -> None:
+    def read(
+        self,
+        instruction: Instruction,
+        offsets: Array,
+        num_bytes: int,
+        lanes: Lanes,
+        is_atomic: bool = False,
+    ) -> None:
         """Report reads of bytes that the thread has not written."""
+        del is_atomic
         known = self._is_written[offsets] & self._is_written[offsets + (num_bytes - 1)]
         if not known.all():
             self._faults.report(

@@ -61,7 +61,14 @@ class ShadowMemory:
         self._faults = faults
         self._instructions = instructions
 
-    def read(self, instruction: Instruction, offsets: Array, num_bytes: int, lanes: Lanes) -> None:
+    def read(
+        self,
+        instruction: Instruction,
+        offsets: Array,
+        num_bytes: int,
+        lanes: Lanes,
+        is_atomic: bool = False,
+    ) -> None:
         """Record reads, and report those that are not ordered after the last write."""
         cells, active = self._accesses(offsets, num_bytes, lanes)
         writer = self._writer[cells]
@@ -70,10 +77,13 @@ class ShadowMemory:
             self._report(FaultKind.UNINITIALIZED, instruction, active, missing, message)
         self._check_pending(instruction, cells, active)
         racing = self._unordered(writer, self._write_time[cells], active)
+        if is_atomic:
+            racing &= ~self._is_atomic[cells]
         if racing.any():
             message = f"reads {self._name} memory that {self._last_writer(cells[racing][0])}"
             self._report(FaultKind.RACE, instruction, active, racing, message)
-        self._record_readers(cells, active)
+        if not is_atomic:
+            self._record_readers(cells, active)
 
     def write(
         self,

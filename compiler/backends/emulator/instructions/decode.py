@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from compiler.backends.emulator.errors import UnsupportedInstructionError
 from compiler.backends.emulator.instructions.async_copy import ASYNC_COPY
+from compiler.backends.emulator.instructions.bits import BITS
 from compiler.backends.emulator.instructions.builder import Builder
 from compiler.backends.emulator.instructions.conversions import CONVERSIONS
 from compiler.backends.emulator.instructions.floats import FLOAT, FLOAT_ONLY
-from compiler.backends.emulator.instructions.integers import BITS, INTEGER
+from compiler.backends.emulator.instructions.integers import DOT_PRODUCTS, INTEGER
 from compiler.backends.emulator.instructions.mbarrier import MBARRIER
 from compiler.backends.emulator.instructions.memory_access import MEMORY, no_operation
 from compiler.backends.emulator.instructions.selection import PREDICATE, SELECTION
@@ -21,6 +22,7 @@ from compiler.backends.emulator.types import types_of
 _ANY_TYPE: dict[str, Builder] = {
     **FLOAT_ONLY,
     **BITS,
+    **DOT_PRODUCTS,
     **SELECTION,
     **CONVERSIONS,
     **MEMORY,

@@ -94,10 +94,11 @@ def _load(machine: Machine, instruction: Instruction) -> Handler:
     targets = [machine.operands.target(name, kind) for name in parse_vector(target)]
     num_bytes = size * len(targets)
     find = accesses(machine, instruction, operand, num_bytes)
+    is_atomic = not {"volatile", "relaxed", "acquire"}.isdisjoint(instruction.parts)
 
     def run(lanes: Lanes) -> None:
         for memory, offsets, active in find(lanes):
-            memory.read(instruction, offsets, num_bytes, active)
+            memory.read(instruction, offsets, num_bytes, active, is_atomic)
             elements, first = memory.elements(size), offsets >> shift
             for number, write in enumerate(targets):
                 write(active, elements[first + number].view(kind.dtype))
@@ -138,10 +139,11 @@ def _store(machine: Machine, instruction: Instruction) -> Handler:
     sources = [machine.operands.source(name, kind) for name in parse_vector(value)]
     num_bytes = size * len(sources)
     find = accesses(machine, instruction, operand, num_bytes)
+    is_atomic = not {"relaxed", "release"}.isdisjoint(instruction.parts)
 
     def run(lanes: Lanes) -> None:
         for memory, offsets, active in find(lanes):
-            memory.write(instruction, offsets, num_bytes, active)
+            memory.write(instruction, offsets, num_bytes, active, is_atomic)
             elements, first = memory.elements(size), offsets >> shift
             for number, source in enumerate(sources):
                 elements[first + number] = source(active).view(bits)
