@@ -16,13 +16,22 @@ interface Props {
   columns: Columns;
   view: View;
   defaultSecs: number | null;
+  isEstimate: boolean;
   isChosen: (index: number) => boolean;
   onBrush: (trials: Span, time: Span | null) => void;
   onOpen: (number: number) => void;
 }
 
 /** Every trial as a dot, the shortest sample so far as a line, failures in a lane on top. */
-export function TrialPlot({ columns, view, defaultSecs, isChosen, onBrush, onOpen }: Props) {
+export function TrialPlot({
+  columns,
+  view,
+  defaultSecs,
+  isEstimate,
+  isChosen,
+  onBrush,
+  onOpen,
+}: Props) {
   const isByNumber = view.x === "trials";
   const xs = isByNumber ? columns.number : columns.secs;
   const isBySketch = view.color === "sketch";
@@ -42,7 +51,7 @@ export function TrialPlot({ columns, view, defaultSecs, isChosen, onBrush, onOpe
         text: (value) => (isByNumber ? value.toLocaleString("en") : clock(value)),
       }}
       yAxis={{ label: "run time", isLog: view.isLog, text: tickSecs }}
-      summary={describe(columns)}
+      summary={describe(columns, isEstimate)}
       name={(index) => nameOf(columns, index)}
       onBrush={(x, y) => {
         onBrush(trialsWithin(columns, xs, x), y);
@@ -82,13 +91,14 @@ function nameOf(columns: Columns, index: number): string {
 }
 
 /** The plot in a sentence. */
-export function describe(columns: Columns): string {
+export function describe(columns: Columns, isEstimate: boolean): string {
   const best = improvements(columns).at(-1);
   if (best === undefined) return "No correct trial yet.";
   const number = columns.number[best] ?? 0;
   const since = Math.max(0, (columns.number.at(-1) ?? 0) - number);
   return (
-    `The shortest sample is ${secs(columns.best_secs[best])} (provisional), of trial ` +
+    `The shortest ${isEstimate ? "estimate" : "sample"} is ${secs(columns.best_secs[best])}` +
+    `${isEstimate ? "" : " (provisional)"}, of trial ` +
     `${count(number)}; ` +
     (since
       ? `the ${plural(since, "later trial")} ${since === 1 ? "was" : "were"} no faster.`

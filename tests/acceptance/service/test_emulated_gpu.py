@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect, sync_playwright
 from typer.testing import CliRunner
 
 import loopwright as lw
@@ -15,6 +16,7 @@ from loopwright.errors import InvalidRequestError
 from service.wire.models import JobState
 from service.wire.times import TimeKind
 from tests.acceptance.service.server import Server, serving
+from tests.browser.conftest import BUILT, CHROMIUM
 from tests.patience import PATIENCE_SECS
 
 WORKLOAD = "matmul:32,32,32:float32"
@@ -94,6 +96,30 @@ def test_a_trial_shows_its_cuda_text_and_its_ptx(server: Server, job: lw.JobHand
     assert (code["source_language"], code["assembly_language"]) == ("CUDA C++", "PTX")
     assert "__global__" in code["source"]
     assert ".target sm_90a" in code["assembly"]
+
+
+def test_the_pages_show_the_resources_and_no_measurement(
+    client: lw.Client, job: lw.JobHandle
+) -> None:
+    if CHROMIUM is None:
+        pytest.skip("there is no chromium on the PATH (Debian: apt install chromium)")
+    if not BUILT.exists():
+        pytest.skip("the dashboard was not built (make dashboard)")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto(f"{client.url}/jobs/{job.id}/trials/1")
+        result = page.get_by_role("region", name="Result")
+        for text in ("estimated", "Registers of a thread", "Occupancy"):
+            expect(result.get_by_text(text)).to_be_visible()
+        page.get_by_role("tab", name="PTX").click()
+        expect(page.get_by_role("region", name="PTX")).to_contain_text(".target sm_90a")
+        page.get_by_role("tab", name="CUDA C++").click()
+        expect(page.get_by_role("region", name="CUDA C++")).to_contain_text("__global__")
+        page.goto(f"{client.url}/jobs/{job.id}")
+        expect(page.get_by_role("heading", name="Shortest estimate so far")).to_be_visible()
+        expect(page.get_by_text("provisional")).to_have_count(0)
+        browser.close()
 
 
 def test_workers_say_what_they_emulate(client: lw.Client, job: lw.JobHandle) -> None:

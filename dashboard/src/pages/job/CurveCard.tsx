@@ -20,13 +20,14 @@ export function CurveCard({ job, columns, isChosen, handle, onOpen }: Props) {
   const [x, setX] = useOption("x", ["trials", "seconds"]);
   const [scale, setScale] = useOption("scale", ["log", "linear"]);
   const [color, setColor] = useOption("color", ["sketch", "outcome"]);
+  const isEstimate = job.best_kind === "estimated";
   const isBySketch = color === "sketch";
   const names = isBySketch ? columns.sketches : columns.outcomes;
   const column = isBySketch ? columns.sketch : columns.outcome;
   return (
     <section className="card">
       <div className="page-head">
-        <h2>Shortest sample so far</h2>
+        <h2>Shortest {isEstimate ? "estimate" : "sample"} so far</h2>
         <span className="push row">
           <Choice
             label="Over"
@@ -52,6 +53,7 @@ export function CurveCard({ job, columns, isChosen, handle, onOpen }: Props) {
         columns={columns}
         view={{ x, isLog: scale === "log", color }}
         defaultSecs={job.default_secs}
+        isEstimate={isEstimate}
         isChosen={isChosen}
         onBrush={(trials, time) => {
           handle.select({ trials, time: time ?? undefined });
@@ -69,7 +71,7 @@ export function CurveCard({ job, columns, isChosen, handle, onOpen }: Props) {
         }}
       />
       <p className="quiet small">
-        {describe(columns)} {confirmed(job)}
+        {describe(columns, isEstimate)} {confirmed(job)}
         Dashed line: the default schedule. Top lane: failures.
         {columns.is_thinned &&
           ` Of ${columns.num_trials.toLocaleString("en")} trials, ` +

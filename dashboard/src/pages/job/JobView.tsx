@@ -63,7 +63,7 @@ export function JobView({ job }: { job: Job }) {
                 handle={handle}
                 onOpen={open}
               />
-              <SketchCard summary={summary} handle={handle} />
+              <SketchCard job={job} summary={summary} handle={handle} />
             </div>
             <div className="stack">
               <FailureCard jobId={job.id} summary={summary} handle={handle} />

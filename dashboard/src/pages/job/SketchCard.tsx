@@ -1,5 +1,6 @@
 import type { UseQueryResult } from "@tanstack/react-query";
 
+import type { Job } from "../../api/client";
 import type { Summary } from "../../api/plots";
 import { Answer } from "../../components/Answer";
 import { MEANINGS } from "../../components/BestTime";
@@ -7,12 +8,14 @@ import { secs } from "../../format";
 import type { SelectionHandle } from "./useSelection";
 
 interface Props {
+  job: Job;
   summary: UseQueryResult<Summary>;
   handle: SelectionHandle;
 }
 
-/** The outcome of each kind of schedule; its times are provisional. */
-export function SketchCard({ summary, handle }: Props) {
+/** The outcome of each kind of schedule; its times are provisional, or estimated. */
+export function SketchCard({ job, summary, handle }: Props) {
+  const kind = job.best_kind === "estimated" ? "estimated" : "provisional";
   return (
     <section className="card">
       <h2>Sketches</h2>
@@ -24,8 +27,8 @@ export function SketchCard({ summary, handle }: Props) {
                 <th>Sketch</th>
                 <th className="number">Trials</th>
                 <th className="number">Correct</th>
-                <th className="number" title={MEANINGS.provisional}>
-                  Shortest sample
+                <th className="number" title={MEANINGS[kind]}>
+                  {kind === "estimated" ? "Shortest estimate" : "Shortest sample"}
                 </th>
               </tr>
             </thead>

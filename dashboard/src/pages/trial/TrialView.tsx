@@ -27,7 +27,9 @@ export function TrialView({ trial, job }: { trial: Trial; job: Job | undefined }
       <section className="card" aria-label="Result">
         <Numbers items={figures(trial, job)} />
       </section>
-      {trial.run_secs.length > 0 && <SamplesCard samples={trial.run_secs} job={job} />}
+      {trial.run_secs.length > 0 && job?.best_kind !== "estimated" && (
+        <SamplesCard samples={trial.run_secs} job={job} />
+      )}
     </>
   );
 }
