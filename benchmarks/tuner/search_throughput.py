@@ -25,22 +25,30 @@ NUM_MEASURED = 512
 REPEATS = 5
 
 
+TARGETS = ("cpu -num-cores=1", "cuda -gpu=h200")
+
+
 def main() -> None:
     """Run the benchmark on the largest sketch of `matmul` 512x512x512, in batches of two sizes."""
-    task = Task(lw.ops.matmul(512, 512, 512), lw.Target("cpu -num-cores=1"))
+    report("search_throughput", [metric for text in TARGETS for metric in _metrics(text)])
+
+
+def _metrics(target_text: str) -> list[Metric]:
+    task = Task(lw.ops.matmul(512, 512, 512), lw.Target(target_text))
     space = design_space(task)
     rng = np.random.default_rng(0)
     draws = [space.draw(sketch, BATCHES[-1], rng) for sketch in range(len(space.sketches))]
     sketch = max(range(len(draws)), key=lambda number: len(draws[number]))
     # A space may hold fewer points than a batch; repeated points cost the same.
     rows = np.resize(draws[sketch], (BATCHES[-1], draws[sketch].shape[1]))
-    model = XGBoostModel(0)
+    model = XGBoostModel(0, kind=task.target.kind)
     measured = space.features(sketch, rows[:NUM_MEASURED])
     start = time.process_time()
     model.update(Samples(task.key, measured, rng.uniform(1e-3, 1e-2, len(measured))))
     model.predict(measured)
     training_secs = time.process_time() - start
-    metrics = [Metric(f"training on {len(measured)} rows", "s", (training_secs,))]
+    kind = task.target.kind
+    metrics = [Metric(f"{kind}: training on {len(measured)} rows", "s", (training_secs,))]
     for size in BATCHES:
         features, predictions, together = [], [], []
         for _ in range(REPEATS):
@@ -48,13 +56,13 @@ def main() -> None:
             features.append(NUM_CANDIDATES / first)
             predictions.append(NUM_CANDIDATES / second)
             together.append(NUM_CANDIDATES / (first + second))
-        name = f"features and model, {size} a batch"
+        name = f"{kind}: features and model, {size} a batch"
         metrics += [
-            Metric(f"features, {size} a batch", "/s", tuple(features)),
-            Metric(f"model, {size} a batch", "/s", tuple(predictions)),
+            Metric(f"{kind}: features, {size} a batch", "/s", tuple(features)),
+            Metric(f"{kind}: model, {size} a batch", "/s", tuple(predictions)),
             Metric(name, "/s", tuple(together), goal=">= 50,000"),
         ]
-    report("search_throughput", metrics)
+    return metrics
 
 
 def _seconds(

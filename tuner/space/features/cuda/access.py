@@ -146,7 +146,17 @@ class KernelAccess:
     @property
     def issued_bytes(self) -> Floats:
         """Return the bytes that a block moves between the second-level cache and its threads."""
-        return self.requests * self.sectors_per_request * SECTOR_BYTES
+        return self.requests * self.sectors_per_request * SECTOR_BYTES * self._inside
+
+    @cached_property
+    def _inside(self) -> Floats:
+        """Return the share of the points that are not beyond the end of an axis of the access."""
+        share = np.ones(len(self.threads))
+        for axis, stride in enumerate(self.access.strides):
+            if stride:
+                extent = self.tables.nest.facts.axes[axis].extent
+                share = share * extent / np.prod(self.tables.extents[:, axis], axis=0)
+        return share
 
     @cached_property
     def block_bytes(self) -> Floats:

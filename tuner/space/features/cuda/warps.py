@@ -94,10 +94,12 @@ def by_distinct_rows(columns: Sequence[Ints], compute: Callable[[list[Ints]], In
         columns: The numbers on which the result depends, each by candidate.
         compute: Returns the results of given columns.
     """
-    codes = np.zeros(len(columns[0]), np.int64)
+    order = np.lexsort(columns)
+    is_new = np.ones(len(order), np.bool_)
+    is_new[1:] = False
     for column in columns:
-        values, index = np.unique(column, return_inverse=True)
-        if len(values) > 1:
-            codes = np.unique(codes * len(values) + index, return_inverse=True)[1]
-    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-    return compute([column[first] for column in columns])[inverse]
+        is_new[1:] |= column[order[1:]] != column[order[:-1]]
+    group = np.empty(len(order), np.int64)
+    group[order] = np.cumsum(is_new) - 1
+    first = order[is_new]
+    return compute([column[first] for column in columns])[group]

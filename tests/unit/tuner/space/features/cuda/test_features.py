@@ -19,7 +19,7 @@ from tuner.space.features.cuda.features import (
 from tuner.space.tables.knob import Ints
 from tuner.space.tables.sketch import Sketch
 
-SPECS = ["matmul:64,64,64", "conv2d:1,8,14,14,16,3,1,1", "softmax:32,64", "transpose:64,48"]
+SPECS = ["conv2d:1,4,6,6,8,3,1,1", "softmax:8,32", "transpose:16,32"]
 LARGE = product_sketch(ops.matmul(4096, 4096, 4096), H200)
 GOOD = ((32, 2, 16, 4), (32, 2, 16, 4), (256, 8, 2), 0)
 """Tiles of 128 x 128 x 16, by 256 threads: the usual ones of libraries."""

@@ -6,6 +6,11 @@ import numpy as np
 import pytest
 
 from compiler import ops
+from compiler.backends.cuda.nvrtc import compile_cuda
+from compiler.backends.cuda.text.emit import emit_cuda
+from compiler.backends.emulator.counters import InstructionClass
+from compiler.backends.emulator.emulate import emulate
+from compiler.ir.core.nodes import static_int
 from compiler.ir.core.program import PrimFunc
 from compiler.passes.device.kernel import Kernel as LoweredKernel
 from compiler.passes.device.lower import lower_for_device
@@ -17,11 +22,11 @@ from tuner.space.features.cuda.kernel import Kernel
 from tuner.space.tables.knob import Ints
 from tuner.space.tables.sketch import Sketch
 
+LIMITS = H200.limits
 PRODUCT = ops.matmul(32, 64, 16)
 DECISIONS = [
     (((2, 1, 4, 4), (2, 1, 8, 4), (2, 4, 2), 0), 0),
     (((1, 2, 4, 4), (1, 2, 8, 4), (2, 4, 2), 0), 4),
-    (((2, 2, 4, 2), (1, 1, 16, 4), (4, 4, 1), 2), 0),
     (((2, 1, 16, 1), (8, 1, 8, 1), (1, 16, 1), 2), 1),
     (((2, 2, 2, 4), (1, 1, 32, 2), (2, 4, 2), 1), 0),
 ]
@@ -33,7 +38,7 @@ def kernel_of(sketch: Sketch, choices: Ints) -> Kernel:
 
 def lowered(func: PrimFunc, sketch: Sketch, choices: Ints) -> LoweredKernel:
     schedule = sketch.candidate(choices[0]).trace.apply_to(func)
-    (kernel,) = lower_for_device(schedule.func, H200.limits).kernels
+    (kernel,) = lower_for_device(schedule.func, LIMITS).kernels
     return kernel
 
 
@@ -62,6 +67,32 @@ def test_a_product_is_the_lowered_one(
         loaded = requests["load", f"{name}_shared"]
         assert loaded.first_wavefronts == read.read_wavefronts[0]
         assert loaded.width == read.width[0]
+
+
+def test_the_emulator_counts_the_same() -> None:
+    decisions = ((1, 2, 4, 4), (1, 2, 8, 4), (2, 8, 1), 0)
+    sketch = product_sketch(PRODUCT, H200)
+    choices = row(sketch, *decisions)
+    batch = CudaBatch(sketch, choices, H200)
+    program = lower_for_device(sketch.candidate(choices[0]).trace.apply_to(PRODUCT).func, LIMITS)
+    (kernel,) = program.kernels
+    arrays = [np.ones([static_int(n) for n in b.shape], np.float32) for b in kernel.buffers]
+    report = emulate(
+        compile_cuda(emit_cuda(program), H200.arch).ptx,
+        kernel.name,
+        kernel.grid,
+        kernel.block,
+        arrays,
+        dynamic_shared_bytes=kernel.shared_bytes,
+        blocks=[0],
+    )
+    assert not report.faults
+    table = batch.kernel
+    warps = table.warps[0]
+    fmas = table.steps[0] * table.accumulators[0] * warps
+    assert report.instructions[InstructionClass.FMA] == fmas
+    assert report.global_bytes == batch.time.issued_bytes[0] / table.blocks[0]
+    assert report.shared_wavefronts == batch.time.block["shared"][0] * batch.rates.clock
 
 
 def test_padding_removes_conflicts() -> None:
