@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Sequence
 
 import numpy as np
 
+from compiler.backends.emulator.arguments import Argument, Arguments
 from compiler.backends.emulator.counters import Counters
 from compiler.backends.emulator.errors import EmulatorError, StopEmulation
 from compiler.backends.emulator.faults import FaultLog
 from compiler.backends.emulator.grid import Coordinates, Grid
 from compiler.backends.emulator.groups import Order
 from compiler.backends.emulator.machine import Launch, Machine
-from compiler.backends.emulator.memory import PARAMETER_WINDOW, GlobalMemory
+from compiler.backends.emulator.memory import GlobalMemory
 from compiler.backends.emulator.parse import parse_kernel
-from compiler.backends.emulator.program import Parameter, Program
+from compiler.backends.emulator.program import Program
 from compiler.backends.emulator.races import ShadowMemory
 from compiler.backends.emulator.report import EmulationReport, make_report
 from compiler.backends.emulator.scheduler import Scheduler
-from compiler.backends.emulator.tensor_copies import TENSOR_MAP_BYTES, TensorMap
-from compiler.backends.emulator.types import Array, types_of
-
-Argument: TypeAlias = "Array | TensorMap | int | float"
+from compiler.backends.emulator.types import types_of
 
 DEFAULT_MAX_STEPS = 5_000_000
 """Instructions of groups of lanes: minutes of work, more than any kernel of a test needs."""
@@ -70,26 +67,20 @@ def emulate(
         EmulatorError: If the kernel has an instruction that the emulator does not implement, or
             the launch does not fit the kernel. What a kernel does wrong is in the report instead.
     """
+    if min(*grid, *block) < 1:
+        raise EmulatorError(f"a launch of {grid} blocks of {block} threads has no thread")
     program = parse_kernel(ptx, kernel)
-    buffers = _buffers(arguments)
-    contents = [(f"argument {number}", buffer) for number, buffer in buffers]
-    contents += [
-        (variable.name, np.frombuffer(variable.content, np.uint8)) for variable in program.variables
-    ]
-    memory = GlobalMemory(contents)
+    given = Arguments(program, arguments)
+    memory = GlobalMemory(
+        given.buffers + [(v.name, np.frombuffer(v.content, np.uint8)) for v in program.variables]
+    )
     variables = {
-        variable.name: memory.address(len(buffers) + number)
+        variable.name: memory.address(len(given.buffers) + number)
         for number, variable in enumerate(program.variables)
     }
     granule = _granule(program)
     memory.shadow = ShadowMemory("global", len(memory.data), granule)
-    places = {number: position for position, (number, _) in enumerate(buffers)}
-    launch = Launch(
-        _pack(program, arguments, {n: memory.address(place) for n, place in places.items()}),
-        dynamic_shared_bytes,
-        granule,
-        _tensor_maps(program, arguments, {n: memory.start(p) for n, p in places.items()}),
-    )
+    launch = Launch(given.pack(memory), dynamic_shared_bytes, granule, given.tensor_maps(memory))
     numbers = np.arange(math.prod(grid)) if blocks is None else np.asarray(blocks, np.int64)
     counters = Counters(program.instructions, len(memory.data))
     faults = FaultLog(Grid(grid, block, numbers[:1]))
@@ -112,34 +103,8 @@ def emulate(
                 machine.bulk_stores.finish()
         except StopEmulation:
             pass
-    for position, (_, buffer) in enumerate(buffers):
-        buffer.reshape(-1).view(np.uint8)[:] = memory.content(position)
+    given.copy_back(memory)
     return make_report(program, (grid, block), len(numbers), faults, counters)
-
-
-def _buffers(arguments: Sequence[Argument]) -> list[tuple[int, Array]]:
-    """Return the arrays among the arguments, and those of tensor maps, with their positions."""
-    buffers = [
-        (number, argument.tensor if isinstance(argument, TensorMap) else argument)
-        for number, argument in enumerate(arguments)
-        if isinstance(argument, np.ndarray | TensorMap)
-    ]
-    if any(not buffer.flags.c_contiguous for _, buffer in buffers):
-        raise EmulatorError("the emulator takes C-contiguous arrays")
-    return buffers
-
-
-def _tensor_maps(
-    program: Program, arguments: Sequence[Argument], starts: Mapping[int, int]
-) -> dict[int, tuple[TensorMap, int]]:
-    """Return the tensor maps among the arguments, by the address of their parameter."""
-    return {
-        PARAMETER_WINDOW + parameter.offset: (argument, starts[number])
-        for number, (parameter, argument) in enumerate(
-            zip(program.parameters.values(), arguments, strict=True)
-        )
-        if isinstance(argument, TensorMap)
-    }
 
 
 def _batch_size(program: Program, num_threads: int, dynamic_shared_bytes: int) -> int:
@@ -165,33 +130,3 @@ def _granule(program: Program) -> int:
         and types_of(instruction.parts)
     ]
     return min([4, *sizes])
-
-
-def _pack(program: Program, arguments: Sequence[Argument], addresses: Mapping[int, int]) -> bytes:
-    """Return the bytes of the parameters."""
-    parameters = list(program.parameters.items())
-    if len(arguments) != len(parameters):
-        raise EmulatorError(
-            f"kernel {program.name} has {len(parameters)} parameters, not {len(arguments)}"
-        )
-    packed = bytearray(max((p.offset + p.num_bytes for _, p in parameters), default=0))
-    for number, ((name, parameter), argument) in enumerate(zip(parameters, arguments, strict=True)):
-        if isinstance(argument, TensorMap):
-            content = bytes(TENSOR_MAP_BYTES)
-        elif isinstance(argument, np.ndarray):
-            content = addresses[number].to_bytes(8, "little")
-        else:
-            content = _scalar(argument, parameter)
-        if len(content) != parameter.num_bytes:
-            raise EmulatorError(f"{argument!r} does not fit parameter {name} of {program.name}")
-        packed[parameter.offset : parameter.offset + parameter.num_bytes] = content
-    return bytes(packed)
-
-
-def _scalar(argument: Any, parameter: Parameter) -> bytes:
-    if isinstance(argument, np.generic):
-        return argument.tobytes()
-    if isinstance(argument, float):
-        return np.array(argument, f"f{parameter.num_bytes}").tobytes()
-    modulus = 1 << 8 * parameter.num_bytes
-    return (int(argument) % modulus).to_bytes(parameter.num_bytes, "little")

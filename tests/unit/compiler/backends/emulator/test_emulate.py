@@ -63,6 +63,9 @@ extern "C" __global__ void unwritten(float* a) {
   __syncthreads();
   a[threadIdx.x] = tile[threadIdx.x];
 }
+extern "C" __global__ void twice(const float* a, float* b) {
+  b[threadIdx.x] = 2 * a[threadIdx.x];
+}
 extern "C" __global__ void endless(volatile int* a) { while (a[0] == 0) {} }
 extern "C" __global__ void stuck(float* a) {
   if (threadIdx.x < 32) __syncthreads();
@@ -262,3 +265,21 @@ def test_an_unknown_instruction_is_an_error(ptx: str) -> None:
             (32, 1, 1),
             [np.zeros(32, np.int32), np.zeros(512, np.int64), 1],
         )
+
+
+def test_two_arguments_may_be_one_array(ptx: str) -> None:
+    a = np.arange(32, dtype=np.float32)
+    assert not emulate(ptx, "twice", (1, 1, 1), (32, 1, 1), [a, a]).faults
+    assert (a == 2 * np.arange(32)).all()
+
+
+def test_an_array_that_is_read_only_may_be_an_input(ptx: str) -> None:
+    a, b = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    a.flags.writeable = False
+    assert not emulate(ptx, "twice", (1, 1, 1), (32, 1, 1), [a, b]).faults
+    assert (b == 2 * a).all()
+
+
+def test_a_launch_without_threads_is_refused(ptx: str) -> None:
+    with pytest.raises(EmulatorError, match="no thread"):
+        emulate(ptx, "twice", (1, 0, 1), (32, 1, 1), [])

@@ -88,6 +88,7 @@ def test_the_correct_pipelines_have_no_fault(pipeline: str, warpgroup: str, orde
         (r"cp\.async\.wait_group 1;", "", 0, FaultKind.EARLY_ACCESS),
         (r"cp\.async\.wait_group 1;", "cp.async.wait_group 2;", 0, FaultKind.EARLY_ACCESS),
         (r"cp\.async\.commit_group;", "", 0, FaultKind.EARLY_ACCESS),
+        (r"cp\.async\.commit_group;", "", 1, FaultKind.EARLY_ACCESS),
         (r"cp\.async\.commit_group;", "", 2, FaultKind.EARLY_ACCESS),
     ],
 )
@@ -165,6 +166,15 @@ def test_a_stage_that_is_freed_before_its_products_end_is_a_race(
     report, _ = run_warpgroup(text, order)
     kinds = {fault.kind for fault in report.faults}
     assert kinds & {FaultKind.RACE, FaultKind.EARLY_ACCESS}, report
+
+
+@pytest.mark.parametrize("swizzle", [0, 64])
+def test_a_box_with_another_swizzle_than_the_descriptor_is_a_wrong_result(swizzle: int) -> None:
+    # The tensor maps have a swizzle of 128.
+    text = WARPGROUP.replace("(u64)1 << 62", f"(u64){2 if swizzle else 0} << 62")
+    report, is_correct = run_warpgroup(compile_cuda(text, "sm_90a").ptx)
+    assert not report.faults, report
+    assert not is_correct
 
 
 def test_a_box_must_be_aligned_for_its_swizzle(warpgroup: str) -> None:
