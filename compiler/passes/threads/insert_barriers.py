@@ -140,28 +140,33 @@ def insert_barriers(
     """
     stored = {node.buffer for node in walk_stmts(stmt) if isinstance(node, Store)}
 
-    def visit(node: Stmt) -> Stmt:
+    def visit(node: Stmt, outer: Mapping[Var, int]) -> Stmt:
         if isinstance(node, For) and is_thread(node):
-            return _Inserter(private, stored, overlapping).span(node, _ThreadPosition()).stmt
+            inserter = _Inserter(private, stored, overlapping, outer)
+            return inserter.span(node, _ThreadPosition()).stmt
         if is_barrier(node):
             return NOTHING  # all threads of the earlier loops have reached this point
-        return map_stmt(node, visit, lambda expr: expr)
+        if isinstance(node, For):
+            outer = {**outer, node.var: extent_or_unknown(node.extent)}
+        return map_stmt(node, lambda child: visit(child, outer), lambda expr: expr)
 
-    return visit(stmt)
+    return visit(stmt, {})
 
 
 class _Inserter:
-    """Inserts barriers into one outermost loop over threads."""
+    """Inserts barriers into one outermost loop over threads; `outer` are the loops around it."""
 
     def __init__(
         self,
         private: Container[Buffer],
         stored: set[Buffer],
         overlapping: Mapping[Buffer, Container[Buffer]],
+        outer: Mapping[Var, int],
     ) -> None:
         self._private = private
         self._stored = stored
         self._overlapping = overlapping
+        self._outer = outer
         # By identity, so the accesses are kept alive.
         self._never_meet: dict[tuple[int, int], tuple[Touch, Touch, bool]] = {}
 
@@ -323,14 +328,14 @@ class _Inserter:
         if earlier.buffer != other.buffer:
             return bool(axes)  # two buffers that overlap
         if key not in self._never_meet:
-            never = not may_conflict(earlier, other, axes)
+            never = not may_conflict(earlier, other, axes, self._outer)
             self._never_meet[key] = earlier, other, never
         if self._never_meet[key][2]:
             return False
         exprs = (*earlier.indices, *earlier.conditions, *other.indices, *other.conditions)
         if not any(node in common for expr in exprs for node in walk(expr)):
             return True
-        return may_conflict(earlier, other, axes, common)
+        return may_conflict(earlier, other, axes, {**self._outer, **common})
 
 
 def _with_body(loop: For, body: Stmt) -> For:

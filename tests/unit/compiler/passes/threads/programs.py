@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
+from compiler import te
 from compiler.backends.error import BuildError
 from compiler.driver import build
 from compiler.ir.analysis.resolve_views import resolve_views
@@ -15,6 +18,7 @@ from compiler.passes.common.realize_blocks import realize_blocks
 from compiler.passes.threads.insert_barriers import insert_barriers
 from compiler.passes.threads.separate_threads import separate_threads
 from compiler.passes.threads.unify_threads import unify_threads
+from compiler.schedule.schedule import Schedule
 from compiler.script.parser import parse
 from tests.unit.compiler.backends.cpu.codegen.programs import ONE_CORE
 
@@ -52,6 +56,38 @@ def refused(body: str) -> str:
     with pytest.raises(BuildError) as caught:
         build(func, ONE_CORE)
     return str(caught.value)
+
+
+@cache
+def tiled_matmul(size: int, stages: int = 1) -> PrimFunc:
+    """Return a product whose threads copy tiles into shared memory, four elements at a time."""
+    a, b = (te.placeholder((size, size), "float32", name=name) for name in "AB")
+    k = te.reduce_axis((0, size), name="k")
+    c = te.compute((size, size), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C")
+    sch = Schedule(te.create_prim_func([a, b, c]))
+    block = sch.get_block("C")
+    tile = sch.cache_write(block, 0, "local")
+    i, j, over = sch.get_loops(block)
+    (bi, ti, ii), (bj, tj, jj) = sch.split(i, [None, 8, 4]), sch.split(j, [None, 8, 4])
+    outer, inner = sch.split(over, [None, 8])
+    sch.reorder(bi, bj, ti, tj, outer, inner, ii, jj)
+    sch.bind(bi, "blockIdx.y")
+    sch.bind(bj, "blockIdx.x")
+    threads = sch.fuse(ti, tj)
+    sch.bind(threads, "threadIdx.x")
+    sch.reverse_compute_at(tile, threads)
+    for operand in (0, 1):
+        copy = sch.cache_read(block, operand, "shared")
+        sch.compute_at(copy, outer)
+        _, thread, lane = sch.split(sch.fuse(*sch.get_loops(copy)[-2:]), [None, 64, 4])
+        sch.vectorize(lane)
+        sch.bind(thread, "threadIdx.x")
+    sch.vectorize(sch.get_loops(tile)[-1])
+    sch.decompose_reduction(block, outer)
+    if stages > 1:
+        sch.annotate(outer, "software_pipeline_stage", [0, 0, stages - 1])
+        sch.annotate(outer, "software_pipeline_order", [0, 1, 2])
+    return sch.func
 
 
 def with_barriers(func: PrimFunc) -> Stmt:

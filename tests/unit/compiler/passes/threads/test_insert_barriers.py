@@ -5,15 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from compiler import te
 from compiler.ir.core.nodes import For, Stmt
 from compiler.ir.core.visit import statements_in, walk_stmts
 from compiler.ir.interpret.evaluator.evaluate import EvaluationError, evaluate
 from compiler.passes.common.thread_loops import is_barrier
-from compiler.schedule.schedule import Schedule
 from compiler.script.error import ScriptError
 from tests.unit.compiler.backends.cpu.codegen.programs import check_against_evaluation
-from tests.unit.compiler.passes.threads.programs import program, refused, with_barriers
+from tests.unit.compiler.passes.threads.programs import (
+    program,
+    refused,
+    tiled_matmul,
+    with_barriers,
+)
 
 
 def test_a_barrier_that_not_all_threads_reach_is_refused() -> None:
@@ -72,39 +75,8 @@ def barriers(stmt: Stmt) -> list[tuple[str, ...]]:
     return places
 
 
-def tiled_matmul(size: int, *, stages: int = 1) -> Schedule:
-    """Return a product whose threads copy tiles into shared memory, four elements at a time."""
-    a, b = (te.placeholder((size, size), "float32", name=name) for name in "AB")
-    k = te.reduce_axis((0, size), name="k")
-    c = te.compute((size, size), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C")
-    sch = Schedule(te.create_prim_func([a, b, c]))
-    block = sch.get_block("C")
-    tile = sch.cache_write(block, 0, "local")
-    i, j, over = sch.get_loops(block)
-    (bi, ti, ii), (bj, tj, jj) = sch.split(i, [None, 8, 4]), sch.split(j, [None, 8, 4])
-    outer, inner = sch.split(over, [None, 8])
-    sch.reorder(bi, bj, ti, tj, outer, inner, ii, jj)
-    sch.bind(bi, "blockIdx.y")
-    sch.bind(bj, "blockIdx.x")
-    threads = sch.fuse(ti, tj)
-    sch.bind(threads, "threadIdx.x")
-    sch.reverse_compute_at(tile, threads)
-    for operand in (0, 1):
-        copy = sch.cache_read(block, operand, "shared")
-        sch.compute_at(copy, outer)
-        _, thread, lane = sch.split(sch.fuse(*sch.get_loops(copy)[-2:]), [None, 64, 4])
-        sch.vectorize(lane)
-        sch.bind(thread, "threadIdx.x")
-    sch.vectorize(sch.get_loops(tile)[-1])
-    sch.decompose_reduction(block, outer)
-    if stages > 1:
-        sch.annotate(outer, "software_pipeline_stage", [0, 0, stages - 1])
-        sch.annotate(outer, "software_pipeline_order", [0, 1, 2])
-    return sch
-
-
 def test_a_step_of_a_tiled_product_has_two_barriers() -> None:
-    stmt = with_barriers(tiled_matmul(60).func)
+    stmt = with_barriers(tiled_matmul(30))
     step = ("i_0", "j_0", "i_1_j_1_fused", "k_0")
     assert barriers(stmt) == [step, step]
     copies = [n for n in walk_stmts(stmt) if isinstance(n, For) and n.kind == "vectorized"]
@@ -112,7 +84,7 @@ def test_a_step_of_a_tiled_product_has_two_barriers() -> None:
 
 
 def test_two_versions_of_a_tile_need_one_barrier_a_step() -> None:
-    stmt = with_barriers(tiled_matmul(64, stages=2).func)
+    stmt = with_barriers(tiled_matmul(32, stages=2))
     kernel = ("i_0", "j_0", "i_1_j_1_fused")
     assert barriers(stmt) == [kernel, (*kernel, "k_0")]
 
