@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from compiler.backends.cuda.text.prelude import HELPERS
+from compiler.ir.core.intrinsics import INTRINSICS
 from compiler.ir.text.names import Names
 
 _KEYWORDS = """
@@ -19,7 +20,10 @@ _CUDA = """
 blockIdx blockDim gridDim threadIdx warpSize main shared_memory load_vec store_vec min max abs llabs
 dim3 float2 float4 int2 int4
 """.split()  # noqa: SIM905 - as they are listed
-RESERVED = frozenset({*_KEYWORDS, *_CUDA, *HELPERS})
+_FUNCTIONS = {*INTRINSICS, "fabs", "rint"}
+RESERVED = frozenset(
+    {*_KEYWORDS, *_CUDA, *HELPERS, *_FUNCTIONS, *(f"{name}f" for name in _FUNCTIONS)}
+)
 
 
 def c_identifier(name: str) -> str:
