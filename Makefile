@@ -8,7 +8,7 @@ TRIALS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dashboard demo test test-cpus check format bench bench-check bench-parts bench-peers bench-race bench-search fuzz fuzz-requests fuzz-scripts serve clean
+.PHONY: help setup dashboard demo test test-cpus check format bench bench-check bench-parts bench-peers bench-race bench-search fuzz fuzz-cuda fuzz-requests fuzz-scripts serve clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -60,6 +60,9 @@ bench-peers: $(VENV)/.dev ## install the libraries to compare with, into .peers/
 
 fuzz: $(VENV)/.dev ## try 20,000 random schedules (ARGS="--pairs 500 --seed 7")
 	$(BIN)/python -m tests.property.fuzz $(ARGS)
+
+fuzz-cuda: $(VENV)/.dev ## try 2,000 random GPU schedules in the emulator (ARGS="--pairs 100 --seed 7")
+	$(BIN)/python -m tests.property.fuzz_cuda $(ARGS)
 
 fuzz-requests: $(VENV)/.dev ## send 20,000 mutated requests to a server (ARGS="--requests 500 --seed 7")
 	$(BIN)/python -m tests.fuzz_requests.fuzz $(ARGS)
