@@ -60,7 +60,7 @@ def value_at(expr: Expr, points: Mapping[Var, Values]) -> Values:
         case Var() if expr in points:
             return points[expr]
         case BinOp(op, lhs, rhs) if op in _ARITHMETIC and is_integer(dtype_of(lhs)):
-            if op in ("//", "%") and not (isinstance(rhs, IntImm) and rhs.value > 0):
+            if not _is_defined(op, rhs):
                 raise UnknownError
             return np.asarray(_ARITHMETIC[op](value_at(lhs, points), value_at(rhs, points)))
         case Compare(op, lhs, rhs) if is_integer(dtype_of(lhs)):
@@ -79,6 +79,13 @@ def value_at(expr: Expr, points: Mapping[Var, Values]) -> Values:
             raise UnknownError
 
 
+def _is_defined(op: str, rhs: Expr) -> bool:
+    """Return whether NumPy computes an operation as programs do, whatever the left operand."""
+    if op in ("//", "%"):
+        return isinstance(rhs, IntImm) and rhs.value > 0
+    return op not in ("<<", ">>") or (isinstance(rhs, IntImm) and 0 <= rhs.value < 32)
+
+
 _ARITHMETIC: dict[str, Any] = {
     "+": np.add,
     "-": np.subtract,
@@ -90,6 +97,8 @@ _ARITHMETIC: dict[str, Any] = {
     "&": np.bitwise_and,
     "|": np.bitwise_or,
     "^": np.bitwise_xor,
+    "<<": np.left_shift,
+    ">>": np.right_shift,
 }
 
 
