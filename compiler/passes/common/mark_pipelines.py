@@ -39,12 +39,14 @@ _PART = ("software_pipeline_part", True)
 class PipelinePlan:
     """The stage of each statement of a loop, and its position within an iteration.
 
-    An optional plan is dropped if it would change the result.
+    An optional plan is dropped if it would change the result. The statements of `async_stages`
+    copy while later statements run, on devices that can.
     """
 
     stages: tuple[int, ...]
     order: tuple[int, ...]
     is_optional: bool
+    async_stages: tuple[int, ...] = ()
 
 
 def mark_pipelines(stmt: Stmt) -> Stmt:
@@ -117,10 +119,11 @@ def plan_of(loop: For, count: int) -> PipelinePlan:
         raise LoweringError(
             f"{ORDER} of {subject} gives one place to two statements: {list(order)}"
         )
-    for stage in _numbers(notes.get(ASYNC, ()), f"{ASYNC} of {subject}"):
+    async_stages = _numbers(notes.get(ASYNC, ()), f"{ASYNC} of {subject}")
+    for stage in async_stages:
         if stage not in stages:
             raise LoweringError(f"{ASYNC} of {subject} names stage {stage}, which it has not")
-    return PipelinePlan(stages, order, _OPTIONAL in loop.annotations)
+    return PipelinePlan(stages, order, _OPTIONAL in loop.annotations, async_stages)
 
 
 def _numbers(value: AnnotationValue, subject: str) -> tuple[int, ...]:

@@ -10,6 +10,16 @@
 A statement of stage `s` runs `s` steps after its iteration begins. A buffer that one stage writes
 and a later stage reads has one version for each iteration in flight. TVM has this as
 InjectSoftwarePipeline.
+
+On a device the last steps are not written apart: early stages are guarded, so that the code stays
+small. Copies of asynchronous stages run while the thread goes on. A step waits for those that it
+needs, then for all threads, before it issues new ones into the version that was read last:
+
+    for k in 8:
+        async_wait_group(1); barrier
+        if k + 2 < 8: S[(k + 2) % 3] = f(k + 2)      # asynchronous
+        async_commit_group()
+        C += g(S[k % 3])
 """
 
 from __future__ import annotations
@@ -25,6 +35,7 @@ from compiler.ir.core.nodes import (
     Allocate,
     BinOp,
     Buffer,
+    Compare,
     Expr,
     For,
     If,
@@ -36,9 +47,16 @@ from compiler.ir.core.nodes import (
     Var,
 )
 from compiler.ir.core.visit import map_accesses, map_stmt, substitute, walk
+from compiler.passes.common.asynchronous import (
+    COMMIT,
+    asynchronous,
+    await_groups,
+    is_asynchronous,
+)
 from compiler.passes.common.error import LoweringError
 from compiler.passes.common.mark_pipelines import PipelinePlan, is_part, is_pipelined, plan_of
 from compiler.passes.common.realize_blocks import in_order
+from compiler.passes.common.thread_loops import BARRIER
 
 _ITERATION = "iteration"
 
@@ -52,8 +70,12 @@ class _Parts:
     around: list[If | Let] = field(default_factory=list)
 
 
-def pipeline_loops(stmt: Stmt) -> Stmt:
+def pipeline_loops(stmt: Stmt, *, is_device: bool = False) -> Stmt:
     """Rewrite the loops whose statements are marked as parts.
+
+    Args:
+        stmt: The program.
+        is_device: Whether early stages are guarded instead of peeled, and may be asynchronous.
 
     Raises:
         LoweringError: If the stages of a loop would change what it computes.
@@ -72,7 +94,7 @@ def pipeline_loops(stmt: Stmt) -> Stmt:
             if plan.is_optional:
                 return new
             raise
-        return _Pipeline(new, parts, plan).whole()
+        return _Pipeline(new, parts, plan, is_device=is_device).whole()
 
     return visit(stmt)
 
@@ -137,20 +159,74 @@ def _is_turned(
     return ahead > 1 or (ahead == 1 and is_later)
 
 
+@dataclass(frozen=True, slots=True)
+class _AsyncCopies:
+    """The asynchronous statements of a loop.
+
+    Attributes:
+        parts: Their numbers.
+        first_copy: The earliest of their stages.
+        first_use: The earliest stage of a statement that uses what they copy.
+        ahead: The steps from a copy to its first use.
+    """
+
+    parts: frozenset[int]
+    first_copy: int
+    first_use: int
+    ahead: int
+
+    def synchronized(self, stmts: list[Stmt], number: int | None) -> list[Stmt]:
+        """Return the statements of a step with the calls that end and await groups of copies.
+
+        All copies of a step are one group. A step needs the group of `ahead` steps before it.
+        """
+        if number is None or number >= self.first_copy:
+            end = max((n + 1 for n, stmt in enumerate(stmts) if is_asynchronous(stmt)), default=0)
+            stmts = [*stmts[:end], COMMIT, *stmts[end:]]
+        if number is None or number >= self.first_use:
+            # The barrier shows the copies of all threads, and that all have read the last version.
+            stmts = [await_groups(self.ahead - 1), BARRIER, *stmts]
+        return stmts
+
+
+def _asynchronous_copies(parts: _Parts, plan: PipelinePlan) -> _AsyncCopies | None:
+    """Return the statements that copy asynchronously; None if no stage lets them run ahead."""
+    numbers = [n for n, stage in enumerate(plan.stages) if stage in plan.async_stages]
+    touches = [touches_of(stmt, {}, {}) for stmt in parts.stmts]
+    uses: list[tuple[int, int]] = []
+    for number in numbers:
+        stored = {touch.buffer for touch in touches[number] if touch.is_store}
+        uses += [
+            (plan.stages[other], plan.stages[other] - plan.stages[number])
+            for other, accesses in enumerate(touches)
+            if other not in numbers and any(touch.buffer in stored for touch in accesses)
+        ]
+    if not uses or min(ahead for _, ahead in uses) < 1:
+        return None
+    return _AsyncCopies(
+        parts=frozenset(numbers),
+        first_copy=min(plan.async_stages),
+        first_use=min(stage for stage, _ in uses),
+        ahead=min(ahead for _, ahead in uses),
+    )
+
+
 class _Pipeline:
     """Writes one pipelined loop."""
 
-    def __init__(self, loop: For, parts: _Parts, plan: PipelinePlan) -> None:
+    def __init__(self, loop: For, parts: _Parts, plan: PipelinePlan, *, is_device: bool) -> None:
         self._loop = loop
         self._parts = parts
         self._plan = plan
         self._extent = extent_or_unknown(loop.extent)
         self._last = max(plan.stages)
         self._versions = {b: self._version(b) for b in parts.buffers}
+        self._is_guarded = is_device
+        self._copies = _asynchronous_copies(parts, plan) if is_device else None
 
     def whole(self) -> Stmt:
         extent, last = self._extent, self._last
-        steps = extent - last
+        steps = extent if self._is_guarded else extent - last
         before = [self._step(IntImm(step), step) for step in range(min(last, extent + last))]
         middle: list[Stmt] = []
         if steps > 0:
@@ -161,7 +237,8 @@ class _Pipeline:
             middle.append(
                 replace(self._loop, var=var, extent=IntImm(steps), body=body, annotations=remaining)
             )
-        after = [self._step(IntImm(step), step) for step in range(max(extent, last), extent + last)]
+        end = steps + last
+        after = [self._step(IntImm(step), step) for step in range(max(end, last), extent + last)]
         stmt = in_order([*before, *middle, *after])
         for new, _ in self._versions.values():
             stmt = Allocate(new, stmt)
@@ -183,14 +260,21 @@ class _Pipeline:
     def _step(self, step: Expr, number: int | None) -> Stmt:
         """Return one step: each statement, run for the iteration that has reached its stage."""
         stmts: list[tuple[int, Stmt]] = []
-        for position, stage, body in zip(
-            self._plan.order, self._plan.stages, self._parts.stmts, strict=True
+        copies = self._copies
+        for index, (position, stage, body) in enumerate(
+            zip(self._plan.order, self._plan.stages, self._parts.stmts, strict=True)
         ):
             if number is not None and not 0 <= number - stage < self._extent:
                 continue
             iteration = simplify(BinOp("-", step, IntImm(stage, dtype_of(step))))
-            stmts.append((position, self._at(body, iteration)))
-        return in_order(stmt for _, stmt in sorted(stmts, key=lambda pair: pair[0]))
+            stmt = self._at(body, iteration)
+            if number is None and self._is_guarded and stage < self._last:
+                stmt = If(Compare("<", iteration, IntImm(self._extent, dtype_of(step))), stmt)
+            if copies is not None and index in copies.parts:
+                stmt = asynchronous(stmt)
+            stmts.append((position, stmt))
+        ordered = [stmt for _, stmt in sorted(stmts, key=lambda pair: pair[0])]
+        return in_order(ordered if copies is None else copies.synchronized(ordered, number))
 
     def _at(self, part: Stmt, iteration: Expr) -> Stmt:
         stmt = part.body if isinstance(part, For) and is_part(part) else part

@@ -15,6 +15,7 @@ from compiler.passes.common.mark_pipelines import mark_pipelines
 from compiler.passes.common.pipeline_loops import pipeline_loops
 from compiler.passes.common.realize_blocks import realize_blocks
 from compiler.passes.common.thread_loops import is_one_by_one
+from compiler.passes.device.async_copies import copy_asynchronously
 from compiler.passes.device.bind_unbound import bind_unbound
 from compiler.passes.device.check_limits import check_limits, check_virtual_threads
 from compiler.passes.device.form_kernels import form_kernels
@@ -53,9 +54,9 @@ def lower_for_device(func: PrimFunc, limits: GpuArch) -> DeviceProgram:
     stmt = unroll_virtual_threads(formed.stmt, realized.carried)
     stmt, workspaces = privatize(stmt, formed.workspaces)
     stmt = compact_buffers(stmt, realized.carried, alignments_of(body))
-    stmt = lower_fragments(separate_lanes(pipeline_loops(stmt)))
+    stmt = lower_fragments(separate_lanes(pipeline_loops(stmt, is_device=True)))
     stmt = insert_barriers(stmt, private_buffers(stmt), overlapping(place_shared(stmt)))
-    stmt = swizzle_shared(stmt)
+    stmt = swizzle_shared(copy_asynchronously(stmt))
     program = list_launches(func, stmt, tuple(workspaces), place_shared(stmt))
     check_limits(program.kernels, limits)
     return program

@@ -165,6 +165,11 @@ class Statements:
                 scope.partition(".")[0] in _BARRIERS
             ):
                 self._writer.line(_BARRIERS[scope.partition(".")[0]])
+            case Call("async_copy", (target, source, IntImm(size), *valid)):
+                addresses = f"{self._address(target)}, {self._address(source)}"
+                if valid:
+                    addresses += f", {self._expressions.value(valid[0])}"
+                self._writer.line(f"{self._scope.helper('async_copy')}<{size}>({addresses});")
             case Call("async_commit_group"):
                 self._writer.line(f"{self._scope.helper('async_commit_group')}();")
             case Call("async_wait_group", (IntImm(number),)):

@@ -2,8 +2,8 @@
 
 Between two barriers the threads of a block run one after another: forwards, backwards, or
 shuffled. Memory of threads and blocks is NaN, or an unusual integer, until it is written. A value
-that a thread reads too early is therefore wrong in some order. The meaning of expressions is that
-of the evaluator.
+that a thread reads too early is therefore wrong in some order. An asynchronous copy arrives as late
+as the program allows. The meaning of expressions is that of the evaluator.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from compiler.ir.interpret.evaluator.evaluate_expr import (
     ExpressionEvaluator,
     Thread,
     converted,
+    unlike_any,
 )
 from compiler.passes.common.thread_loops import is_barrier
 from compiler.passes.device.kernel import DeviceProgram, Kernel
@@ -57,6 +58,8 @@ class Exchange:
     distance: int
 
 
+Copy = tuple[Array, Array]
+"""The destination and the source of an asynchronous copy."""
 Steps = Generator[Exchange | None, Any, None]
 """A thread: it yields at each barrier (None) and at each exchange within its warp."""
 
@@ -154,15 +157,19 @@ class _ThreadRun(ExpressionEvaluator):
     def __init__(self, memory: dict[Buffer, Array], shared: set[Buffer]) -> None:
         self._memory = memory
         self._shared = shared
+        self._groups: list[list[Copy]] = [[]]  # of asynchronous copies; the last is open
 
     def storage(self, buffer: Buffer, thread: Thread) -> Array:
         return self._memory[buffer]
 
     def steps(self, stmt: Stmt, thread: Thread) -> Steps:  # noqa: C901 - one case a node
         match stmt:
-            case Evaluate():
+            case Evaluate(Call() as call):
                 if is_barrier(stmt):
                     yield None
+                self._run_call(call, thread)
+            case Evaluate():
+                pass
             case Seq(stmts):
                 for child in stmts:
                     yield from self.steps(child, thread)
@@ -187,6 +194,32 @@ class _ThreadRun(ExpressionEvaluator):
                 self._store(buffer, indices, value, thread)
             case _:
                 raise AssertionError(stmt)
+
+    def _run_call(self, call: Call, thread: Thread) -> None:
+        match call:
+            case Call("async_copy", (Load() as target, Load() as source, IntImm(size), *valid)):
+                count = size // self._memory[target.buffer].itemsize
+                to = self._elements(target, count, thread)
+                is_valid = all(self.value(condition, thread) for condition in valid)
+                origin = self._elements(source, count, thread) if is_valid else np.zeros_like(to)
+                to[...] = unlike_any(target.buffer.dtype)
+                self._groups[-1].append((to, origin))
+            case Call("async_commit_group"):
+                self._groups.append([])
+            case Call("async_wait_group", (IntImm(in_flight),)):
+                while len(self._groups) - 1 > in_flight:
+                    for to, origin in self._groups.pop(0):
+                        to[...] = origin
+            case _:
+                pass
+
+    def _elements(self, first: Load, count: int, thread: Thread) -> Array:
+        """Return the place of some elements that follow each other."""
+        array = self._memory[first.buffer]
+        index = self.element(first.buffer, first.indices, thread, 0)
+        offset = int(np.ravel_multi_index(index, array.shape))
+        assert offset % count == 0, "a copy is aligned to its size"
+        return array.reshape(-1)[offset : offset + count]
 
     def _exchanged(self, value: Expr, thread: Thread) -> Generator[Exchange, Any, Expr]:
         """Replace the calls that exchange values by variables that have these values."""

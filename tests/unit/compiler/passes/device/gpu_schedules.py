@@ -35,3 +35,32 @@ def tiled_matmul(
         sch.bind(copy_x, "threadIdx.x")
     sch.decompose_reduction(block, k_outer)
     return sch
+
+
+def pipelined_matmul(stages: int, *, is_async: bool) -> Schedule:
+    """Return a matrix product whose copies to shared memory run `stages - 1` steps ahead."""
+    sch = Schedule(from_spec("matmul:4,8,32"))
+    block = sch.get_block("C")
+    local = sch.cache_write(block, 0, "local")
+    i, j, k = sch.get_loops(block)
+    by, ty, i_inner = sch.split(i, [None, 4, 1])
+    bx, tx, j_inner = sch.split(j, [None, 4, 1])
+    k_outer, k_inner = sch.split(k, [None, 8])
+    sch.reorder(by, bx, ty, tx, k_outer, k_inner, i_inner, j_inner)
+    sch.bind(by, "blockIdx.y")
+    sch.bind(bx, "blockIdx.x")
+    thread = sch.fuse(ty, tx)
+    sch.bind(thread, "threadIdx.x")
+    sch.reverse_compute_at(local, thread)
+    for index in (0, 1):
+        copy = sch.cache_read(block, index, "shared")
+        sch.compute_at(copy, k_outer)
+        _, copying, vector = sch.split(sch.fuse(*sch.get_loops(copy)[-2:]), [None, 16, 2])
+        sch.vectorize(vector)
+        sch.bind(copying, "threadIdx.x")
+    sch.decompose_reduction(block, k_outer)
+    sch.annotate(k_outer, "software_pipeline_stage", [0, 0, stages - 1])
+    sch.annotate(k_outer, "software_pipeline_order", [0, 1, 2])
+    if is_async:
+        sch.annotate(k_outer, "software_pipeline_async_stages", [0])
+    return sch
