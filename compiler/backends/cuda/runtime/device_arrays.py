@@ -11,6 +11,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from compiler.backends.cuda.text.vectorized import GLOBAL_ALIGNMENT
 from compiler.runtime import dlpack
 from compiler.runtime.artifact import Param
 from compiler.runtime.param_check import ArgumentError, ParamCheck
@@ -110,5 +111,11 @@ def _exported(param: Param, array: Any, device: int, stream: Any) -> DeviceArray
         raise ArgumentError(f"parameter {param.name} is not contiguous: pass a dense copy of it")
     if param.is_output and not exported.is_writable:
         raise ArgumentError(f"parameter {param.name} is written, and the array is read-only")
+    if exported.address % GLOBAL_ALIGNMENT:
+        # A misaligned access would end the use of the GPU by this process.
+        raise ArgumentError(
+            f"parameter {param.name} begins at an address that is no multiple of "
+            f"{GLOBAL_ALIGNMENT} bytes: pass a copy of it"
+        )
     size_bytes = math.prod(exported.shape) * dtype.itemsize
     return DeviceArray(exported.address, size_bytes, exported.capsule)

@@ -64,6 +64,13 @@ def test_an_array_of_another_shape_is_refused() -> None:
         kernel(cupy.zeros(9, np.float32), cupy.zeros(8, np.float32))
 
 
+def test_an_array_that_vectors_cannot_access_is_refused() -> None:
+    cupy = pytest.importorskip("cupy")
+    kernel = gpu_kernel(lw.ops.from_spec("relu:8"))
+    with pytest.raises(TypeError, match="no multiple of 16 bytes"):
+        kernel(cupy.zeros(9, np.float32)[1:], cupy.zeros(8, np.float32))
+
+
 def test_a_kernel_is_timed_without_the_copies_of_its_arrays() -> None:
     kernel = gpu_kernel(lw.ops.from_spec("relu:1000000"))
     arrays = [np.ones(1_000_000, np.float32), np.zeros(1_000_000, np.float32)]
