@@ -12,6 +12,7 @@ from typing import Any
 from compiler.schedule.trace.trace import Trace
 from tuner.space.analysis.block_facts import BlockFacts, IterAxis, TensorAccess
 from tuner.space.analysis.operations import Operations
+from tuner.space.tables.kernel_blocks import KernelBlocks
 from tuner.space.tables.knob import ChoiceKnob, CutKnob, TileKnob
 from tuner.space.tables.loop_slots import LoopSlot
 from tuner.space.tables.nest import TiledNest
@@ -24,6 +25,7 @@ _KINDS: dict[str, type] = {
     "BlockFacts": BlockFacts,
     "ChoiceKnob": ChoiceKnob,
     "CutKnob": CutKnob,
+    "KernelBlocks": KernelBlocks,
     "Nest": TiledNest,
     "Operations": Operations,
     "SharedCopy": SharedCopy,

@@ -16,6 +16,7 @@ from compiler.target.cuda import CudaTarget
 from compiler.target.target import Target
 from tuner.space.analysis.block_facts import BlockFacts, block_facts, sites
 from tuner.space.tables.canonical_decisions import find_zones
+from tuner.space.tables.kernel_blocks import kernel_blocks
 from tuner.space.tables.knob import ChoiceKnob, CutKnob, Knob, TileKnob
 from tuner.space.tables.labels import knob_labels
 from tuner.space.tables.loop_slots import sketch_program
@@ -221,4 +222,5 @@ class SketchBuilder:
             self.excluded,
             knob_labels(self.schedule.trace, self.func),
             shared_copies(program),
+            kernel_blocks(program) if self.target.kind == CudaTarget.kind else (),
         )

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from compiler.schedule.trace.trace import Trace
 from tuner.candidate import Candidate
 from tuner.space.tables.canonical_decisions import Zone, canonical
+from tuner.space.tables.kernel_blocks import KernelBlocks
 from tuner.space.tables.knob import Ints, Knob
 from tuner.space.tables.nest import TiledNest
 from tuner.space.tables.shared_copies import SharedCopy
@@ -35,6 +36,7 @@ class Sketch:
             as a row of another sketch.
         labels: The labels of the decisions; see `tuner.space.tables.labels`.
         copies: On a GPU, the inputs that are copied into shared memory.
+        kernels: On a GPU, the kernels.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Sketch:
     excluded: tuple[tuple[int, int], ...] = ()
     labels: tuple[str, ...] = ()
     copies: tuple[SharedCopy, ...] = ()
+    kernels: tuple[KernelBlocks, ...] = ()
 
     @property
     def size(self) -> int:

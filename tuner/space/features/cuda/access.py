@@ -29,10 +29,19 @@ class KernelAccess:
         tables: The extents of the loops.
         access: The access.
         thread_tile: The points of a thread in registers, by axis.
+        on_chip: Whether the buffer stays in the shared memory of the kernel.
     """
 
-    def __init__(self, tables: NestTables, access: TensorAccess, thread_tile: Floats) -> None:
+    def __init__(
+        self,
+        tables: NestTables,
+        access: TensorAccess,
+        thread_tile: Floats,
+        *,
+        on_chip: bool = False,
+    ) -> None:
         self.access = access
+        self.on_chip = on_chip
         self.tables = tables
         self.thread_tile = thread_tile
         self.threads: Floats = tables.level_extents[THREAD]
@@ -89,9 +98,14 @@ class KernelAccess:
         return last[axis] == 1 and not any(row[axis] for row in outer)
 
     def lane_stride(self, axis: int) -> Ints:
-        """Return the distance along an axis between neighbouring threads."""
-        inner: Floats = np.prod(self.tables.extents[THREAD + 1 :, axis], axis=0)
-        return inner.astype(np.int64)
+        """Return the distance along an axis between neighbouring threads.
+
+        Each thread has neighbouring vectors and unrolled steps. Its other steps are as far apart as
+        all threads reach.
+        """
+        extents = self.tables.extents
+        stride: Floats = extents[UNROLLED, axis] * extents[REGISTER, axis]
+        return stride.astype(np.int64)
 
     @property
     def operand_registers(self) -> Floats:
@@ -111,6 +125,8 @@ class KernelAccess:
     @cached_property
     def requests(self) -> Floats:
         """Return the requests of all warps of a block to global memory."""
+        if self.on_chip:
+            return np.zeros(len(self.threads))
         levels = self.tables.level_extents
         items = levels[ITEM] * levels[REGISTER] / np.prod(self.thread_tile, axis=0)
         visits = np.ceil(self.threads / WARP_SIZE) * items

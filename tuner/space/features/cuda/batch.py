@@ -9,28 +9,43 @@ import numpy as np
 from compiler.target.cuda import CudaTarget
 from tuner.space.features.cuda.kernel import Kernel
 from tuner.space.features.cuda.rates import GpuRates
-from tuner.space.features.cuda.roofline import KernelTime
+from tuner.space.features.cuda.roofline import LAUNCH_SECS, KernelTime
 from tuner.space.features.groups.batch import CandidateBatch
+from tuner.space.tables.kernel_blocks import KernelBlocks
 from tuner.space.tables.knob import Ints
 from tuner.space.tables.nest import Floats
 from tuner.space.tables.sketch import Sketch
 
 
 class CudaBatch(CandidateBatch):
-    """N candidates of a sketch for a GPU; each nest is a kernel."""
+    """N candidates of a sketch for a GPU; each nest is a kernel, or a part of one."""
 
     def __init__(self, sketch: Sketch, choices: Ints, target: CudaTarget) -> None:
         super().__init__(sketch, choices, target)
         self.rates = GpuRates.of(target)
+        facts = [nest.facts for nest in sketch.nests]
+        launches = [_blocks_of(sketch, block.name) for block in facts]
+        on_chip = frozenset(
+            block.write.buffer
+            for block, launch in zip(facts, launches, strict=True)
+            if launch.keeps(block.name)
+        )
         self.kernels = [
             Kernel(
                 tables,
                 self.values,
                 tuple(c for c in sketch.copies if c.is_read_by(tables.nest.facts.name)),
+                on_chip,
                 target.limits,
             )
             for tables in self.tables
         ]
+        for kernel, launch in zip(self.kernels, launches, strict=True):
+            kernel.parts = [
+                other
+                for other, other_launch in zip(self.kernels, launches, strict=True)
+                if other_launch == launch
+            ]
 
     @property
     def kernel(self) -> Kernel:
@@ -49,5 +64,16 @@ class CudaBatch(CandidateBatch):
 
     @cached_property
     def secs(self) -> Floats:
-        """Return the estimated time of all kernels in seconds."""
-        return sum((time.total for time in self.times), np.zeros(len(self)))
+        """Return the estimated time of all kernels in seconds, with that of their launches."""
+        launches = np.full(len(self), LAUNCH_SECS * self.num_launches)
+        return sum((time.total for time in self.times), launches)
+
+    @property
+    def num_launches(self) -> int:
+        """Return the number of kernels."""
+        return len({id(kernel.parts[0]) for kernel in self.kernels})
+
+
+def _blocks_of(sketch: Sketch, block: str) -> KernelBlocks:
+    """Return the kernel of a block; one of its own if the sketch does not show it."""
+    return next((k for k in sketch.kernels if k.has(block)), KernelBlocks((block,)))

@@ -7,6 +7,7 @@ from zlib import crc32
 import numpy as np
 
 from tuner.space.features.cuda.batch import CudaBatch
+from tuner.space.features.cuda.roofline import LAUNCH_SECS
 from tuner.space.features.cuda.staged_access import StagedAccess
 from tuner.space.features.groups.blocks import constant_columns
 from tuner.space.tables.nest import Floats
@@ -155,7 +156,7 @@ def launch_columns(batch: CudaBatch) -> Floats:
             *np.log2(1 + np.stack(by_limit)),
             np.log2(waves),
             waves / np.ceil(waves),
-            np.full(len(batch), len(batch.kernels)),
+            np.full(len(batch), batch.num_launches),
         ]
     )
 
@@ -165,7 +166,8 @@ def code_columns(batch: CudaBatch) -> Floats:
     kernel = batch.kernel
     flops = kernel.tables.nest.facts.flops_per_point
     requests = sum((a.requests for a in kernel.accesses), np.zeros(len(batch)))
-    per_request = flops * kernel.accumulators * kernel.steps * kernel.warps / requests
+    per_request = flops * kernel.accumulators * kernel.steps * kernel.warps
+    per_request = per_request / np.maximum(requests, 1)
     use = kernel.registers / kernel.max_registers
     return np.stack(
         [
@@ -213,9 +215,9 @@ def memory_columns(batch: CudaBatch) -> Floats:
             np.log2(1 + time.bytes_in_flight),
             np.full(len(batch), np.log2(time.unique_bytes / batch.points)),
             np.log2(time.memory_bytes / batch.points),
-            np.log2(time.issued_bytes / batch.points),
+            np.log2((1 + time.issued_bytes) / batch.points),
             np.log2(flops / time.memory_bytes),
-            np.log2(flops / time.issued_bytes),
+            np.log2(flops / (1 + time.issued_bytes)),
             _ratio(np.full(len(batch), flops), shared),
         ]
     )
@@ -232,9 +234,9 @@ def buffer_columns(batch: CudaBatch) -> Floats:
         out[1] = np.log2(access.width)
         out[2] = np.log2(access.sectors_per_request)
         out[3] = np.minimum(access.ideal_sectors / access.sectors_per_request, 1)
-        out[4] = np.log2(access.requests)
+        out[4] = np.log2(1 + access.requests)
         out[5] = np.log2(access.block_bytes)
-        out[6] = np.log2(access.issued_bytes * batch.kernel.blocks / batch.points)
+        out[6] = np.log2((1 + access.issued_bytes * batch.kernel.blocks) / batch.points)
         out[7] = np.log2(access.access.size_bytes)
         if isinstance(access, StagedAccess):
             out[0] = 1
@@ -254,7 +256,7 @@ def seconds_columns(batch: CudaBatch) -> Floats:
     return np.stack(
         [
             *(np.stack(parts) / total),
-            1 - time.total / total,
+            1 - (time.total + LAUNCH_SECS) / total,
             np.log2(total / batch.points),
             np.log2(total),
         ]

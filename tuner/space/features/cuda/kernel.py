@@ -36,6 +36,7 @@ class Kernel:
         tables: The extents of the loops.
         values: The table of the sketch.
         copies: The copies in shared memory from which the nest's block computes.
+        on_chip: The buffers that stay in shared memory.
         limits: The limits of the architecture.
     """
 
@@ -44,11 +45,15 @@ class Kernel:
         tables: NestTables,
         values: Ints,
         copies: tuple[SharedCopy, ...],
+        on_chip: frozenset[str],
         limits: GpuArch,
     ) -> None:
+        self.parts: list[Kernel] = [self]
+        """The nests of the same kernel, with this one."""
         self.tables = tables
         self.limits = limits
         self._values = values
+        self._on_chip = on_chip
         self._copies = {copy.source: copy for copy in copies}
 
     @property
@@ -100,14 +105,18 @@ class Kernel:
         """Return the accesses of the nest: the write, then the reads."""
         write, *reads = self.tables.nest.accesses
         return [
-            KernelAccess(self.tables, write, self.thread_tile),
+            self._direct(write),
             *(self._read(access) for access in reads),
         ]
+
+    def _direct(self, access: TensorAccess) -> KernelAccess:
+        on_chip = access.buffer in self._on_chip
+        return KernelAccess(self.tables, access, self.thread_tile, on_chip=on_chip)
 
     def _read(self, access: TensorAccess) -> KernelAccess:
         copy = self._copies.get(access.buffer)
         if copy is None:
-            return KernelAccess(self.tables, access, self.thread_tile)
+            return self._direct(access)
         return StagedAccess(self.tables, access, self.thread_tile, copy, self._values)
 
     @property
@@ -136,8 +145,17 @@ class Kernel:
 
     @cached_property
     def shared_bytes(self) -> Floats:
-        """Return the shared memory of a block."""
-        return sum((access.shared_bytes for access in self.staged), np.zeros_like(self.threads))
+        """Return the shared memory of a block, for all nests of the kernel."""
+        sizes = {name: size for part in self.parts for name, size in part.shared_buffers().items()}
+        return sum(sizes.values(), np.zeros_like(self.threads))
+
+    def shared_buffers(self) -> dict[str, Floats]:
+        """Return the bytes of what this nest copies or writes into shared memory, by its name."""
+        sizes = {access.access.buffer: access.shared_bytes for access in self.staged}
+        write = self.accesses[0]
+        if write.on_chip:
+            sizes[write.access.buffer] = write.block_bytes
+        return sizes
 
     @cached_property
     def registers(self) -> Floats:

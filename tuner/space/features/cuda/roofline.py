@@ -114,8 +114,10 @@ class KernelTime:
     @cached_property
     def unique_bytes(self) -> float:
         """Return the bytes of all different elements."""
-        accesses = {access.buffer: access for access in self._kernel.tables.nest.accesses}
-        return float(sum(access.size_bytes for access in accesses.values()))
+        sizes = {
+            a.access.buffer: a.access.size_bytes for a in self._kernel.accesses if not a.on_chip
+        }
+        return float(max(sum(sizes.values()), 1))
 
     @cached_property
     def memory_bytes(self) -> Floats:
@@ -135,6 +137,8 @@ class KernelTime:
         rounds = np.ceil(self._kernel.blocks / np.prod(concurrent, axis=0))
         total = np.zeros_like(rounds)
         for access in self._kernel.accesses:
+            if access.on_chip:
+                continue
             moving = np.array([bool(stride) for stride in access.access.strides])[:, None]
             tiles = np.prod(np.where(moving, concurrent, 1), axis=0)
             # Overlapping and padded tiles have more elements than the buffer.
@@ -204,5 +208,5 @@ class KernelTime:
 
     @cached_property
     def total(self) -> Floats:
-        """Return the time of the kernel."""
-        return np.maximum(self.multiprocessors, self.memory) + LAUNCH_SECS
+        """Return the time of the nest, without the launch of its kernel."""
+        return np.maximum(self.multiprocessors, self.memory)

@@ -16,7 +16,7 @@ from compiler.passes.device.kernel import Kernel as LoweredKernel
 from compiler.passes.device.lower import lower_for_device
 from tests.unit.tuner.space.features.cuda.memory_requests import requests_of
 from tests.unit.tuner.space.gpu_sketches import product_sketch, row
-from tests.unit.tuner.space.gpu_spaces import H200
+from tests.unit.tuner.space.gpu_spaces import H200, space_of
 from tuner.space.features.cuda.batch import CudaBatch
 from tuner.space.features.cuda.kernel import Kernel
 from tuner.space.tables.knob import Ints
@@ -131,3 +131,21 @@ def test_registers_that_do_not_fit_spill() -> None:
     assert kernel.max_registers[0] == 64
     assert kernel.registers[0] > 256
     assert kernel.occupancy.blocks[0] == 1
+
+
+def test_a_kernel_of_several_blocks_keeps_rows_in_shared_memory() -> None:
+    func = ops.softmax(16, 256)
+    space = space_of(func)
+    (index,) = [i for i, sketch in enumerate(space.sketches) if sketch.name == "staged_rows"]
+    choices = space.draw(index, 4, np.random.default_rng(0))
+    batch = CudaBatch(space.sketches[index], choices, H200)
+    assert (len(batch.kernels), batch.num_launches) == (4, 1)
+    # The input and the powers are read by all threads of a row; the output goes to memory.
+    on_chip = [read.access.buffer for read in batch.kernel.accesses if read.on_chip]
+    assert on_chip == ["powers", "largest"]
+    for number in range(len(choices)):
+        program = lowered(func, space.sketches[index], choices[number : number + 1])
+        for kernel in batch.kernels:
+            # Lowering may also keep the partial results of warps, at most a word each.
+            extra = program.shared_bytes - kernel.shared_bytes[number]
+            assert -16 <= extra <= 32 * 4
