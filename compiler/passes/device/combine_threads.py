@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from math import prod
 
 from compiler.ir.analysis.reducer import Reducer
+from compiler.ir.core.dtypes import bits
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
     Allocate,
@@ -112,17 +113,25 @@ class _Slots:
         self.count = count
         self._partial = partial
         self._prefix: tuple[Expr, ...] = tuple(loop.var for loop in around)
-        shape = (*(loop.extent for loop in around), IntImm(count))
+        # NVRTC loads slots as vectors of 16 bytes, the last of them whole.
+        width = 16 // min(max(bits(buffer.dtype) // 8, 1) for buffer in partial.buffers)
+        self._unused = -count % width if count & (count - 1) else 0
+        shape = (*(loop.extent for loop in around), IntImm(count + self._unused))
         self.buffers = tuple(
             Buffer(Var(f"{buffer.name}_shared", "handle"), shape, buffer.dtype, "shared")
             for buffer in partial.buffers
         )
 
     def stores_of_warps(self, thread: Expr) -> list[Stmt]:
-        """Return the stores of the values of a warp's first lane."""
+        """Return the stores of the values of first lanes, and of some value to unused slots."""
         lane, warp = (BinOp(op, thread, _int(WARP_SIZE, thread)) for op in ("%", "//"))
         store = self._store(warp, self._partial.values)
-        return [If(Compare("==", lane, _int(0, thread)), store)]
+        stores: list[Stmt] = [If(Compare("==", lane, _int(0, thread)), store)]
+        if self._unused:
+            slot = BinOp("+", thread, _int(self.count, thread))
+            store = self._store(slot, self._partial.values)
+            stores.append(If(Compare("<", thread, _int(self._unused, thread)), store))
+        return stores
 
     def tree(self, thread: Expr) -> list[Stmt]:
         """Return the steps that combine the values of neighbours until slot 0 has the result."""

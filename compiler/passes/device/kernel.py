@@ -42,8 +42,7 @@ class Kernel:
             of a thread (scope "local"), fragments of a warp (scopes "wmma.*"), and memory of a
             block (scopes "shared", "shared.dyn"): the same for all threads, and at
             `shared_offsets`, wherever the allocation stands. Besides the functions of programs it
-            calls
-            `shuffle_xor(value, distance)` (the value of another lane), and for their effect
+            calls `shuffle_xor(value, distance)` (the value of another lane), and for their effect
             `async_copy(target, source, size_bytes[, condition])` (the first elements as loads),
             `async_commit_group()` and `async_wait_group(in_flight)`.
         shared_offsets: The position of each shared buffer in the shared memory of a block, in

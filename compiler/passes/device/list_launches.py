@@ -37,7 +37,7 @@ from compiler.passes.common.error import LoweringError
 from compiler.passes.common.realize_blocks import NOTHING
 from compiler.passes.device.hoist_axes import axes_around
 from compiler.passes.device.kernel import DeviceProgram, Kernel, Launch
-from compiler.passes.device.shared_memory import size_bytes
+from compiler.passes.device.shared_memory import shared_size
 
 # A launch takes a few microseconds: more than this many would dominate any program.
 MAX_LAUNCHES = 4096
@@ -163,5 +163,5 @@ class _Lister:
             scalars=tuple(var for var in loops if var in names),
             body=substitute(body, unit),
             shared_offsets=offsets,
-            shared_bytes=max((n + size_bytes(b) for b, n in offsets.items()), default=0),
+            shared_bytes=shared_size(offsets),
         )

@@ -34,6 +34,7 @@ from compiler.ir.core.visit import children, is_stmt, walk_stmts
 
 # Asynchronous and tensor copies need up to 128 bytes; a cache line of a GPU has as many.
 ALIGNMENT = 128
+_VECTOR_BYTES = 16
 
 
 @dataclass(slots=True)
@@ -78,6 +79,15 @@ def _place(alive: Mapping[Buffer, _Interval]) -> dict[Buffer, int]:
             offset = max(offset, -(-end // ALIGNMENT) * ALIGNMENT)
         offsets[buffer] = offset
     return offsets
+
+
+def shared_size(offsets: Mapping[Buffer, int]) -> int:
+    """Return the size in bytes of the shared memory of a kernel with some offsets of buffers.
+
+    It is whole vectors: NVRTC may load the end of an aligned buffer with one vector instruction.
+    """
+    end = max((offset + size_bytes(buffer) for buffer, offset in offsets.items()), default=0)
+    return -(-end // _VECTOR_BYTES) * _VECTOR_BYTES
 
 
 def overlapping(offsets: Mapping[Buffer, int]) -> dict[Buffer, set[Buffer]]:
