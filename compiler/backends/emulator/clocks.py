@@ -90,7 +90,7 @@ class Clocks:
         Args:
             warps: The warps of the accesses in their block; -1 if several.
             times: The times of the accesses.
-            lanes: The lanes that ask, one for each access.
+            lanes: The lanes of the later accesses, one for each.
         """
         known = times <= self.floor[lanes]
         if self._rows is None or known.all():

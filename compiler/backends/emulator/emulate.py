@@ -59,8 +59,8 @@ def emulate(
             is a fault.
         dynamic_shared_bytes: The size of the dynamic shared memory of a block.
         blocks: The linear numbers of the blocks to run; None for all.
-        order: How warps take turns: "lockstep" (the fastest), or a seed, by which each warp runs as
-            far as it can before others: then what lacks a wait is found that luck hides.
+        order: How warps take turns: "lockstep" (the fastest), or a seed. With a seed each warp runs
+            as far as it can before the others, which shows waits that are missing.
         max_steps: The number of steps after which the run ends as an endless loop.
 
     Raises:

@@ -18,7 +18,7 @@ class MBarrier:
         pending: The arrivals that the current phase still needs.
         transfer: The bytes that the current phase still expects.
         phase: The number of complete phases.
-        arrived: The clocks of those who arrived in the current phase.
+        arrived: The clocks of the threads that arrived in the current phase.
         released: The clocks of the last complete phase.
         is_fenced: Whether the copy engine may use it: a fence follows the initialization.
     """

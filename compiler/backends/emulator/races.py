@@ -150,7 +150,7 @@ class ShadowMemory:
         self._by_engine[self._accesses(offsets, num_bytes, lanes)[0]] = True
 
     def end_write(self, offsets: Array, num_bytes: int, lanes: Lanes) -> None:
-        """Record the end of an asynchronous write: its data is there for those who waited."""
+        """Record the end of an asynchronous write: its data has arrived."""
         cells, _ = self._accesses(offsets, num_bytes, lanes)
         assert self._is_pending is not None
         self._is_pending[cells] = False

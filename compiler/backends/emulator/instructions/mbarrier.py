@@ -131,7 +131,7 @@ def _used(machine: Machine, instruction: Instruction, lane: int, slot: int, plac
 
 
 def wait_of(machine: Machine, instruction: Instruction) -> Callable[[Lanes], Array]:
-    """Return what tells which lanes of a `try_wait` or `test_wait` may go on.
+    """Return the function that says which lanes of a `try_wait` or `test_wait` may go on.
 
     Their predicate becomes true. A wait that returns false after a time is not modelled.
     """
