@@ -84,9 +84,9 @@ class Meaning:
         if not computes:
             return
         runnable = numbered(scheduled)
-        self._assert_same(evaluate(runnable, self.inputs))
+        self.assert_same(evaluate(runnable, self.inputs))
         if is_concurrent(runnable):
-            self._assert_same(evaluate(reverse_concurrent_loops(runnable), self.inputs))
+            self.assert_same(evaluate(reverse_concurrent_loops(runnable), self.inputs))
 
     def hold_built(self, schedule: Schedule) -> bool:
         """Check the results of the built schedule; return whether it could be built.
@@ -95,9 +95,9 @@ class Meaning:
         """
         runnable = numbered(schedule.func)
         try:
-            self._assert_same(self._run(runnable))
+            self.assert_same(self._run(runnable))
             if is_concurrent(runnable):
-                self._assert_same(self._run(reverse_concurrent_loops(runnable)))
+                self.assert_same(self._run(reverse_concurrent_loops(runnable)))
         except BuildError:
             if may_be_unbuilt(runnable):
                 return False
@@ -131,7 +131,12 @@ class Meaning:
         module.close()
         return arrays
 
-    def _assert_same(self, got: dict[str, Array]) -> None:
+    def assert_same(self, got: dict[str, Array]) -> None:
+        """Compare the results of a schedule with those of the program.
+
+        Raises:
+            AssertionError: If they differ.
+        """
         if not is_exact(self.numbered):
             compare(self.numbered, got, self.expected)
             return
