@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from random import Random
 
@@ -22,7 +23,11 @@ from compiler.ir.core.visit import map_stmt
 from compiler.ir.modules.inline_calls import inline_calls
 from compiler.ir.text.names import unique
 from compiler.schedule.error import Detail, ScheduleError, refusal
-from compiler.schedule.legality.legal_result import legal_result
+from compiler.schedule.legality.legal_result import (
+    checked_step,
+    must_be_verified,
+    require_legal,
+)
 from compiler.schedule.rewrite.derive_blocks import derive_blocks
 from compiler.schedule.trace.handle import BlockRV, ExprRV, Handle, LoopRV, SpecialLocation, TermRV
 from compiler.schedule.trace.instruction import Argument, Decision, Instruction, NoteDict, Ref, Term
@@ -52,6 +57,9 @@ class State:
         self._instructions: list[Instruction] = []
         self._num_handles = 0
         self._rng = Random(seed)
+        # Inside of `verified_once`: the functions to verify, each with its form before and the last
+        # primitive.
+        self._unverified: dict[str, tuple[PrimFunc, str]] | None = None
 
     @property
     def func(self) -> PrimFunc:
@@ -75,7 +83,37 @@ class State:
 
     def _commit(self, primitive: str, func: PrimFunc) -> None:
         """Accept a changed function, unless it is not a legal program."""
-        self._functions[func.name] = legal_result(primitive, self._functions[func.name], func)
+        before = self._functions[func.name]
+        after = checked_step(primitive, before, func)
+        if must_be_verified(primitive, after):
+            if self._unverified is None:
+                require_legal(primitive, before, after)
+            else:
+                first, _ = self._unverified.get(func.name, (before, primitive))
+                self._unverified[func.name] = first, primitive
+        self._functions[func.name] = after
+
+    @contextmanager
+    def verified_once(self) -> Iterator[None]:
+        """Verify programs once, at the end of a `with` statement, not after each primitive.
+
+        The verifier looks for races between threads, which takes longer than a primitive. It is for
+        steps that succeed or fail together, such as those of a trace.
+
+        Raises:
+            ScheduleError: If the last primitives made an illegal program of a legal one.
+        """
+        if self._unverified is not None:
+            yield
+            return
+        self._unverified = {}
+        try:
+            yield
+            unverified = self._unverified
+        finally:
+            self._unverified = None
+        for name, (before, primitive) in unverified.items():
+            require_legal(primitive, before, self._functions[name])
 
     def _fail(
         self,

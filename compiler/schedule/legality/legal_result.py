@@ -1,4 +1,4 @@
-"""The check of a program that a primitive returns, the same for all primitives.
+"""The checks of a program that a primitive returns, the same for all primitives.
 
 Its threads do not conflict, its indices have the types that the parser would give them, and the
 verifier accepts it. A primitive checks its own requirements. This check is for interactions that
@@ -20,25 +20,37 @@ from compiler.schedule.tree.tree import statement_paths
 _MOVES = ("compute_at", "reverse_compute_at")
 
 
-def legal_result(primitive: str, before: PrimFunc, after: PrimFunc) -> PrimFunc:
-    """Return the result of a primitive, with matching types of indices.
+def checked_step(primitive: str, before: PrimFunc, after: PrimFunc) -> PrimFunc:
+    """Return the result of a primitive with matching types of indices, its threads checked.
 
-    Faults that the program already had before the primitive are accepted.
+    Raises:
+        ScheduleError: If threads would not see what others wrote, or see what they must not.
+    """
+    if not statement_paths(after).is_plain:
+        after = with_agreeing_types(after)
+    require_sound_threads(primitive, before, after)
+    return after
+
+
+def must_be_verified(primitive: str, after: PrimFunc) -> bool:
+    """Return whether the result of a primitive has something that several primitives may break."""
+    paths = statement_paths(after)
+    moves = paths.has_parallel and primitive in _MOVES
+    return paths.has_threads or moves or not paths.is_plain
+
+
+def require_legal(primitive: str, before: PrimFunc, after: PrimFunc) -> None:
+    """Require that the verifier accepts the result of a primitive, or of several in a row.
+
+    Faults that the program already had before are accepted.
 
     Raises:
         ScheduleError: If the result is not a legal program.
     """
-    paths = statement_paths(after)
-    if not paths.is_plain:
-        after = with_agreeing_types(after)
-    require_sound_threads(primitive, before, after)
-    moves = paths.has_parallel and primitive in _MOVES
-    if paths.has_threads or moves or not paths.is_plain:
-        problem = _problem(after)
-        if problem is not None and _problem(before) is None:
-            reason = f"the result would not be a legal program: {problem}"
-            raise ScheduleError(primitive, reason, before, before, "illegal_result")
-    return after
+    problem = _problem(after)
+    if problem is not None and _problem(before) is None:
+        reason = f"the result would not be a legal program: {problem}"
+        raise ScheduleError(primitive, reason, before, before, "illegal_result")
 
 
 def _problem(func: PrimFunc) -> VerifyError | None:

@@ -22,7 +22,7 @@ def replay(
     decisions: Sequence[Decision | Sequence[int] | None] | None = None,
     handles: Mapping[str, Handle | None] = _NOTHING,
 ) -> dict[str, Handle | None]:
-    """Apply instructions to a schedule.
+    """Apply instructions to a schedule; verify the program after the last one.
 
     Args:
         decisions: New decisions, one for each sampling instruction; None draws a new one.
@@ -46,14 +46,17 @@ def replay(
         )
 
     handle_values = dict(handles)
-    for position, instruction in enumerate(instructions):
-        extra: dict[str, object] = {"decision": decided[position]} if position in decided else {}
-        outputs = _call(schedule, instruction, handle_values, extra)
-        if len(outputs) != len(instruction.outputs):
-            refuse = refusal(instruction.name, schedule.func)
-            reason = f"the trace expects {len(instruction.outputs)} handles, the program gives"
-            raise refuse(f"{reason} {len(outputs)}", schedule.func, "invalid_argument")
-        handle_values.update(zip(instruction.outputs, outputs, strict=True))
+    with schedule.verified_once():
+        for position, instruction in enumerate(instructions):
+            extra: dict[str, object] = {}
+            if position in decided:
+                extra["decision"] = decided[position]
+            outputs = _call(schedule, instruction, handle_values, extra)
+            if len(outputs) != len(instruction.outputs):
+                refuse = refusal(instruction.name, schedule.func)
+                reason = f"the trace expects {len(instruction.outputs)} handles, the program gives"
+                raise refuse(f"{reason} {len(outputs)}", schedule.func, "invalid_argument")
+            handle_values.update(zip(instruction.outputs, outputs, strict=True))
     return handle_values
 
 

@@ -70,15 +70,16 @@ def sketch_program(func: PrimFunc, trace: Trace, knobs: tuple[Knob, ...]) -> Ske
     handles: dict[str, Handle | None] = {}
     extents: dict[str, int] = {}
     copied: dict[str, str] = {}
-    for instruction in trace.instructions:
-        if instruction.name == "split":
-            loop = _loop(schedule, handles[instruction.refs()[0]])
-            if loop is not None and loop.var in loops and isinstance(loop.extent, IntImm):
-                extents[instruction.outputs[0]] = loop.extent.value
-        source = _copied_buffer(schedule, instruction, handles)
-        handles = replay((instruction,), schedule, handles=handles)
-        if source is not None:
-            copied[_block(schedule, handles[instruction.outputs[0]]).name] = source
+    with schedule.verified_once():
+        for instruction in trace.instructions:
+            if instruction.name == "split":
+                loop = _loop(schedule, handles[instruction.refs()[0]])
+                if loop is not None and loop.var in loops and isinstance(loop.extent, IntImm):
+                    extents[instruction.outputs[0]] = loop.extent.value
+            source = _copied_buffer(schedule, instruction, handles)
+            handles = replay((instruction,), schedule, handles=handles)
+            if source is not None:
+                copied[_block(schedule, handles[instruction.outputs[0]]).name] = source
     slots: dict[Var, LoopSlot] = {}
     for name, slot in _slots(trace, knobs, extents).items():
         loop = _loop(schedule, handles[name])

@@ -1,79 +1,80 @@
-"""What a schedule may be made of."""
+"""When a schedule verifies the programs that primitives make."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
-from compiler.ir.analysis.structural import structural_equal
-from compiler.ir.core.nodes import (
-    TRUE,
-    Allocate,
-    BlockRealize,
-    For,
-    Seq,
-    Stmt,
-    seq,
-)
-from compiler.ir.core.program import IRModule, PrimFunc
+from compiler.ir.core.nodes import BlockRealize, IntImm, Stmt, Store
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import map_stmt
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.schedule import Schedule
-from compiler.schedule.tree.tree import block_with_body, blocks
-from tests.unit.compiler.schedule.schedule_asserts import elementwise, matmul_relu, refused
+from compiler.script import parse
+
+LEGAL = parse("""
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
+    for i in T.thread_binding(8, thread="threadIdx.x"):
+        with T.sblock("C"):
+            vi = T.axis.spatial(8, i)
+            T.reads(A[vi])
+            T.writes(C[vi])
+            C[vi] = A[vi]
+""")
 
 
-def test_a_seed_is_a_number() -> None:
-    with pytest.raises(ScheduleError, match=r"seed: expected an integer, got \[\]"):
-        Schedule(elementwise()).seed([])  # type: ignore[arg-type]
+def _to_first_element(stmt: Stmt) -> Stmt:
+    if isinstance(stmt, Store):
+        return replace(stmt, indices=(IntImm(0),))
+    return map_stmt(stmt, _to_first_element, lambda expr: expr)
 
 
-def test_a_module_is_worked_on_by_function() -> None:
-    first, second = replace(matmul_relu(), name="f"), replace(elementwise(), name="g")
-    sch = Schedule(IRModule((first, second)))
-    assert sch.func_working_on == "f"
-    sch.compute_inline(sch.get_block("B", func_name="g"))
-    assert sch.func is first
-    sch.work_on("g")
-    assert sch.func is not second
-    (i, _), (j, *_) = sch.get_loops("C"), sch.get_loops(sch.get_block("Y", func_name="f"))
-    with refused(sch, "the loops are in different functions", at="def g"):
-        sch.reorder(i, j)
-    replayed = sch.trace.apply_to(IRModule((first, second)))
-    assert replayed.mod == sch.mod
+def _race() -> PrimFunc:
+    """Return a program that the parser refuses: all threads write one element."""
+    body = _to_first_element(LEGAL.body)
+    assert isinstance(body, BlockRealize)
+    return replace(LEGAL, body=body)
 
 
-def test_programs_that_can_not_be_scheduled_are_refused() -> None:
-    func = elementwise()
-    body = func.root.body
-    assert isinstance(body, Seq)
-    assert isinstance(body.stmts[0], For)
-    assert isinstance(body.stmts[1], For)
-    shared = seq(body.stmts[0], replace(body.stmts[1], var=body.stmts[0].var))
-    with pytest.raises(ScheduleError, match="two loops share the variable i"):
-        Schedule(_with_body(func, shared))
-    lowered = Allocate(func.root.alloc_buffers[0], body)
-    with pytest.raises(ScheduleError, match="the program is lowered already"):
-        Schedule(_with_body(func, lowered))
-    with pytest.raises(ValueError, match="no function"):
-        Schedule(IRModule(()))
+RACE = _race()
+MESSAGE = "the result would not be a legal program"
 
 
-def test_blocks_of_one_name_get_names_of_their_own() -> None:
-    func = elementwise()
-    named = replace(func, body=replace(func.body, block=replace(func.root, name="B")))
-    sch = Schedule(named)
-    assert [realize.block.name for realize in blocks(sch.func)] == ["B", "B_1", "C"]
-    assert sch.get_loops("B_1")
-    assert structural_equal(sch.func, func)
+def test_a_step_on_threads_is_verified() -> None:
+    with pytest.raises(ScheduleError, match=MESSAGE) as caught:
+        Schedule(LEGAL)._commit("bind", RACE)
+    assert (caught.value.primitive, caught.value.code) == ("bind", "illegal_result")
 
 
-def _with_body(func: PrimFunc, body: Stmt) -> PrimFunc:
-    return replace(func, body=BlockRealize((), TRUE, block_with_body(func.root, body)))
+def test_several_steps_are_verified_after_the_last_one() -> None:
+    schedule, steps = Schedule(LEGAL), []
+
+    def run() -> None:
+        with schedule.verified_once():
+            for primitive in ("split", "bind"):
+                schedule._commit(primitive, RACE)
+                steps.append(primitive)
+
+    with pytest.raises(ScheduleError, match=MESSAGE) as caught:
+        run()
+    assert steps == ["split", "bind"]
+    assert (caught.value.primitive, caught.value.code) == ("bind", "illegal_result")
 
 
-@pytest.mark.parametrize("mod", [3, "matmul:4,4,4", None])
-def test_what_is_no_program_is_refused(mod: Any) -> None:
-    with pytest.raises(TypeError, match="expected a PrimFunc or an IRModule to schedule, got"):
-        Schedule(mod)
+def test_steps_that_end_in_a_legal_program_are_accepted() -> None:
+    schedule = Schedule(LEGAL)
+    with schedule.verified_once():
+        with schedule.verified_once():
+            schedule._commit("split", RACE)
+        schedule._commit("bind", LEGAL)
+    assert schedule.func is LEGAL
+
+
+def test_steps_after_them_are_verified_again() -> None:
+    schedule = Schedule(LEGAL)
+    with schedule.verified_once():
+        schedule._commit("bind", LEGAL)
+    with pytest.raises(ScheduleError, match=MESSAGE):
+        schedule._commit("bind", RACE)

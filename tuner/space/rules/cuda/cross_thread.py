@@ -40,7 +40,8 @@ class CrossThread:
             attempt = draft.fork("cross_thread")
             attempt.name = draft.name or attempt.name
             try:
-                _schedule(attempt, facts)
+                with attempt.schedule.verified_once():
+                    _schedule(attempt, facts)
             except ScheduleError:
                 continue
             draft = attempt

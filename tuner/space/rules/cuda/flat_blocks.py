@@ -42,7 +42,8 @@ class FlatBlocks:
             attempt = draft.fork("flat")
             attempt.name = draft.name or attempt.name
             try:
-                _schedule(attempt, facts)
+                with attempt.schedule.verified_once():
+                    _schedule(attempt, facts)
             except ScheduleError:
                 continue  # lowering binds the loops of this block
             draft = attempt

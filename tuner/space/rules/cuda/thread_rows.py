@@ -49,7 +49,8 @@ class ThreadRows:
             if (name == "staged_rows" and not repeated) or not scheduler.rows():
                 continue
             try:
-                scheduler.run(repeated)
+                with fork.schedule.verified_once():
+                    scheduler.run(repeated)
             except ScheduleError:
                 continue
             forks.append(fork)

@@ -51,12 +51,14 @@ class ThreadTiles:
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
-        """Tile every product; fork for each layout of the operands."""
+        """Tile every product; fork for each layout of the first one's operands."""
         drafts = [draft]
         for name, facts in draft.block_facts().items():
             tile = find_tile(facts)
             if tile is not None and name not in draft.scheduled:
-                drafts = [fork for d in drafts for fork in _tiled(d, tile) or [d]]
+                # More layouts for a later product would leave too few trials for each sketch.
+                limit = 1 if any(d.scheduled for d in drafts) else None
+                drafts = [fork for d in drafts for fork in _tiled(d, tile)[:limit] or [d]]
         return drafts
 
 
@@ -111,7 +113,8 @@ def _tiled(draft: SketchBuilder, tile: ProductTile) -> list[SketchBuilder]:
             continue
         fork = draft.fork(name)
         try:
-            _TileScheduler(fork, tile, is_wide=is_wide).run()
+            with fork.schedule.verified_once():
+                _TileScheduler(fork, tile, is_wide=is_wide).run()
         except ScheduleError:
             continue
         forks.append(fork)

@@ -29,7 +29,7 @@ def test_random_schedules_compute_the_program(spec: str, sketches: list[str]) ->
 
 
 def test_a_product_of_a_vector_is_no_tile() -> None:
-    assert names(ops.from_spec("dense:1,40,64")) == ["flat"]
+    assert names(ops.from_spec("dense:1,40,64")) == ["cross_thread"]
 
 
 def test_padding_and_epilogue_need_no_memory_of_their_own() -> None:

@@ -1,0 +1,28 @@
+"""The search space of GPUs as a whole."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.kernels.traces import program
+from benchmarks.workloads import WORKLOADS, BenchmarkWorkload
+from tests.property.generators.gpu_schedules import draw_pair
+from tests.unit.tuner.space.gpu_spaces import H200, assert_computes, space_of
+
+PUBLIC = [
+    # Attention has eight blocks, so that its sketches take seconds.
+    pytest.param(w, marks=[pytest.mark.slow] if w.op == "attention" else [], id=w.name)
+    for w in WORKLOADS
+    if w.group in ("public", "seed")
+]
+
+
+@pytest.mark.parametrize("workload", PUBLIC)
+def test_every_public_workload_has_schedules(workload: BenchmarkWorkload) -> None:
+    assert space_of(program(workload)).sketches
+
+
+def test_random_pairs_compute_their_operators() -> None:
+    for number in range(3):
+        pair = draw_pair(1, number, H200)
+        assert_computes(pair.func, [pair.schedule])
