@@ -241,6 +241,5 @@ def _lane_indices(length: Ints, piece: list[Ints]) -> Ints:
     flat = np.where(flat < np.prod(piece, axis=0), flat, 0)
     indices = np.empty((len(piece), *flat.shape), np.int64)
     for dimension in reversed(range(len(piece))):
-        indices[dimension] = flat % piece[dimension]
-        flat = flat // piece[dimension]
+        flat, indices[dimension] = np.divmod(flat, piece[dimension])
     return indices

@@ -31,8 +31,7 @@ def lane_digits(extents: Ints) -> Ints:
     rest = np.where(lanes < np.prod(extents, axis=0), lanes, 0)
     digits = np.empty((len(extents), *rest.shape), np.int64)
     for axis in reversed(range(len(extents))):
-        digits[axis] = rest % extents[axis]
-        rest = rest // extents[axis]
+        rest, digits[axis] = np.divmod(rest, extents[axis])
     return digits
 
 
@@ -56,9 +55,11 @@ def num_wavefronts(addresses: Ints, width: Ints) -> Ints:
     for unit in np.unique(np.maximum(width, WORD_BYTES)):
         columns = np.flatnonzero(np.maximum(width, WORD_BYTES) == unit)
         num_parts = unit // WORD_BYTES
-        parts = addresses[:, columns].reshape(num_parts, WARP_SIZE // num_parts, -1) // unit
-        for part in parts:
-            wavefronts[columns] += _most_in_a_bank(part, NUM_BANKS // num_parts)
+        num_lanes = WARP_SIZE // num_parts
+        parts = (addresses[:, columns] // unit).reshape(num_parts, num_lanes, -1)
+        by_lane = parts.transpose(1, 0, 2).reshape(num_lanes, -1)
+        busiest = _most_in_a_bank(by_lane, NUM_BANKS // num_parts)
+        wavefronts[columns] = busiest.reshape(num_parts, -1).sum(axis=0)
     return wavefronts
 
 
