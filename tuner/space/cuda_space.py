@@ -14,6 +14,7 @@ from tuner.space.filter.cuda_filter import passes
 from tuner.space.rules.auto_inline import AutoInline
 from tuner.space.rules.cuda.cross_thread import CrossThread
 from tuner.space.rules.cuda.flat_blocks import FlatBlocks
+from tuner.space.rules.cuda.shared_transposes import SharedTransposes
 from tuner.space.rules.cuda.tensor_tiles import TensorTiles
 from tuner.space.rules.cuda.thread_rows import ThreadRows
 from tuner.space.rules.cuda.thread_tiles import ThreadTiles
@@ -33,7 +34,14 @@ def _passes(sketch: Sketch, choices: Ints, target: Target) -> Mask:
 CUDA_SPACE = SearchSpace(
     kind="cuda",
     first_rules=(AutoInline(),),
-    rules=(TensorTiles(), ThreadRows(), ThreadTiles(), CrossThread(), FlatBlocks()),
+    rules=(
+        TensorTiles(),
+        ThreadRows(),
+        ThreadTiles(),
+        CrossThread(),
+        SharedTransposes(),
+        FlatBlocks(),
+    ),
     feature_version=SCHEMA_VERSION,
     feature_names=FEATURE_NAMES,
     estimate=ESTIMATE,

@@ -9,6 +9,7 @@ from compiler.schedule.primitives.sampling.sample import divisors
 from compiler.schedule.trace.handle import LoopRV
 from tuner.space.analysis.block_facts import BlockFacts
 from tuner.space.analysis.operand_roles import dimension
+from tuner.space.analysis.transposed_axes import transposed_axes
 from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.tables.nest import LINE_BYTES, NUM_LEVELS, TiledNest
 
@@ -55,7 +56,9 @@ class TransposedCopies:
 
 def _transposed(draft: SketchBuilder) -> list[BlockFacts]:
     all_facts = draft.block_facts().values()
-    return [facts for facts in all_facts if facts.name not in draft.scheduled and _axes(facts)]
+    return [
+        facts for facts in all_facts if facts.name not in draft.scheduled and transposed_axes(facts)
+    ]
 
 
 def _is_large(draft: SketchBuilder, facts: BlockFacts) -> bool:
@@ -67,14 +70,14 @@ def _is_large(draft: SketchBuilder, facts: BlockFacts) -> bool:
 def _gains_aside(draft: SketchBuilder, facts: BlockFacts) -> bool:
     """Return whether a tensor is large, or its rows or columns are no whole number of vectors."""
     lanes = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
-    is_ragged = any(facts.axes[axis].extent % lanes for axis in _axes(facts) or ())
+    is_ragged = any(facts.axes[axis].extent % lanes for axis in transposed_axes(facts) or ())
     is_whole = all(dimension(facts.write, i) is not None for i in range(len(facts.axes)))
     return is_whole and (is_ragged or _is_large(draft, facts))
 
 
 def _run(draft: SketchBuilder, blocks: list[BlockFacts], *, is_aside: bool) -> None:
     for facts in blocks:
-        axes = _axes(facts)
+        axes = transposed_axes(facts)
         assert axes is not None, "they are transposed"
         if is_aside and _gains_aside(draft, facts):
             _schedule_aside(draft, facts, *axes)
@@ -82,18 +85,6 @@ def _run(draft: SketchBuilder, blocks: list[BlockFacts], *, is_aside: bool) -> N
             _schedule(draft, facts, *axes)
         draft.scheduled.add(facts.name)
         draft.tags |= {"spatial"}
-
-
-def _axes(facts: BlockFacts) -> tuple[int, int] | None:
-    """Return the axes along which reads and writes are contiguous, if they differ."""
-    if facts.is_reduction or facts.is_conditional or not facts.is_affine or not facts.reads:
-        return None
-    long = [index for index, axis in enumerate(facts.axes) if axis.extent > 1]
-    read = [index for index in long if facts.reads[0].strides[index] == 1]
-    written = [index for index in long if facts.write.strides[index] == 1]
-    if len(read) != 1 or len(written) != 1 or read == written:
-        return None
-    return read[0], written[0]
 
 
 def _schedule(draft: SketchBuilder, facts: BlockFacts, read: int, written: int) -> None:

@@ -1,0 +1,15 @@
+"""Transposes in tiles of shared memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from compiler import ops
+from tests.unit.tuner.space.gpu_spaces import assert_computes, draw, names
+
+
+@pytest.mark.parametrize("spec", ["transpose:33,65", "transpose:64,32"])
+def test_random_schedules_compute_the_program(spec: str) -> None:
+    func = ops.from_spec(spec)
+    assert names(func) == ["transposed"]
+    assert_computes(func, draw(func, "transposed", 2))
