@@ -58,9 +58,10 @@ class ThreadRows:
 
 
 def _suits_threads(chain: RowChain) -> bool:
-    """Return whether the sink has elements along its rows, for all threads of a block."""
+    """Return whether the sink has rows, with elements for all threads of a block."""
     sink = chain.blocks[-1]
-    return not chain.is_across and len(chain.blocks) > 1 and bool(chain.inner(sink))
+    has_rows = bool(chain.rows.of.get(sink.name)) and bool(chain.inner(sink))
+    return not chain.is_across and len(chain.blocks) > 1 and has_rows
 
 
 @dataclass

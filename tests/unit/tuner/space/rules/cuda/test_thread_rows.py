@@ -15,6 +15,12 @@ def test_random_schedules_compute_the_program(spec: str) -> None:
     assert_computes(func, [*draw(func, "staged_rows", 1), *draw(func, "rows", 1)])
 
 
+def test_a_single_row_is_no_chain_of_rows() -> None:
+    func = ops.from_spec("softmax:40")
+    assert names(func) == ["cross_thread"]
+    assert_computes(func, draw(func, "cross_thread", 1))
+
+
 def test_rows_that_exceed_shared_memory_are_scheduled_one_by_one() -> None:
     # Two rows of this length need more shared memory than one block has, one does not.
     length = H200.limits.shared_bytes // 4 // 3
