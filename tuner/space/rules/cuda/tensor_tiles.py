@@ -26,6 +26,10 @@ STEPS = (2, 4)
 With fewer tiles or steps, some threads would have no vector to copy.
 """
 VECTOR_BYTES = 16
+MAX_STAGES = 3
+"""Chunks in shared memory at once: one is computed while two are copied. Chosen."""
+MAX_CHUNK_BYTES = 48 << 10
+"""The largest chunk: 128 rows of A and 256 columns of B, 128 bytes of each."""
 
 
 class TensorTiles:
@@ -34,7 +38,7 @@ class TensorTiles:
     for i, j, k in ...:         for bi, bj in ...:  # blockIdx.x
         C[i, j] += ...    ->        for wi, wj in ...:  # threadIdx.z, y
                                         for k0 in ...:
-                                            A_shared, B_shared = ...  # permuted, by all threads
+                                            A_shared, B_shared = ...  # permuted, asynchronous
                                             for k1 in ...:
                                                 a, b = ...  # fragments
                                                 for i1, j1 in ...:
@@ -174,9 +178,18 @@ class _TensorScheduler:
             self._stage(read, scope, chunk, step, (warps_i, warps_j))
         update = schedule.get_block(facts.name)
         draft.scheduled.add(draft.block_name(schedule.decompose_reduction(update, chunk)))
+        self._pipeline(chunk)
         tile = schedule.blockize(inner_i)
         draft.scheduled |= {facts.name, draft.block_name(update), draft.block_name(tile)}
         schedule.tensorize(tile, product.sync)
+
+    def _pipeline(self, chunk: LoopRV) -> None:
+        """Copy the operands of later chunks while the instructions compute one."""
+        schedule, shared_bytes = self.draft.schedule, self.draft.gpu.limits.shared_bytes
+        stages = min(MAX_STAGES, shared_bytes // MAX_CHUNK_BYTES)
+        schedule.annotate(chunk, "software_pipeline_stage", [0, 0, stages - 1])
+        schedule.annotate(chunk, "software_pipeline_order", [0, 1, 2])
+        schedule.annotate(chunk, "software_pipeline_async_stages", [0])
 
     def _epilogue(self) -> BlockRV:
         """Keep the sums in fragments; return the block that reads them."""

@@ -36,6 +36,21 @@ def test_without_the_annotation_eight_rows_lie_in_the_same_banks() -> None:
     assert max(conflicts(product)) == 8.0
 
 
+@pytest.mark.parametrize("stages", [2, 3])
+def test_asynchronous_copies_permute_the_chunks_of_each_stage(stages: int) -> None:
+    sch = scheduled((32, 32, 128), BF16, Tiles((32, 32, 32), (32, 16), is_swizzled=True))
+    chunk = sch.get_loops("A_shared")[3]
+    sch.annotate(chunk, "software_pipeline_stage", [0, 0, stages - 1])
+    sch.annotate(chunk, "software_pipeline_order", [0, 1, 2])
+    sch.annotate(chunk, "software_pipeline_async_stages", [0])
+    product = emulate_product(sch.func)
+    assert not product.report.faults
+    assert np.array_equal(product.result, product.expected)
+    assert set(conflicts(product)) == {1.0}
+    copies = [a for a in product.report.accesses if a.instruction.startswith("cp.async")]
+    assert copies
+
+
 def test_rows_of_other_lengths_are_refused() -> None:
     sch = scheduled((32, 48, 16), BF16, Tiles((32, 48, 16), (32, 48), is_swizzled=True))
     with pytest.raises(LoweringError, match="its rows have 6 chunks of 16 bytes"):
