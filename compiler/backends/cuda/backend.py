@@ -26,7 +26,7 @@ from compiler.backends.inspection import Emulation
 from compiler.ir.core.nodes import For, IntImm, Stmt, seq
 from compiler.ir.core.program import PrimFunc
 from compiler.passes.common.error import LoweringError
-from compiler.passes.device.kernel import DeviceProgram, Kernel
+from compiler.passes.device.kernel import DeviceKernel, DeviceProgram
 from compiler.passes.device.lower import lower_for_device
 from compiler.runtime.artifact import Artifact, Param
 from compiler.runtime.resources import KernelResources
@@ -169,7 +169,7 @@ def _with_launch(
     return replace(resources, shared_bytes=shared_bytes, occupancy=float(result.share))
 
 
-def _with_axes(kernel: Kernel) -> Stmt:
+def _with_axes(kernel: DeviceKernel) -> Stmt:
     body = kernel.body
     for axis in reversed(kernel.axes):
         body = For(axis.var, IntImm(axis.extent), body, "thread_binding", axis.thread)

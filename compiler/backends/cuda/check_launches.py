@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import prod
 
 from compiler.backends.error import BuildError
-from compiler.passes.device.kernel import DeviceProgram, Kernel
+from compiler.passes.device.kernel import DeviceKernel, DeviceProgram
 from compiler.target.gpus import GpuArch
 
 # The limits of a launch on every architecture of the table in `compiler/target/gpus.py`.
@@ -31,7 +31,7 @@ def check_launches(program: DeviceProgram, limits: GpuArch, arch: str) -> None:
                 )
 
 
-def _uses(kernel: Kernel, limits: GpuArch) -> list[tuple[int, str, int]]:
+def _uses(kernel: DeviceKernel, limits: GpuArch) -> list[tuple[int, str, int]]:
     """Return what a kernel uses: numbers, what they count, and their limits."""
     uses = [
         (prod(kernel.block), "threads a block", limits.max_threads),

@@ -16,7 +16,7 @@ from compiler.backends.cuda.nvrtc import CompiledSource
 from compiler.ir.core.dtypes import DType, size_bytes
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import static_shape
-from compiler.passes.device.kernel import DeviceProgram, Extents, Kernel, Launch
+from compiler.passes.device.kernel import DeviceKernel, DeviceProgram, Extents, Launch
 from compiler.runtime.artifact import ArtifactError, Param
 from compiler.runtime.resources import KernelResources
 
@@ -86,7 +86,7 @@ def launch_plan(program: DeviceProgram) -> LaunchPlan:
     return LaunchPlan(tuple(map(planned, program.launches)), workspaces)
 
 
-def _typed(kernel: Kernel, values: tuple[int, ...]) -> tuple[tuple[DType, int], ...]:
+def _typed(kernel: DeviceKernel, values: tuple[int, ...]) -> tuple[tuple[DType, int], ...]:
     return tuple((dtype_of(var), value) for var, value in zip(kernel.scalars, values, strict=True))
 
 

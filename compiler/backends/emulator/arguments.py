@@ -9,14 +9,14 @@ import numpy as np
 
 from compiler.backends.emulator.errors import EmulatorError
 from compiler.backends.emulator.memory import PARAMETER_WINDOW, GlobalMemory
-from compiler.backends.emulator.program import Parameter, Program
+from compiler.backends.emulator.program import Program, PtxParameter
 from compiler.backends.emulator.tensor_copies import TENSOR_MAP_BYTES, TensorMap
 from compiler.backends.emulator.types import Array
 
 Argument: TypeAlias = "Array | TensorMap | int | float"
 
 
-class Arguments:
+class LaunchArguments:
     """The arguments of a kernel.
 
     Attributes:
@@ -36,19 +36,19 @@ class Arguments:
         self.buffers: list[tuple[str, Array]] = []
         # By argument, the position of its buffer. Two arguments may be one array.
         self._positions: dict[int, int] = {}
-        known: dict[tuple[int, int], int] = {}
+        position_of: dict[tuple[int, int], int] = {}
         for number, value in enumerate(values):
             array = value.tensor if isinstance(value, TensorMap) else value
             if isinstance(array, np.ndarray):
                 if not array.flags.c_contiguous:
                     raise EmulatorError("the emulator takes C-contiguous arrays")
                 key = (array.ctypes.data, array.nbytes)
-                if key not in known:
-                    known[key] = len(self.buffers)
+                if key not in position_of:
+                    position_of[key] = len(self.buffers)
                     self.buffers.append((f"argument {number}", array))
-                self._positions[number] = known[key]
+                self._positions[number] = position_of[key]
 
-    def _pairs(self) -> Iterator[tuple[int, str, Parameter, Argument]]:
+    def _pairs(self) -> Iterator[tuple[int, str, PtxParameter, Argument]]:
         items = self._program.parameters.items()
         for number, ((name, parameter), value) in enumerate(zip(items, self._values, strict=True)):
             yield number, name, parameter, value
@@ -90,7 +90,7 @@ class Arguments:
                 array.reshape(-1).view(np.uint8)[:] = memory.content(position)
 
 
-def _scalar(value: Any, parameter: Parameter) -> bytes:
+def _scalar(value: Any, parameter: PtxParameter) -> bytes:
     if isinstance(value, np.generic):
         return value.tobytes()
     if isinstance(value, float):

@@ -7,9 +7,9 @@ from collections import defaultdict
 import numpy as np
 
 from compiler.backends.emulator.faults import FaultKind
-from compiler.backends.emulator.groups import Group, GroupQueue
+from compiler.backends.emulator.groups import GroupQueue, LaneGroup
 from compiler.backends.emulator.machine import Machine
-from compiler.backends.emulator.program import Instruction
+from compiler.backends.emulator.program import PtxInstruction
 from compiler.backends.emulator.types import Array, Lanes, ptx_type
 
 _U32, _PRED = ptx_type("u32"), ptx_type("pred")
@@ -26,7 +26,7 @@ class BlockBarriers:
         self._machine = machine
         self._grid = machine.grid
         self._queue = queue
-        self._waiting: list[Group] = []
+        self._waiting: list[LaneGroup] = []
         # Arrivals without waiting: by barrier, the number in each block; and their clocks.
         self._arrivals: dict[int, Array] = {}
         self._rows: dict[int, dict[int, list[Array]]] = defaultdict(lambda: defaultdict(list))
@@ -42,7 +42,7 @@ class BlockBarriers:
             self._arrive_only(instruction, lanes)
             self._queue.add(position + 1, lanes)
         else:
-            self._waiting.append(Group(position, lanes))
+            self._waiting.append(LaneGroup(position, lanes))
         self.release()
 
     def release(self) -> None:
@@ -74,7 +74,7 @@ class BlockBarriers:
         for group in groups:
             self._leave(group, ready)
 
-    def _leave(self, group: Group, ready: Array) -> None:
+    def _leave(self, group: LaneGroup, ready: Array) -> None:
         grid = self._grid
         active = grid.lanes[group.lanes]
         chosen = ready[grid.slots[active]]
@@ -84,7 +84,7 @@ class BlockBarriers:
             self._reduce(group.position, leaving)
             self._queue.add(group.position + 1, leaving)
         if not chosen.all():
-            self._waiting.append(Group(group.position, active[~chosen]))
+            self._waiting.append(LaneGroup(group.position, active[~chosen]))
 
     def _synchronize(self, number: int, leaving: Lanes, is_partial: bool) -> None:
         clocks = self._machine.clocks
@@ -99,7 +99,7 @@ class BlockBarriers:
                 self._arrivals[number][slot] = 0
         clocks.barrier_of_part(leaving)
 
-    def _arrive_only(self, instruction: Instruction, lanes: Lanes) -> None:
+    def _arrive_only(self, instruction: PtxInstruction, lanes: Lanes) -> None:
         grid, number = self._grid, self._operand(instruction, 0)
         arrivals = self._arrivals.setdefault(number, np.zeros(len(grid.blocks), np.int64))
         arrivals += np.bincount(grid.slots[lanes], minlength=len(grid.blocks))
@@ -129,13 +129,13 @@ class BlockBarriers:
     def _number(self, position: int) -> int:
         return self._operand(self._machine.program.instructions[position], 0)
 
-    def _expected(self, group: Group) -> int | None:
+    def _expected(self, group: LaneGroup) -> int | None:
         """Return the number of threads that an instruction names; None for the whole block."""
         instruction = self._machine.program.instructions[group.position]
         has_count = len(instruction.operands) == (4 if "red" in instruction.parts else 2)
         return self._operand(instruction, 1) if has_count else None
 
-    def _operand(self, instruction: Instruction, number: int) -> int:
+    def _operand(self, instruction: PtxInstruction, number: int) -> int:
         texts = instruction.operands[1:] if "red" in instruction.parts else instruction.operands
         if not texts:
             return 0
@@ -144,7 +144,7 @@ class BlockBarriers:
 
     # Faults
 
-    def _check(self, groups: list[Group], lanes: Lanes, ready: Array, exited: Array) -> None:
+    def _check(self, groups: list[LaneGroup], lanes: Lanes, ready: Array, exited: Array) -> None:
         """Report blocks with threads that returned, or that wait at several instructions."""
         grid, faults = self._grid, self._machine.faults
         instructions = self._machine.program.instructions

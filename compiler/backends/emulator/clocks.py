@@ -92,11 +92,11 @@ class Clocks:
             times: The times of the accesses.
             lanes: The lanes of the later accesses, one for each.
         """
-        known = times <= self.floor[lanes]
-        if self._rows is None or known.all():
-            return known
+        is_ordered = times <= self.floor[lanes]
+        if self._rows is None or is_ordered.all():
+            return is_ordered
         rows = self._rows[self._grid.warps[lanes], warps]
-        return known | ((times <= rows) & (warps >= 0))
+        return is_ordered | ((times <= rows) & (warps >= 0))
 
     def _advance(self, lanes: Lanes) -> None:
         slots = self._grid.slots[lanes]

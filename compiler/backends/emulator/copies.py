@@ -12,24 +12,24 @@ import numpy as np
 
 from compiler.backends.emulator.grid import Grid
 from compiler.backends.emulator.memory import PartedMemory
-from compiler.backends.emulator.program import Instruction
+from compiler.backends.emulator.program import PtxInstruction
 from compiler.backends.emulator.types import Array, Lanes
 
 _UNKNOWN = 0xFF
 
 
 @dataclass(frozen=True, slots=True)
-class _Copy:
+class _PendingCopy:
     """Copies of one size by several lanes; `content` has one row a lane."""
 
-    instruction: Instruction
+    instruction: PtxInstruction
     lanes: Array
     offsets: Array
     content: Array
     groups: Array
 
-    def part(self, chosen: Array) -> _Copy:
-        return _Copy(
+    def part(self, chosen: Array) -> _PendingCopy:
+        return _PendingCopy(
             self.instruction,
             self.lanes[chosen],
             self.offsets[chosen],
@@ -45,10 +45,12 @@ class ThreadCopies:
         self._grid = grid
         assert shared.shadow is not None
         self._shared, self._shadow = shared, shared.shadow
-        self._copies: list[_Copy] = []
+        self._copies: list[_PendingCopy] = []
         self._num_groups = np.zeros(grid.num_lanes, np.int64)
 
-    def start(self, instruction: Instruction, offsets: Array, content: Array, lanes: Array) -> None:
+    def start(
+        self, instruction: PtxInstruction, offsets: Array, content: Array, lanes: Array
+    ) -> None:
         """Start copies into shared memory.
 
         Args:
@@ -63,7 +65,7 @@ class ThreadCopies:
             self._shared.counter.count(instruction, offsets, num_bytes, lanes)
         self._shared.data[offsets[:, None] + np.arange(num_bytes)] = _UNKNOWN
         groups = self._num_groups[lanes].copy()
-        self._copies.append(_Copy(instruction, lanes, offsets, content, groups))
+        self._copies.append(_PendingCopy(instruction, lanes, offsets, content, groups))
 
     def commit(self, lanes: Lanes) -> None:
         """End the current group of each lane."""
@@ -73,7 +75,7 @@ class ThreadCopies:
         """Complete the groups of the lanes but for the last ones."""
         waits = np.zeros(self._grid.num_lanes, np.bool_)
         waits[lanes] = True
-        rest: list[_Copy] = []
+        rest: list[_PendingCopy] = []
         for copy in self._copies:
             is_old = copy.groups < self._num_groups[copy.lanes] - num_pending
             chosen = waits[copy.lanes] & (is_old | all_copies)
@@ -83,7 +85,7 @@ class ThreadCopies:
                 rest.append(copy.part(~chosen) if chosen.any() else copy)
         self._copies = rest
 
-    def _finish(self, copy: _Copy) -> None:
+    def _finish(self, copy: _PendingCopy) -> None:
         num_bytes = copy.content.shape[1]
         self._shared.data[copy.offsets[:, None] + np.arange(num_bytes)] = copy.content
         self._shadow.end_write(copy.offsets, num_bytes, copy.lanes)

@@ -14,7 +14,7 @@ from enum import StrEnum
 import numpy as np
 
 from compiler.backends.emulator.grid import WARP_SIZE, Grid
-from compiler.backends.emulator.program import Instruction
+from compiler.backends.emulator.program import PtxInstruction
 from compiler.backends.emulator.types import ALL, Array, Lanes, types_of
 
 SECTOR_BYTES = 32
@@ -67,7 +67,7 @@ _BY_NAME: dict[str, InstructionClass] = {
 }
 
 
-def classify(instruction: Instruction) -> InstructionClass:
+def classify(instruction: PtxInstruction) -> InstructionClass:
     """Return the class of an instruction."""
     parts = instruction.parts
     if parts[0] in ("ld", "st"):
@@ -104,7 +104,7 @@ class AccessCounts:
         ideal: The units that the same bytes need at least.
     """
 
-    instruction: Instruction
+    instruction: PtxInstruction
     memory: str
     requests: int = 0
     units: int = 0
@@ -130,7 +130,9 @@ class AccessCounter:
         self._grid = grid
         self._patterns.clear()
 
-    def count(self, instruction: Instruction, offsets: Array, num_bytes: int, lanes: Lanes) -> None:
+    def count(
+        self, instruction: PtxInstruction, offsets: Array, num_bytes: int, lanes: Lanes
+    ) -> None:
         """Count one access of the active lanes."""
         if not len(offsets):
             return
@@ -221,7 +223,7 @@ class Counters:
         sectors_written: For each sector of global memory, whether a thread wrote it.
     """
 
-    def __init__(self, instructions: Sequence[Instruction], global_bytes: int) -> None:
+    def __init__(self, instructions: Sequence[PtxInstruction], global_bytes: int) -> None:
         self._instructions = instructions
         self.shared = AccessCounter("shared", BANK_BYTES, wavefronts)
         self.global_ = AccessCounter("global", SECTOR_BYTES, sectors)

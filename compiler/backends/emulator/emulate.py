@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from compiler.backends.emulator.arguments import Argument, Arguments
+from compiler.backends.emulator.arguments import Argument, LaunchArguments
 from compiler.backends.emulator.counters import Counters
 from compiler.backends.emulator.errors import EmulatorError, StopEmulation
 from compiler.backends.emulator.faults import FaultLog
 from compiler.backends.emulator.grid import Coordinates, Grid
 from compiler.backends.emulator.groups import Order
-from compiler.backends.emulator.machine import Launch, Machine
+from compiler.backends.emulator.machine import EmulatedLaunch, Machine
 from compiler.backends.emulator.memory import GlobalMemory
 from compiler.backends.emulator.parse import parse_kernel
 from compiler.backends.emulator.program import Program
@@ -70,7 +70,7 @@ def emulate(
     if min(*grid, *block) < 1:
         raise EmulatorError(f"a launch of {grid} blocks of {block} threads has no thread")
     program = parse_kernel(ptx, kernel)
-    given = Arguments(program, arguments)
+    given = LaunchArguments(program, arguments)
     memory = GlobalMemory(
         given.buffers + [(v.name, np.frombuffer(v.content, np.uint8)) for v in program.variables]
     )
@@ -80,7 +80,9 @@ def emulate(
     }
     granule = _granule(program)
     memory.shadow = ShadowMemory("global", len(memory.data), granule)
-    launch = Launch(given.pack(memory), dynamic_shared_bytes, granule, given.tensor_maps(memory))
+    launch = EmulatedLaunch(
+        given.pack(memory), dynamic_shared_bytes, granule, given.tensor_maps(memory)
+    )
     numbers = np.arange(math.prod(grid)) if blocks is None else np.asarray(blocks, np.int64)
     counters = Counters(program.instructions, len(memory.data))
     faults = FaultLog(Grid(grid, block, numbers[:1]))

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from compiler.backends.emulator.errors import StopEmulation
 from compiler.backends.emulator.grid import Coordinates, Grid
-from compiler.backends.emulator.program import Instruction
+from compiler.backends.emulator.program import PtxInstruction
 from compiler.backends.emulator.types import Array
 
 MAX_FAULTS = 20
@@ -83,7 +83,9 @@ class FaultLog:
         """Name the threads of other blocks from now on."""
         self._grid = grid
 
-    def report(self, kind: FaultKind, instruction: Instruction, lanes: Array, message: str) -> None:
+    def report(
+        self, kind: FaultKind, instruction: PtxInstruction, lanes: Array, message: str
+    ) -> None:
         """Record a fault of `lanes`; the first lane is named.
 
         Raises:
@@ -106,7 +108,9 @@ class FaultLog:
         if len(self._faults) >= MAX_FAULTS:
             raise StopEmulation
 
-    def stop(self, kind: FaultKind, instruction: Instruction, lanes: Array, message: str) -> None:
+    def stop(
+        self, kind: FaultKind, instruction: PtxInstruction, lanes: Array, message: str
+    ) -> None:
         """Record a fault after which the run cannot go on."""
         self.report(kind, instruction, lanes, message)
         raise StopEmulation

@@ -18,7 +18,7 @@ _END = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class LaneGroup:
     """Lanes that are at one instruction; those with a smaller priority run first."""
 
     position: int
@@ -35,7 +35,7 @@ class GroupQueue:
 
     def __init__(self, grid: Grid, order: Order) -> None:
         self._grid = grid
-        self._groups: list[Group] = []
+        self._groups: list[LaneGroup] = []
         self._priorities: Array | None = None
         if order != "lockstep":
             ranks = np.random.default_rng(order).permutation(grid.num_warps)
@@ -47,21 +47,21 @@ class GroupQueue:
     def add(self, position: int, lanes: Lanes) -> None:
         """Let lanes go on at a position."""
         if self._priorities is None:
-            self._groups.append(Group(position, lanes))
+            self._groups.append(LaneGroup(position, lanes))
             return
         active = self._grid.lanes[lanes]
         ranks = self._priorities[active]
         for rank in np.unique(ranks):
             chosen = self.whole(active[ranks == rank])
-            self._groups.append(Group(position, chosen, int(rank)))
+            self._groups.append(LaneGroup(position, chosen, int(rank)))
 
-    def pop(self) -> Group:
+    def pop(self) -> LaneGroup:
         """Remove the first group: of the smallest priority and position, with all that join it."""
         first = min(self._groups, key=lambda group: (group.priority, group.position))
-        place = (first.priority, first.position)
-        together = [g.lanes for g in self._groups if (g.priority, g.position) == place]
-        self._groups = [g for g in self._groups if (g.priority, g.position) != place]
-        return Group(first.position, self.merge(together), first.priority)
+        smallest = (first.priority, first.position)
+        together = [g.lanes for g in self._groups if (g.priority, g.position) == smallest]
+        self._groups = [g for g in self._groups if (g.priority, g.position) != smallest]
+        return LaneGroup(first.position, self.merge(together), first.priority)
 
     def limit(self, priority: int) -> int:
         """Return the position at which a group of a priority meets another one."""

@@ -32,7 +32,7 @@ Handler: TypeAlias = Callable[[Lanes], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class EmulatedLaunch:
     """What a kernel is launched with.
 
     Attributes:
@@ -74,7 +74,7 @@ class Machine:
         self,
         program: Program,
         grid: Grid,
-        launch: Launch,
+        launch: EmulatedLaunch,
         *,
         global_memory: GlobalMemory,
         variables: Mapping[str, int],

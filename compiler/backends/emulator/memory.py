@@ -14,7 +14,7 @@ import numpy as np
 from compiler.backends.emulator.counters import SECTOR_BYTES, AccessCounter, Counters
 from compiler.backends.emulator.faults import FaultKind, FaultLog
 from compiler.backends.emulator.grid import Grid
-from compiler.backends.emulator.program import Instruction
+from compiler.backends.emulator.program import PtxInstruction
 from compiler.backends.emulator.races import ShadowMemory
 from compiler.backends.emulator.types import Array, Lanes, unsigned
 
@@ -53,14 +53,14 @@ class Memory:
         return self._views[num_bytes]
 
     def resolve(
-        self, instruction: Instruction, addresses: Array, num_bytes: int, lanes: Lanes
+        self, instruction: PtxInstruction, addresses: Array, num_bytes: int, lanes: Lanes
     ) -> tuple[Array, Lanes]:
         """Return the positions of an access in `data`, and the lanes whose access is legal."""
         raise NotImplementedError
 
     def read(
         self,
-        instruction: Instruction,
+        instruction: PtxInstruction,
         offsets: Array,
         num_bytes: int,
         lanes: Lanes,
@@ -74,7 +74,7 @@ class Memory:
 
     def write(
         self,
-        instruction: Instruction,
+        instruction: PtxInstruction,
         offsets: Array,
         num_bytes: int,
         lanes: Lanes,
@@ -103,7 +103,7 @@ class _Checks:
     def keep(
         self,
         fault: tuple[FaultKind, str],
-        instruction: Instruction,
+        instruction: PtxInstruction,
         legal: Array,
         offsets: Array,
         lanes: Lanes,
@@ -115,7 +115,7 @@ class _Checks:
         return offsets[legal], active[legal]
 
     def aligned(
-        self, instruction: Instruction, offsets: Array, num_bytes: int, lanes: Lanes
+        self, instruction: PtxInstruction, offsets: Array, num_bytes: int, lanes: Lanes
     ) -> tuple[Array, Lanes]:
         """Return the lanes whose address is a multiple of the size of the access."""
         if num_bytes > 1 and (wrong := (offsets & (num_bytes - 1)) != 0).any():
@@ -179,7 +179,7 @@ class GlobalMemory(Memory):
 
     def read(
         self,
-        instruction: Instruction,
+        instruction: PtxInstruction,
         offsets: Array,
         num_bytes: int,
         lanes: Lanes,
@@ -191,7 +191,7 @@ class GlobalMemory(Memory):
 
     def write(
         self,
-        instruction: Instruction,
+        instruction: PtxInstruction,
         offsets: Array,
         num_bytes: int,
         lanes: Lanes,
@@ -202,7 +202,7 @@ class GlobalMemory(Memory):
         self._counters.sectors_written[offsets // SECTOR_BYTES] = True
 
     def resolve(
-        self, instruction: Instruction, addresses: Array, num_bytes: int, lanes: Lanes
+        self, instruction: PtxInstruction, addresses: Array, num_bytes: int, lanes: Lanes
     ) -> tuple[Array, Lanes]:
         """Return the positions in `data`, and the lanes whose access is legal."""
         offsets = self._checks.spread(addresses, lanes) - self.window
@@ -256,7 +256,7 @@ class PartedMemory(Memory):
         self._checks = _Checks(faults, grid)
 
     def resolve(
-        self, instruction: Instruction, addresses: Array, num_bytes: int, lanes: Lanes
+        self, instruction: PtxInstruction, addresses: Array, num_bytes: int, lanes: Lanes
     ) -> tuple[Array, Lanes]:
         """Return the positions in `data`, and the lanes whose access is legal."""
         offsets = self._checks.spread(addresses, lanes)
@@ -286,7 +286,7 @@ class LocalMemory(PartedMemory):
 
     def read(
         self,
-        instruction: Instruction,
+        instruction: PtxInstruction,
         offsets: Array,
         num_bytes: int,
         lanes: Lanes,
@@ -294,18 +294,18 @@ class LocalMemory(PartedMemory):
     ) -> None:
         """Report reads of bytes that the thread has not written."""
         del is_atomic
-        known = self._is_written[offsets] & self._is_written[offsets + (num_bytes - 1)]
-        if not known.all():
+        has_value = self._is_written[offsets] & self._is_written[offsets + (num_bytes - 1)]
+        if not has_value.all():
             self._faults.report(
                 FaultKind.UNINITIALIZED,
                 instruction,
-                self._grid.lanes[lanes][~known],
+                self._grid.lanes[lanes][~has_value],
                 "a thread reads an element of a local array before it writes it",
             )
 
     def write(
         self,
-        instruction: Instruction,
+        instruction: PtxInstruction,
         offsets: Array,
         num_bytes: int,
         lanes: Lanes,

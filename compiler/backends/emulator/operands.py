@@ -23,19 +23,19 @@ _SYMBOL_SUM = re.compile(r"([A-Za-z_$][\w$@]*)\s*\+\s*(-?\d+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class PtxAddress:
     """The address `[base + offset]`: of a register, or of a name alone."""
 
     base: str
     offset: int
 
 
-def parse_address(text: str) -> Address:
+def parse_address(text: str) -> PtxAddress:
     """Split an operand in brackets."""
     match = _ADDRESS.fullmatch(text)
     if match is None:
         raise EmulatorError(f"the address {text!r} is not understood")
-    return Address(match[1], int(match[2] or "0", 0))
+    return PtxAddress(match[1], int(match[2] or "0", 0))
 
 
 def parse_vector(text: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from compiler.backends.emulator.errors import EmulatorError, UnsupportedInstructionError
-from compiler.backends.emulator.program import Instruction, Parameter, Program, Variable
+from compiler.backends.emulator.program import Program, PtxInstruction, PtxParameter, PtxVariable
 
 _HEADER = re.compile(r"\.(entry|func)\s+(?:\(([^)]*)\)\s*)?([\w$]+)\s*(?:\(([^)]*)\))?")
 _VARIABLE = re.compile(
@@ -48,7 +48,7 @@ class _Function:
 @dataclass(frozen=True, slots=True)
 class _Module:
     functions: dict[str, _Function]
-    variables: list[tuple[str, Variable]]
+    variables: list[tuple[str, PtxVariable]]
 
 
 @dataclass(slots=True)
@@ -158,7 +158,7 @@ def _statements(function: _Function) -> list[_Statement]:
     return statements
 
 
-def _module_variables(text: str) -> list[tuple[str, Variable]]:
+def _module_variables(text: str) -> list[tuple[str, PtxVariable]]:
     """Return the variables outside functions, with their spaces; dynamic arrays have no content."""
     variables = []
     for match in _VARIABLE.finditer(text):
@@ -170,7 +170,7 @@ def _module_variables(text: str) -> list[tuple[str, Variable]]:
             values = re.findall(r"-?(?:0[xX][0-9a-fA-F]+|\d+)", initial)
             data = b"".join((int(v, 0) % (1 << 8 * size)).to_bytes(size, "little") for v in values)
             content = data.ljust(length, b"\0")
-        variables.append((space, Variable(name, int(align or size), content)))
+        variables.append((space, PtxVariable(name, int(align or size), content)))
     return variables
 
 
@@ -233,7 +233,7 @@ class _Builder:
                 raise EmulatorError(f"the parameter {text!r} is not understood")
             size = _bytes_of(match[2]) * int(match[4] or 1)
             offset = _align(offset, int(match[1] or _bytes_of(match[2])))
-            self._program.parameters[match[3]] = Parameter(offset, size, match[2])
+            self._program.parameters[match[3]] = PtxParameter(offset, size, match[2])
             offset += size
 
     def _emit(
@@ -320,12 +320,12 @@ class _Builder:
         operands = tuple(_split(rest))
         if len(scopes) > 1:
             operands = tuple(
-                _NAME.sub(lambda found: _unique(found[0], scopes), operand) for operand in operands
+                _NAME.sub(lambda match: _unique(match[0], scopes), operand) for operand in operands
             )
         if parts[0] == "ret" and return_label is not None:
             parts, operands = ("bra",), (return_label,)
         self._program.instructions.append(
-            Instruction(
+            PtxInstruction(
                 parts,
                 operands,
                 guard,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
-class Instruction:
+class PtxInstruction:
     """An instruction.
 
     Attributes:
@@ -38,7 +38,7 @@ class Instruction:
 
 
 @dataclass(frozen=True, slots=True)
-class Variable:
+class PtxVariable:
     """A variable of the module in global or constant memory, with its initial content."""
 
     name: str
@@ -47,7 +47,7 @@ class Variable:
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class PtxParameter:
     """A parameter of the kernel: its position in the parameter memory, and its size in bytes."""
 
     offset: int
@@ -73,10 +73,10 @@ class Program:
     """
 
     name: str
-    parameters: dict[str, Parameter] = field(default_factory=dict)
+    parameters: dict[str, PtxParameter] = field(default_factory=dict)
     registers: dict[str, str] = field(default_factory=dict)
-    instructions: list[Instruction] = field(default_factory=list)
-    variables: list[Variable] = field(default_factory=list)
+    instructions: list[PtxInstruction] = field(default_factory=list)
+    variables: list[PtxVariable] = field(default_factory=list)
     shared: dict[str, int] = field(default_factory=dict)
     static_shared_bytes: int = 0
     dynamic_shared: str | None = None

@@ -9,7 +9,7 @@ import numpy as np
 from compiler.backends.emulator.clocks import Clocks
 from compiler.backends.emulator.faults import FaultKind, FaultLog
 from compiler.backends.emulator.grid import WARP_SIZE, Grid
-from compiler.backends.emulator.program import Instruction
+from compiler.backends.emulator.program import PtxInstruction
 from compiler.backends.emulator.types import Array, Lanes
 
 _NONE = -1
@@ -53,7 +53,7 @@ class ShadowMemory:
         self._read_time = np.zeros(count * num_columns, np.int32)
 
     def attach(
-        self, grid: Grid, clocks: Clocks, faults: FaultLog, instructions: Sequence[Instruction]
+        self, grid: Grid, clocks: Clocks, faults: FaultLog, instructions: Sequence[PtxInstruction]
     ) -> None:
         """Follow the threads of some blocks from now on."""
         self._grid = grid
@@ -63,7 +63,7 @@ class ShadowMemory:
 
     def read(
         self,
-        instruction: Instruction,
+        instruction: PtxInstruction,
         offsets: Array,
         num_bytes: int,
         lanes: Lanes,
@@ -87,7 +87,7 @@ class ShadowMemory:
 
     def write(
         self,
-        instruction: Instruction,
+        instruction: PtxInstruction,
         offsets: Array,
         num_bytes: int,
         lanes: Lanes,
@@ -112,7 +112,7 @@ class ShadowMemory:
                 self._report(FaultKind.RACE, instruction, active, twice, message)
 
     def read_by_engine(
-        self, instruction: Instruction, offsets: Array, num_bytes: int, lanes: Lanes
+        self, instruction: PtxInstruction, offsets: Array, num_bytes: int, lanes: Lanes
     ) -> None:
         """Record reads by the copy engine or by asynchronous products, which need a fence."""
         self.read(instruction, offsets, num_bytes, lanes)
@@ -132,7 +132,7 @@ class ShadowMemory:
             self._report(FaultKind.MISSING_FENCE, instruction, active, missing, message)
 
     def begin_write(
-        self, instruction: Instruction, offsets: Array, num_bytes: int, lanes: Lanes
+        self, instruction: PtxInstruction, offsets: Array, num_bytes: int, lanes: Lanes
     ) -> None:
         """Record the start of an asynchronous write: until its end no thread may access it."""
         self.write(instruction, offsets, num_bytes, lanes)
@@ -141,7 +141,7 @@ class ShadowMemory:
         self._is_pending[self._accesses(offsets, num_bytes, lanes)[0]] = True
 
     def begin_write_by_engine(
-        self, instruction: Instruction, offsets: Array, num_bytes: int, lanes: Lanes
+        self, instruction: PtxInstruction, offsets: Array, num_bytes: int, lanes: Lanes
     ) -> None:
         """Record the start of a write by the copy engine."""
         self.begin_write(instruction, offsets, num_bytes, lanes)
@@ -156,7 +156,7 @@ class ShadowMemory:
         self._is_pending[cells] = False
 
     def rewrite(
-        self, instruction: Instruction, offsets: Array, num_bytes: int, lanes: Lanes
+        self, instruction: PtxInstruction, offsets: Array, num_bytes: int, lanes: Lanes
     ) -> None:
         """Record that data becomes visible now, to the threads of `lanes` alone."""
         self._record_writers(instruction, *self._accesses(offsets, num_bytes, lanes))
@@ -188,20 +188,20 @@ class ShadowMemory:
         suspects[index] = ~ordered
         return suspects
 
-    def _check_pending(self, instruction: Instruction, cells: Array, active: Array) -> None:
+    def _check_pending(self, instruction: PtxInstruction, cells: Array, active: Array) -> None:
         if self._is_pending is None:
             return
         pending = self._is_pending[cells]
         if pending.any():
-            place = self._instructions[self._write_place[cells[pending][0]]]
-            line = f" of line {place.source_line}" if place.source_line else ""
+            writer = self._instructions[self._write_place[cells[pending][0]]]
+            line = f" of line {writer.source_line}" if writer.source_line else ""
             message = (
                 f"accesses {self._name} memory before the asynchronous copy{line} into it is "
                 "waited for"
             )
             self._report(FaultKind.EARLY_ACCESS, instruction, active, pending, message)
 
-    def _check_readers(self, instruction: Instruction, cells: Array, active: Array) -> None:
+    def _check_readers(self, instruction: PtxInstruction, cells: Array, active: Array) -> None:
         for column in range(self._num_columns):
             index = cells * self._num_columns + column
             racing = self._unordered(self._reader[index], self._read_time[index], active)
@@ -210,7 +210,7 @@ class ShadowMemory:
                 message = f"writes {self._name} memory that {self._reader_name(reader)}"
                 self._report(FaultKind.RACE, instruction, active, racing, message)
 
-    def _record_writers(self, instruction: Instruction, cells: Array, active: Array) -> None:
+    def _record_writers(self, instruction: PtxInstruction, cells: Array, active: Array) -> None:
         self._writer[cells] = self._grid.unique[active]
         self._write_time[cells] = self._clocks.times[active]
         self._write_place[cells] = instruction.index
@@ -248,7 +248,7 @@ class ShadowMemory:
     def _report(
         self,
         kind: FaultKind,
-        instruction: Instruction,
+        instruction: PtxInstruction,
         active: Array,
         faulty: Array,
         message: str,
@@ -260,8 +260,8 @@ class ShadowMemory:
         return f"{self._writer_name(cell)}, and nothing orders the two"
 
     def _writer_name(self, cell: int) -> str:
-        place = self._instructions[self._write_place[cell]]
-        line = f" at line {place.source_line}" if place.source_line else ""
+        writer = self._instructions[self._write_place[cell]]
+        line = f" at line {writer.source_line}" if writer.source_line else ""
         who = self._grid.thread_name(int(self._writer[cell]))
         return f"{who} writes{line}"
 

@@ -12,11 +12,11 @@ import numpy as np
 from compiler.backends.emulator.block_barriers import BlockBarriers
 from compiler.backends.emulator.errors import StopEmulation
 from compiler.backends.emulator.faults import FaultKind
-from compiler.backends.emulator.groups import Group, GroupQueue, Order
+from compiler.backends.emulator.groups import GroupQueue, LaneGroup, Order
 from compiler.backends.emulator.instructions.decode import decode
 from compiler.backends.emulator.instructions.mbarrier import wait_of
 from compiler.backends.emulator.machine import Handler, Machine
-from compiler.backends.emulator.program import Instruction
+from compiler.backends.emulator.program import PtxInstruction
 from compiler.backends.emulator.types import ALL, Array, Lanes, ptx_type
 
 _PLAIN, _BRANCH, _EXIT, _BARRIER, _WARP, _WARP_BARRIER, _SIGNAL, _WAIT = range(8)
@@ -52,8 +52,8 @@ class Scheduler:
         self._queue = GroupQueue(machine.grid, order)
         self._queue.add(0, ALL)
         self._barriers = BlockBarriers(machine, self._queue)
-        self._in_warp: list[Group] = []
-        self._waiting: list[Group] = []
+        self._in_warp: list[LaneGroup] = []
+        self._waiting: list[LaneGroup] = []
         self._steps_left = max_steps
         self._issues = machine.counters.issues
 
@@ -70,7 +70,7 @@ class Scheduler:
                 return
             self._resolve_standstill()
 
-    def _run_group(self, group: Group) -> None:
+    def _run_group(self, group: LaneGroup) -> None:
         """Run a group until it meets another, waits, or has returned."""
         position, lanes = group.position, group.lanes
         limit = self._queue.limit(group.priority)
@@ -118,7 +118,7 @@ class Scheduler:
             self._queue.add(position + 1, active)
             self._poll()
         elif kind == _WAIT:
-            self._waiting.append(Group(position, active))
+            self._waiting.append(LaneGroup(position, active))
             self._poll()
         else:
             self._arrive_in_warp(position, active)
@@ -128,7 +128,7 @@ class Scheduler:
         warps = self._grid.warps[lanes]
         return 1 + int(np.count_nonzero(warps[1:] != warps[:-1]))
 
-    def _guarded(self, instruction: Instruction, lanes: Lanes) -> Lanes | None:
+    def _guarded(self, instruction: PtxInstruction, lanes: Lanes) -> Lanes | None:
         """Return the lanes whose predicate lets them run the instruction; None if none."""
         assert instruction.guard is not None
         predicate = self._machine.operands.registers[instruction.guard][lanes]
@@ -153,7 +153,7 @@ class Scheduler:
                 self._queue.add(group.position + 1, self._queue.whole(active[ready]))
             if not ready.all():
                 active = self._grid.lanes[group.lanes]
-                self._waiting.append(Group(group.position, active[~ready]))
+                self._waiting.append(LaneGroup(group.position, active[~ready]))
 
     # Warps
 
@@ -165,11 +165,11 @@ class Scheduler:
             lanes = self._queue.merge([lanes, *(group.lanes for group in waiting)])
         complete = self._complete(self._instructions[position], lanes)
         if complete is None:
-            self._in_warp.append(Group(position, lanes))
+            self._in_warp.append(LaneGroup(position, lanes))
             return
         rest = self._queue.without(lanes, complete)
         if rest is not None:
-            self._in_warp.append(Group(position, rest))
+            self._in_warp.append(LaneGroup(position, rest))
         self._run_in_warp(position, complete)
 
     def _run_in_warp(self, position: int, lanes: Lanes) -> None:
@@ -180,7 +180,7 @@ class Scheduler:
             self._machine.clocks.barrier_of_warps(lanes)
         self._queue.add(position + 1, lanes)
 
-    def _complete(self, instruction: Instruction, lanes: Lanes) -> Lanes | None:
+    def _complete(self, instruction: PtxInstruction, lanes: Lanes) -> Lanes | None:
         """Return the lanes of those warps whose member mask has arrived; None if there are none."""
         if lanes is ALL:
             return lanes
@@ -199,7 +199,7 @@ class Scheduler:
             return lanes
         return grid.lanes[lanes][ready] if ready.any() else None
 
-    def _member_bits(self, instruction: Instruction, lanes: Lanes) -> Array:
+    def _member_bits(self, instruction: PtxInstruction, lanes: Lanes) -> Array:
         """Return for each lane its member mask, without lanes that the warp does not have."""
         grid = self._grid
         threads = grid.threads[lanes] // 32 * 32
@@ -213,8 +213,8 @@ class Scheduler:
     def _arrived_bits(self, lanes: Lanes) -> Array:
         grid = self._grid
         bits = np.zeros(int(grid.warps[-1]) + 1, np.uint32)
-        own = np.uint32(1) << (grid.threads[lanes] % 32).astype(np.uint32)
-        np.bitwise_or.at(bits, grid.warps[lanes], own)
+        lane_bits = np.uint32(1) << (grid.threads[lanes] % 32).astype(np.uint32)
+        np.bitwise_or.at(bits, grid.warps[lanes], lane_bits)
         return bits[grid.warps[lanes]]
 
     # Ends of a run that cannot go on
@@ -266,7 +266,7 @@ _CONTROL = {
 }
 
 
-def _kind(instruction: Instruction) -> int:
+def _kind(instruction: PtxInstruction) -> int:
     parts = instruction.parts
     if parts[0] == "mbarrier":
         return _WAIT if parts[1] in ("try_wait", "test_wait") else _SIGNAL

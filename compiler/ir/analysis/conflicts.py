@@ -75,7 +75,7 @@ def are_disjoint(touches: Sequence[Touch], names: Collection[Hashable]) -> bool:
     return agree_on(touches, names) or not _Trial(touches, names, _NOTHING).meet(among_all=True)
 
 
-class _Table(NamedTuple):
+class _PointTable(NamedTuple):
     """An access at some points: columns of the keys of its elements, and of its threads."""
 
     keys: list[Numbers]
@@ -198,7 +198,7 @@ class _Trial:
             keys, threads = [np.concatenate(keys)] * 2, [np.concatenate(threads)] * 2
         return _share_a_key(keys, threads)
 
-    def _table(self, number: int, axes: _Axes) -> _Table:
+    def _table(self, number: int, axes: _Axes) -> _PointTable:
         touch = self._touches[number]
         points = grid({var: np.asarray(values) for var, values in axes.items()})
         shape = tuple(map(len, axes.values()))
@@ -213,7 +213,7 @@ class _Trial:
 
         indices = [form_value(form, points) for form in self._indices[number]]
         common = [points[var] for var in self._common if var in axes]
-        return _Table(
+        return _PointTable(
             [column(values) for values in (np.zeros(1, np.int64), *common, *indices)],
             [column(points[touch.var_of(name)]) for name in self._threads],
         )

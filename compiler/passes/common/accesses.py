@@ -124,13 +124,15 @@ def _trimmed(
     if reach or not moving.terms:
         return span
     variables = {var for atom, _ in moving.terms for var in _variables(atom)}
-    known = [c for c in conditions if _variables(c) <= inner.keys() and not _loads(c)]
-    variables.update(*map(_variables, known))
-    if not known or prod(inner[var] for var in variables) > _MAX_POINTS:
+    decidable = [c for c in conditions if _variables(c) <= inner.keys() and not _loads(c)]
+    variables.update(*map(_variables, decidable))
+    if not decidable or prod(inner[var] for var in variables) > _MAX_POINTS:
         return span
     points = grid({var: np.arange(inner[var]) for var in variables})
     try:
-        holds = np.logical_and.reduce(np.broadcast_arrays(*(value_at(c, points) for c in known)))
+        holds = np.logical_and.reduce(
+            np.broadcast_arrays(*(value_at(c, points) for c in decidable))
+        )
         values, holds = np.broadcast_arrays(form_value(moving, points), holds)
     except UnknownError:
         return span

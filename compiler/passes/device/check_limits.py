@@ -12,7 +12,7 @@ from math import prod
 from compiler.ir.core.nodes import Allocate, For, Stmt, static_int
 from compiler.ir.core.visit import walk_stmts
 from compiler.passes.common.error import LoweringError
-from compiler.passes.device.kernel import Kernel
+from compiler.passes.device.kernel import DeviceKernel
 from compiler.passes.device.shared_memory import size_bytes
 from compiler.passes.device.virtual_threads import is_virtual
 from compiler.target.gpus import GpuArch
@@ -37,7 +37,7 @@ def check_virtual_threads(stmt: Stmt) -> None:
             )
 
 
-def check_limits(kernels: Iterable[Kernel], limits: GpuArch) -> None:
+def check_limits(kernels: Iterable[DeviceKernel], limits: GpuArch) -> None:
     """Refuse kernels that a GPU can't run.
 
     Raises:
@@ -48,7 +48,7 @@ def check_limits(kernels: Iterable[Kernel], limits: GpuArch) -> None:
             raise LoweringError(f"kernel {kernel.name} {problem}")
 
 
-def _problems(kernel: Kernel, limits: GpuArch) -> Iterator[str]:
+def _problems(kernel: DeviceKernel, limits: GpuArch) -> Iterator[str]:
     threads = prod(kernel.block)
     if threads > limits.max_threads:
         shape = " x ".join(str(extent) for extent in kernel.block if extent > 1)

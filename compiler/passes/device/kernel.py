@@ -1,6 +1,6 @@
 """Programs of a device: kernels without blocks and bound loops, and the launches of them.
 
-for bx in 4:  # blockIdx.x                Kernel(grid=(4, 1, 1), block=(256, 1, 1)):
+for bx in 4:  # blockIdx.x             DeviceKernel(grid=(4, 1, 1), block=(256, 1, 1)):
     for tx in 256:  # threadIdx.x    ->       B[bx * 256 + tx] = A[bx * 256 + tx] + 1
         B[...] = A[...] + 1
 """
@@ -26,7 +26,7 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class DeviceKernel:
     """A kernel: what each of its threads runs.
 
     Attributes:
@@ -97,5 +97,5 @@ class DeviceProgram:
 
     params: tuple[Buffer, ...]
     workspaces: tuple[Buffer, ...]
-    kernels: tuple[Kernel, ...]
+    kernels: tuple[DeviceKernel, ...]
     launches: tuple[Launch, ...]

@@ -36,7 +36,7 @@ from compiler.ir.text.print_expr import show_expr
 from compiler.passes.common.error import LoweringError
 from compiler.passes.common.realize_blocks import NOTHING
 from compiler.passes.device.hoist_axes import axes_around
-from compiler.passes.device.kernel import DeviceProgram, Kernel, Launch
+from compiler.passes.device.kernel import DeviceKernel, DeviceProgram, Launch
 from compiler.passes.device.shared_memory import shared_size
 
 # A launch takes a few microseconds: more than this many would dominate any program.
@@ -77,7 +77,7 @@ class _Lister:
     func: PrimFunc
     workspaces: tuple[Buffer, ...]
     shared_offsets: Mapping[Buffer, int]
-    kernels: dict[int, Kernel] = field(default_factory=dict)
+    kernels: dict[int, DeviceKernel] = field(default_factory=dict)
     launches: list[Launch] = field(default_factory=list)
 
     def visit(self, stmt: Stmt, iteration: Mapping[Var, int], around: tuple[If | Let, ...]) -> None:
@@ -138,7 +138,9 @@ class _Lister:
         scalars = tuple(iteration[var] for var in kernel.scalars)
         self.launches.append(Launch(kernel.name, scalars))
 
-    def _kernel(self, nest: For, loops: tuple[Var, ...], around: tuple[If | Let, ...]) -> Kernel:
+    def _kernel(
+        self, nest: For, loops: tuple[Var, ...], around: tuple[If | Let, ...]
+    ) -> DeviceKernel:
         axes, body = axes_around(nest)
         for wrapper in reversed(around):
             if isinstance(wrapper, If):
@@ -151,7 +153,7 @@ class _Lister:
         touched = {node.buffer for node in nodes if isinstance(node, Load | Store)}
         number = len(self.kernels)
         offsets = {b: offset for b, offset in self.shared_offsets.items() if b in touched}
-        return Kernel(
+        return DeviceKernel(
             name=f"{self.func.name}_kernel" + (f"_{number}" if number else ""),
             axes=tuple(axis for axis in axes if axis.extent > 1),
             buffers=tuple(b for b in (*self.func.buffers, *self.workspaces) if b in touched),

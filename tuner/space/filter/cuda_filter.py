@@ -10,7 +10,7 @@ import numpy as np
 from compiler.target.cuda import CudaTarget
 from compiler.target.gpus import WARP_SIZE
 from tuner.space.features.cuda.batch import CudaBatch
-from tuner.space.features.cuda.kernel import Kernel
+from tuner.space.features.cuda.kernel import SketchKernel
 from tuner.space.search_space import Mask
 from tuner.space.tables.knob import Ints
 from tuner.space.tables.sketch import Sketch
@@ -71,7 +71,7 @@ def _is_legal(batch: CudaBatch) -> Mask:
     return _all_kernels(batch, _can_run)
 
 
-def _can_run(kernel: Kernel) -> Mask:
+def _can_run(kernel: SketchKernel) -> Mask:
     limits = kernel.limits
     can_run: Mask = (
         (kernel.threads <= limits.max_threads)
@@ -83,22 +83,22 @@ def _can_run(kernel: Kernel) -> Mask:
     return can_run
 
 
-def _has_registers(kernel: Kernel) -> Mask:
+def _has_registers(kernel: SketchKernel) -> Mask:
     fits: Mask = (kernel.registers <= kernel.max_registers) & (kernel.occupancy.blocks > 0)
     return fits
 
 
-def _fills_lanes(kernel: Kernel) -> Mask:
+def _fills_lanes(kernel: SketchKernel) -> Mask:
     full: Mask = kernel.threads >= MIN_LANE_USE * WARP_SIZE * kernel.warps
     return full
 
 
-def _has_a_warp(kernel: Kernel) -> Mask:
+def _has_a_warp(kernel: SketchKernel) -> Mask:
     enough: Mask = kernel.threads >= WARP_SIZE
     return enough
 
 
-def _has_whole_vectors(kernel: Kernel) -> Mask:
+def _has_whole_vectors(kernel: SketchKernel) -> Mask:
     """Return whether no vector of a copy crosses a row, of its source or of a piece."""
     whole = np.ones(len(kernel.threads), np.bool_)
     for access in kernel.staged:
@@ -108,17 +108,17 @@ def _has_whole_vectors(kernel: Kernel) -> Mask:
     return whole
 
 
-def _has_few_items(kernel: Kernel) -> Mask:
+def _has_few_items(kernel: SketchKernel) -> Mask:
     few: Mask = kernel.concurrent_items.max(axis=0) <= MAX_ITEMS
     return few
 
 
-def _is_short(kernel: Kernel) -> Mask:
+def _is_short(kernel: SketchKernel) -> Mask:
     short: Mask = kernel.unrolled <= MAX_UNROLLED
     return short
 
 
-Test = Callable[[Kernel], Mask]
+Test = Callable[[SketchKernel], Mask]
 _TESTS: tuple[Test, ...] = (
     _has_registers,
     _has_a_warp,

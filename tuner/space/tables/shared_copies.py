@@ -141,9 +141,9 @@ def _layout(block: Block, indices: tuple[Expr, ...]) -> tuple[tuple[int, int, in
     """Return the layout of a copy; that of its source if it has another form."""
     axes = [iter_var.var for iter_var in block.iter_vars]
     digits = [_digit(index, axes) for index in indices]
-    known = tuple(digit for digit in digits if digit is not None)
-    if len(known) == len(digits):
-        return known
+    simple = tuple(digit for digit in digits if digit is not None)
+    if len(simple) == len(digits):
+        return simple
     return tuple((axis, 1, 0) for axis in range(len(axes)))
 
 

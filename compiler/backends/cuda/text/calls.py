@@ -23,7 +23,7 @@ _FUNCTIONS = {name: name for name in INTRINSICS if name != "sigmoid"} | {
 }
 
 
-class Calls:
+class CudaCalls:
     """Prints calls.
 
     Args:

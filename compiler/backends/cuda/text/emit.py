@@ -6,13 +6,13 @@ from math import prod
 
 from compiler.backends.cuda.text.prelude import prelude
 from compiler.backends.cuda.text.scope import KernelScope
-from compiler.backends.cuda.text.statements import Statements
+from compiler.backends.cuda.text.statements import CudaStatements
 from compiler.backends.cuda.text.unrolling import loops_to_unroll
 from compiler.backends.cuda.text.writer import Writer
 from compiler.ir.arith.bounds import Interval
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import Buffer, Var
-from compiler.passes.device.kernel import DeviceProgram, Kernel
+from compiler.passes.device.kernel import DeviceKernel, DeviceProgram
 
 # The alignment of shared memory in bytes: that of the largest tile that hardware moves at once.
 SHARED_ALIGNMENT = 128
@@ -29,7 +29,7 @@ def emit_cuda(program: DeviceProgram) -> str:
     return "\n\n".join(filter(None, [prelude(helpers), *kernels])) + "\n"
 
 
-def _kernel(kernel: Kernel, program: DeviceProgram, helpers: set[str]) -> str:
+def _kernel(kernel: DeviceKernel, program: DeviceProgram, helpers: set[str]) -> str:
     num_threads = prod(kernel.block)
     scope = KernelScope(num_threads, kernel.shared_offsets, helpers)
     scope.ranges.update(_scalar_ranges(kernel, program))
@@ -46,7 +46,7 @@ def _kernel(kernel: Kernel, program: DeviceProgram, helpers: set[str]) -> str:
         scope.ranges[axis.var] = (0, axis.extent - 1)
         type_ = scope.value_type(dtype_of(axis.var))
         writer.line(f"const {type_} {scope.names.bind(axis.var)} = {axis.thread};")
-    Statements(writer, scope, loops_to_unroll(kernel.body)).emit(kernel.body)
+    CudaStatements(writer, scope, loops_to_unroll(kernel.body)).emit(kernel.body)
     signature = ",\n    ".join(arguments)
     head = f'extern "C" __global__ void __launch_bounds__({num_threads}) {kernel.name}('
     return "\n".join(
@@ -59,19 +59,19 @@ def _kernel(kernel: Kernel, program: DeviceProgram, helpers: set[str]) -> str:
     )
 
 
-def _comment(kernel: Kernel) -> str:
+def _comment(kernel: DeviceKernel) -> str:
     shared = f", {kernel.shared_bytes} bytes of shared memory" if kernel.shared_bytes else ""
     grid, block = (" x ".join(map(str, extents)) for extents in (kernel.grid, kernel.block))
     return f"// {kernel.name}: {grid} blocks of {block} threads{shared}"
 
 
-def _pointer(buffer: Buffer, kernel: Kernel, scope: KernelScope) -> str:
+def _pointer(buffer: Buffer, kernel: DeviceKernel, scope: KernelScope) -> str:
     const = "" if buffer in kernel.written else "const "
     name = scope.names.bind(buffer.data)
     return f"{const}{scope.storage_type(buffer.dtype)}* __restrict__ {name}"
 
 
-def _scalar_ranges(kernel: Kernel, program: DeviceProgram) -> dict[Var, Interval]:
+def _scalar_ranges(kernel: DeviceKernel, program: DeviceProgram) -> dict[Var, Interval]:
     """Return the values that the launches give to the integer arguments."""
     launches = [launch.scalars for launch in program.launches if launch.kernel == kernel.name]
     return {

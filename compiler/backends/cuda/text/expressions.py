@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.backends.cuda.text.calls import Calls
+from compiler.backends.cuda.text.calls import CudaCalls
 from compiler.backends.cuda.text.indices import (
     PRODUCT,
     SUM,
@@ -63,7 +63,7 @@ _LOGIC = {"and": "&&", "or": "||"}
 _WRAPPING = ("+", "-", "*")
 
 
-class Expressions:
+class CudaExpressions:
     """Prints expressions under the bindings of a scope.
 
     Args:
@@ -72,7 +72,7 @@ class Expressions:
 
     def __init__(self, scope: KernelScope) -> None:
         self._scope = scope
-        self._calls = Calls(scope, self.value)
+        self._calls = CudaCalls(scope, self.value)
 
     def simplified(self, expr: Expr) -> Expr:
         """Return an expression, such as a condition, simplified by the ranges of variables."""

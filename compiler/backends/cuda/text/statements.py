@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import reduce
 from math import prod
 
-from compiler.backends.cuda.text.expressions import Expressions
+from compiler.backends.cuda.text.expressions import CudaExpressions
 from compiler.backends.cuda.text.fragments import WARP_INSTRUCTIONS
 from compiler.backends.cuda.text.indices import flat_index, needs_64_bits, print_index
 from compiler.backends.cuda.text.scope import KernelScope
@@ -59,7 +59,7 @@ def _may_run_apart(stmts: tuple[Stmt, ...]) -> bool:
     return all(isinstance(stmt, Store | If) for stmt in stmts)
 
 
-class Statements:
+class CudaStatements:
     """Prints the body of a kernel.
 
     Args:
@@ -72,7 +72,7 @@ class Statements:
         self._writer = writer
         self._scope = scope
         self._unrolled = unrolled
-        self._expressions = Expressions(scope)
+        self._expressions = CudaExpressions(scope)
 
     def emit(self, stmt: Stmt) -> None:
         """Print a statement.

@@ -14,7 +14,7 @@ from compiler.backends.emulator.instructions.builder import Builder
 from compiler.backends.emulator.instructions.mbarrier import barrier_at
 from compiler.backends.emulator.machine import Handler, Machine
 from compiler.backends.emulator.operands import Source, parse_vector
-from compiler.backends.emulator.program import Instruction
+from compiler.backends.emulator.program import PtxInstruction
 from compiler.backends.emulator.tensor_copies import PIECE_BYTES, TensorMap
 from compiler.backends.emulator.types import Array, Lanes, ptx_type
 
@@ -23,7 +23,7 @@ _UNKNOWN = 0xFF
 _TENSOR = re.compile(r"\[\s*([^,\s]+)\s*,\s*(\{[^}]*\})\s*\]")
 
 
-def _copy(machine: Machine, instruction: Instruction) -> Handler:
+def _copy(machine: Machine, instruction: PtxInstruction) -> Handler:
     """`cp.async.cg.shared.global [d], [s], size{, size of the source}`."""
     destination, source, text, *rest = instruction.operands
     size = int(text, 0)
@@ -33,8 +33,8 @@ def _copy(machine: Machine, instruction: Instruction) -> Handler:
     used = _source_size(machine, size, rest)
 
     def run(lanes: Lanes) -> None:
-        offsets, kept = machine.shared_memory.resolve(instruction, to(lanes), size, lanes)
-        active = machine.grid.lanes[kept]
+        offsets, resolved = machine.shared_memory.resolve(instruction, to(lanes), size, lanes)
+        active = machine.grid.lanes[resolved]
         content = np.zeros((len(active), size), np.uint8)
         sizes = np.broadcast_to(used(active), active.shape)
         for number in np.unique(sizes[sizes > 0]):
@@ -57,7 +57,7 @@ def _source_size(machine: Machine, size: int, rest: list[str]) -> Source:
 
 def _fill(
     machine: Machine,
-    instruction: Instruction,
+    instruction: PtxInstruction,
     address: Source,
     rows: tuple[Array, Array],
     content: Array,
@@ -67,23 +67,23 @@ def _fill(
     memory, num_bytes = machine.global_memory, content.shape[1]
     # A part of a copy need not be aligned to its size.
     size = num_bytes if num_bytes in (4, 8, 16) else 1
-    places, kept = memory.resolve(instruction, address(active[chosen]), size, active[chosen])
-    memory.read(instruction, places, size, kept)
-    legal = chosen[np.isin(active[chosen], machine.grid.lanes[kept])]
+    places, resolved = memory.resolve(instruction, address(active[chosen]), size, active[chosen])
+    memory.read(instruction, places, size, resolved)
+    legal = chosen[np.isin(active[chosen], machine.grid.lanes[resolved])]
     content[legal] = memory.data[places[:, None] + np.arange(num_bytes)]
 
 
-def _wait_group(machine: Machine, instruction: Instruction) -> Handler:
+def _wait_group(machine: Machine, instruction: PtxInstruction) -> Handler:
     number = int(instruction.operands[0], 0)
     return lambda lanes: machine.copies.wait(lanes, number)
 
 
-def _wait_all(machine: Machine, instruction: Instruction) -> Handler:
+def _wait_all(machine: Machine, instruction: PtxInstruction) -> Handler:
     del instruction
     return lambda lanes: machine.copies.wait(lanes, 0, all_copies=True)
 
 
-def _commit(machine: Machine, instruction: Instruction) -> Handler:
+def _commit(machine: Machine, instruction: PtxInstruction) -> Handler:
     del instruction
     return machine.copies.commit
 
@@ -113,7 +113,7 @@ class _Box:
         )
 
     def at(
-        self, instruction: Instruction, lane: int, is_read: bool
+        self, instruction: PtxInstruction, lane: int, is_read: bool
     ) -> tuple[TensorMap, Array, tuple[int, ...]]:
         """Return the map, the bytes of its tensor, and the first element of the box."""
         launched = self.machine.launch.tensor_maps.get(_value(self.tensor, lane))
@@ -133,7 +133,7 @@ class _Box:
 
 
 def _pieces(
-    machine: Machine, instruction: Instruction, tensor: TensorMap, address: int, lane: int
+    machine: Machine, instruction: PtxInstruction, tensor: TensorMap, address: int, lane: int
 ) -> tuple[Array, Array]:
     """Return the positions of a box in the shared memory of a lane, and the lane for each."""
     lanes = np.array([lane])
@@ -146,13 +146,13 @@ def _pieces(
             f"memory, which is no multiple of {tensor.alignment}",
         )
     places = tensor.pieces(address)
-    offsets, kept = machine.shared_memory.resolve(
+    offsets, resolved = machine.shared_memory.resolve(
         instruction, places, PIECE_BYTES, np.full(len(places), lane)
     )
-    return offsets, machine.grid.lanes[kept]
+    return offsets, machine.grid.lanes[resolved]
 
 
-def _load_box(machine: Machine, instruction: Instruction) -> Handler:
+def _load_box(machine: Machine, instruction: PtxInstruction) -> Handler:
     """`cp.async.bulk.tensor.2d.shared::cluster.global... [d], [map, {x, y}], [mbarrier]`."""
     destination, operand, signal = instruction.operands[:3]
     box = _Box.of(machine, operand)
@@ -168,7 +168,7 @@ def _load_box(machine: Machine, instruction: Instruction) -> Handler:
     return run
 
 
-def _load_bytes(machine: Machine, instruction: Instruction) -> Handler:
+def _load_bytes(machine: Machine, instruction: PtxInstruction) -> Handler:
     """`cp.async.bulk.shared::cluster.global... [d], [s], size, [mbarrier]`."""
     destination, source, size, signal = instruction.operands[:4]
     to, of = machine.operands.address(destination), machine.operands.address(source)
@@ -178,11 +178,11 @@ def _load_bytes(machine: Machine, instruction: Instruction) -> Handler:
         for lane in machine.grid.lanes[lanes].tolist():
             steps = PIECE_BYTES * np.arange(_value(count, lane) // PIECE_BYTES)
             owners = np.full(len(steps), lane)
-            offsets, kept = machine.shared_memory.resolve(
+            offsets, resolved = machine.shared_memory.resolve(
                 instruction, _value(to, lane) + steps, PIECE_BYTES, owners
             )
             memory = machine.global_memory
-            places, _ = memory.resolve(instruction, _value(of, lane) + steps, PIECE_BYTES, kept)
+            places, _ = memory.resolve(instruction, _value(of, lane) + steps, PIECE_BYTES, resolved)
             memory.read(instruction, places, PIECE_BYTES, owners[: len(places)])
             data = memory.data[places[:, None] + np.arange(PIECE_BYTES)]
             part = (offsets[: len(data)], owners[: len(data)], data)
@@ -192,7 +192,7 @@ def _load_bytes(machine: Machine, instruction: Instruction) -> Handler:
 
 
 def _start(
-    machine: Machine, instruction: Instruction, part: tuple[Array, Array, Array], address: int
+    machine: Machine, instruction: PtxInstruction, part: tuple[Array, Array, Array], address: int
 ) -> None:
     """Start a copy of pieces of 16 bytes that signals an mbarrier at its end."""
     offsets, owners, data = part
@@ -221,7 +221,7 @@ def _start(
     machine.tensor_copies.start(complete)
 
 
-def _store_box(machine: Machine, instruction: Instruction) -> Handler:
+def _store_box(machine: Machine, instruction: PtxInstruction) -> Handler:
     """`cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [map, {x, y}], [s]`."""
     operand, source = instruction.operands[:2]
     box, of = _Box.of(machine, operand), machine.operands.address(source)
@@ -247,7 +247,7 @@ def _store_box(machine: Machine, instruction: Instruction) -> Handler:
     return run
 
 
-def _commit_stores(machine: Machine, instruction: Instruction) -> Handler:
+def _commit_stores(machine: Machine, instruction: PtxInstruction) -> Handler:
     del instruction
 
     def run(lanes: Lanes) -> None:
@@ -257,7 +257,7 @@ def _commit_stores(machine: Machine, instruction: Instruction) -> Handler:
     return run
 
 
-def _wait_stores(machine: Machine, instruction: Instruction) -> Handler:
+def _wait_stores(machine: Machine, instruction: PtxInstruction) -> Handler:
     number = int(instruction.operands[0], 0)
 
     def run(lanes: Lanes) -> None:
@@ -267,7 +267,7 @@ def _wait_stores(machine: Machine, instruction: Instruction) -> Handler:
     return run
 
 
-def _asynchronous(machine: Machine, instruction: Instruction) -> Handler:
+def _asynchronous(machine: Machine, instruction: PtxInstruction) -> Handler:
     builder = _builder(instruction.parts)
     if builder is None or "multicast::cluster" in instruction.parts:
         raise UnsupportedInstructionError(instruction.text, instruction.ptx_line)

@@ -15,13 +15,13 @@ from compiler.backends.emulator.instructions.builder import (
     uniform,
 )
 from compiler.backends.emulator.machine import Handler, Machine
-from compiler.backends.emulator.program import Instruction
+from compiler.backends.emulator.program import PtxInstruction
 from compiler.backends.emulator.types import Array, PtxType, ptx_type
 
 _U32 = ptx_type("u32")
 
 
-def _shift(machine: Machine, instruction: Instruction) -> Handler:
+def _shift(machine: Machine, instruction: PtxInstruction) -> Handler:
     kind = last_type(instruction)
     operands = machine.operands
     bits = 8 * kind.num_bytes
@@ -47,7 +47,7 @@ def _shift(machine: Machine, instruction: Instruction) -> Handler:
     )
 
 
-def _funnel_shift(machine: Machine, instruction: Instruction) -> Handler:
+def _funnel_shift(machine: Machine, instruction: PtxInstruction) -> Handler:
     wraps, left = "wrap" in instruction.parts, "l" in instruction.parts
 
     def operation(low: Array, high: Array, amount: Array) -> Array:
@@ -66,7 +66,7 @@ def _funnel_shift(machine: Machine, instruction: Instruction) -> Handler:
     )
 
 
-def _extract_bits(machine: Machine, instruction: Instruction) -> Handler:
+def _extract_bits(machine: Machine, instruction: PtxInstruction) -> Handler:
     kind = last_type(instruction)
     bits = 8 * kind.num_bytes
 
@@ -83,7 +83,7 @@ def _extract_bits(machine: Machine, instruction: Instruction) -> Handler:
     return _bit_field(machine, instruction, kind, operation)
 
 
-def _insert_bits(machine: Machine, instruction: Instruction) -> Handler:
+def _insert_bits(machine: Machine, instruction: PtxInstruction) -> Handler:
     kind = ptx_type(f"u{8 * last_type(instruction).num_bytes}")
     bits = 8 * kind.num_bytes
 
@@ -104,7 +104,7 @@ def _insert_bits(machine: Machine, instruction: Instruction) -> Handler:
 
 
 def _bit_field(
-    machine: Machine, instruction: Instruction, kind: PtxType, operation: Operation
+    machine: Machine, instruction: PtxInstruction, kind: PtxType, operation: Operation
 ) -> Handler:
     operands = machine.operands
     target, *rest = instruction.operands
@@ -117,7 +117,7 @@ def _bit_field(
     )
 
 
-def _permute_bytes(machine: Machine, instruction: Instruction) -> Handler:
+def _permute_bytes(machine: Machine, instruction: PtxInstruction) -> Handler:
     mode = instruction.parts[-1] if len(instruction.parts) > 2 else None
     if mode is not None:
         raise UnsupportedInstructionError(instruction.text, instruction.ptx_line)
@@ -143,7 +143,7 @@ def _permute_bytes(machine: Machine, instruction: Instruction) -> Handler:
     )
 
 
-def _count_bits(machine: Machine, instruction: Instruction) -> Handler:
+def _count_bits(machine: Machine, instruction: PtxInstruction) -> Handler:
     kind = last_type(instruction)
     unsigned = ptx_type(f"u{8 * kind.num_bytes}")
     operation: Operation = np.bitwise_count
@@ -171,7 +171,7 @@ def _bit_length(value: Array) -> Array:
     return np.bitwise_count(value).astype(np.uint32)
 
 
-def _reverse_bits(machine: Machine, instruction: Instruction) -> Handler:
+def _reverse_bits(machine: Machine, instruction: PtxInstruction) -> Handler:
     kind = ptx_type(f"u{8 * last_type(instruction).num_bytes}")
 
     def operation(value: Array) -> Array:
@@ -186,7 +186,7 @@ def _reverse_bits(machine: Machine, instruction: Instruction) -> Handler:
     return elementwise(operands.target(target, kind), operation, operands.source(source, kind))
 
 
-def _find_bit(machine: Machine, instruction: Instruction) -> Handler:
+def _find_bit(machine: Machine, instruction: PtxInstruction) -> Handler:
     kind = last_type(instruction)
     bits = 8 * kind.num_bytes
     is_shift = "shiftamt" in instruction.parts
@@ -204,7 +204,7 @@ def _find_bit(machine: Machine, instruction: Instruction) -> Handler:
     return elementwise(operands.target(target, _U32), operation, operands.source(source, kind))
 
 
-def _logic3(machine: Machine, instruction: Instruction) -> Handler:
+def _logic3(machine: Machine, instruction: PtxInstruction) -> Handler:
     """`lop3.b32 d, a, b, c, table`: bit (a, b, c) of the table."""
     table = int(instruction.operands[4], 0)
 
@@ -226,11 +226,11 @@ def _logic3(machine: Machine, instruction: Instruction) -> Handler:
 _BITWISE = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
 
 
-def _bitwise(machine: Machine, instruction: Instruction) -> Handler:
+def _bitwise(machine: Machine, instruction: PtxInstruction) -> Handler:
     return uniform(machine, instruction, _BITWISE[instruction.opcode])
 
 
-def _invert(machine: Machine, instruction: Instruction) -> Handler:
+def _invert(machine: Machine, instruction: PtxInstruction) -> Handler:
     return uniform(machine, instruction, np.invert)
 
 

@@ -7,10 +7,10 @@ from typing import Any, TypeAlias
 
 from compiler.backends.emulator.machine import Handler, Machine
 from compiler.backends.emulator.operands import Source, Target
-from compiler.backends.emulator.program import Instruction
+from compiler.backends.emulator.program import PtxInstruction
 from compiler.backends.emulator.types import Lanes, PtxType, types_of
 
-Builder: TypeAlias = Callable[[Machine, Instruction], Handler]
+Builder: TypeAlias = Callable[[Machine, PtxInstruction], Handler]
 
 Operation: TypeAlias = Callable[..., Any]
 """Computes the values of lanes from the values of the sources."""
@@ -39,7 +39,7 @@ def elementwise(target: Target, operation: Operation, *sources: Source) -> Handl
     return run
 
 
-def uniform(machine: Machine, instruction: Instruction, operation: Operation) -> Handler:
+def uniform(machine: Machine, instruction: PtxInstruction, operation: Operation) -> Handler:
     """Return the handler of an operation whose operands and result have the type it ends with."""
     kind = last_type(instruction)
     target, *sources = instruction.operands
@@ -51,6 +51,6 @@ def uniform(machine: Machine, instruction: Instruction, operation: Operation) ->
     )
 
 
-def last_type(instruction: Instruction) -> PtxType:
+def last_type(instruction: PtxInstruction) -> PtxType:
     """Return the type that the instruction ends with."""
     return types_of(instruction.parts)[-1]

@@ -10,7 +10,7 @@ from compiler.backends.emulator.instructions.builder import Builder, Operation, 
 from compiler.backends.emulator.instructions.floats import flush, rounding_mode, saturate
 from compiler.backends.emulator.instructions.rounding import round_float
 from compiler.backends.emulator.machine import Handler, Machine
-from compiler.backends.emulator.program import Instruction
+from compiler.backends.emulator.program import PtxInstruction
 from compiler.backends.emulator.types import Array, PtxType, ptx_type, types_of, unsigned
 
 _F32 = ptx_type("f32")
@@ -19,7 +19,7 @@ _TO_INTEGER = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 _TF32_HALF, _TF32_MASK = np.uint32(1 << 12), np.uint32(0xFFFFE000)
 
 
-def _convert(machine: Machine, instruction: Instruction) -> Handler:
+def _convert(machine: Machine, instruction: PtxInstruction) -> Handler:
     to, source = types_of(instruction.parts)[:2]
     operands = machine.operands
     target, *texts = instruction.operands

@@ -16,7 +16,7 @@ from compiler.backends.emulator.instructions.tensor_cores import TENSOR_CORES
 from compiler.backends.emulator.instructions.warp import WARP, WARP_STATE
 from compiler.backends.emulator.instructions.warpgroup import WARPGROUP
 from compiler.backends.emulator.machine import Handler, Machine
-from compiler.backends.emulator.program import Instruction
+from compiler.backends.emulator.program import PtxInstruction
 from compiler.backends.emulator.types import types_of
 
 _ANY_TYPE: dict[str, Builder] = {
@@ -36,7 +36,7 @@ _ANY_TYPE: dict[str, Builder] = {
 }
 
 
-def decode(machine: Machine, instruction: Instruction) -> Handler:
+def decode(machine: Machine, instruction: PtxInstruction) -> Handler:
     """Return the function that runs an instruction for the active lanes.
 
     Raises:
@@ -51,7 +51,7 @@ def decode(machine: Machine, instruction: Instruction) -> Handler:
         raise UnsupportedInstructionError(instruction.text, instruction.ptx_line) from error
 
 
-def _builder(instruction: Instruction) -> Builder | None:
+def _builder(instruction: PtxInstruction) -> Builder | None:
     name = instruction.opcode
     kinds = types_of(instruction.parts)
     if kinds and kinds[-1].name == "pred" and name in PREDICATE:

@@ -21,7 +21,7 @@ from compiler.backends.emulator.instructions.rounding import (
     round_float,
 )
 from compiler.backends.emulator.machine import Handler, Machine
-from compiler.backends.emulator.program import Instruction
+from compiler.backends.emulator.program import PtxInstruction
 from compiler.backends.emulator.types import Array, PtxType, ptx_type
 
 _PRED = ptx_type("pred")
@@ -57,7 +57,7 @@ def maximum(a: Array, b: Array) -> Array:
 
 
 def arithmetic(
-    machine: Machine, instruction: Instruction, operation: Operation, kind: PtxType | None = None
+    machine: Machine, instruction: PtxInstruction, operation: Operation, kind: PtxType | None = None
 ) -> Handler:
     """Return the handler of an operation, with the modifiers of the instruction."""
     kind = kind or last_type(instruction)
@@ -99,7 +99,7 @@ def rounding_mode(parts: tuple[str, ...]) -> str:
     return next((part for part in parts if part in ("rz", "rm", "rp")), "rn")
 
 
-def _sum(machine: Machine, instruction: Instruction) -> Handler:
+def _sum(machine: Machine, instruction: PtxInstruction) -> Handler:
     kind, mode = last_type(instruction), rounding_mode(instruction.parts)
     sign = 1 if instruction.opcode == "add" else -1
     if mode == "rn":
@@ -113,7 +113,7 @@ def _sum(machine: Machine, instruction: Instruction) -> Handler:
     return arithmetic(machine, instruction, operation)
 
 
-def _product(machine: Machine, instruction: Instruction) -> Handler:
+def _product(machine: Machine, instruction: PtxInstruction) -> Handler:
     kind, mode = last_type(instruction), rounding_mode(instruction.parts)
     if mode == "rn":
         return arithmetic(machine, instruction, np.multiply)
@@ -125,7 +125,7 @@ def _product(machine: Machine, instruction: Instruction) -> Handler:
     return arithmetic(machine, instruction, operation)
 
 
-def _fused(machine: Machine, instruction: Instruction) -> Handler:
+def _fused(machine: Machine, instruction: PtxInstruction) -> Handler:
     kind, mode = last_type(instruction), rounding_mode(instruction.parts)
     if kind.dtype == np.float64:
         operation: Operation = fma_float64
@@ -141,7 +141,7 @@ def _fused(machine: Machine, instruction: Instruction) -> Handler:
     return arithmetic(machine, instruction, operation)
 
 
-def _quotient(machine: Machine, instruction: Instruction) -> Handler:
+def _quotient(machine: Machine, instruction: PtxInstruction) -> Handler:
     kind, mode = last_type(instruction), rounding_mode(instruction.parts)
 
     def operation(a: Array, b: Array) -> Array:
@@ -153,7 +153,7 @@ def _quotient(machine: Machine, instruction: Instruction) -> Handler:
     return arithmetic(machine, instruction, operation)
 
 
-def _extreme(machine: Machine, instruction: Instruction) -> Handler:
+def _extreme(machine: Machine, instruction: PtxInstruction) -> Handler:
     smaller = instruction.opcode == "min"
     kind = last_type(instruction)
     if "NaN" in instruction.parts:
@@ -165,18 +165,18 @@ def _extreme(machine: Machine, instruction: Instruction) -> Handler:
     return arithmetic(machine, instruction, operation, kind)
 
 
-def _absolute(machine: Machine, instruction: Instruction) -> Handler:
+def _absolute(machine: Machine, instruction: PtxInstruction) -> Handler:
     return arithmetic(machine, instruction, np.abs)
 
 
-def _negate(machine: Machine, instruction: Instruction) -> Handler:
+def _negate(machine: Machine, instruction: PtxInstruction) -> Handler:
     return arithmetic(machine, instruction, np.negative)
 
 
 def _unary(function: Operation) -> Builder:
     """Return the builder of a function that is computed in float64 and rounded once."""
 
-    def build(machine: Machine, instruction: Instruction) -> Handler:
+    def build(machine: Machine, instruction: PtxInstruction) -> Handler:
         kind, mode = last_type(instruction), rounding_mode(instruction.parts)
 
         def operation(value: Array) -> Array:
@@ -188,7 +188,7 @@ def _unary(function: Operation) -> Builder:
     return build
 
 
-def _copy_sign(machine: Machine, instruction: Instruction) -> Handler:
+def _copy_sign(machine: Machine, instruction: PtxInstruction) -> Handler:
     # copysign d, a, b takes the sign of a and the magnitude of b.
     return arithmetic(machine, instruction, lambda a, b: np.copysign(b, a))
 
@@ -203,7 +203,7 @@ _TESTS: dict[str, Operation] = {
 }
 
 
-def _test_property(machine: Machine, instruction: Instruction) -> Handler:
+def _test_property(machine: Machine, instruction: PtxInstruction) -> Handler:
     kind = last_type(instruction)
     target, source = instruction.operands
     return elementwise(
@@ -213,7 +213,7 @@ def _test_property(machine: Machine, instruction: Instruction) -> Handler:
     )
 
 
-def _float32_only(instruction: Instruction, kind: PtxType) -> None:
+def _float32_only(instruction: PtxInstruction, kind: PtxType) -> None:
     if kind.dtype == np.float64:
         raise UnsupportedInstructionError(instruction.text, instruction.ptx_line)
 

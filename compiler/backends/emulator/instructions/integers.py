@@ -13,7 +13,7 @@ from compiler.backends.emulator.instructions.builder import (
     uniform,
 )
 from compiler.backends.emulator.machine import Handler, Machine
-from compiler.backends.emulator.program import Instruction
+from compiler.backends.emulator.program import PtxInstruction
 from compiler.backends.emulator.types import Array, Lanes, PtxType, ptx_type
 
 _U32, _S32, _U8 = ptx_type("u32"), ptx_type("s32"), ptx_type("u8")
@@ -53,7 +53,7 @@ def saturate_add(a: Array, b: Array) -> Array:
     return np.clip(np.add(a, b, dtype=np.int64), limits.min, limits.max).astype(a.dtype)
 
 
-def _add(machine: Machine, instruction: Instruction) -> Handler:
+def _add(machine: Machine, instruction: PtxInstruction) -> Handler:
     name = instruction.opcode
     if "cc" in instruction.parts or name in ("addc", "subc"):
         return _with_carry(machine, instruction)
@@ -66,7 +66,7 @@ def _add(machine: Machine, instruction: Instruction) -> Handler:
     return uniform(machine, instruction, np.add if name == "add" else np.subtract)
 
 
-def _multiply(machine: Machine, instruction: Instruction) -> Handler:
+def _multiply(machine: Machine, instruction: PtxInstruction) -> Handler:
     if "wide" in instruction.parts:
         return _wide(machine, instruction)
     if "hi" in instruction.parts:
@@ -74,7 +74,7 @@ def _multiply(machine: Machine, instruction: Instruction) -> Handler:
     return uniform(machine, instruction, np.multiply)
 
 
-def _multiply_add(machine: Machine, instruction: Instruction) -> Handler:
+def _multiply_add(machine: Machine, instruction: PtxInstruction) -> Handler:
     if "cc" in instruction.parts or instruction.opcode == "madc":
         return _with_carry(machine, instruction)
     if "wide" in instruction.parts:
@@ -84,7 +84,7 @@ def _multiply_add(machine: Machine, instruction: Instruction) -> Handler:
     return uniform(machine, instruction, lambda a, b, c: a * b + c)
 
 
-def _wide(machine: Machine, instruction: Instruction) -> Handler:
+def _wide(machine: Machine, instruction: PtxInstruction) -> Handler:
     """Return the handler of a product, or of a product and a sum, of twice the width."""
     kind = last_type(instruction)
     wide = ptx_type(kind.name[0] + str(16 * kind.num_bytes))
@@ -100,7 +100,7 @@ def _wide(machine: Machine, instruction: Instruction) -> Handler:
     return elementwise(operands.target(target, wide), operation, *sources)
 
 
-def _with_carry(machine: Machine, instruction: Instruction) -> Handler:
+def _with_carry(machine: Machine, instruction: PtxInstruction) -> Handler:
     """Return the handler of an operation that reads or writes the carry of the thread."""
     kind = ptx_type(f"u{8 * last_type(instruction).num_bytes}")
     operands, name = machine.operands, instruction.opcode
@@ -139,7 +139,7 @@ def _with_carry(machine: Machine, instruction: Instruction) -> Handler:
     return run
 
 
-def _dot_product(machine: Machine, instruction: Instruction) -> Handler:
+def _dot_product(machine: Machine, instruction: PtxInstruction) -> Handler:
     """`dp4a`: the sum of four products of bytes, and an addend.
 
     `dp2a` multiplies two numbers of 16 bits with the lower or the upper two of four bytes.
@@ -166,7 +166,7 @@ def _dot_product(machine: Machine, instruction: Instruction) -> Handler:
     )
 
 
-def _sum_of_difference(machine: Machine, instruction: Instruction) -> Handler:
+def _sum_of_difference(machine: Machine, instruction: PtxInstruction) -> Handler:
     return uniform(
         machine, instruction, lambda a, b, c: np.where(a < b, b - a, a - b).astype(c.dtype) + c
     )

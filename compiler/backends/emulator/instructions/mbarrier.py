@@ -12,7 +12,7 @@ from compiler.backends.emulator.instructions.builder import Builder
 from compiler.backends.emulator.machine import Handler, Machine
 from compiler.backends.emulator.mbarriers import MBarrier
 from compiler.backends.emulator.operands import Source
-from compiler.backends.emulator.program import Instruction
+from compiler.backends.emulator.program import PtxInstruction
 from compiler.backends.emulator.types import Array, Lanes, ptx_type
 
 _U32, _U64, _PRED = ptx_type("u32"), ptx_type("u64"), ptx_type("pred")
@@ -20,7 +20,7 @@ _BARRIER_BYTES = 8
 
 
 def _addresses(
-    machine: Machine, instruction: Instruction, address: Source, lanes: Lanes
+    machine: Machine, instruction: PtxInstruction, address: Source, lanes: Lanes
 ) -> Iterator[tuple[int, int, int]]:
     """Yield each lane with its block and the address of its mbarrier."""
     active = machine.grid.lanes[lanes]
@@ -32,7 +32,7 @@ def _addresses(
 
 
 def barrier_at(
-    machine: Machine, instruction: Instruction, lane: int, slot: int, address: int
+    machine: Machine, instruction: PtxInstruction, lane: int, slot: int, address: int
 ) -> MBarrier:
     """Return an initialized mbarrier.
 
@@ -56,32 +56,32 @@ def _value(source: Source, lane: int) -> int:
     return int(value[0]) if np.ndim(value) else int(value)
 
 
-def _initialize(machine: Machine, instruction: Instruction) -> Handler:
+def _initialize(machine: Machine, instruction: PtxInstruction) -> Handler:
     address = machine.operands.address(instruction.operands[0])
     count = machine.operands.source(instruction.operands[1], _U32)
 
     def run(lanes: Lanes) -> None:
-        for lane, slot, place in _addresses(machine, instruction, address, lanes):
-            machine.mbarriers.initialize(slot, place, _value(count, lane))
+        for lane, slot, offset in _addresses(machine, instruction, address, lanes):
+            machine.mbarriers.initialize(slot, offset, _value(count, lane))
             base = machine.shared_memory.bases[lane]
             machine.shared_memory.write(
-                instruction, np.array([base + place]), _BARRIER_BYTES, np.array([lane])
+                instruction, np.array([base + offset]), _BARRIER_BYTES, np.array([lane])
             )
 
     return run
 
 
-def _invalidate(machine: Machine, instruction: Instruction) -> Handler:
+def _invalidate(machine: Machine, instruction: PtxInstruction) -> Handler:
     address = machine.operands.address(instruction.operands[0])
 
     def run(lanes: Lanes) -> None:
-        for _, slot, place in _addresses(machine, instruction, address, lanes):
-            machine.mbarriers.invalidate(slot, place)
+        for _, slot, offset in _addresses(machine, instruction, address, lanes):
+            machine.mbarriers.invalidate(slot, offset)
 
     return run
 
 
-def _arrive(machine: Machine, instruction: Instruction) -> Handler:
+def _arrive(machine: Machine, instruction: PtxInstruction) -> Handler:
     """`mbarrier.arrive{.expect_tx}.shared.b64 state, [address], count`."""
     target, operand, *rest = instruction.operands
     if not operand.startswith("["):
@@ -92,8 +92,8 @@ def _arrive(machine: Machine, instruction: Instruction) -> Handler:
     write = machine.operands.target(target, _U64)
 
     def run(lanes: Lanes) -> None:
-        for lane, slot, place in _addresses(machine, instruction, address, lanes):
-            barrier = _used(machine, instruction, lane, slot, place)
+        for lane, slot, offset in _addresses(machine, instruction, address, lanes):
+            barrier = _used(machine, instruction, lane, slot, offset)
             amount = 1 if number is None else _value(number, lane)
             if expects:
                 barrier.expect(amount)
@@ -109,28 +109,30 @@ def _arrive(machine: Machine, instruction: Instruction) -> Handler:
     return run
 
 
-def _expect(machine: Machine, instruction: Instruction) -> Handler:
+def _expect(machine: Machine, instruction: PtxInstruction) -> Handler:
     address = machine.operands.address(instruction.operands[0])
     number = machine.operands.source(instruction.operands[1], _U32)
 
     def run(lanes: Lanes) -> None:
-        for lane, slot, place in _addresses(machine, instruction, address, lanes):
-            _used(machine, instruction, lane, slot, place).expect(_value(number, lane))
+        for lane, slot, offset in _addresses(machine, instruction, address, lanes):
+            _used(machine, instruction, lane, slot, offset).expect(_value(number, lane))
 
     return run
 
 
-def _used(machine: Machine, instruction: Instruction, lane: int, slot: int, place: int) -> MBarrier:
+def _used(
+    machine: Machine, instruction: PtxInstruction, lane: int, slot: int, offset: int
+) -> MBarrier:
     """Return an mbarrier, and check that its initialization is visible to the lane."""
     base = machine.shared_memory.bases[lane]
     shadow = machine.shared_memory.shadow
     assert shadow is not None
-    barrier = barrier_at(machine, instruction, lane, slot, place)
-    shadow.read(instruction, np.array([base + place]), _BARRIER_BYTES, np.array([lane]))
+    barrier = barrier_at(machine, instruction, lane, slot, offset)
+    shadow.read(instruction, np.array([base + offset]), _BARRIER_BYTES, np.array([lane]))
     return barrier
 
 
-def wait_of(machine: Machine, instruction: Instruction) -> Callable[[Lanes], Array]:
+def wait_of(machine: Machine, instruction: PtxInstruction) -> Callable[[Lanes], Array]:
     """Return the function that says which lanes of a `try_wait` or `test_wait` may go on.
 
     Their predicate becomes true. A wait that returns false after a time is not modelled.
@@ -144,14 +146,14 @@ def wait_of(machine: Machine, instruction: Instruction) -> Callable[[Lanes], Arr
     def ready(lanes: Lanes) -> Array:
         active = machine.grid.lanes[lanes]
         parity = np.broadcast_to(source(lanes), active.shape) & 1
-        places = np.broadcast_to(address(lanes), active.shape)
-        keys = np.stack([machine.grid.slots[active], places, parity.astype(np.int64)])
+        offsets = np.broadcast_to(address(lanes), active.shape)
+        keys = np.stack([machine.grid.slots[active], offsets, parity.astype(np.int64)])
         distinct, groups = np.unique(keys, axis=1, return_inverse=True)
         result = np.zeros(len(active), np.bool_)
-        for number, (slot, place, bit) in enumerate(distinct.T):
+        for number, (slot, offset, bit) in enumerate(distinct.T):
             members = active[groups == number]
             first = int(members[0])
-            barrier = _used(machine, instruction, first, int(slot), int(place))
+            barrier = _used(machine, instruction, first, int(slot), int(offset))
             if barrier.is_complete(int(bit)):
                 result[groups == number] = True
                 if barrier.released is not None:
@@ -170,11 +172,11 @@ _BY_NAME: dict[str, Builder] = {
 }
 
 
-def _mbarrier(machine: Machine, instruction: Instruction) -> Handler:
+def _mbarrier(machine: Machine, instruction: PtxInstruction) -> Handler:
     return _BY_NAME[instruction.parts[1]](machine, instruction)
 
 
-def _fence(machine: Machine, instruction: Instruction) -> Handler:
+def _fence(machine: Machine, instruction: PtxInstruction) -> Handler:
     """`fence.mbarrier_init...` and `fence.proxy.async`; others have no effect in the emulator."""
     if "mbarrier_init" not in instruction.parts and "async" not in instruction.parts:
         return lambda lanes: None

@@ -18,7 +18,7 @@ from compiler.backends.emulator.memory import (
     Memory,
 )
 from compiler.backends.emulator.operands import parse_address, parse_vector
-from compiler.backends.emulator.program import Instruction
+from compiler.backends.emulator.program import PtxInstruction
 from compiler.backends.emulator.types import Array, Lanes, PtxType, unsigned
 
 Accesses: TypeAlias = Callable[[Lanes], Iterator[tuple[Memory, Array, Lanes]]]
@@ -27,7 +27,9 @@ Accesses: TypeAlias = Callable[[Lanes], Iterator[tuple[Memory, Array, Lanes]]]
 _SHARED = ("shared", "shared::cta", "shared::cluster")
 
 
-def accesses(machine: Machine, instruction: Instruction, operand: str, num_bytes: int) -> Accesses:
+def accesses(
+    machine: Machine, instruction: PtxInstruction, operand: str, num_bytes: int
+) -> Accesses:
     """Return the checked accesses of an operand in brackets."""
     address = machine.operands.address(operand)
     memory = _memory(machine, instruction, operand)
@@ -41,7 +43,7 @@ def accesses(machine: Machine, instruction: Instruction, operand: str, num_bytes
     return run
 
 
-def _memory(machine: Machine, instruction: Instruction, operand: str) -> Memory | None:
+def _memory(machine: Machine, instruction: PtxInstruction, operand: str) -> Memory | None:
     """Return the memory that an instruction names; None if addresses are generic."""
     parts = instruction.parts
     if any(part in _SHARED for part in parts):
@@ -56,7 +58,9 @@ def _memory(machine: Machine, instruction: Instruction, operand: str) -> Memory 
     return None
 
 
-def _generic(machine: Machine, instruction: Instruction, operand: str, num_bytes: int) -> Accesses:
+def _generic(
+    machine: Machine, instruction: PtxInstruction, operand: str, num_bytes: int
+) -> Accesses:
     address = machine.operands.address(operand)
     memories = {
         SHARED_WINDOW >> WINDOW_BITS: machine.shared_memory,
@@ -79,11 +83,11 @@ def _generic(machine: Machine, instruction: Instruction, operand: str, num_bytes
     return run
 
 
-def _vector_length(instruction: Instruction) -> int:
+def _vector_length(instruction: PtxInstruction) -> int:
     return next((int(part[1]) for part in instruction.parts if part in ("v2", "v4", "v8")), 1)
 
 
-def _load(machine: Machine, instruction: Instruction) -> Handler:
+def _load(machine: Machine, instruction: PtxInstruction) -> Handler:
     target, operand = instruction.operands[:2]
     base = parse_address(operand).base
     if "param" in instruction.parts and base in machine.program.parameters:
@@ -106,7 +110,7 @@ def _load(machine: Machine, instruction: Instruction) -> Handler:
     return run
 
 
-def _load_parameter(machine: Machine, instruction: Instruction) -> Handler:
+def _load_parameter(machine: Machine, instruction: PtxInstruction) -> Handler:
     target, operand = instruction.operands
     kind = last_type(instruction)
     address = parse_address(operand)
@@ -131,7 +135,7 @@ def _parameter_value(machine: Machine, kind: PtxType, start: int) -> Any:
     return np.frombuffer(content, kind.dtype)[0]
 
 
-def _store(machine: Machine, instruction: Instruction) -> Handler:
+def _store(machine: Machine, instruction: PtxInstruction) -> Handler:
     operand, value = instruction.operands[:2]
     kind = last_type(instruction)
     size = kind.num_bytes
@@ -173,7 +177,7 @@ _ATOMIC: dict[str, Operation] = {
 }
 
 
-def _atomic(machine: Machine, instruction: Instruction) -> Handler:
+def _atomic(machine: Machine, instruction: PtxInstruction) -> Handler:
     """`atom` returns the old value, `red` does not; lanes with one address go one by one."""
     name = next((part for part in instruction.parts if part in _ATOMIC), None)
     if name is None or _vector_length(instruction) > 1:
@@ -216,7 +220,7 @@ def _turns(offsets: Array) -> Iterator[Array]:
         yield order[rank == turn]
 
 
-def _trap(machine: Machine, instruction: Instruction) -> Handler:
+def _trap(machine: Machine, instruction: PtxInstruction) -> Handler:
     def run(lanes: Lanes) -> None:
         machine.faults.stop(
             FaultKind.TRAP, instruction, machine.grid.lanes[lanes], "the kernel stops itself"
@@ -225,7 +229,7 @@ def _trap(machine: Machine, instruction: Instruction) -> Handler:
     return run
 
 
-def no_operation(machine: Machine, instruction: Instruction) -> Handler:
+def no_operation(machine: Machine, instruction: PtxInstruction) -> Handler:
     """Return the handler of an instruction without an effect in the emulator."""
     del machine, instruction
     return lambda lanes: None

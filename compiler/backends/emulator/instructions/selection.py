@@ -23,7 +23,7 @@ from compiler.backends.emulator.memory import (
     WINDOW_BITS,
 )
 from compiler.backends.emulator.operands import parse_vector
-from compiler.backends.emulator.program import Instruction
+from compiler.backends.emulator.program import PtxInstruction
 from compiler.backends.emulator.types import Array, Lanes, ptx_type, types_of, unsigned
 
 _PRED = ptx_type("pred")
@@ -56,7 +56,7 @@ _COMBINE: dict[str, Operation] = {
 }
 
 
-def _compare(machine: Machine, instruction: Instruction) -> Handler:
+def _compare(machine: Machine, instruction: PtxInstruction) -> Handler:
     """`setp.lt.and.f32 p|q, a, b, c`: p = (a < b) and c, q = not (a < b) and c."""
     kind, parts = last_type(instruction), instruction.parts
     targets, left, right, *third = instruction.operands
@@ -85,7 +85,7 @@ def _compare(machine: Machine, instruction: Instruction) -> Handler:
     return run
 
 
-def _set(machine: Machine, instruction: Instruction) -> Handler:
+def _set(machine: Machine, instruction: PtxInstruction) -> Handler:
     """`set.lt.u32.f32 d, a, b`: all bits or 1.0 if it holds, 0 otherwise."""
     to, kind = types_of(instruction.parts)
     if any(part in _COMBINE for part in instruction.parts):
@@ -105,7 +105,7 @@ def _set(machine: Machine, instruction: Instruction) -> Handler:
     )
 
 
-def _select(machine: Machine, instruction: Instruction) -> Handler:
+def _select(machine: Machine, instruction: PtxInstruction) -> Handler:
     kind, operands = last_type(instruction), machine.operands
     target, yes, no, condition = instruction.operands
     return elementwise(
@@ -117,7 +117,7 @@ def _select(machine: Machine, instruction: Instruction) -> Handler:
     )
 
 
-def _select_by_sign(machine: Machine, instruction: Instruction) -> Handler:
+def _select_by_sign(machine: Machine, instruction: PtxInstruction) -> Handler:
     """`slct.f32.s32 d, a, b, c`: a if c is not negative."""
     kind, sign = types_of(instruction.parts)
     operands = machine.operands
@@ -131,7 +131,7 @@ def _select_by_sign(machine: Machine, instruction: Instruction) -> Handler:
     )
 
 
-def _move(machine: Machine, instruction: Instruction) -> Handler:
+def _move(machine: Machine, instruction: PtxInstruction) -> Handler:
     target, source = instruction.operands
     if source.startswith("{"):
         return _pack(machine, instruction)
@@ -146,7 +146,7 @@ def _move(machine: Machine, instruction: Instruction) -> Handler:
     return run
 
 
-def _pack(machine: Machine, instruction: Instruction) -> Handler:
+def _pack(machine: Machine, instruction: PtxInstruction) -> Handler:
     """`mov.b32 d, {low, high}`."""
     whole = last_type(instruction)
     names = parse_vector(instruction.operands[1])
@@ -166,7 +166,7 @@ def _pack(machine: Machine, instruction: Instruction) -> Handler:
     return elementwise(target, operation, *sources)
 
 
-def _unpack(machine: Machine, instruction: Instruction) -> Handler:
+def _unpack(machine: Machine, instruction: PtxInstruction) -> Handler:
     """`mov.b32 {low, high}, a`."""
     whole = last_type(instruction)
     names = parse_vector(instruction.operands[0])
@@ -188,7 +188,7 @@ def _unpack(machine: Machine, instruction: Instruction) -> Handler:
 _WINDOWS = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "shared::cta": SHARED_WINDOW}
 
 
-def _convert_address(machine: Machine, instruction: Instruction) -> Handler:
+def _convert_address(machine: Machine, instruction: PtxInstruction) -> Handler:
     """`cvta.shared` makes a generic address, `cvta.to.shared` one in the space.
 
     Global addresses and those of parameters are generic ones.
@@ -202,7 +202,7 @@ def _convert_address(machine: Machine, instruction: Instruction) -> Handler:
     return uniform(machine, instruction, lambda value: value + window)
 
 
-def _is_space(machine: Machine, instruction: Instruction) -> Handler:
+def _is_space(machine: Machine, instruction: PtxInstruction) -> Handler:
     """`isspacep.shared p, address`."""
     space = instruction.parts[1]
     windows = {**_WINDOWS, "global": GLOBAL_WINDOW, "param": PARAMETER_WINDOW}
@@ -215,11 +215,11 @@ def _is_space(machine: Machine, instruction: Instruction) -> Handler:
     )
 
 
-def _predicate_logic(machine: Machine, instruction: Instruction) -> Handler:
+def _predicate_logic(machine: Machine, instruction: PtxInstruction) -> Handler:
     return uniform(machine, instruction, _COMBINE[instruction.opcode])
 
 
-def _predicate_not(machine: Machine, instruction: Instruction) -> Handler:
+def _predicate_not(machine: Machine, instruction: PtxInstruction) -> Handler:
     return uniform(machine, instruction, np.logical_not)
 
 

@@ -19,7 +19,7 @@ from compiler.backends.emulator.instructions.memory_access import accesses
 from compiler.backends.emulator.instructions.warp import full_warps
 from compiler.backends.emulator.machine import Handler, Machine
 from compiler.backends.emulator.operands import parse_vector
-from compiler.backends.emulator.program import Instruction
+from compiler.backends.emulator.program import PtxInstruction
 from compiler.backends.emulator.types import Array, Lanes, PtxType, ptx_type, types_of
 
 _B32 = ptx_type("b32")
@@ -29,7 +29,7 @@ _ROW_BYTES = 16
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 
 
-def _matrices(machine: Machine, instruction: Instruction) -> Handler:
+def _matrices(machine: Machine, instruction: PtxInstruction) -> Handler:
     """Move matrices of 8 rows of 16 bytes; lanes 8 i to 8 i + 7 have the addresses of matrix i."""
     loads = instruction.opcode == "ldmatrix"
     if instruction.parts[-1] != "b16" or "m8n8" not in instruction.parts:
@@ -47,19 +47,19 @@ def _matrices(machine: Machine, instruction: Instruction) -> Handler:
         table = full_warps(machine, instruction, lanes)
         for number, view in enumerate(views):
             rows = table[:, 8 * number : 8 * number + 8].reshape(-1)
-            for memory, offsets, kept in find(rows):
-                if len(machine.grid.lanes[kept]) < len(rows):
+            for memory, offsets, resolved in find(rows):
+                if len(machine.grid.lanes[resolved]) < len(rows):
                     continue  # The fault is reported.
                 elements = memory.elements(2)
                 index = (offsets[:, None] >> 1) + np.arange(8)
                 if loads:
-                    memory.read(instruction, offsets, _ROW_BYTES, kept)
+                    memory.read(instruction, offsets, _ROW_BYTES, resolved)
                     matrix = elements[index].reshape(-1, 8, 8)
                     if transposes:
                         matrix = matrix.transpose(0, 2, 1)
                     view[table] = matrix[:, _GROUP[:, None], columns]
                 else:
-                    memory.write(instruction, offsets, _ROW_BYTES, kept)
+                    memory.write(instruction, offsets, _ROW_BYTES, resolved)
                     matrix = np.empty((len(table), 8, 8), np.uint16)
                     matrix[:, _GROUP[:, None], columns] = view[table]
                     if transposes:
@@ -69,7 +69,7 @@ def _matrices(machine: Machine, instruction: Instruction) -> Handler:
     return run
 
 
-def _product(machine: Machine, instruction: Instruction) -> Handler:
+def _product(machine: Machine, instruction: PtxInstruction) -> Handler:
     """`mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 d, a, b, c`."""
     shape = next((m for part in instruction.parts if (m := _SHAPE.fullmatch(part))), None)
     kinds = types_of(instruction.parts)
@@ -124,29 +124,29 @@ def _fragment(registers: list[Array], kind: PtxType, table: Array, shape: tuple[
 
 def _accumulator(registers: list[Array], kind: PtxType, table: Array) -> Array:
     matrix = np.empty((len(table), 16, 8), kind.dtype)
-    for register, place in _accumulator_places(registers, kind):
-        matrix[(slice(None), *place)] = register[table]
+    for register, position in _accumulator_positions(registers, kind):
+        matrix[(slice(None), *position)] = register[table]
     return matrix
 
 
 def _set_accumulator(registers: list[Array], kind: PtxType, table: Array, matrix: Array) -> None:
-    for register, place in _accumulator_places(registers, kind):
-        register[table] = matrix[(slice(None), *place)]
+    for register, position in _accumulator_positions(registers, kind):
+        register[table] = matrix[(slice(None), *position)]
 
 
-def _accumulator_places(
+def _accumulator_positions(
     registers: list[Array], kind: PtxType
 ) -> list[tuple[Array, tuple[Array, Array]]]:
     """Return each register as elements, with the rows and columns of the elements."""
     size = 4 // kind.dtype.itemsize
-    places = []
+    positions = []
     for number, register in enumerate(registers):
         first = number * size
         view = register.view(kind.dtype).reshape(-1, size)
         row = (_GROUP + 8 * (first // 2))[:, None]
         column = 2 * _THREAD[:, None] + first % 2 + np.arange(size)
-        places.append((view, (row, column)))
-    return places
+        positions.append((view, (row, column)))
+    return positions
 
 
 TENSOR_CORES: dict[str, Builder] = {"ldmatrix": _matrices, "stmatrix": _matrices, "mma": _product}

@@ -15,7 +15,7 @@ from compiler.backends.emulator.faults import FaultKind
 from compiler.backends.emulator.grid import WARP_SIZE, Grid
 from compiler.backends.emulator.instructions.builder import Builder, last_type
 from compiler.backends.emulator.machine import Handler, Machine
-from compiler.backends.emulator.program import Instruction
+from compiler.backends.emulator.program import PtxInstruction
 from compiler.backends.emulator.types import ALL, Array, Lanes, ptx_type
 
 _B32, _U32, _PRED = ptx_type("b32"), ptx_type("u32"), ptx_type("pred")
@@ -38,7 +38,7 @@ def warp_table(grid: Grid, lanes: Lanes) -> tuple[Array, Array, Array]:
     return table, rows, columns
 
 
-def full_warps(machine: Machine, instruction: Instruction, lanes: Lanes) -> Array:
+def full_warps(machine: Machine, instruction: PtxInstruction, lanes: Lanes) -> Array:
     """Return the lanes as rows of 32; a warp that is not whole is a fault."""
     table, _, _ = warp_table(machine.grid, lanes)
     whole = (table >= 0).all(axis=1)
@@ -53,7 +53,7 @@ def full_warps(machine: Machine, instruction: Instruction, lanes: Lanes) -> Arra
     return table[whole]
 
 
-def _shuffle(machine: Machine, instruction: Instruction) -> Handler:
+def _shuffle(machine: Machine, instruction: PtxInstruction) -> Handler:
     """`shfl.sync.mode.b32 d|p, a, b, c, mask`: a value of another lane."""
     mode = instruction.parts[2] if "sync" in instruction.parts else instruction.parts[1]
     operands = machine.operands
@@ -113,7 +113,7 @@ def _ballots(table: Array, rows: Array, columns: Array, values: Array) -> Array:
     return ballots
 
 
-def _vote(machine: Machine, instruction: Instruction) -> Handler:
+def _vote(machine: Machine, instruction: PtxInstruction) -> Handler:
     """`vote.sync.ballot.b32 d, p, mask`."""
     mode = instruction.parts[2]
     operands = machine.operands
@@ -138,7 +138,7 @@ def _vote(machine: Machine, instruction: Instruction) -> Handler:
     return run
 
 
-def _active_mask(machine: Machine, instruction: Instruction) -> Handler:
+def _active_mask(machine: Machine, instruction: PtxInstruction) -> Handler:
     write = machine.operands.target(instruction.operands[0], _U32)
 
     def run(lanes: Lanes) -> None:
@@ -148,7 +148,7 @@ def _active_mask(machine: Machine, instruction: Instruction) -> Handler:
     return run
 
 
-def _match(machine: Machine, instruction: Instruction) -> Handler:
+def _match(machine: Machine, instruction: PtxInstruction) -> Handler:
     """`match.any.sync`: the lanes with the same value; `match.all.sync`: all lanes, or none."""
     kind = last_type(instruction)
     operands = machine.operands
@@ -188,7 +188,7 @@ _REDUCE: dict[str, tuple[Callable[..., Any], int]] = {
 }
 
 
-def _reduce(machine: Machine, instruction: Instruction) -> Handler:
+def _reduce(machine: Machine, instruction: PtxInstruction) -> Handler:
     """`redux.sync.add.s32 d, a, mask`."""
     kind = last_type(instruction)
     name = instruction.parts[2]
@@ -211,7 +211,7 @@ def _reduce(machine: Machine, instruction: Instruction) -> Handler:
     return run
 
 
-def _elect(machine: Machine, instruction: Instruction) -> Handler:
+def _elect(machine: Machine, instruction: PtxInstruction) -> Handler:
     """`elect.sync d|p, mask`: one lane of the warp is the leader."""
     operands = machine.operands
     target, *flag = instruction.operands[0].split("|")

@@ -21,7 +21,7 @@ from compiler.backends.emulator.instructions.warp import full_warps
 from compiler.backends.emulator.machine import Handler, Machine
 from compiler.backends.emulator.operands import Source, parse_vector
 from compiler.backends.emulator.products import Accumulator
-from compiler.backends.emulator.program import Instruction
+from compiler.backends.emulator.program import PtxInstruction
 from compiler.backends.emulator.tensor_copies import PIECE_BYTES, swizzled
 from compiler.backends.emulator.types import Array, Lanes, PtxType, ptx_type, types_of
 
@@ -33,7 +33,7 @@ _LANE = np.arange(_SIZE)
 _ROW, _COLUMN = 16 * (_LANE // 32) + _LANE % 32 // 4, 2 * (_LANE % 4)
 
 
-def _warpgroups(machine: Machine, instruction: Instruction, lanes: Lanes) -> list[int]:
+def _warpgroups(machine: Machine, instruction: PtxInstruction, lanes: Lanes) -> list[int]:
     """Return the first lane of each warpgroup; a part of one is a fault."""
     table = full_warps(machine, instruction, lanes)
     threads = machine.grid.threads[table[:, 0]]
@@ -48,7 +48,7 @@ def _warpgroups(machine: Machine, instruction: Instruction, lanes: Lanes) -> lis
     return [int(lane) for lane in firsts]
 
 
-def _product(machine: Machine, instruction: Instruction) -> Handler:
+def _product(machine: Machine, instruction: PtxInstruction) -> Handler:
     """`wgmma.mma_async... {d}, a, b, scale-d, scale-a, scale-b{, transpose-a, transpose-b}`."""
     shape = next((m for part in instruction.parts if (m := _SHAPE.fullmatch(part))), None)
     to, left, right = types_of(instruction.parts)
@@ -74,11 +74,11 @@ def _product(machine: Machine, instruction: Instruction) -> Handler:
 
     def start(first: int) -> None:
         one = np.array([first])
-        kept = np.broadcast_to(keeps(one), (1,))[0]
+        accumulates = np.broadcast_to(keeps(one), (1,))[0]
         a, b = a_matrix(first), b_matrix(first)
 
         def step(values: Array) -> Array:
-            addend = values if kept else np.zeros_like(values)
+            addend = values if accumulates else np.zeros_like(values)
             return multiply_accumulate(a() * left.dtype.type(sign), b().T, addend)
 
         if machine.products.needs_fence((first, names)):
@@ -107,19 +107,19 @@ def _take_accumulator(
     lanes = first + _LANE
     values = np.empty((64, width), kind.dtype)
 
-    def places() -> list[tuple[Array, tuple[Array, Array]]]:
+    def positions() -> list[tuple[Array, tuple[Array, Array]]]:
         return [
             (register, (_ROW + 8 * (number % 4 // 2), _COLUMN + number % 2 + 8 * (number // 4)))
             for number, register in enumerate(registers)
         ]
 
-    for register, place in places():
-        values[place] = register[lanes]
+    for register, position in positions():
+        values[position] = register[lanes]
         register.view(np.uint32)[lanes] = 0xFFFFFFFF
 
     def write_back(result: Array) -> None:
-        for register, place in places():
-            register[lanes] = result[place]
+        for register, position in positions():
+            register[lanes] = result[position]
 
     return Accumulator(values, write_back)
 
@@ -150,7 +150,7 @@ class _SharedMatrix:
     """A matrix (rows, depth) in shared memory that an instruction names by a descriptor."""
 
     machine: Machine
-    instruction: Instruction
+    instruction: PtxInstruction
     kind: PtxType
     shape: tuple[int, int]
     is_transposed: bool
@@ -171,13 +171,13 @@ class _SharedMatrix:
     def _read(self, places: Array, first: int) -> Array:
         memory, kind = self.machine.shared_memory, self.kind
         pieces = np.unique(places // PIECE_BYTES) * PIECE_BYTES
-        offsets, kept = memory.resolve(
+        offsets, resolved = memory.resolve(
             self.instruction, pieces, PIECE_BYTES, np.full(len(pieces), first)
         )
         if len(offsets) < len(pieces):
             return np.zeros(self.shape, kind.dtype)
         assert memory.shadow is not None
-        memory.shadow.read_by_engine(self.instruction, offsets, PIECE_BYTES, kept)
+        memory.shadow.read_by_engine(self.instruction, offsets, PIECE_BYTES, resolved)
         item = kind.dtype.itemsize
         index = (places + memory.bases[first]) // item
         return memory.elements(item)[index].view(kind.dtype).reshape(self.shape)
@@ -211,7 +211,7 @@ def descriptor_addresses(
     return swizzled(plain, swizzle)
 
 
-def _groups(machine: Machine, instruction: Instruction) -> Handler:
+def _groups(machine: Machine, instruction: PtxInstruction) -> Handler:
     """`wgmma.fence`, `wgmma.commit_group` and `wgmma.wait_group`."""
     name, products = instruction.parts[1], machine.products
     number = int(instruction.operands[0], 0) if name == "wait_group" else 0
@@ -229,7 +229,7 @@ def _groups(machine: Machine, instruction: Instruction) -> Handler:
     return run
 
 
-def _warpgroup(machine: Machine, instruction: Instruction) -> Handler:
+def _warpgroup(machine: Machine, instruction: PtxInstruction) -> Handler:
     builders: dict[str, Builder] = {"mma_async": _product}
     return builders.get(instruction.parts[1], _groups)(machine, instruction)
 

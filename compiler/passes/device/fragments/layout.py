@@ -138,7 +138,7 @@ def _layout(buffer: Buffer, held: FragmentMap) -> FragmentLayout:
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class FragmentProduct:
     """The accesses of a product of tiles: `c = c + a * b`."""
 
     instruction: MmaInstruction
@@ -147,7 +147,7 @@ class Product:
     b: Load
 
 
-def product_of(instruction_name: object, store: Store) -> Product:
+def product_of(instruction_name: object, store: Store) -> FragmentProduct:
     """Return the product that a store with the note of an instruction computes.
 
     Raises:
@@ -155,8 +155,8 @@ def product_of(instruction_name: object, store: Store) -> Product:
     """
     instruction = MMA_INSTRUCTIONS.get(str(instruction_name))
     if instruction is None:
-        known = ", ".join(MMA_INSTRUCTIONS)
-        raise LoweringError(f"there is no device instruction {instruction_name!r}: {known}")
+        names = ", ".join(MMA_INSTRUCTIONS)
+        raise LoweringError(f"there is no device instruction {instruction_name!r}: {names}")
     match store.value:
         case BinOp("+", Load(buffer, indices), BinOp("*", lhs, rhs)) if (buffer, indices) == (
             store.buffer,
@@ -172,7 +172,7 @@ def product_of(instruction_name: object, store: Store) -> Product:
                 dtypes = (a.buffer.dtype, b.buffer.dtype, store.buffer.dtype)
                 operand = instruction.operand
                 if dtypes == (operand, operand, instruction.accumulator):
-                    return Product(instruction, store, a, b)
+                    return FragmentProduct(instruction, store, a, b)
         case _:
             pass
     raise LoweringError(

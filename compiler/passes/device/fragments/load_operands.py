@@ -186,7 +186,7 @@ class _Operand:
         ]
         parts: list[Expr] = []
         for element in range(packed):
-            place = held.position(0, element)
+            position = held.position(0, element)
             row, column = (
                 linear(
                     (number(self.lane, [(n, step[axis]) for n, step in held.lane]), 1),
@@ -194,7 +194,7 @@ class _Operand:
                         (loop.var, step[axis])
                         for loop, (_, step) in zip(loops, digits, strict=True)
                     ),
-                    (IntImm(1), place[axis]),
+                    (IntImm(1), position[axis]),
                 )
                 for axis in (0, 1)
             )

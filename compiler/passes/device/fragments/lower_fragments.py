@@ -236,10 +236,10 @@ class _AtElement:
 def _element(element_loops: list[For]) -> Expr:
     """Return the number of an element by the loops over its digits, the lowest first."""
     terms: list[tuple[Expr, int]] = []
-    place = 1
+    weight = 1
     for loop in element_loops:
-        terms.append((loop.var, place))
-        place *= static_int(loop.extent)
+        terms.append((loop.var, weight))
+        weight *= static_int(loop.extent)
     return linear(*terms)
 
 

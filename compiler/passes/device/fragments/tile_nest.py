@@ -56,19 +56,19 @@ class TileNest:
         Raises:
             LoweringError: If the loops do not run over whole tiles.
         """
-        found: list[TileDigit] = []
+        digits: list[TileDigit] = []
         for loop in list(self.tiles):
             coefficient = form.coefficient(loop.var)
             if coefficient % size:
-                found.append(self._inside(loop, coefficient, size))
+                digits.append(self._inside(loop, coefficient, size))
         reached = 1
-        for digit in sorted(found, key=lambda digit: digit.step):
+        for digit in sorted(digits, key=lambda digit: digit.step):
             if digit.step != reached:
                 raise _no_tiles(size)
             reached *= digit.extent
         if reached != size:
             raise _no_tiles(size)
-        self.digits[name] = found
+        self.digits[name] = digits
 
     def _inside(self, loop: For, coefficient: int, size: int) -> TileDigit:
         """Take a loop out of those over tiles; leave the part of it that counts tiles."""
@@ -144,14 +144,14 @@ def number(lane: Expr, digits: Sequence[tuple[int, int]]) -> Expr:
         lane: The lane.
         digits: The extent of each digit, the lowest first, and its step.
     """
-    parts: list[tuple[int, int, int]] = []  # the place, the extent and the step of a digit
-    place = 1
+    parts: list[tuple[int, int, int]] = []  # the weight, the extent and the step of a digit
+    weight = 1
     for extent, step in digits:
-        if parts and (place, step) == (parts[-1][0] * parts[-1][1], parts[-1][1] * parts[-1][2]):
+        if parts and (weight, step) == (parts[-1][0] * parts[-1][1], parts[-1][1] * parts[-1][2]):
             parts[-1] = (parts[-1][0], parts[-1][1] * extent, parts[-1][2])
         elif step:
-            parts.append((place, extent, step))
-        place *= extent
+            parts.append((weight, extent, step))
+        weight *= extent
     return linear(
         *(
             (BinOp("%", BinOp("//", lane, IntImm(begin)), IntImm(extent)), step)

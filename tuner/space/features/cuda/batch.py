@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from compiler.target.cuda import CudaTarget
-from tuner.space.features.cuda.kernel import Kernel
+from tuner.space.features.cuda.kernel import SketchKernel
 from tuner.space.features.cuda.rates import GpuRates
 from tuner.space.features.cuda.roofline import LAUNCH_SECS, KernelTime
 from tuner.space.features.groups.batch import CandidateBatch
@@ -31,7 +31,7 @@ class CudaBatch(CandidateBatch):
             if launch.keeps(block.name)
         )
         self.kernels = [
-            Kernel(
+            SketchKernel(
                 tables,
                 self.values,
                 tuple(c for c in sketch.copies if c.is_read_by(tables.nest.facts.name)),
@@ -48,7 +48,7 @@ class CudaBatch(CandidateBatch):
             ]
 
     @property
-    def kernel(self) -> Kernel:
+    def kernel(self) -> SketchKernel:
         """Return the kernel of the main nest."""
         return self.kernels[0]
 

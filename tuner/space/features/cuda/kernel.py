@@ -29,7 +29,7 @@ kernels).
 """
 
 
-class Kernel:
+class SketchKernel:
     """The kernel of one nest. Arrays end in an axis of the candidates of the batch.
 
     Args:
@@ -48,7 +48,7 @@ class Kernel:
         on_chip: frozenset[str],
         limits: GpuArch,
     ) -> None:
-        self.parts: list[Kernel] = [self]
+        self.parts: list[SketchKernel] = [self]
         """The nests of the same kernel, with this one."""
         self.tables = tables
         self.limits = limits

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from compiler.target.gpus import WARP_SIZE
-from tuner.space.features.cuda.kernel import Kernel
+from tuner.space.features.cuda.kernel import SketchKernel
 from tuner.space.features.cuda.rates import GpuRates
 from tuner.space.features.cuda.staged_access import StagedAccess
 from tuner.space.rules.cuda.levels import BLOCK, CHUNK, STEP
@@ -46,7 +46,7 @@ LAUNCH_SECS = 2.5e-6
 class KernelTime:
     """The estimated time of a kernel for each candidate of a batch, in seconds."""
 
-    def __init__(self, kernel: Kernel, rates: GpuRates) -> None:
+    def __init__(self, kernel: SketchKernel, rates: GpuRates) -> None:
         self._kernel = kernel
         self._rates = rates
 

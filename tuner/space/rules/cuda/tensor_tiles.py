@@ -194,9 +194,9 @@ class _TensorScheduler:
     def _epilogue(self) -> BlockRV:
         """Keep the sums in fragments; return the block that reads them."""
         draft, facts = self.draft, self.product.facts
-        known = set(draft.block_facts())
+        before = set(draft.block_facts())
         block = epilogue_of(draft, facts, "wmma.accumulator")
-        if draft.block_name(block) in known:
+        if draft.block_name(block) in before:
             draft.schedule.set_scope(draft.schedule.get_block(facts.name), 0, "wmma.accumulator")
         return block
 

@@ -44,7 +44,7 @@ class ThreadRows:
         forks = []
         for name in ("staged_rows", "rows"):
             fork = draft.fork(name)
-            scheduler = _RowScheduler(fork, chain)
+            scheduler = _ThreadRowScheduler(fork, chain)
             repeated = scheduler.repeated_reads() if name == "staged_rows" else []
             if (name == "staged_rows" and not repeated) or not scheduler.rows():
                 continue
@@ -65,7 +65,7 @@ def _suits_threads(chain: RowChain) -> bool:
 
 
 @dataclass
-class _RowScheduler:
+class _ThreadRowScheduler:
     """Schedules the blocks of a chain."""
 
     draft: SketchBuilder

@@ -17,7 +17,7 @@ from compiler.backends.cuda.emulated_call import EmulationError
 from compiler.backends.error import BuildError
 from compiler.driver import build, compile_artifact, toolchain
 from compiler.ir.core.nodes import Evaluate, IntImm, Var
-from compiler.passes.device.kernel import Axis, DeviceProgram, Kernel, Launch
+from compiler.passes.device.kernel import Axis, DeviceKernel, DeviceProgram, Launch
 from compiler.runtime.artifact import ArtifactError
 from compiler.target.gpus import ARCHS
 
@@ -27,7 +27,7 @@ ADD = lw.ops.add(256)
 
 def one_kernel(axis: str, extent: int, shared_bytes: int = 0) -> DeviceProgram:
     axes = (Axis(axis, Var("i"), extent),)
-    kernel = Kernel("k", axes, (), frozenset(), (), Evaluate(IntImm(0)), {}, shared_bytes)
+    kernel = DeviceKernel("k", axes, (), frozenset(), (), Evaluate(IntImm(0)), {}, shared_bytes)
     return DeviceProgram((), (), (kernel,), (Launch("k"),))
 
 

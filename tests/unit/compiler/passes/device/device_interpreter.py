@@ -44,7 +44,7 @@ from compiler.ir.interpret.evaluator.evaluate_expr import (
     unlike_any,
 )
 from compiler.passes.common.thread_loops import is_barrier
-from compiler.passes.device.kernel import DeviceProgram, Kernel
+from compiler.passes.device.kernel import DeviceKernel, DeviceProgram
 
 WARP = 32
 ORDERS = ("forwards", "backwards", "shuffled")
@@ -85,7 +85,7 @@ def run_device(
     return {param.name: memory[param] for param in program.params}
 
 
-def _points(kernel: Kernel, prefix: str, order: str = "forwards") -> Iterator[dict[Var, int]]:
+def _points(kernel: DeviceKernel, prefix: str, order: str = "forwards") -> Iterator[dict[Var, int]]:
     axes = [axis for axis in kernel.axes if axis.thread.startswith(prefix)]
     axes.sort(key=lambda axis: axis.thread, reverse=True)  # x varies fastest
     points = list(product(*(range(axis.extent) for axis in axes)))
@@ -102,7 +102,7 @@ def _ordered(items: list[Any], order: str) -> list[Any]:
 
 
 def _run_block(
-    kernel: Kernel, memory: dict[Buffer, Array], env: Mapping[Var, int], order: str
+    kernel: DeviceKernel, memory: dict[Buffer, Array], env: Mapping[Var, int], order: str
 ) -> None:
     shared: dict[Buffer, Array] = {}
     arena = np.full(kernel.shared_bytes, 0xFF, dtype=np.uint8)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from compiler.ir.core.nodes import IntImm, Store, Var, make_buffer
-from compiler.passes.device.kernel import Axis, Kernel
+from compiler.passes.device.kernel import Axis, DeviceKernel
 
 
 def test_axes_give_the_grid_and_the_blocks() -> None:
     out = make_buffer("out", (64, 16))
     rows, columns = Var("rows"), Var("columns")
-    kernel = Kernel(
+    kernel = DeviceKernel(
         name="fill",
         axes=(Axis("blockIdx.y", rows, 64), Axis("threadIdx.x", columns, 16)),
         buffers=(out,),

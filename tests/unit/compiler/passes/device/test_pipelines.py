@@ -10,7 +10,7 @@ from compiler.ir.core.visit import walk_stmts
 from compiler.ir.interpret.oracle.oracle import interpret, random_inputs
 from compiler.ops.spec import from_spec
 from compiler.passes.common.thread_loops import is_barrier
-from compiler.passes.device.kernel import Kernel
+from compiler.passes.device.kernel import DeviceKernel
 from tests.unit.compiler.passes.device.checked_lowering import lower_checked
 from tests.unit.compiler.passes.device.gpu_schedules import pipelined_matmul
 
@@ -18,7 +18,7 @@ PRODUCT = from_spec("matmul:4,8,32")
 EXPECTED = interpret(PRODUCT, random_inputs(PRODUCT, 0))
 
 
-def kernel_of(stages: int, *, is_async: bool) -> Kernel:
+def kernel_of(stages: int, *, is_async: bool) -> DeviceKernel:
     (kernel,) = lower_checked(pipelined_matmul(stages, is_async=is_async).func, EXPECTED).kernels
     return kernel
 
@@ -29,7 +29,7 @@ def calls(stmt: Stmt) -> list[str]:
     return [call.name for call in effects if isinstance(call, Call)]
 
 
-def steps_of(kernel: Kernel) -> For:
+def steps_of(kernel: DeviceKernel) -> For:
     """Return the loop over the steps of the pipeline."""
     (loop,) = (n for n in walk_stmts(kernel.body) if isinstance(n, For) and n.var.name == "k_0")
     return loop

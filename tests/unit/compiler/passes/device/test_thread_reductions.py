@@ -10,7 +10,7 @@ from compiler.ir.core.visit import walk_stmts
 from compiler.ir.interpret.oracle.oracle import compare, interpret
 from compiler.ops.spec import from_spec
 from compiler.passes.common.error import LoweringError
-from compiler.passes.device.kernel import Kernel
+from compiler.passes.device.kernel import DeviceKernel
 from compiler.passes.device.lower import lower_for_device
 from compiler.schedule.schedule import Schedule
 from tests.property.generators.schedules import whole_number_inputs
@@ -34,7 +34,7 @@ def bound(
     return sch
 
 
-def checked(sch: Schedule, spec: str) -> Kernel:
+def checked(sch: Schedule, spec: str) -> DeviceKernel:
     func = from_spec(spec)
     program = lower_for_device(sch.func, LIMITS)
     inputs = whole_number_inputs(func, 0)
@@ -44,7 +44,7 @@ def checked(sch: Schedule, spec: str) -> Kernel:
     return program.kernels[0]
 
 
-def exchanges(kernel: Kernel) -> list[int]:
+def exchanges(kernel: DeviceKernel) -> list[int]:
     """Return the distances between lanes that exchange values."""
     calls = [node.value for node in walk_stmts(kernel.body) if isinstance(node, Let)]
     return [

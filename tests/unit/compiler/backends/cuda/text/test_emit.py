@@ -30,7 +30,7 @@ from compiler.ir.core.nodes import (
     make_buffer,
     seq,
 )
-from compiler.passes.device.kernel import Axis, DeviceProgram, Kernel, Launch
+from compiler.passes.device.kernel import Axis, DeviceKernel, DeviceProgram, Launch
 
 SYNC = Evaluate(Call("tvm_storage_sync", (StringImm("shared"),), "int32"))
 BX, TX = Var("bx"), Var("tx")
@@ -52,25 +52,25 @@ def kernel(
     shared: dict[Buffer, int] | None = None,
     shared_bytes: int = 0,
     scalars: tuple[Var, ...] = (),
-) -> Kernel:
+) -> DeviceKernel:
     axes = (Axis("blockIdx.x", BX, 64), Axis("threadIdx.x", TX, 64))
     written = frozenset({buffers[-1]})
-    return Kernel(name, axes, buffers, written, scalars, body, shared or {}, shared_bytes)
+    return DeviceKernel(name, axes, buffers, written, scalars, body, shared or {}, shared_bytes)
 
 
-def program(*kernels: Kernel, launches: tuple[Launch, ...] = ()) -> DeviceProgram:
+def program(*kernels: DeviceKernel, launches: tuple[Launch, ...] = ()) -> DeviceProgram:
     buffers = dict.fromkeys(buffer for kernel in kernels for buffer in kernel.buffers)
     every = launches or tuple(Launch(kernel.name) for kernel in kernels)
     return DeviceProgram(tuple(buffers), (), kernels, every)
 
 
-def vector_copy() -> Kernel:
+def vector_copy() -> DeviceKernel:
     v = Var("v")
     index = (BX, plus(BinOp("*", TX, IntImm(4)), v))
     return kernel("vector_copy", loop(v, 4, Store(B, index, Load(A, index)), "vectorized"), A, B)
 
 
-def padded_vectors() -> Kernel:
+def padded_vectors() -> DeviceKernel:
     """Vectors of 16-bit floats, of which the last ones are zeros."""
     half, wide = make_buffer("H", (64, 512), "float16"), make_buffer("W", (64, 512))
     v = Var("v")
@@ -81,7 +81,7 @@ def padded_vectors() -> Kernel:
     return kernel("padded_vectors", body, half, wide)
 
 
-def shared_tile() -> Kernel:
+def shared_tile() -> DeviceKernel:
     tile, total = (
         make_buffer("tile", (64,), scope="shared"),
         make_buffer("total", (4,), scope="local"),
@@ -117,7 +117,7 @@ def shared_tile() -> Kernel:
     return kernel("shared_tile", body, A, B, shared={tile: 128}, shared_bytes=384)
 
 
-def with_scalar() -> Kernel:
+def with_scalar() -> DeviceKernel:
     row = Var("row")
     return kernel(
         "with_scalar",

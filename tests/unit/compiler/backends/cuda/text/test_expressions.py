@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compiler.backends.cuda.text.expressions import Expressions
+from compiler.backends.cuda.text.expressions import CudaExpressions
 from compiler.backends.cuda.text.scope import KernelScope
 from compiler.backends.error import BuildError
 from compiler.ir.core.nodes import (
@@ -49,7 +49,7 @@ def at(buffer: Buffer, *indices: Expr) -> Load:
 def text(expr: Expr) -> str:
     scope = KernelScope(32, {}, set())
     scope.ranges.update(RANGES)
-    return Expressions(scope).value(expr)
+    return CudaExpressions(scope).value(expr)
 
 
 X, Y = at(A, I, J), at(B, I, J)

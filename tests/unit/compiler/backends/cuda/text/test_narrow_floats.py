@@ -16,13 +16,13 @@ from compiler.backends.cuda.text.emit import emit_cuda
 from compiler.backends.emulator.emulate import emulate
 from compiler.ir.core.dtypes import DType, bits, is_narrow_float
 from compiler.ir.core.nodes import BinOp, Cast, Expr, IntImm, Load, Store, Var, make_buffer
-from compiler.passes.device.kernel import Axis, DeviceProgram, Kernel, Launch
+from compiler.passes.device.kernel import Axis, DeviceKernel, DeviceProgram, Launch
 
 NARROW: list[DType] = [dtype for dtype in get_args(DType) if is_narrow_float(dtype)]
 THREADS = 256
 
 
-def converter(source: DType, target: DType, size: int) -> Kernel:
+def converter(source: DType, target: DType, size: int) -> DeviceKernel:
     """Return a kernel that converts an element a thread."""
     a, b = make_buffer("A", (size,), source), make_buffer("B", (size,), target)
     block, thread = Var("bx"), Var("tx")
@@ -30,7 +30,7 @@ def converter(source: DType, target: DType, size: int) -> Kernel:
     value: Expr = Cast(target, Load(a, (index,)))
     axes = (Axis("blockIdx.x", block, size // THREADS), Axis("threadIdx.x", thread, THREADS))
     name = f"{source}_to_{target}"
-    return Kernel(name, axes, (a, b), frozenset({b}), (), Store(b, (index,), value), {}, 0)
+    return DeviceKernel(name, axes, (a, b), frozenset({b}), (), Store(b, (index,), value), {}, 0)
 
 
 def every(dtype: DType) -> NDArray[Any]:
@@ -49,7 +49,7 @@ def floats(dtype: DType) -> NDArray[np.float32]:
     return np.concatenate([values, np.zeros(-len(values) % THREADS, np.float32)])
 
 
-def converted(ptx: str, kernel: Kernel, values: NDArray[Any]) -> NDArray[np.float32]:
+def converted(ptx: str, kernel: DeviceKernel, values: NDArray[Any]) -> NDArray[np.float32]:
     """Return the result of a kernel on the emulator, as 32-bit floats."""
     target = kernel.buffers[1].dtype
     result = np.zeros(len(values), f"u{bits(target) // 8}")

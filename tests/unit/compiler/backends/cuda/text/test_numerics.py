@@ -29,7 +29,7 @@ from compiler.ir.core.nodes import (
     make_buffer,
     seq,
 )
-from compiler.passes.device.kernel import Axis, DeviceProgram, Kernel, Launch
+from compiler.passes.device.kernel import Axis, DeviceKernel, DeviceProgram, Launch
 
 Array = NDArray[Any]
 Make = Callable[[Expr, Expr], Expr]
@@ -92,7 +92,7 @@ class Elementwise:
         text = emit_cuda(DeviceProgram((), (), kernels, launches))
         self._compiled: CompiledSource = compile_cuda(text, "sm_90a")
 
-    def _kernel(self, name: str) -> Kernel:
+    def _kernel(self, name: str) -> DeviceKernel:
         a, b, results = self._cases[name]
         i = Var("i")
         operands = [make_buffer(n, x.shape, dtype_named(x)) for n, x in (("A", a), ("B", b))]
@@ -104,7 +104,7 @@ class Elementwise:
         ]
         axes = (Axis("threadIdx.x", i, len(a)),)
         buffers = (*operands, *outputs)
-        return Kernel(name, axes, buffers, frozenset(outputs), (), seq(*stores), {}, 0)
+        return DeviceKernel(name, axes, buffers, frozenset(outputs), (), seq(*stores), {}, 0)
 
     def run(self, name: str) -> list[Array]:
         a, b, results = self._cases[name]

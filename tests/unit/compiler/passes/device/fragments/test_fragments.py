@@ -8,7 +8,7 @@ from compiler.ir.core.nodes import Allocate, Call, Evaluate, For, If, static_sha
 from compiler.ir.core.visit import walk_stmts
 from compiler.passes.common.error import LoweringError
 from compiler.passes.common.thread_loops import is_barrier
-from compiler.passes.device.kernel import Kernel
+from compiler.passes.device.kernel import DeviceKernel
 from compiler.passes.device.lower import lower_for_device
 from compiler.schedule.schedule import Schedule
 from tests.tensor_core_matmul import BF16, Tiles, matmul, scheduled
@@ -19,12 +19,12 @@ TILES = Tiles((32, 16, 16), (16, 8))
 
 
 @pytest.fixture(scope="module")
-def kernel() -> Kernel:
+def kernel() -> DeviceKernel:
     (kernel,) = lower_for_device(scheduled(SHAPE, tiles=TILES).func, LIMITS).kernels
     return kernel
 
 
-def test_each_warp_has_its_tile_of_the_sums(kernel: Kernel) -> None:
+def test_each_warp_has_its_tile_of_the_sums(kernel: DeviceKernel) -> None:
     assert kernel.block == (32, 4, 1)
     shapes = {
         node.buffer.name: static_shape(node.buffer)
@@ -37,13 +37,13 @@ def test_each_warp_has_its_tile_of_the_sums(kernel: Kernel) -> None:
     assert shapes["B_shared"] == (16, 16)
 
 
-def test_two_barriers_a_step_and_none_in_the_epilogue(kernel: Kernel) -> None:
+def test_two_barriers_a_step_and_none_in_the_epilogue(kernel: DeviceKernel) -> None:
     steps = [n for n in walk_stmts(kernel.body) if isinstance(n, For) and n.var.name == "k_0"]
     assert sum(map(is_barrier, walk_stmts(kernel.body))) == 2
     assert [sum(map(is_barrier, walk_stmts(step))) for step in steps] == [2]
 
 
-def test_all_lanes_load_and_multiply_fragments(kernel: Kernel) -> None:
+def test_all_lanes_load_and_multiply_fragments(kernel: DeviceKernel) -> None:
     guarded = [node for n in walk_stmts(kernel.body) if isinstance(n, If) for node in walk_stmts(n)]
     calls = [node for node in walk_stmts(kernel.body) if isinstance(node, Evaluate)]
     names = [call.value.name for call in calls if isinstance(call.value, Call)]

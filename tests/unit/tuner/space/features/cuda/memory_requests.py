@@ -26,7 +26,7 @@ from compiler.ir.core.nodes import (
     static_shape,
 )
 from compiler.ir.core.visit import statements_in, walk
-from compiler.passes.device.kernel import Kernel
+from compiler.passes.device.kernel import DeviceKernel
 from tests.unit.tuner.space.features.exact_features import evaluate
 from tuner.space.tables.knob import Ints
 
@@ -68,7 +68,7 @@ class Requests:
         return total
 
 
-def requests_of(kernel: Kernel) -> dict[tuple[str, str], Requests]:
+def requests_of(kernel: DeviceKernel) -> dict[tuple[str, str], Requests]:
     """Return the requests of the first block, by "load" or "store" and the buffer's name."""
     return {
         (kind, buffer.name): _requests(kernel, buffer, indices, loops)
@@ -93,7 +93,7 @@ def _accesses(stmt: Stmt, loops: tuple[For, ...]) -> Iterator[_Access]:
 
 
 def _requests(
-    kernel: Kernel, buffer: Buffer, indices: tuple[Expr, ...], loops: tuple[For, ...]
+    kernel: DeviceKernel, buffer: Buffer, indices: tuple[Expr, ...], loops: tuple[For, ...]
 ) -> Requests:
     width, height, depth = kernel.block
     threads = np.arange(width * height * depth)

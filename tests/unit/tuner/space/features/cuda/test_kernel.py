@@ -12,13 +12,13 @@ from compiler.backends.emulator.counters import InstructionClass
 from compiler.backends.emulator.emulate import emulate
 from compiler.ir.core.nodes import static_int
 from compiler.ir.core.program import PrimFunc
-from compiler.passes.device.kernel import Kernel as LoweredKernel
+from compiler.passes.device.kernel import DeviceKernel
 from compiler.passes.device.lower import lower_for_device
 from tests.unit.tuner.space.features.cuda.memory_requests import requests_of
 from tests.unit.tuner.space.gpu_sketches import product_sketch, row
 from tests.unit.tuner.space.gpu_spaces import H200, space_of
 from tuner.space.features.cuda.batch import CudaBatch
-from tuner.space.features.cuda.kernel import Kernel
+from tuner.space.features.cuda.kernel import SketchKernel
 from tuner.space.tables.knob import Ints
 from tuner.space.tables.sketch import Sketch
 
@@ -32,11 +32,11 @@ DECISIONS = [
 ]
 
 
-def kernel_of(sketch: Sketch, choices: Ints) -> Kernel:
+def kernel_of(sketch: Sketch, choices: Ints) -> SketchKernel:
     return CudaBatch(sketch, choices, H200).kernel
 
 
-def lowered(func: PrimFunc, sketch: Sketch, choices: Ints) -> LoweredKernel:
+def lowered(func: PrimFunc, sketch: Sketch, choices: Ints) -> DeviceKernel:
     schedule = sketch.candidate(choices[0]).trace.apply_to(func)
     (kernel,) = lower_for_device(schedule.func, LIMITS).kernels
     return kernel
