@@ -191,7 +191,7 @@ class Facts:
         return self.at_least(one, other) and self.at_least(other, one)
 
     def _is_not_negative(self, form: Affine) -> bool:
-        if self._follows(form):
+        if self._follows(form) or self._follows(_without_units(form, self.ranges)):
             return True
         without = _without_quotient(form, self.ranges)
         if without is not None and self._is_not_negative(without):

@@ -70,3 +70,13 @@ def test_the_digits_of_a_remainder_make_the_remainder() -> None:
     facts = Facts().having(X, 36).assuming(Compare("<", digits, number(8)))
     assert facts.within(remainder, 0, 7)
     assert not facts.within(remainder, 0, 6)
+
+
+@pytest.mark.parametrize(("high", "holds"), [(57, True), (56, False)])
+def test_a_condition_on_two_quotients_bounds_their_sum(high: int, holds: bool) -> None:
+    """The row of a halo: tiles of 16 rows, of which the last one is not whole."""
+    tile = BinOp("//", BinOp("%", X, number(8)), number(2))
+    row = BinOp("%", BinOp("//", Y, number(34)), number(18))
+    value = BinOp("+", BinOp("*", tile, number(16)), row)
+    facts = Facts().having(X, 64).having(Y, 4896).assuming(Compare("<", value, number(58)))
+    assert facts.within(value, 0, high) is holds
