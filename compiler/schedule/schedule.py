@@ -105,10 +105,17 @@ class Schedule(
         self._record("enter_postproc", {})
 
     def copy(self) -> Schedule:
-        """Return a schedule in the same state; handles of one are valid in the other."""
+        """Return a schedule in the same state; handles of one are valid in the other.
+
+        Raises:
+            ScheduleError: If the program was not verified yet, and is not legal; see
+                `verified_once`.
+        """
+        self._require_legal(self._unverified or {})
         new = Schedule.__new__(Schedule)
         for name, value in vars(self).items():
             setattr(new, name, value.copy() if isinstance(value, dict | list) else value)
+        new._unverified = None
         new._rng = Random()
         new._rng.setstate(self._rng.getstate())
         return new

@@ -112,6 +112,9 @@ class State:
             unverified = self._unverified
         finally:
             self._unverified = None
+        self._require_legal(unverified)
+
+    def _require_legal(self, unverified: Mapping[str, tuple[PrimFunc, str]]) -> None:
         for name, (before, primitive) in unverified.items():
             require_legal(primitive, before, self._functions[name])
 

@@ -78,3 +78,14 @@ def test_steps_after_them_are_verified_again() -> None:
         schedule._commit("bind", LEGAL)
     with pytest.raises(ScheduleError, match=MESSAGE):
         schedule._commit("bind", RACE)
+
+
+def test_a_copy_is_verified_and_verifies_its_steps() -> None:
+    schedule = Schedule(LEGAL)
+    with schedule.verified_once():
+        with pytest.raises(ScheduleError, match=MESSAGE):
+            schedule.copy()._commit("bind", RACE)
+        schedule._commit("bind", RACE)
+        with pytest.raises(ScheduleError, match=MESSAGE):
+            schedule.copy()
+        schedule._commit("bind", LEGAL)
