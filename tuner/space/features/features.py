@@ -7,12 +7,10 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
-
 import numpy as np
 
 from compiler.target.cpu import CpuTarget
+from tuner.space.features.columns import FeatureColumns, FeatureGroup
 from tuner.space.features.groups.blocks import BLOCK_NAMES, block_columns
 from tuner.space.features.groups.buffers import BUFFER_NAMES, buffer_columns
 from tuner.space.features.groups.costs import (
@@ -48,15 +46,12 @@ from tuner.space.tables.sketch import Sketch
 SCHEMA_VERSION = 3
 """Changes with the columns: a stored model of another version is refused."""
 
-Names: TypeAlias = tuple[str, ...]
-Group: TypeAlias = tuple[Names, Callable[[CpuBatch], Floats]]
-
-_OF_SKETCH: tuple[Group, ...] = (
+_OF_SKETCH: tuple[FeatureGroup[CpuBatch], ...] = (
     (TARGET_NAMES, target_columns),
     (SKETCH_NAMES, sketch_columns),
     (KNOB_NAMES, knob_columns),
 )
-_OF_NEST: tuple[Group, ...] = (
+_OF_NEST: tuple[FeatureGroup[CpuBatch], ...] = (
     (BLOCK_NAMES, block_columns),
     (TILE_NAMES, tile_columns),
     (LEVEL_NAMES, level_columns),
@@ -69,7 +64,8 @@ _OF_NEST: tuple[Group, ...] = (
     (OTHER_NAMES, other_columns),
 )
 
-FEATURE_NAMES: Names = tuple(name for names, _ in (*_OF_SKETCH, *_OF_NEST) for name in names)
+_COLUMNS = FeatureColumns(_OF_SKETCH, _OF_NEST)
+FEATURE_NAMES = _COLUMNS.names
 NUM_FEATURES = len(FEATURE_NAMES)
 
 
@@ -79,12 +75,7 @@ def features(sketch: Sketch, choices: Ints, target: CpuTarget) -> FeatureMatrix:
     A sketch without nests has only those of the sketch; the others are zeros.
     """
     batch = CpuBatch(sketch, choices, target)
-    rows = np.zeros((NUM_FEATURES, len(choices)), np.float32)
-    first = 0
-    for names, columns in (*_OF_SKETCH, *_OF_NEST) if sketch.nests else _OF_SKETCH:
-        rows[first : first + len(names)] = columns(batch)
-        first += len(names)
-    return np.ascontiguousarray(rows.T)
+    return _COLUMNS.matrix(batch, len(choices), has_nests=bool(sketch.nests))
 
 
 def named_features(sketch: Sketch, choices: Ints, target: CpuTarget) -> dict[str, Floats]:

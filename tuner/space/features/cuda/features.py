@@ -7,12 +7,10 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
-
 import numpy as np
 
 from compiler.target.cuda import CudaTarget
+from tuner.space.features.columns import FeatureColumns, FeatureGroup
 from tuner.space.features.cuda.batch import CudaBatch
 from tuner.space.features.cuda.groups import (
     BUFFER_NAMES,
@@ -43,15 +41,12 @@ SCHEMA_VERSION = 1
 ESTIMATE = "secs.total"
 """The column that orders candidates before any measurement."""
 
-Names: TypeAlias = tuple[str, ...]
-Group: TypeAlias = tuple[Names, Callable[[CudaBatch], Floats]]
-
-_OF_SKETCH: tuple[Group, ...] = (
+_OF_SKETCH: tuple[FeatureGroup[CudaBatch], ...] = (
     (TARGET_NAMES, target_columns),
     (SKETCH_NAMES, sketch_columns),
     (KNOB_NAMES, knob_columns),
 )
-_OF_NEST: tuple[Group, ...] = (
+_OF_NEST: tuple[FeatureGroup[CudaBatch], ...] = (
     (BLOCK_NAMES, block_columns),
     (AXIS_NAMES, axis_columns),
     (LAUNCH_NAMES, launch_columns),
@@ -61,7 +56,8 @@ _OF_NEST: tuple[Group, ...] = (
     (SECONDS_NAMES, seconds_columns),
 )
 
-FEATURE_NAMES: Names = tuple(name for names, _ in (*_OF_SKETCH, *_OF_NEST) for name in names)
+_COLUMNS = FeatureColumns(_OF_SKETCH, _OF_NEST)
+FEATURE_NAMES = _COLUMNS.names
 NUM_FEATURES = len(FEATURE_NAMES)
 
 
@@ -71,12 +67,7 @@ def features(sketch: Sketch, choices: Ints, target: CudaTarget) -> FeatureMatrix
     A sketch without nests has only those of the sketch; the others are zeros.
     """
     batch = CudaBatch(sketch, choices, target)
-    rows = np.zeros((NUM_FEATURES, len(choices)), np.float32)
-    first = 0
-    for names, columns in (*_OF_SKETCH, *_OF_NEST) if sketch.nests else _OF_SKETCH:
-        rows[first : first + len(names)] = columns(batch)
-        first += len(names)
-    return np.ascontiguousarray(rows.T)
+    return _COLUMNS.matrix(batch, len(choices), has_nests=bool(sketch.nests))
 
 
 def named_features(sketch: Sketch, choices: Ints, target: CudaTarget) -> dict[str, Floats]:
