@@ -199,6 +199,7 @@ EXAMPLES: dict[str, Any] = {
             "num_trials": 168,
             "num_rounds": 11,
         },
+        "model_origin": "measurements",
     },
     "TargetRead": {
         "name": _TARGET,

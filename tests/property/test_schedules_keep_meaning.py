@@ -54,6 +54,7 @@ NOT_TRANSFORMATIONS = {
     "seed",
     "show",
     "trace",
+    "verified_once",
     "work_on",
 }
 

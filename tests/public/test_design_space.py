@@ -51,11 +51,15 @@ def test_an_added_rule_runs_beside_the_others_until_it_is_taken_back(page: dict[
         lw.design_space(func, TARGET, rules=["few_rows"])
 
 
-def test_the_page_names_every_built_in_rule() -> None:
+@pytest.mark.parametrize(
+    ("heading", "target"), [("Built-in rules", TARGET), ("Rules for GPUs", "cuda -gpu=h200")]
+)
+def test_the_page_names_every_built_in_rule(heading: str, target: str) -> None:
     with pytest.raises(ValueError, match="unknown schedule rule 'x': known: ") as refused:
-        lw.design_space("relu:8", TARGET, rules=["x"])
-    known = str(refused.value).split("known: ")[1].split(", ")
-    assert re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE) == known
+        lw.design_space("relu:8", target, rules=["x"])
+    names = str(refused.value).split("known: ")[1].split(", ")
+    section = PAGE.split(f"## {heading}\n")[1].split("\n## ")[0]
+    assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == names
 
 
 def test_a_space_prints_its_sketches_and_sizes(capsys: pytest.CaptureFixture[str]) -> None:

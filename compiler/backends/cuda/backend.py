@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Protocol, runtime_checkable
 
 from compiler.backends.backend import Backend, SourceCode
 from compiler.backends.cuda.check_launches import check_launches
 from compiler.backends.cuda.cubin_cache import compile_cached
+from compiler.backends.cuda.device_call import DeviceCall
 from compiler.backends.cuda.device_code import (
     DeviceCode,
     KernelLaunch,
@@ -38,15 +38,6 @@ from compiler.target.target import Target
 
 # Raise it when the code of some program changes: measurements of another version are outdated.
 CODEGEN_VERSION = 1
-
-
-@runtime_checkable
-class DeviceCall(Protocol):
-    """What `CudaModule.bind` returns: it runs a kernel on arrays, and knows how to time it."""
-
-    def mean_secs(self, calls: int) -> float:
-        """Return the mean seconds a run on the GPU, over `calls` runs."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from compiler.backends.cuda.device_call import DeviceCall
 from compiler.backends.cuda.device_code import DeviceCode, KernelLaunch
 from compiler.backends.cuda.estimate_time import estimate_secs
 from compiler.backends.emulator.emulate import emulate
@@ -31,7 +32,7 @@ class EmulationError(KernelFaultError):
         self.report = report
 
 
-class EmulatedCall:
+class EmulatedCall(DeviceCall):
     """Runs the launches of a kernel on arrays; it is what `Module.bind` returns.
 
     Attributes:

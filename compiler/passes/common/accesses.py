@@ -86,7 +86,9 @@ class LoweredAccess:
                     inner[node.var] = self.extents[node.var]
         hidden = {node.var for node in inside if isinstance(node, Let)}
         spans = [split_form(form, inner, hidden) for form in self.forms]
-        conditions = self._conditions(depth) if self.is_shared else []
+        # Without threads, vectors may read beyond what a condition admits: the room stays.
+        is_shared = self.is_shared and any(map(is_thread, self.path))
+        conditions = self._conditions(depth) if is_shared else []
         return [
             span if span is None or form is None else _trimmed(span, form, conditions, inner)
             for form, span in zip(self.forms, spans, strict=True)

@@ -150,7 +150,7 @@ class History:
             time_secs=rng.random(),
             worker="host/0",
             toolchain="llvm 20",
-            resources=rng.choice([None, RESOURCES]),
+            resources=RESOURCES if number % 2 else None,
             created_at=self._at(2 + number),
         )
 

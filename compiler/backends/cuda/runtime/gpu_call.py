@@ -12,6 +12,7 @@ import cupy
 import numpy as np
 from cupy_backends.cuda.api import driver
 
+from compiler.backends.cuda.device_call import DeviceCall
 from compiler.backends.cuda.device_code import DeviceCode, KernelLaunch
 from compiler.backends.cuda.runtime.device_arrays import DeviceArray, allocate, device_arrays
 from compiler.backends.error import DeviceFaultError
@@ -119,7 +120,7 @@ def _stream(stream: Any) -> Any:
     return cupy.cuda.ExternalStream(address)
 
 
-class GpuCall:
+class GpuCall(DeviceCall):
     """Runs a kernel on arrays; it is what `Module.bind` returns.
 
     Arrays of the host are copied to the GPU before each run, and those that are written back after

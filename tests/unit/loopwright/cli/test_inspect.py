@@ -9,6 +9,7 @@ from typer.testing import CliRunner, Result
 
 import loopwright as lw
 from loopwright.cli.main import app
+from loopwright.cli.shared.output import console
 
 TARGET = "cpu -mcpu=znver4 -num-cores=1"
 
@@ -18,7 +19,7 @@ def run(*args: str) -> Result:
 
 
 def test_the_facts_of_a_kernel_fit_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr(console, "width", 40)
     result = run("matmul:32,32,32:float32", "--target", TARGET)
     assert result.exit_code == 0, result.output
     assert "LLVM IR" in result.output

@@ -7,13 +7,33 @@ from compiler.ir.core.program import PrimFunc
 from tests.contracts.schedule_rule import ScheduleRuleContract
 from tests.unit.tuner.space.gpu_spaces import H200
 from tuner.space.cuda_space import CUDA_SPACE
+from tuner.space.rules.auto_inline import AutoInline
+from tuner.space.rules.cuda.cross_thread import CrossThread
+from tuner.space.rules.cuda.flat_blocks import FlatBlocks
+from tuner.space.rules.cuda.shared_transposes import SharedTransposes
+from tuner.space.rules.cuda.tensor_tiles import TensorTiles
+from tuner.space.rules.cuda.thread_rows import ThreadRows
+from tuner.space.rules.cuda.thread_tiles import ThreadTiles
 from tuner.space.rules.rule import ScheduleRule
 
+CLASSES = [
+    AutoInline,
+    TensorTiles,
+    ThreadRows,
+    ThreadTiles,
+    CrossThread,
+    SharedTransposes,
+    FlatBlocks,
+]
 BUILT_IN = [*CUDA_SPACE.first_rules, *CUDA_SPACE.rules]
 PROGRAMS = {
     "matmul": ops.matmul(16, 32, 16),
     "relu": ops.relu(96),
 }
+
+
+def test_these_rules_are_the_built_in_ones() -> None:
+    assert [type(rule) for rule in BUILT_IN] == CLASSES
 
 
 @pytest.mark.parametrize("number", range(len(BUILT_IN)), ids=CUDA_SPACE.rule_names)

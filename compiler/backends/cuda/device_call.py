@@ -1,0 +1,17 @@
+"""Calls that are bound to arrays."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+
+class DeviceCall(ABC):
+    """What `CudaModule.bind` returns: it runs a kernel on arrays, and times it."""
+
+    @abstractmethod
+    def __call__(self) -> None:
+        """Run the kernel once."""
+
+    @abstractmethod
+    def mean_secs(self, calls: int) -> float:
+        """Return the mean seconds a run on the GPU, over `calls` runs; an estimate if emulated."""
