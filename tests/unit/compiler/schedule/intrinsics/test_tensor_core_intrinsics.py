@@ -18,7 +18,7 @@ from compiler.schedule.intrinsics.tensor_intrin import TensorIntrin
 from compiler.target.tensor_cores import DEVICE_INSTRUCTION, MMA_INSTRUCTIONS, MmaInstruction
 from tests.tensor_core_matmul import BF16, Tiles, scheduled
 
-CPU = "llvm -mcpu=x86-64-v3"
+CPU = "cpu -num-cores=2"
 
 
 def without_notes(stmt: Stmt) -> Stmt:
