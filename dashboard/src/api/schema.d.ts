@@ -2337,7 +2337,8 @@ export interface components {
          *         "top_quarter": 0.51,
          *         "num_trials": 168,
          *         "num_rounds": 11
-         *       }
+         *       },
+         *       "model_origin": "measurements"
          *     }
          */
         Summary: {
