@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,30 @@ class ParamCheck:
         if self.param.is_output:
             advice = "it is written, so pass a dense array and copy the result into the view"
         return ArgumentError(f"parameter {name} is not contiguous: {advice}")
+
+
+def check_overlaps(
+    checks: Sequence[ParamCheck], addresses: Sequence[int], outputs: Iterable[int]
+) -> None:
+    """Refuse arrays of which an output shares memory with another one.
+
+    Args:
+        checks: One for each parameter.
+        addresses: The address of each array, in one memory.
+        outputs: The positions of the parameters that the kernel writes.
+
+    Raises:
+        ArgumentError: If two overlap.
+    """
+    for written in outputs:
+        low = addresses[written]
+        high = low + checks[written].size_bytes
+        for other, (check, address) in enumerate(zip(checks, addresses, strict=True)):
+            if address < high and low < address + check.size_bytes and other != written:
+                raise ArgumentError(
+                    f"parameter {checks[written].param.name} is written,"
+                    f" and overlaps parameter {check.param.name}"
+                )
 
 
 def _copy_of(array: Any) -> str:

@@ -72,6 +72,11 @@ class BackendContract:
         with pytest.raises(ArgumentError):
             build(FUNC, self.target())(*wrong)
 
+    def test_an_output_that_overlaps_an_input_is_refused(self) -> None:
+        memory = np.zeros(16, np.float32)
+        with pytest.raises(ArgumentError, match="is written, and overlaps parameter"):
+            build(ops.relu(8), self.target())(memory[:8], memory[4:12])
+
     def test_a_wrong_result_is_found(self) -> None:
         """The measurement of a candidate rests on this comparison."""
         case = check_case(FUNC, 0)

@@ -20,7 +20,8 @@ from compiler.ir.core.visit import walk
 from compiler.ir.interpret.evaluator.evaluate import evaluate
 from compiler.ir.text.printer import script
 from compiler.runtime.artifact import Artifact, Param
-from compiler.runtime.param_check import ParamCheck
+from compiler.runtime.memory import address_of
+from compiler.runtime.param_check import ParamCheck, check_overlaps
 from compiler.runtime.resources import KernelResources
 from compiler.script.parser import parse
 from compiler.target.error import TargetError
@@ -75,7 +76,10 @@ class ToyModule(Module):
 
     def bind(self, *arrays: Any, num_threads: int | None = None) -> Callable[[], None]:
         params = self.artifact.params
-        checked = [ParamCheck(p).array(a) for p, a in zip(params, arrays, strict=True)]
+        checks = [ParamCheck(param) for param in params]
+        checked = [check.array(a) for check, a in zip(checks, arrays, strict=True)]
+        outputs = [number for number, param in enumerate(params) if param.is_output]
+        check_overlaps(checks, [address_of(array) for array in checked], outputs)
         return ToyRun(parse(self.artifact.code.decode()), checked)
 
     def close(self) -> None:

@@ -10,7 +10,8 @@ from compiler.backends.cuda.emulated_call import EmulatedCall
 from compiler.backends.cuda.runtime.load import load_on_gpu
 from compiler.backends.module import Module
 from compiler.runtime.artifact import Artifact
-from compiler.runtime.param_check import ArgumentError, ParamCheck
+from compiler.runtime.memory import address_of
+from compiler.runtime.param_check import ArgumentError, ParamCheck, check_overlaps
 from compiler.target.cuda import CudaTarget
 
 
@@ -34,7 +35,8 @@ class CudaModule(Module):
         self._target = CudaTarget(artifact.target)
         self._code: DeviceCode | None = DeviceCode.from_bytes(artifact.code)
         self._kernels = None if self._target.is_emulated else load_on_gpu(artifact, self._code)
-        self._checks = tuple(ParamCheck(param) for param in self.params)
+        self._checks = tuple(ParamCheck(param) for param in artifact.params)
+        self._outputs = [position for position, param in enumerate(self.params) if param.is_output]
 
     def __call__(self, *arrays: Any, num_threads: int | None = None, stream: Any = None) -> None:
         """Run the kernel once; see `Module`.
@@ -69,12 +71,14 @@ class CudaModule(Module):
             raise ArgumentError(
                 f"{self.artifact.name} takes {len(self.params)} arrays ({names}): got {len(arrays)}"
             )
+        arguments = (*arrays, *self._constants)
         if self._kernels is not None:
-            return self._kernels.bind(self._checks, (*arrays, *self._constants), stream)
+            return self._kernels.bind(self._checks, arguments, self._outputs, stream)
         if stream is not None:
             raise ArgumentError(f"{self.artifact.name} runs on an emulated GPU, without streams")
-        checked = list(map(ParamCheck.array, self._checks, arrays))
-        return EmulatedCall(self._code, (*checked, *self._constants), self._target)
+        checked = list(map(ParamCheck.array, self._checks, arguments))
+        check_overlaps(self._checks, list(map(address_of, checked)), self._outputs)
+        return EmulatedCall(self._code, checked, self._target)
 
     def close(self) -> None:
         """Unload the code as soon as no call is in progress; a second call does nothing."""

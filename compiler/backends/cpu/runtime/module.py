@@ -19,7 +19,7 @@ from compiler.backends.cpu.runtime.pool import launch_address
 from compiler.backends.module import Module
 from compiler.runtime.artifact import Artifact, ArtifactError
 from compiler.runtime.memory import address_of, aligned_empty
-from compiler.runtime.param_check import ArgumentError, ParamCheck
+from compiler.runtime.param_check import ArgumentError, ParamCheck, check_overlaps
 from compiler.target.cores import available_cores
 from compiler.target.cpu import CpuTarget
 from compiler.target.error import TargetError
@@ -110,8 +110,7 @@ class CpuModule(Module):
             )
         checked = list(map(ParamCheck.array, self._checks, arrays))
         addresses = list(map(address_of, checked))
-        for position in self._outputs:
-            _check_overlap(self._checks, addresses, position)
+        check_overlaps(self._checks, addresses, self._outputs)
         return checked, addresses + self._constant_addresses
 
     def _limited(self, num_threads: int | None) -> int:
@@ -166,14 +165,3 @@ def _check_host(artifact: Artifact) -> None:
         CpuTarget(artifact.target)
     except TargetError as error:
         raise ArtifactError(f"{artifact.name} was built for another machine: {error}") from error
-
-
-def _check_overlap(checks: Sequence[ParamCheck], addresses: Sequence[int], written: int) -> None:
-    low = addresses[written]
-    high = low + checks[written].size_bytes
-    for other, (check, address) in enumerate(zip(checks, addresses, strict=True)):
-        if address < high and low < address + check.size_bytes and other != written:
-            raise ArgumentError(
-                f"parameter {checks[written].param.name} is written,"
-                f" and overlaps parameter {check.param.name}"
-            )

@@ -35,6 +35,11 @@ class DeviceArray:
     owner: object
     host: NDArray[Any] | None = None
 
+    @property
+    def caller_address(self) -> int:
+        """Return the address of the caller's array, on the host or on the GPU."""
+        return self.address if self.host is None else int(self.host.ctypes.data)
+
     def upload(self, stream: Any) -> None:
         """Copy the array of the host to the GPU."""
         assert self.host is not None

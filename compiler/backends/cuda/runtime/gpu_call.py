@@ -17,7 +17,7 @@ from compiler.backends.cuda.device_code import DeviceCode, KernelLaunch
 from compiler.backends.cuda.runtime.device_arrays import DeviceArray, allocate, device_arrays
 from compiler.backends.error import DeviceFaultError
 from compiler.ir.core.dtypes import size_bytes
-from compiler.runtime.param_check import ArgumentError, ParamCheck
+from compiler.runtime.param_check import ArgumentError, ParamCheck, check_overlaps
 
 # A kernel may use more dynamic shared memory only if its function is set to do so.
 _DEFAULT_SHARED_BYTES = 48 << 10
@@ -66,23 +66,31 @@ class GpuKernels:
                 raise DeviceFaultError(f"{_STICKY[error.status]}: {error}") from error
             raise
 
-    def bind(self, checks: Sequence[ParamCheck], arrays: Sequence[Any], stream: Any) -> GpuCall:
+    def bind(
+        self,
+        checks: Sequence[ParamCheck],
+        arrays: Sequence[Any],
+        outputs: Sequence[int],
+        stream: Any,
+    ) -> GpuCall:
         """Return a call of the kernels on a caller's arrays.
 
         Args:
             checks: One for each parameter.
             arrays: One for each parameter; see `device_arrays`.
+            outputs: The positions of the parameters that the kernel writes.
             stream: A stream of CuPy or PyTorch, the address of one, or None for the current one.
 
         Raises:
-            ArgumentError: If an array does not fit its parameter, or the stream is none.
+            ArgumentError: If an array does not fit its parameter, an output overlaps another array,
+                or the stream is none.
             DeviceFaultError: If a kernel made the device unusable for this process.
         """
         with self.active():
             cupy_stream = _stream(stream)
             located = device_arrays(checks, arrays, self.device, cupy_stream)
-        written = [number for number, check in enumerate(checks) if check.param.is_output]
-        return GpuCall(self, located, written, cupy_stream)
+        check_overlaps(checks, [array.caller_address for array in located], outputs)
+        return GpuCall(self, located, outputs, cupy_stream)
 
     def launches(self, arrays: Sequence[DeviceArray]) -> list[Callable[[], None]]:
         """Return functions that launch the kernels on the current stream, in their order.
