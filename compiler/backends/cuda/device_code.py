@@ -64,6 +64,20 @@ class LaunchPlan:
             total += size
         return total
 
+    def require_arrays(self, num_params: int) -> None:
+        """Require that each launch uses arrays that a call has.
+
+        Raises:
+            ArtifactError: If one uses another.
+        """
+        num_arrays = num_params + len(self.workspaces)
+        for launch in self.launches:
+            if not all(0 <= position < num_arrays for position in launch.arguments):
+                raise ArtifactError(
+                    f"the GPU code is damaged: {launch.kernel} takes the arrays "
+                    f"{list(launch.arguments)} of {num_arrays}"
+                )
+
 
 def launch_plan(program: DeviceProgram) -> LaunchPlan:
     """Return how to run a device program."""

@@ -34,6 +34,7 @@ class CudaModule(Module):
         super().__init__(artifact, constants, source)
         self._target = CudaTarget(artifact.target)
         self._code: DeviceCode | None = DeviceCode.from_bytes(artifact.code)
+        self._code.plan.require_arrays(len(artifact.params))
         self._kernels = None if self._target.is_emulated else load_on_gpu(artifact, self._code)
         self._checks = tuple(ParamCheck(param) for param in artifact.params)
         self._outputs = [position for position, param in enumerate(self.params) if param.is_output]
