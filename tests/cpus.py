@@ -4,7 +4,8 @@ Tests that run code are repeated with the host reported as each psABI level that
 that only inspect code are repeated with the host reported as CPUs of `compiler/target/cpus.py`,
 which the host need not support. These are one CPU of each vector width, or all of them
 (`--all`). So a test that does not name its CPU fails here, and not first on another machine.
-`tests/code_use.py` records the kind of each test while it runs.
+`tests/code_use.py` records the kind of each test while it runs: at the first level, which therefore
+runs all tests, or in an earlier run of the tests (`--notes`).
 """
 
 from __future__ import annotations
@@ -73,6 +74,11 @@ def noted(notes: Path, event: str) -> list[str]:
     return sorted({name for kind, _, name in (s.partition(" ") for s in lines) if kind == event})
 
 
+def selected(notes: Path) -> list[str]:
+    """Return the recorded tests of both kinds."""
+    return sorted({*noted(notes, "runs"), *noted(notes, "looks")})
+
+
 def one_of_each() -> list[str]:
     """Return the newest CPU of each architecture and vector width.
 
@@ -87,20 +93,25 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make test-cpus", description=__doc__)
     parser.add_argument("folders", nargs="*", default=FOLDERS, help="which tests")
     parser.add_argument("--all", action="store_true", help="look at code for all known CPUs")
+    parser.add_argument("--notes", type=Path, help="what `--note-code` of an earlier run recorded")
     options = parser.parse_args()
     folders, cpus = list(options.folders), list(CPUS) if options.all else one_of_each()
     failed = []
     with tempfile.TemporaryDirectory() as folder:
         notes = Path(folder) / "notes"
         notes.touch()
-        tests = folders
+        if options.notes:
+            lines = options.notes.read_text(encoding="utf-8").splitlines(keepends=True)
+            within = tuple(f"{name.rstrip('/')}/" for name in folders)
+            notes.write_text("".join(s for s in lines if s.split(" ", 1)[1].startswith(within)))
+        tests = selected(notes) or folders
         for cpu in (level for level in LEVELS if not missing_here(level)):
             started = time.monotonic()
             if not run_level(cpu, tests, notes, min(4, available_cores())):
                 failed.append(cpu)
             sys.stdout.write(f"host reported as {cpu}: {time.monotonic() - started:.0f} s\n")
             # Other tests do not depend on the CPU.
-            tests = sorted({*noted(notes, "runs"), *noted(notes, "looks")}) or folders
+            tests = selected(notes) or folders
         looks = sorted({*noted(notes, "looks")} - {*noted(notes, "runs")})
     assert looks, "no test only looks at code"
     for name in PRELOADED:
