@@ -12,6 +12,7 @@ from tuner.space.features.cuda.features import (
 )
 from tuner.space.filter.cuda_filter import passes
 from tuner.space.rules.auto_inline import AutoInline
+from tuner.space.rules.cuda.attention_tiles import AttentionTiles
 from tuner.space.rules.cuda.cross_thread import CrossThread
 from tuner.space.rules.cuda.flat_blocks import FlatBlocks
 from tuner.space.rules.cuda.shared_transposes import SharedTransposes
@@ -35,6 +36,7 @@ CUDA_SPACE = SearchSpace(
     kind="cuda",
     first_rules=(AutoInline(),),
     rules=(
+        AttentionTiles(),
         TensorTiles(),
         ThreadRows(),
         ThreadTiles(),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from compiler.backends.cuda.emulated_call import EmulatedCall
+from compiler.backends.emulator.report import EmulationReport
 from compiler.driver import build
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.evaluator.evaluate import poisoned
@@ -34,16 +36,34 @@ def draw(func: PrimFunc, sketch: str, num: int, seed: int = 0) -> list[Schedule]
     return [space.sketches[index].candidate(row).trace.apply_to(func) for row in rows]
 
 
-def assert_computes(func: PrimFunc, schedules: list[Schedule]) -> None:
-    """Compare the results of emulated kernels with those of the oracle, which runs the program."""
+def first(func: PrimFunc, sketch: str) -> Schedule:
+    """Return the schedule of a sketch whose decisions are the first options of all knobs."""
+    (match,) = [each for each in space_of(func).sketches if each.name == sketch]
+    return match.candidate(np.zeros(len(match.knobs), np.int64)).trace.apply_to(func)
+
+
+def emulate(func: PrimFunc, schedule: Schedule) -> tuple[EmulationReport, ...]:
+    """Emulate a schedule, and compare its results with those of the oracle.
+
+    Returns:
+        The report of each kernel.
+    """
     inputs = random_inputs(func, seed=1)
     expected = interpret(func, inputs)
+    arrays = {
+        p.name: inputs[p.name].copy() if p.name in inputs else poisoned(p) for p in func.buffers
+    }
+    module = build(schedule, EMULATED)
+    call = module.bind(*arrays.values())
+    assert isinstance(call, EmulatedCall)
+    call()
+    module.close()
+    compare(func, arrays, expected)
+    return call.reports
+
+
+def assert_computes(func: PrimFunc, schedules: list[Schedule]) -> None:
+    """Compare the results of emulated kernels with those of the oracle, which runs the program."""
     assert schedules
     for schedule in schedules:
-        arrays = {
-            p.name: inputs[p.name].copy() if p.name in inputs else poisoned(p) for p in func.buffers
-        }
-        module = build(schedule, EMULATED)
-        module(*arrays.values())
-        module.close()
-        compare(func, arrays, expected)
+        emulate(func, schedule)

@@ -11,10 +11,10 @@ from compiler.passes.cpu.reduce_in_lanes import KEY
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.primitives.sampling.sample import divisors
 from compiler.schedule.trace.handle import ExprRV, LoopRV
-from tuner.space.analysis.block_facts import BlockFacts, TensorAccess, sites
+from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
 from tuner.space.analysis.operand_roles import dimension
-from tuner.space.analysis.row_axes import RowAxes, row_axes
 from tuner.space.rules.epilogue import is_epilogue
+from tuner.space.rules.product_chain import ProductChain, find_product_chain
 from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
 
@@ -61,7 +61,7 @@ class ProductChains:
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
         """Schedule the whole program, if it is such a chain."""
-        chain = _chain(draft)
+        chain = find_product_chain(draft)
         if chain is None:
             return [draft]
         fork = draft.fork("products", "fused")
@@ -72,53 +72,12 @@ class ProductChains:
         return [fork]
 
 
-@dataclass(frozen=True)
-class _ProductChain:
-    """The blocks of a chain, the sink last; `tiled` holds its products, with their axes."""
-
-    blocks: list[BlockFacts]
-    rows: RowAxes
-    tiled: dict[str, tuple[int, int]]
-
-    def inner(self, block: BlockFacts) -> list[int]:
-        return [i for i in range(len(block.axes)) if i not in self.rows.of[block.name]]
-
-
-def _chain(draft: SketchBuilder) -> _ProductChain | None:
-    blocks = list(draft.block_facts().values())
-    if len(blocks) < len(sites(draft.schedule.func)) or len(blocks) < 2 or draft.scheduled:
-        return None
-    intermediate = [draft.is_intermediate(block.name) for block in blocks]
-    rows = row_axes(blocks)
-    if intermediate != [True] * (len(blocks) - 1) + [False]:
-        return None
-    if len(rows.of) < len(blocks) or not rows.of[rows.sink]:
-        return None
-    tiled: dict[str, tuple[int, int]] = {}
-    others = 0
-    for block in blocks:
-        row_axes_of_block = rows.of[block.name]
-        if not block.is_reduction:
-            continue
-        inner = [i for i, axis in enumerate(block.axes) if i not in row_axes_of_block]
-        spatial = [i for i in inner if not block.axes[i].is_reduction]
-        sums = [i for i in inner if block.axes[i].is_reduction]
-        if not spatial and block.lane_axis is not None:
-            others += 1
-        elif len(spatial) == len(sums) == 1 and block.vector_axis == spatial[0]:
-            tiled[block.name] = (spatial[0], sums[0])
-        else:
-            return None
-    is_product = rows.sink in tiled and len(tiled) + others > 1
-    return _ProductChain(blocks, rows, tiled) if is_product else None
-
-
 @dataclass
 class _ProductScheduler:
     """Schedules the blocks of a chain."""
 
     draft: SketchBuilder
-    chain: _ProductChain
+    chain: ProductChain
     factors: list[ExprRV] = field(default_factory=list)
     first: int = 0
     around: list[LoopRV] = field(default_factory=list)
@@ -150,9 +109,6 @@ class _ProductScheduler:
     def _facts(self, name: str) -> BlockFacts:
         return next(block for block in self.chain.blocks if block.name == name)
 
-    def _products(self) -> list[BlockFacts]:
-        return [block for block in self.chain.blocks if block.name in self.chain.tiled]
-
     def _copy(self, block: BlockFacts) -> _Copy | None:
         """Copy an operand that is not contiguous along the columns; return its layout."""
         column, _ = self.chain.tiled[block.name]
@@ -166,7 +122,7 @@ class _ProductScheduler:
         return None
 
     def _place(self) -> None:
-        sink = self.chain.blocks[-1]
+        sink = self.chain.sink
         rows = self.chain.rows.of[sink.name]
         schedule, loops = self.draft.schedule, self.draft.loops(sink.name)
         last = sink.axes[rows[-1]].extent
@@ -182,7 +138,7 @@ class _ProductScheduler:
         """Return the outer and the register loop over the rows of a tile, and the other loops."""
         loops = self.draft.loops(block.name)[len(self.around) :]
         inner = self.chain.inner(block)
-        if block is self.chain.blocks[-1]:
+        if block is self.chain.sink:
             return loops[0], loops[1], dict(zip(inner, loops[2:], strict=True))
         realize = self.draft.schedule.get(self.draft.schedule.get_block(block.name))
         assert isinstance(realize, BlockRealize), "a block's handle stands for a block"
@@ -202,7 +158,7 @@ class _ProductScheduler:
         factors, first = self.draft.tile(inner[column], extent, 2, MAX_VECTORS * lanes)
         panel, vector = schedule.split(inner[column], factors)
         if self.unrolled is None:
-            extents = [b.axes[self.chain.tiled[b.name][1]].extent for b in self._products()]
+            extents = [b.axes[self.chain.tiled[b.name][1]].extent for b in self.chain.products]
             self.unrolled = self.draft.choose(
                 [n for n in (2, 4, 1) if not any(e % n for e in extents)]
             )

@@ -9,7 +9,7 @@ from compiler.schedule.error import ScheduleError
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace.handle import LoopRV
 from tuner.space.analysis.block_facts import BlockFacts, block_facts, sites, special_facts
-from tuner.space.rules.cuda.epilogue import local_epilogue
+from tuner.space.rules.cuda.epilogue import register_epilogue
 from tuner.space.rules.cuda.levels import BLOCK, ITEM, REGISTER, STEP, THREAD
 from tuner.space.rules.cuda.vectors import vector_lengths
 from tuner.space.rules.sketch_builder import SketchBuilder
@@ -65,7 +65,7 @@ def _schedule(draft: SketchBuilder, facts: BlockFacts) -> None:
 def _schedule_sum(draft: SketchBuilder, facts: BlockFacts) -> None:
     """Add up in a register, inside of the loops of the block that reads the sum from there."""
     schedule = draft.schedule
-    reader = local_epilogue(draft, facts)
+    reader = register_epilogue(draft, facts, "local")
     cut = _cut(draft, draft.loops(reader), facts)
     update = schedule.get_block(facts.name)
     schedule.compute_at(update, cut.thread, preserve_unit_loops=True)

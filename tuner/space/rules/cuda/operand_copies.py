@@ -74,8 +74,10 @@ class OperandCopy:
         longest = draft.gpu.limits.max_vector_bytes // items if is_plain else 1
         return [n for n in _LENGTHS if n <= longest and shape[-1] % n == 0]
 
-    def add(self, draft: SketchBuilder, at: LoopRV, threads: Sequence[ExprRV], depth: int) -> None:
-        """Copy the elements that one iteration of a loop reads.
+    def add(
+        self, draft: SketchBuilder, at: LoopRV, threads: Sequence[ExprRV], depth: int
+    ) -> BlockRV:
+        """Copy the elements that one iteration of a loop reads; return the block that copies.
 
         Args:
             at: The loop.
@@ -103,6 +105,7 @@ class OperandCopy:
         schedule.vectorize(vector)
         self._lay_out(draft, copy)
         bind_threads(schedule, thread_loops)
+        return copy
 
     def _lay_out(self, draft: SketchBuilder, copy: BlockRV) -> None:
         names = [f"d{number}" for number in range(len(self.read.shape))]

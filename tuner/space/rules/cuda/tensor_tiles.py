@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from compiler.ir.core.nodes import Block, BlockRealize
 from compiler.passes.device.swizzle import KEY as PERMUTED_LAYOUT
 from compiler.schedule.error import ScheduleError
-from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
+from compiler.schedule.trace.handle import ExprRV, LoopRV
 from compiler.target.gpus import WARP_SIZE
 from compiler.target.tensor_cores import MMA_INSTRUCTIONS, MmaInstruction
 from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
-from tuner.space.rules.epilogue import epilogue_of
+from tuner.space.rules.cuda.epilogue import register_epilogue
 from tuner.space.rules.sketch_builder import SketchBuilder
 
 WARPS_DOWN = (2, 1)
@@ -159,7 +159,7 @@ class _TensorScheduler:
         draft, product, schedule = self.draft, self.product, self.draft.schedule
         facts = product.facts
         m, n, k = product.instruction.shape
-        epilogue = self._epilogue()
+        epilogue = register_epilogue(draft, facts, "wmma.accumulator")
         loops = draft.loops(facts.name)
         down, across = (WARPS_DOWN, WARP_ROWS), (WARPS_ACROSS, WARP_COLUMNS)
         block_i, warp_i, i, inner_i, warps_i = self._split(loops, product.row, m, *down)
@@ -190,15 +190,6 @@ class _TensorScheduler:
         schedule.annotate(chunk, "software_pipeline_stage", [0, 0, stages - 1])
         schedule.annotate(chunk, "software_pipeline_order", [0, 1, 2])
         schedule.annotate(chunk, "software_pipeline_async_stages", [0])
-
-    def _epilogue(self) -> BlockRV:
-        """Keep the sums in fragments; return the block that reads them."""
-        draft, facts = self.draft, self.product.facts
-        before = set(draft.block_facts())
-        block = epilogue_of(draft, facts, "wmma.accumulator")
-        if draft.block_name(block) in before:
-            draft.schedule.set_scope(draft.schedule.get_block(facts.name), 0, "wmma.accumulator")
-        return block
 
     def _split(
         self,

@@ -9,7 +9,7 @@ from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts
 from tuner.space.analysis.operand_roles import dimension
-from tuner.space.rules.cuda.epilogue import local_epilogue
+from tuner.space.rules.cuda.epilogue import register_epilogue
 from tuner.space.rules.cuda.levels import BLOCK, CHUNK, REGISTER, STEP, THREAD, UNROLLED
 from tuner.space.rules.cuda.operand_copies import (
     NUM_THREAD_AXES,
@@ -150,7 +150,7 @@ class _TileScheduler:
     def run(self) -> None:
         """Tile the loops, stage the operands, and place the epilogue."""
         draft, facts, schedule = self.draft, self.tile.facts, self.draft.schedule
-        epilogue = local_epilogue(draft, facts)
+        epilogue = register_epilogue(draft, facts, "local")
         loops = draft.loops(facts.name)
         self.blocks += [loops[index] for index in self.tile.batch]
         for index in self.tile.tiled:

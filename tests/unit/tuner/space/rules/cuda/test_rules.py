@@ -8,6 +8,7 @@ from tests.contracts.schedule_rule import ScheduleRuleContract
 from tests.unit.tuner.space.gpu_spaces import H200
 from tuner.space.cuda_space import CUDA_SPACE
 from tuner.space.rules.auto_inline import AutoInline
+from tuner.space.rules.cuda.attention_tiles import AttentionTiles
 from tuner.space.rules.cuda.cross_thread import CrossThread
 from tuner.space.rules.cuda.flat_blocks import FlatBlocks
 from tuner.space.rules.cuda.shared_transposes import SharedTransposes
@@ -18,6 +19,7 @@ from tuner.space.rules.rule import ScheduleRule
 
 CLASSES = [
     AutoInline,
+    AttentionTiles,
     TensorTiles,
     ThreadRows,
     ThreadTiles,
