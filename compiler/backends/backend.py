@@ -15,6 +15,7 @@ from compiler.ir.core.nodes import Stmt
 from compiler.ir.core.program import PrimFunc
 from compiler.runtime.artifact import Artifact, Param
 from compiler.runtime.resources import KernelResources
+from compiler.runtime.sample_calls import TimedSamples, sample_secs
 from compiler.runtime.time_calls import time_calls
 from compiler.target.registry import KindRegistry
 from compiler.target.target import Target
@@ -127,9 +128,32 @@ class Backend(ABC):
         """Return the mean seconds a call, over `calls` calls of a bound kernel."""
         return time_calls(run, num_threads, calls)
 
+    def reserves_address_space(self, target: Target) -> bool:
+        """Return whether the driver of the device reserves far more address space than it uses."""
+        del target
+        return False
+
+    def sample(
+        self,
+        run: Callable[[], None],
+        num_threads: int,
+        first_secs: float,
+        incumbent_secs: float | None,
+    ) -> TimedSamples:
+        """Return samples of a bound kernel that ran once; few if it is slow, enough if it may win.
+
+        Args:
+            first_secs: The first run, as `time_calls` measured it.
+            incumbent_secs: The best known time of the workload.
+        """
+        return TimedSamples(
+            sample_secs(run, num_threads, first_secs, incumbent_secs, self.time_calls)
+        )
+
     def arrays(
         self,
         func: PrimFunc,
+        target: Target,
         inputs: Mapping[str, Any],
         expected: Mapping[str, Any],
         growth: Mapping[str, float],
@@ -137,11 +161,13 @@ class Backend(ABC):
         """Return arrays to run candidates on, which compare the results with the oracle's.
 
         Args:
+            target: The target of the candidates.
             inputs: The inputs by name, in the memory of the host.
             expected: The expected outputs by name, in the memory of the host.
             growth: The growth of rounding errors by output; see
                 `compiler.ir.interpret.error_growth`.
         """
+        del target  # its kernels run on arrays of the host
         return HostArrays(func, inputs, expected, growth)
 
     def peak_flops(self, target: Target, num_cores: int) -> float | None:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from typing import Any
 
+from compiler.runtime.conditions import TimingConditions
 from compiler.runtime.resources import KernelResources
 
 
@@ -104,6 +105,7 @@ class Measurement:
         worker: The worker that measured.
         toolchain: The versions of the code generator and of its compiler.
         resources: What the kernel uses of its device; None for a CPU, and if the build failed.
+        conditions: How it was timed on a device; None for a CPU, an emulated GPU, and a failure.
         library: How a library ran, if this is the measurement of a baseline.
     """
 
@@ -117,6 +119,7 @@ class Measurement:
     worker: str = ""
     toolchain: str = ""
     resources: KernelResources | None = None
+    conditions: TimingConditions | None = None
     library: LibraryFacts | None = None
 
     def __post_init__(self) -> None:
@@ -158,8 +161,11 @@ class Measurement:
         fields["run_secs"] = tuple(map(_secs, run_secs or ()))
         fields["error"] = None if error is None else ErrorKind(error)
         fields["max_error"] = None if max_error is None else _number(max_error)
-        resources, library = obj.get("resources"), obj.get("library")
+        resources, conditions, library = map(obj.get, ("resources", "conditions", "library"))
         fields["resources"] = None if resources is None else KernelResources.from_json(resources)
+        fields["conditions"] = (
+            None if conditions is None else TimingConditions.from_json(conditions)
+        )
         fields["library"] = None if library is None else LibraryFacts.from_json(library)
         return cls(**{**obj, **fields})
 

@@ -57,7 +57,8 @@ Moment = Annotated[AwareDatetime, AfterValidator(_in_utc)]
 TargetName = Annotated[Text, Field(min_length=1, max_length=1000)]
 Key = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Known = Annotated[float | None, AfterValidator(_known)]
-Secs = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Secs = Amount
 RunSecs = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Ratio = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
@@ -158,6 +159,18 @@ class ResourcesLine(BaseModel):
     occupancy: Annotated[float, Field(ge=0, le=1)] | None
 
 
+class ConditionsLine(BaseModel):
+    """The conditions under which a kernel was timed on a GPU."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, from_attributes=True)
+
+    l2: Literal["cold", "warm"]
+    sm_mhz: Count | None
+    watts: Amount | None
+    celsius: Annotated[int, Field(ge=-(2**31), lt=2**31)] | None
+    slowed_by: Annotated[tuple[Annotated[Text, Field(max_length=64)], ...], Field(max_length=16)]
+
+
 class TrialLine(Line):
     """A candidate of the job above it, its measurement, and the worker and tools that made it."""
 
@@ -179,6 +192,7 @@ class TrialLine(Line):
     worker: Name
     toolchain: Name
     resources: ResourcesLine | None = None
+    conditions: ConditionsLine | None = None
     created_at: Moment
 
     @model_validator(mode="after")

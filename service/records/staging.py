@@ -222,6 +222,7 @@ def _row(number: int, line: TrialLine) -> dict[str, Any]:
         **vars(line),
         "line": number,
         "resources": None if line.resources is None else line.resources.model_dump(),
+        "conditions": None if line.conditions is None else line.conditions.model_dump(mode="json"),
         "best_secs": line.best_secs,
         "decisions": decided_numbers(line.trace),
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 from uuid import UUID
 
 from pydantic import (
@@ -174,6 +174,16 @@ class ResourcesRead(Response):
     occupancy: float | None  # the share of a multiprocessor's warps that run at once
 
 
+class ConditionsRead(Response):
+    """The conditions under which a kernel was timed on a GPU."""
+
+    l2: Literal["cold", "warm"]  # whether the L2 cache held the inputs
+    sm_mhz: int | None  # the clock of the multiprocessors
+    watts: float | None
+    celsius: int | None
+    slowed_by: tuple[str, ...]  # why the clock was lower than it could be
+
+
 class TrialRead(Response):
     """One trial of a job: its candidate and its measurement."""
 
@@ -190,6 +200,7 @@ class TrialRead(Response):
     worker: str
     toolchain: str = ""  # that compiled it
     resources: ResourcesRead | None = None  # null for a CPU, and if the build failed
+    conditions: ConditionsRead | None = None  # null for a CPU, an emulated GPU, and a failure
     round: int | None = None  # of the search
     predicted: float | None
     created_at: datetime

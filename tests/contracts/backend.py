@@ -11,7 +11,7 @@ import pytest
 from compiler import ops
 from compiler.backends.backend import Backend
 from compiler.backends.module import Module
-from compiler.backends.trial_arrays import WrongResultError
+from compiler.backends.trial_arrays import TrialArrays, WrongResultError
 from compiler.driver import build
 from compiler.ir.interpret.error_growth import check_case
 from compiler.ir.interpret.oracle.oracle import interpret, random_inputs
@@ -21,6 +21,11 @@ from compiler.target.target import Target
 
 FUNC = ops.matmul(4, 6, 8, bias=True, activation="relu")
 WITHOUT_RELU = ops.matmul(4, 6, 8, bias=True)
+
+
+def trial_arrays(backend: Backend, target: Target) -> TrialArrays:
+    case = check_case(FUNC, 0)
+    return backend.arrays(FUNC, target, case.inputs, case.expected, case.growth)
 
 
 class BackendContract:
@@ -79,8 +84,7 @@ class BackendContract:
 
     def test_a_wrong_result_is_found(self) -> None:
         """The measurement of a candidate rests on this comparison."""
-        case = check_case(FUNC, 0)
-        arrays = self.backend().arrays(FUNC, case.inputs, case.expected, case.growth)
+        arrays = trial_arrays(self.backend(), self.target())
         build(FUNC, self.target()).bind(*arrays.fresh_arrays())()
         assert arrays.check() < 1e-4
         build(WITHOUT_RELU, self.target()).bind(*arrays.fresh_arrays())()
@@ -88,8 +92,7 @@ class BackendContract:
             arrays.check()
 
     def test_an_output_that_is_not_written_is_found(self) -> None:
-        case = check_case(FUNC, 0)
-        arrays = self.backend().arrays(FUNC, case.inputs, case.expected, case.growth)
+        arrays = trial_arrays(self.backend(), self.target())
         arrays.fresh_arrays()
         with pytest.raises(WrongResultError):
             arrays.check()

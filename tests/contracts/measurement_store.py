@@ -9,6 +9,7 @@ from threading import Thread
 import pytest
 
 from compiler import ops
+from compiler.runtime.conditions import TimingConditions
 from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.runtime.resources import KernelResources
 from compiler.schedule.schedule import Schedule
@@ -80,6 +81,15 @@ class MeasurementStoreContract:
         trial = make_trial(task, 0, 0.5)
         used = KernelResources(32, 0, 8, 4096, occupancy=0.5)
         added = replace(trial, measurement=replace(trial.measurement, resources=used))
+        store.add(job, task, [added])
+        assert store.trials(job) == [added]
+
+    def test_the_conditions_of_a_gpu_come_back(
+        self, store: MeasurementStore, task: Task, job: str
+    ) -> None:
+        trial = make_trial(task, 0, 0.5)
+        conditions = TimingConditions("cold", 1755, 640.5, 61, ("power cap",))
+        added = replace(trial, measurement=replace(trial.measurement, conditions=conditions))
         store.add(job, task, [added])
         assert store.trials(job) == [added]
 

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 
 from compiler.backends.backend import BACKENDS, host_targets
 from compiler.driver import toolchain
+from workers.child.memory_limit import OwnMemory
 from workers.child.parent_death import die_with_parent
 from workers.child.sandbox import confine, is_spent, refuse
 from workers.libraries.load import Load, load_library
@@ -42,7 +43,7 @@ def main(build: Build = build_candidate, load: Load = load_library) -> None:
     lacks = confine()
     die_with_parent(parent)  # a new name space of users would have cleared the signal
     lacks += refuse()
-    own_bytes, resident_bytes = _memory_bytes()
+    own_memory = OwnMemory.now()
     measurer = CandidateMeasurer(build, slots, load)
     # What is loaded by now stays; what a candidate makes has few cycles, and many small objects.
     gc.freeze()
@@ -56,16 +57,16 @@ def main(build: Build = build_candidate, load: Load = load_library) -> None:
     def announce(phase: Phase, contestant: int | None) -> None:
         say({"phase": phase, "contestant": contestant})
 
-    say({"host": _host(resident_bytes, lacks), "peak_bytes": _peak_bytes()})
+    say({"host": _host(own_memory.resident_bytes, lacks), "peak_bytes": _peak_bytes()})
     decoder = FrameDecoder()
     while content := os.read(requests, _READ_BYTES):
         for message in decoder.feed(content):
-            for reply in _replies(message, measurer, announce, own_bytes):
+            for reply in _replies(message, measurer, announce, own_memory):
                 say(reply)
 
 
 def _replies(
-    message: Message, measurer: CandidateMeasurer, announce: Announce, own_bytes: int
+    message: Message, measurer: CandidateMeasurer, announce: Announce, own_memory: OwnMemory
 ) -> Iterator[Message]:
     """Yield the replies to a request, with the memory limit that it sets.
 
@@ -73,22 +74,22 @@ def _replies(
         message: A comparison, a seat in one, a turn of one, or a measurement.
         measurer: Answers it.
         announce: Called with each phase.
-        own_bytes: The address space of this process before the first request.
+        own_memory: The memory of this process before the first request.
     """
     if CompareRequest.is_in(message):
         rounds = CompareRequest.from_json(message)
-        _limit_memory(own_bytes, rounds.limits)
+        own_memory.limit(rounds.target, (rounds.limits or MeasureLimits()).memory_bytes)
         yield from measurer.compare(rounds, announce)
         yield {"done": True, "peak_bytes": _peak_bytes(), "is_spent": _is_spent(measurer)}
     elif "seat" in message:
         seat = SeatRequest.from_json(message["seat"])
-        _limit_memory(own_bytes, seat.limits)
+        own_memory.limit(seat.target, (seat.limits or MeasureLimits()).memory_bytes)
         yield measurer.sit(seat, announce)
     elif "turn" in message:
         yield measurer.turn(message["turn"], message["num_threads"])
     else:
         request = MeasureRequest.from_json(message)
-        _limit_memory(own_bytes, request.limits)
+        own_memory.limit(request.target, (request.limits or MeasureLimits()).memory_bytes)
         measurement = measurer.measure(request, lambda phase: announce(phase, None))
         answer = {"measurement": measurement.to_json(), "peak_bytes": _peak_bytes()}
         yield {**answer, "is_spent": _is_spent(measurer)}
@@ -112,24 +113,9 @@ def _host(resident_bytes: int, lacks: Sequence[str]) -> Message:
     }
 
 
-def _memory_bytes() -> tuple[int, int]:
-    """Return the current address space of this process, and its resident memory, in bytes."""
-    with open("/proc/self/statm", "rb") as file:
-        total, resident, *_ = (int(pages) * resource.getpagesize() for pages in file.read().split())
-    return total, resident
-
-
 def _peak_bytes() -> int:
     """Return the peak of this process's memory, or of its parent's before it was started."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
-
-
-def _limit_memory(own_bytes: int, limits: MeasureLimits | None) -> None:
-    """Limit the address space to that of this process and the memory of a candidate."""
-    size_bytes = own_bytes + (limits or MeasureLimits()).memory_bytes
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    most = sys.maxsize if hard == resource.RLIM_INFINITY else hard
-    resource.setrlimit(resource.RLIMIT_AS, (min(size_bytes, most), hard))
 
 
 if __name__ == "__main__":

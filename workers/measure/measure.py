@@ -31,7 +31,6 @@ from workers.libraries.library import LibraryError
 from workers.libraries.load import Load, load_library
 from workers.measure.compare import Announce, Build, CompareRequest, FaultError, compare
 from workers.measure.prepared import PreparedWorkloads
-from workers.measure.sample import sample_secs
 from workers.measure.seat import CandidateSeat, LibrarySeat
 from workers.wire.frames import Message
 from workers.wire.phase import Phase
@@ -105,7 +104,7 @@ class CandidateMeasurer:
             artifact = self._build(prepared.func, trace, target)
             resources = backend_of(target).resources(artifact)
             module = Module(artifact)
-            measurement = _check_and_time(module, prepared, request.incumbent_secs, clock)
+            measurement = _check_and_time(module, prepared, request, clock)
         except Exception as error:
             measurement = self._failure(error)
         finally:
@@ -168,25 +167,26 @@ class CandidateMeasurer:
     def _prepare(
         self, workload: str, target: Target, announce: Callable[[Phase], None]
     ) -> TrialArrays:
-        prepared = self._prepared.find(workload, target.kind)
+        prepared = self._prepared.find(workload, target)
         if prepared is None:
             announce(Phase.ORACLE)
-            prepared = self._prepared.add(workload, target.kind)
+            prepared = self._prepared.add(workload, target)
         return prepared
 
 
 def _check_and_time(
-    module: Module, prepared: TrialArrays, incumbent_secs: float | None, clock: _PhaseClock
+    module: Module, prepared: TrialArrays, request: MeasureRequest, clock: _PhaseClock
 ) -> Measurement:
+    backend, num_threads = backend_of(Target(request.target)), module.num_threads
     clock.enter(Phase.CHECK)
     run = module.bind(*prepared.fresh_arrays())
-    first_secs = module.clock(run, module.num_threads, 1)
+    first_secs = backend.time_calls(run, num_threads, 1)
     max_error = prepared.check()
     clock.enter(Phase.TIME)
-    run_secs = sample_secs(run, module.num_threads, first_secs, incumbent_secs, module.clock)
+    samples = backend.sample(run, num_threads, first_secs, request.incumbent_secs)
     # A race may spare the first run.
     prepared.check_again()
-    return Measurement(run_secs=run_secs, max_error=max_error)
+    return Measurement(run_secs=samples.secs, max_error=max_error, conditions=samples.conditions)
 
 
 def _explain(error: Exception) -> tuple[ErrorKind, str]:

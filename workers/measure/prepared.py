@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.backends.backend import BACKENDS
+from compiler.backends.backend import backend_of
 from compiler.backends.trial_arrays import TrialArrays
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.error_growth import check_case
 from compiler.script.parser import parse
+from compiler.target.target import Target
 from workers.measure.shared_arrays import SharedArrays
 
 Array = NDArray[Any]
@@ -34,25 +35,30 @@ class PreparedWorkloads:
 
     def __init__(self, slots: Sequence[int] = ()) -> None:
         self._shelf = SharedArrays(slots)
-        self._key = ("", "")
+        self._key = ("", "")  # of the workload, and the label of the target
         self._current: TrialArrays | None = None
 
-    def find(self, workload: str, kind: str) -> TrialArrays | None:
+    def find(self, workload: str, target: Target) -> TrialArrays | None:
         """Return a workload, given as script text, if its result is known.
 
         Args:
-            kind: The kind of its candidates' targets.
+            workload: The text.
+            target: The target of its candidates.
         """
         key = _key(workload)
-        if self._key != (key, kind) or self._current is None:
+        if self._key != (key, target.label) or self._current is None:
             arrays = self._shelf.find(key)
             if arrays is None:
                 return None
-            self._take(key, kind, parse(workload), arrays)
+            self._take(key, target, parse(workload), arrays)
         return self._current
 
-    def add(self, workload: str, kind: str) -> TrialArrays:
+    def add(self, workload: str, target: Target) -> TrialArrays:
         """Return a workload, given as script text, whose result the oracle computes now.
+
+        Args:
+            workload: The text.
+            target: The target of its candidates.
 
         Raises:
             ScriptError: If the text is no legal program.
@@ -67,18 +73,18 @@ class PreparedWorkloads:
             **{_GROWTH + name: np.asarray([grown]) for name, grown in case.growth.items()},
         }
         key = _key(workload)
-        return self._take(key, kind, func, self._shelf.put(key, arrays))
+        return self._take(key, target, func, self._shelf.put(key, arrays))
 
     def _take(
-        self, key: str, kind: str, func: PrimFunc, arrays: Mapping[str, Array]
+        self, key: str, target: Target, func: PrimFunc, arrays: Mapping[str, Array]
     ) -> TrialArrays:
         inputs, expected, growth = (
             {name.removeprefix(role): a for name, a in arrays.items() if name.startswith(role)}
             for role in (_INPUT, _EXPECTED, _GROWTH)
         )
         shares = {name: float(array[0]) for name, array in growth.items()}
-        self._current = BACKENDS.find(kind).arrays(func, inputs, expected, shares)
-        self._key = (key, kind)
+        self._current = backend_of(target).arrays(func, target, inputs, expected, shares)
+        self._key = (key, target.label)
         return self._current
 
 

@@ -15,7 +15,8 @@ from typing import Any
 class MeasureLimits:
     """The limits of one candidate.
 
-    `memory_bytes` is address space in addition to that of the child itself. The clock of a deadline
+    `memory_bytes` is address space in addition to that of the child itself; on a GPU, private
+    writable memory. The clock of a deadline
     starts with its phase in the child, not when the candidate was queued.
     """
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
+from typing import Any
 
 from compiler.backends.backend import Backend, SourceCode
 from compiler.backends.cuda.check_launches import check_launches
@@ -20,9 +21,12 @@ from compiler.backends.cuda.emulate_program import emulate_program
 from compiler.backends.cuda.module import CudaModule
 from compiler.backends.cuda.nvrtc import NvrtcMissingError, nvrtc_release, nvrtc_version
 from compiler.backends.cuda.runtime.host_gpus import host_gpus
+from compiler.backends.cuda.runtime.load import trial_arrays_on_gpu
 from compiler.backends.cuda.text.emit import emit_cuda
 from compiler.backends.error import BuildError
+from compiler.backends.host_arrays import HostArrays
 from compiler.backends.inspection import Emulation
+from compiler.backends.trial_arrays import TrialArrays
 from compiler.ir.core.nodes import For, IntImm, Stmt, seq
 from compiler.ir.core.program import PrimFunc
 from compiler.passes.common.error import LoweringError
@@ -30,6 +34,7 @@ from compiler.passes.device.kernel import DeviceKernel, DeviceProgram
 from compiler.passes.device.lower import lower_for_device
 from compiler.runtime.artifact import Artifact, Param
 from compiler.runtime.resources import KernelResources
+from compiler.runtime.sample_calls import TimedSamples
 from compiler.target.cuda import CudaTarget
 from compiler.target.emulated import emulated_targets
 from compiler.target.gpus import GpuArch
@@ -132,6 +137,40 @@ class CudaBackend(Backend):
         del num_threads  # of the host
         assert isinstance(run, DeviceCall), "a call of another backend"
         return run.mean_secs(calls)
+
+    def reserves_address_space(self, target: Target) -> bool:
+        """Return whether the target is a GPU: CUDA maps the memory of host and GPUs as one."""
+        return not CudaTarget.of(target).is_emulated
+
+    def sample(
+        self,
+        run: Callable[[], None],
+        num_threads: int,
+        first_secs: float,
+        incumbent_secs: float | None,
+    ) -> TimedSamples:
+        """Return samples of a kernel by the clock of its GPU; an estimate if it is emulated."""
+        del num_threads, first_secs  # of the host; the clock of a GPU takes its own first samples
+        assert isinstance(run, DeviceCall), "a call of another backend"
+        return run.sample(incumbent_secs)
+
+    def arrays(
+        self,
+        func: PrimFunc,
+        target: Target,
+        inputs: Mapping[str, Any],
+        expected: Mapping[str, Any],
+        growth: Mapping[str, float],
+    ) -> TrialArrays:
+        """Return arrays on the GPU, or on the host if the GPU is emulated.
+
+        Raises:
+            ArtifactError: If this host has no such GPU.
+        """
+        gpu = CudaTarget.of(target)
+        if gpu.is_emulated:
+            return HostArrays(func, inputs, expected, growth)
+        return trial_arrays_on_gpu(func, gpu, inputs, expected, growth)
 
     def assembly(self, source: str, target: Target) -> str:
         """Return the PTX of CUDA C++."""

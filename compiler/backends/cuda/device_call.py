@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+from compiler.runtime.sample_calls import TimedSamples
+
 
 class DeviceCall(ABC):
     """What `CudaModule.bind` returns: it runs a kernel on arrays, and times it."""
@@ -15,3 +17,7 @@ class DeviceCall(ABC):
     @abstractmethod
     def mean_secs(self, calls: int) -> float:
         """Return the mean seconds a run on the GPU, over `calls` runs; an estimate if emulated."""
+
+    @abstractmethod
+    def sample(self, incumbent_secs: float | None) -> TimedSamples:
+        """Return samples of the kernel, few if it is far slower than the best known time."""

@@ -15,6 +15,7 @@ from compiler.backends.cuda.estimate_time import estimate_secs
 from compiler.backends.emulator.emulate import emulate
 from compiler.backends.emulator.report import EmulationReport
 from compiler.backends.error import KernelFaultError
+from compiler.runtime.sample_calls import TimedSamples
 from compiler.target.cuda import CudaTarget
 
 Array = NDArray[Any]
@@ -71,6 +72,11 @@ class EmulatedCall(DeviceCall):
         if not self.reports:
             self()
         return estimate_secs(self._code, self.reports, self._target)
+
+    def sample(self, incumbent_secs: float | None) -> TimedSamples:
+        """Return one estimate: it does not vary."""
+        del incumbent_secs  # an estimate costs the same for each kernel
+        return TimedSamples((self.mean_secs(1),))
 
     def explore(self, max_threads: int) -> tuple[EmulationReport, ...]:
         """Run each launch, faults or not, on at most so many threads; return their reports.

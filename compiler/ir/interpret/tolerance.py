@@ -115,21 +115,23 @@ def compare(
         Mismatch: If a difference is beyond rounding, or a value is a NaN.
         ValueError: If an output is missing or has another shape.
     """
-    allowed = tolerance(func)
-    most = max(allowed, math.sqrt(computed_epsilon(func)))
-    return max(
-        _compare(
-            param,
-            got,
-            expected[param.name],
-            min(max(allowed, _GROWTHS * growth.get(param.name, 0.0)), most),
-        )
-        for param in _outputs(func, expected)
-    )
+    allowed = allowed_errors(func, growth)
+    outputs = [p for p in func.buffers if p.name in expected]
+    return max(_compare(p, got, expected[p.name], allowed[p.name]) for p in outputs)
 
 
-def _outputs(func: PrimFunc, expected: Mapping[str, NDArray[Any]]) -> list[Buffer]:
-    return [p for p in func.buffers if p.name in expected]
+def allowed_errors(func: PrimFunc, growth: Mapping[str, float]) -> dict[str, float]:
+    """Return the error that is allowed for each parameter, if the program writes it.
+
+    It is a share of the largest magnitude of the parameter; 0 if that is no floating-point array.
+
+    Args:
+        growth: The growth of errors from `error_growth`, by output.
+    """
+    rounding = tolerance(func)
+    most = max(rounding, math.sqrt(computed_epsilon(func)))
+    shares = {p: max(rounding, _GROWTHS * growth.get(p.name, 0.0)) for p in func.buffers}
+    return {p.name: min(share, most) if is_float(p.dtype) else 0.0 for p, share in shares.items()}
 
 
 def _compare(
@@ -139,8 +141,6 @@ def _compare(
     if result is None or result.shape != expected.shape:
         shape = None if result is None else result.shape
         raise ValueError(f"output {param.name} has shape {shape}: expected {expected.shape}")
-    if not is_float(param.dtype):
-        allowed = 0.0
     quick = _quick_error(result, expected)
     if quick is not None and quick <= allowed:
         return quick

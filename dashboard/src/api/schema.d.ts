@@ -1244,6 +1244,25 @@ export interface components {
             readonly speed: (number | null)[];
         };
         /**
+         * ConditionsRead
+         * @description The conditions under which a kernel was timed on a GPU.
+         */
+        ConditionsRead: {
+            /**
+             * L2
+             * @enum {string}
+             */
+            l2: "cold" | "warm";
+            /** Sm Mhz */
+            sm_mhz: number | null;
+            /** Watts */
+            watts: number | null;
+            /** Celsius */
+            celsius: number | null;
+            /** Slowed By */
+            slowed_by: string[];
+        };
+        /**
          * CostModelRead
          * @description A version of the cost model of a kind of target, and how well it predicts.
          *
@@ -2587,6 +2606,7 @@ export interface components {
              */
             toolchain?: string;
             resources?: components["schemas"]["ResourcesRead"] | null;
+            conditions?: components["schemas"]["ConditionsRead"] | null;
             /** Round */
             round?: number | null;
             /** Predicted */

@@ -9,6 +9,7 @@ from uuid import UUID
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
+from compiler.runtime.conditions import TimingConditions
 from compiler.runtime.measurement import STORED_FIELDS, Measurement
 from compiler.runtime.resources import KernelResources
 from compiler.schedule.trace.trace_json import decided_numbers
@@ -147,6 +148,8 @@ def _row(job_id: UUID, trial: MeasuredTrial) -> TrialRow:
     # JSON has lists, and PostgreSQL stores no zero character in a text.
     stored["run_secs"] = list(measurement.run_secs)
     stored["resources"] = None if measurement.resources is None else asdict(measurement.resources)
+    conditions = measurement.conditions
+    stored["conditions"] = None if conditions is None else asdict(conditions)
     stored["message"] = measurement.message.replace("\0", "\\0")
     trace = trial.candidate.trace.to_json()
     return TrialRow(
@@ -168,6 +171,8 @@ def _trial(row: TrialRow) -> MeasuredTrial:
     stored = {name: getattr(row, name) for name in STORED_FIELDS}
     stored["run_secs"] = tuple(row.run_secs)
     stored["resources"] = None if row.resources is None else KernelResources(**row.resources)
+    conditions = row.conditions
+    stored["conditions"] = None if conditions is None else TimingConditions.from_json(conditions)
     return MeasuredTrial(
         number=row.number,
         candidate=parse_candidate(row.sketch, row.trace),

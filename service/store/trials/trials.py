@@ -61,6 +61,7 @@ class TrialRow(Base):
     worker: Mapped[str] = mapped_column(String(255))
     toolchain: Mapped[str] = mapped_column(String(255))
     resources: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    conditions: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     decisions: Mapped[list[int]] = mapped_column(JSON)
 

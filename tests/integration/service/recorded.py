@@ -17,6 +17,7 @@ from compiler.target.target import Target
 from service.records.check import lines_of
 from service.records.lines import (
     BaselineLine,
+    ConditionsLine,
     End,
     FinalLine,
     GroupLine,
@@ -48,6 +49,9 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 NUM_TRIALS = 6
 RESOURCES = ResourcesLine(
     registers=40, stack_bytes=0, spill_bytes=8, shared_bytes=4096, occupancy=0.5
+)
+CONDITIONS = ConditionsLine(
+    l2="cold", sm_mhz=1755, watts=640.5, celsius=61, slowed_by=("power cap",)
 )
 
 
@@ -151,6 +155,7 @@ class History:
             worker="host/0",
             toolchain="llvm 20",
             resources=RESOURCES if number % 2 else None,
+            conditions=CONDITIONS if number % 2 else None,
             created_at=self._at(2 + number),
         )
 

@@ -40,6 +40,14 @@ class DeviceArray:
         """Return the address of the caller's array, on the host or on the GPU."""
         return self.address if self.host is None else int(self.host.ctypes.data)
 
+    def copy_on_gpu(self) -> DeviceArray:
+        """Return a copy in new memory of the current GPU, made before this call returns."""
+        copy = allocate(self.size_bytes)
+        runtime = cupy.cuda.runtime
+        runtime.memcpy(copy.address, self.address, self.size_bytes, runtime.memcpyDeviceToDevice)
+        runtime.deviceSynchronize()  # a copy within a device returns before it is done
+        return copy
+
     def upload(self, stream: Any) -> None:
         """Copy the array of the host to the GPU."""
         assert self.host is not None
@@ -83,11 +91,16 @@ def device_arrays(
         ArgumentError: If an array does not fit its parameter, or is on another GPU.
     """
     return [
-        _exported(check.param, array, device, stream)
-        if _is_on_gpu(array)
-        else copy_of(check.array(array))
-        for check, array in zip(checks, arrays, strict=True)
+        _memory(check, array, device, stream) for check, array in zip(checks, arrays, strict=True)
     ]
+
+
+def _memory(check: ParamCheck, array: Any, device: int, stream: Any) -> DeviceArray:
+    if isinstance(array, DeviceArray):
+        return array  # of `gpu_trial_arrays`, which makes one for each parameter
+    if _is_on_gpu(array):
+        return _exported(check.param, array, device, stream)
+    return copy_of(check.array(array))
 
 
 def _is_on_gpu(array: Any) -> bool:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import cache
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import cupy
@@ -14,36 +14,32 @@ from cupy_backends.cuda.api import driver
 
 from compiler.backends.cuda.device_call import DeviceCall
 from compiler.backends.cuda.device_code import DeviceCode, KernelLaunch
+from compiler.backends.cuda.runtime.active_gpu import active_gpu
 from compiler.backends.cuda.runtime.device_arrays import DeviceArray, allocate, device_arrays
-from compiler.backends.error import DeviceFaultError
+from compiler.backends.cuda.runtime.host_gpus import keep_nvml, state_of
+from compiler.backends.cuda.runtime.stream_clock import StreamClock
+from compiler.backends.cuda.runtime.timing_plan import at_full_clock, conditions
 from compiler.ir.core.dtypes import size_bytes
 from compiler.runtime.param_check import ArgumentError, ParamCheck, check_overlaps
+from compiler.runtime.sample_calls import TimedSamples
 
 # A kernel may use more dynamic shared memory only if its function is set to do so.
 _DEFAULT_SHARED_BYTES = 48 << 10
-# Larger than the L2 cache of each GPU in `compiler.target.gpus` (128 MiB at most).
-_FLUSH_BYTES = 256 << 20
-# After these no call of the process succeeds on the device: "the process must be terminated and
-# relaunched", as the reference of the CUDA runtime says of each.
-_STICKY = {
-    700: "illegal address",
-    702: "launch timeout",
-    710: "assertion",
-    714: "hardware stack error",
-    715: "illegal instruction",
-    716: "misaligned address",
-    717: "invalid address space",
-    718: "invalid program counter",
-    719: "launch failure",
-}
 
 
 class GpuKernels:
-    """The kernels of an artifact, loaded on one GPU."""
+    """The kernels of an artifact, loaded on one GPU.
 
-    def __init__(self, code: DeviceCode, device: int) -> None:
+    Args:
+        code: The code of the artifact.
+        device: The number of the GPU for CUDA in this process.
+        uuid: The identity of the GPU, by which NVML reports its state.
+    """
+
+    def __init__(self, code: DeviceCode, device: int, uuid: str) -> None:
         self.code = code
         self.device = device
+        self.uuid = uuid
         with self.active():
             self._module = cupy.cuda.function.Module()
             self._module.load(code.cubin)
@@ -51,20 +47,9 @@ class GpuKernels:
                 launch.kernel: self._function(launch) for launch in code.plan.launches
             }
 
-    @contextmanager
-    def active(self) -> Iterator[None]:
-        """Make the GPU the current one; translate the errors after which it can't be used.
-
-        Raises:
-            DeviceFaultError: If a kernel made the device unusable for this process.
-        """
-        try:
-            with cupy.cuda.Device(self.device):
-                yield
-        except (cupy.cuda.runtime.CUDARuntimeError, driver.CUDADriverError) as error:
-            if error.status in _STICKY:
-                raise DeviceFaultError(f"{_STICKY[error.status]}: {error}") from error
-            raise
+    def active(self) -> AbstractContextManager[None]:
+        """Make the GPU the current one; see `active_gpu`."""
+        return active_gpu(self.device)
 
     def bind(
         self,
@@ -150,16 +135,17 @@ class GpuCall(DeviceCall):
     ) -> None:
         self._kernels = kernels
         self._stream = stream
-        self._arrays = arrays
+        self._copied: list[list[DeviceArray]] = []
         self._on_host = [array for array in arrays if array.host is not None]
         self._results = [arrays[i] for i in written if arrays[i].host is not None]
+        workspaces = (
+            math.prod(w.shape) * size_bytes(w.dtype) for w in kernels.code.plan.workspaces
+        )
         with kernels.active():
-            workspaces = [
-                allocate(math.prod(w.shape) * size_bytes(w.dtype))
-                for w in kernels.code.plan.workspaces
-            ]
-        self._workspaces = workspaces
-        self._launches = kernels.launches([*arrays, *workspaces])
+            self._all = [*arrays, *map(allocate, workspaces)]
+            self._launches = kernels.launches(self._all)
+            set_bytes = sum(array.size_bytes for array in self._all)
+            self._clock = StreamClock(self._launch, set_bytes, self._copies)
 
     def __call__(self) -> None:
         """Run the kernel once on its stream.
@@ -173,27 +159,56 @@ class GpuCall(DeviceCall):
             self._download()
 
     def mean_secs(self, calls: int) -> float:
-        """Return the mean seconds a run of the kernels, without copies, over `calls` runs.
-
-        The L2 cache is flushed before each run, outside of the two events that time it, because a
-        kernel of a model finds its inputs in memory more often than in the cache.
+        """Return the mean seconds a run of the kernels, without copies; see `StreamClock`.
 
         Raises:
             DeviceFaultError: If a kernel made the device unusable for this process.
         """
-        with self._kernels.active(), self._stream:
-            self._upload()
-            flush = _flush_buffer(self._kernels.device)
-            events = [(cupy.cuda.Event(), cupy.cuda.Event()) for _ in range(calls)]
-            for start, end in events:
-                flush.memset_async(0, _FLUSH_BYTES, self._stream)
-                start.record(self._stream)
-                self._launch()
-                end.record(self._stream)
-            self._stream.synchronize()
-            millis = sum(cupy.cuda.get_elapsed_time(start, end) for start, end in events)
-            self._download()
-        return float(millis) / 1000 / calls
+        with self._timing():
+            return self._clock.mean_secs(calls)
+
+    def sample(self, incumbent_secs: float | None) -> TimedSamples:
+        """Return samples of the kernels, and the state of the GPU afterwards.
+
+        Samples of a GPU that is too hot, or has too little power, are taken again.
+
+        Raises:
+            DeviceFaultError: If a kernel made the device unusable for this process.
+        """
+        keep_nvml()
+        with self._timing():
+            secs, state = at_full_clock(
+                lambda: self._clock.samples(incumbent_secs),
+                lambda: state_of(self._kernels.uuid),
+                time.sleep,
+            )
+        return TimedSamples(secs, conditions(self._clock.l2, state))
+
+    @contextmanager
+    def _timing(self) -> Iterator[None]:
+        """Upload arrays of the host; download the results after the body, which times runs."""
+        with self._kernels.active():
+            with self._stream:
+                self._upload()
+            self._stream.synchronize()  # the clock has a stream of its own
+            yield
+            with self._stream:
+                self._download()
+
+    def _copies(self, num: int) -> list[Callable[[], None]]:
+        """Return functions that run the kernels on copies of all arrays."""
+        return [self._copy() for _ in range(num)]
+
+    def _copy(self) -> Callable[[], None]:
+        arrays = [array.copy_on_gpu() for array in self._all]
+        self._copied.append(arrays)  # a launch has only addresses
+        launches = self._kernels.launches(arrays)
+
+        def launch_all() -> None:
+            for launch in launches:
+                launch()
+
+        return launch_all
 
     def _upload(self) -> None:
         for array in self._on_host:
@@ -208,10 +223,3 @@ class GpuCall(DeviceCall):
     def _launch(self) -> None:
         for launch in self._launches:
             launch()
-
-
-@cache
-def _flush_buffer(device: int) -> Any:
-    """Return memory on the current device, which is `device`, larger than its L2 cache."""
-    del device  # the key of the cache
-    return cupy.cuda.alloc(_FLUSH_BYTES)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from types import ModuleType
 
 from compiler.target.cuda import CudaTarget
@@ -135,6 +136,28 @@ def state_of(uuid: str) -> GpuState | None:
             )
         except nvml.NVMLError:
             return None
+
+
+def uuid_at(bus_id: str) -> str | None:
+    """Return the identity of the GPU at an address of the PCI bus; None without NVML.
+
+    CUDA and NVML number GPUs in different orders; the address is the same for both.
+    """
+    with _nvml() as nvml:
+        if nvml is None:
+            return None
+        uuid: str = nvml.nvmlDeviceGetUUID(nvml.nvmlDeviceGetHandleByPciBusId(bus_id))
+        return uuid
+
+
+@cache
+def keep_nvml() -> None:
+    """Keep NVML open in this process: queries then take microseconds, instead of its start."""
+    with suppress(ImportError):
+        import pynvml  # noqa: PLC0415  (an extra)
+
+        with suppress(pynvml.NVMLError):
+            pynvml.nvmlInit()
 
 
 def driver_cuda_version() -> tuple[int, int] | None:

@@ -1,20 +1,48 @@
-"""Load the kernels of an artifact on a GPU of this host."""
+"""Load the kernels of an artifact, and the arrays of a workload, on a GPU of this host."""
 
 from __future__ import annotations
 
 import importlib.util
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from compiler.backends.cuda.device_code import DeviceCode
-from compiler.backends.cuda.runtime.host_gpus import HostGpu, driver_cuda_version, host_gpus
+from compiler.backends.cuda.runtime.compare import DeviceCase
+from compiler.backends.cuda.runtime.host_gpus import (
+    HostGpu,
+    driver_cuda_version,
+    host_gpus,
+    uuid_at,
+)
+from compiler.backends.trial_arrays import TrialArrays
+from compiler.ir.core.program import PrimFunc
 from compiler.runtime.artifact import Artifact, ArtifactError
 from compiler.target.cuda import CudaTarget
 
 if TYPE_CHECKING:
     from compiler.backends.cuda.runtime.gpu_call import GpuKernels
 
-# Cubins of NVRTC 13.x run with each driver of CUDA 13, and with none before.
-_OLDEST_DRIVER = (13, 0)
+Version = tuple[int, int]
+
+
+class DriverTooOldError(ArtifactError):
+    """A kernel was compiled by an NVRTC of a later CUDA than the driver supports.
+
+    Attributes:
+        required: The version of CUDA that the kernel requires.
+        supported: The version that the driver supports; None if it is unknown.
+    """
+
+    def __init__(self, name: str, nvrtc: str, required: Version, supported: Version | None) -> None:
+        words = "an unknown version of CUDA" if supported is None else _in_words(supported)
+        super().__init__(
+            f"{name} was compiled by {nvrtc}, whose kernels require a driver of "
+            f"{_in_words(required)} or later, and the driver of this host supports {words}: "
+            "update the driver"
+        )
+        self.required = required
+        self.supported = supported
 
 
 def load_on_gpu(artifact: Artifact, code: DeviceCode) -> GpuKernels:
@@ -24,32 +52,94 @@ def load_on_gpu(artifact: Artifact, code: DeviceCode) -> GpuKernels:
         ArtifactError: If this host has no such GPU, no CuPy, or a driver that is too old; with
             what to do.
     """
-    target = CudaTarget(artifact.target)
+    gpu = _gpu_of(artifact.name, CudaTarget(artifact.target))
+    require_driver(artifact, driver_cuda_version())
+    _require_cupy(artifact.name)
+    # Imported on first use: CuPy, of an extra, takes 0.7 s.
+    from compiler.backends.cuda.runtime.gpu_call import GpuKernels  # noqa: PLC0415
+
+    return GpuKernels(code, _cuda_index(gpu), gpu.uuid)
+
+
+def trial_arrays_on_gpu(
+    func: PrimFunc,
+    target: CudaTarget,
+    inputs: Mapping[str, Any],
+    expected: Mapping[str, Any],
+    growth: Mapping[str, float],
+) -> TrialArrays:
+    """Return arrays of a workload on the GPU on which its candidates are loaded.
+
+    Raises:
+        ArtifactError: If this host has no such GPU, or no CuPy.
+    """
+    gpu = _gpu_of(func.name, target)
+    _require_cupy(func.name)
+    import cupy  # noqa: PLC0415
+
+    from compiler.backends.cuda.runtime.active_gpu import active_gpu  # noqa: PLC0415
+    from compiler.backends.cuda.runtime.gpu_trial_arrays import GpuTrialArrays  # noqa: PLC0415
+
+    device = _cuda_index(gpu)
+    with active_gpu(device):
+        case = DeviceCase(cupy, func, inputs, expected, growth)
+    return GpuTrialArrays(case, device)
+
+
+def require_driver(artifact: Artifact, supported: Version | None) -> None:
+    """Require that the driver runs code of the NVRTC that compiled an artifact.
+
+    Cubins of NVRTC 13.x run with each driver of CUDA 13 and later ("minor version compatibility" in
+    NVIDIA's guide to the compatibility of CUDA), and with none before.
+
+    Args:
+        artifact: The artifact, whose toolchain has the version of NVRTC.
+        supported: The version of CUDA that the driver supports; None if it is unknown.
+
+    Raises:
+        DriverTooOldError: If the driver is older.
+    """
+    match = re.search(r"NVRTC (\d+)\.\d+[.\d]*", artifact.toolchain)
+    if match is None:
+        raise ArtifactError(f"{artifact.name} has no version of NVRTC: {artifact.toolchain!r}")
+    required = int(match[1]), 0
+    if supported is None or supported < required:
+        raise DriverTooOldError(artifact.name, match[0], required, supported)
+
+
+def _in_words(version: Version) -> str:
+    return "CUDA {}.{}".format(*version)
+
+
+def _gpu_of(name: str, target: CudaTarget) -> HostGpu:
     gpus = host_gpus()
     gpu = next((gpu for gpu in gpus if _runs(gpu, target)), None)
     if gpu is None:
         products = ", ".join(gpu.product for gpu in gpus) or "no GPU"
         raise ArtifactError(
-            f"{artifact.name} was built for {target.name}, and this host has {products}: run it on "
+            f"{name} was built for {target.name}, and this host has {products}: run it on "
             f"a host with that GPU, or build it for '{target.name} -emulated' to run it on the "
             "CPU; lw.inspect shows its code and resources"
         )
-    driver = driver_cuda_version()
-    if driver is None or driver < _OLDEST_DRIVER:
-        versions = "an unknown version" if driver is None else "CUDA {}.{}".format(*driver)
-        raise ArtifactError(
-            f"{artifact.name} requires a driver of CUDA {_OLDEST_DRIVER[0]}.{_OLDEST_DRIVER[1]} or "
-            f"later, and that of {gpu.product} supports {versions}: update the driver"
-        )
+    return gpu
+
+
+def _require_cupy(name: str) -> None:
     if importlib.util.find_spec("cupy") is None:
         raise ArtifactError(
-            f"{artifact.name} is launched by CuPy, which this host lacks: "
-            "pip install 'loopwright[gpu]'"
+            f"{name} is launched by CuPy, which this host lacks: pip install 'loopwright[gpu]'"
         )
-    # Imported on first use: CuPy, of an extra, takes 0.7 s.
-    from compiler.backends.cuda.runtime.gpu_call import GpuKernels  # noqa: PLC0415
 
-    return GpuKernels(code, gpu.index)
+
+def _cuda_index(gpu: HostGpu) -> int:
+    """Return the number of a GPU for CUDA, which may hide some GPUs, and orders them by speed."""
+    import cupy  # noqa: PLC0415  (an extra)
+
+    runtime = cupy.cuda.runtime
+    for index in range(runtime.getDeviceCount()):
+        if uuid_at(runtime.deviceGetPCIBusId(index)) == gpu.uuid:
+            return index
+    raise ArtifactError(f"{gpu.product} ({gpu.uuid}) is hidden from CUDA: see CUDA_VISIBLE_DEVICES")
 
 
 def _runs(gpu: HostGpu, target: CudaTarget) -> bool:

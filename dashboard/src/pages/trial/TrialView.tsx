@@ -53,6 +53,7 @@ function figures(trial: Trial, job: Job | undefined) {
     ["Check", secs(trial.check_secs)],
     ["Timing", secs(trial.time_secs)],
     ...resources(trial),
+    ...conditions(trial),
     ["Round", trial.round ?? "–"],
     [
       "Measured",
@@ -74,6 +75,19 @@ function resources({ resources: used }: Trial) {
     ["Stack of a thread", bytes(used.stack_bytes)],
     ["Shared memory of a block", bytes(used.shared_bytes)],
     ["Occupancy", used.occupancy === null ? "–" : percent(used.occupancy, 0)],
+  ] as const;
+}
+
+/** How the kernel was timed on a GPU; nothing for a CPU and for estimates. */
+function conditions({ conditions: timed }: Trial) {
+  if (!timed) return [];
+  const { l2, sm_mhz: clock, watts, celsius, slowed_by: reasons } = timed;
+  return [
+    ["L2 cache", l2],
+    ["Clock", clock === null ? "–" : `${clock} MHz`],
+    ["Power", watts === null ? "–" : `${watts.toFixed(0)} W`],
+    ["Temperature", celsius === null ? "–" : `${celsius} °C`],
+    ...(reasons.length > 0 ? ([["Slowed by", reasons.join(", ")]] as const) : []),
   ] as const;
 }
 

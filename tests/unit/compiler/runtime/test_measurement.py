@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compiler.runtime.conditions import TimingConditions
 from compiler.runtime.measurement import ErrorKind, LibraryFacts, Measurement, Setting
 from compiler.runtime.resources import KernelResources
 
@@ -26,6 +27,14 @@ libraries = st.builds(
 )
 counts = st.integers(0, 2**31 - 1)
 resources = st.builds(KernelResources, counts, counts, counts, counts, st.none() | st.floats(0, 1))
+conditions = st.builds(
+    TimingConditions,
+    st.sampled_from(["cold", "warm"]),
+    st.none() | counts,
+    st.none() | secs,
+    st.none() | st.integers(-50, 150),
+    st.lists(st.text(max_size=8), max_size=3).map(tuple),
+)
 durations = dict.fromkeys(("build_secs", "check_secs", "time_secs"), secs)
 RESOURCES = asdict(KernelResources(32, 0, 0, 0, 0.5))
 measured = st.builds(
@@ -34,6 +43,7 @@ measured = st.builds(
     max_error=st.none() | secs,
     worker=st.text(max_size=8),
     resources=st.none() | resources,
+    conditions=st.none() | conditions,
     library=st.none() | libraries,
     **durations,
 )
@@ -75,6 +85,15 @@ def test_a_failure_is_slower_than_any_run() -> None:
         {"library": {"is_below_cpu": "yes"}},
         {"library": {"tried": [{"name": "a", "kernel_set": "", "secs": -1}]}},
         {"library": {"peak_flops": -1.0}},
+        {"conditions": []},
+        {"conditions": {}},
+        {"conditions": {"l2": "hot"}},
+        {"conditions": {"l2": "cold", "sm_mhz": "fast"}},
+        {"conditions": {"l2": "cold", "watts": float("nan")}},
+        {"conditions": {"l2": "cold", "celsius": 2**31}},
+        {"conditions": {"l2": "cold", "slowed_by": [3]}},
+        {"conditions": {"l2": "cold", "slowed_by": ["x" * 65]}},
+        {"conditions": {"l2": "cold", "slowed_by": ["x"] * 17}},
         {"resources": []},
         {"resources": {"registers": 3}},
         {"resources": {**RESOURCES, "registers": -1}},

@@ -6,16 +6,19 @@ from uuid import UUID
 
 from loopwright.client.frames import COLUMNS, trials_frame
 from service.http.openapi_examples import EXAMPLES
-from service.wire.models import ResourcesRead, TrialRead
+from service.wire.models import ConditionsRead, ResourcesRead, TrialRead
 
 JOB = UUID(int=7)
 TIMES = {"provisional_secs", "confirmed_secs", "best_secs"}
 
 
 def test_a_table_has_each_field_of_a_trial_once() -> None:
-    nested = {"final", "resources"}
+    nested = {"final", "resources", "conditions"}
     assert sorted(COLUMNS) == sorted(
-        {"job", *TIMES, *TrialRead.model_fields, *ResourcesRead.model_fields} - nested
+        {"job", *TIMES}.union(
+            TrialRead.model_fields, ResourcesRead.model_fields, ConditionsRead.model_fields
+        )
+        - nested
     )
 
 
@@ -37,3 +40,13 @@ def test_the_resources_of_a_kernel_are_columns() -> None:
     frame = trials_frame([(JOB, of_cpu), (JOB, of_gpu)])
     assert frame["registers"].isna().tolist() == [True, False]
     assert frame.loc[1, list(ResourcesRead.model_fields)].tolist() == [40, 0, 8, 4096, 0.5]
+
+
+def test_the_conditions_on_a_gpu_are_columns() -> None:
+    trial = TrialRead.model_validate(EXAMPLES["TrialRead"])
+    timed = ConditionsRead(
+        l2="cold", sm_mhz=1755, watts=640.5, celsius=61, slowed_by=("power cap",)
+    )
+    of_gpu = trial.model_copy(update={"conditions": timed})
+    row = trials_frame([(JOB, trial), (JOB, of_gpu)]).loc[1]
+    assert (row["l2"], row["sm_mhz"], row["slowed_by"]) == ("cold", 1755, ("power cap",))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from compiler.backends.trial_arrays import TrialArrays, WrongResultError
+from compiler.target.target import Target
 from tests.faults.requests import COPY
 from workers.measure.prepared import PreparedWorkloads
 
@@ -31,7 +32,7 @@ def add(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
 
 
 def prepare(workload: str) -> TrialArrays:
-    return PreparedWorkloads().add(workload, "cpu")
+    return PreparedWorkloads().add(workload, Target("cpu"))
 
 
 def test_arrays_that_hold_the_right_result_pass() -> None:
@@ -106,14 +107,14 @@ def test_a_parameter_that_is_updated_in_place_starts_from_its_input() -> None:
 def test_the_result_of_a_workload_is_found_by_who_comes_after() -> None:
     slots = [os.memfd_create("test")]
     try:
-        first = PreparedWorkloads(slots).add(COPY, "cpu")
-        later = PreparedWorkloads(slots).find(COPY, "cpu")
+        first = PreparedWorkloads(slots).add(COPY, Target("cpu"))
+        later = PreparedWorkloads(slots).find(COPY, Target("cpu"))
         assert later is not None
         a, b = later.fresh_arrays()
         np.testing.assert_array_equal(a, first.fresh_arrays()[0])
         b[:] = a
         later.check()
-        assert PreparedWorkloads(slots).find(COUNT, "cpu") is None
+        assert PreparedWorkloads(slots).find(COUNT, Target("cpu")) is None
     finally:
         os.close(slots[0])
 
@@ -122,9 +123,9 @@ def test_workloads_take_turns() -> None:
     slots = [os.memfd_create("test") for _ in range(2)]
     try:
         workloads = PreparedWorkloads(slots)
-        made = [workloads.add(text, "cpu") for text in (COPY, COUNT)]
+        made = [workloads.add(text, Target("cpu")) for text in (COPY, COUNT)]
         for text, prepared in zip((COPY, COUNT), made, strict=True):
-            found = workloads.find(text, "cpu")
+            found = workloads.find(text, Target("cpu"))
             assert found is not None
             assert found.func.name == prepared.func.name
     finally:

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from compiler import ops
-from compiler.backends.backend import BACKENDS
 from compiler.backends.cuda.device_code import DeviceCode, LaunchPlan, launch_plan
 from compiler.backends.cuda.emulated_call import EmulatedCall
 from compiler.backends.cuda.nvrtc import CompiledSource, compile_cuda
 from compiler.backends.cuda.text.emit import emit_cuda
+from compiler.backends.host_arrays import HostArrays
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.error_growth import check_case
 from compiler.passes.device.kernel import DeviceProgram
@@ -64,7 +64,7 @@ class CompiledPrograms:
         """
         func = self._programs[name]
         case = check_case(func, 0)
-        arrays = BACKENDS.find("cuda").arrays(func, case.inputs, case.expected, case.growth)
+        arrays = HostArrays(func, case.inputs, case.expected, case.growth)
         code = _code_of(self._plans[name], self._compiled)
         EmulatedCall(code, arrays.fresh_arrays(), self._target)()
         return arrays.check()

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from pydantic import BaseModel
 
+from compiler.runtime.conditions import TimingConditions
 from compiler.runtime.measurement import (
     STORED_FIELDS,
     ErrorKind,
@@ -24,6 +25,7 @@ from compiler.runtime.measurement import (
 from compiler.runtime.resources import KernelResources
 from service.records.lines import (
     BaselineLine,
+    ConditionsLine,
     FinalLine,
     ResourcesLine,
     SettingLine,
@@ -35,7 +37,7 @@ from service.store.results.finals import FinalRow
 from service.store.trials.trial_columns import PACKED, SOURCES, TrialColumns
 from service.store.trials.trials import TrialRow
 from service.wire.baselines import BaselineTimes, SettingRead
-from service.wire.models import ResourcesRead, TrialRead
+from service.wire.models import ConditionsRead, ResourcesRead, TrialRead
 
 OF_TRIAL = {
     *("job_id", "number", "candidate_key", "round", "sketch", "trace", "predicted", "created_at")
@@ -47,6 +49,7 @@ REPEATED = {"best_secs", "decisions"}
 STORED_AS: Mapping[Any, type] = {
     ErrorKind: str,
     **dict.fromkeys((KernelResources, ResourcesRead, ResourcesLine), dict),
+    **dict.fromkeys((TimingConditions, ConditionsRead, ConditionsLine), dict),
 }
 """Types that are texts and objects of JSON."""
 
@@ -121,10 +124,20 @@ def test_a_setting_of_a_library_has_the_same_fields_everywhere(model: type[BaseM
     assert types(get_type_hints(model, include_extras=True)) == types(get_type_hints(Setting))
 
 
-@pytest.mark.parametrize("model", [ResourcesRead, ResourcesLine])
-def test_the_resources_of_a_kernel_have_the_same_fields_everywhere(model: type[BaseModel]) -> None:
+@pytest.mark.parametrize(
+    ("model", "facts"),
+    [
+        (ResourcesRead, KernelResources),
+        (ResourcesLine, KernelResources),
+        (ConditionsRead, TimingConditions),
+        (ConditionsLine, TimingConditions),
+    ],
+)
+def test_the_facts_of_a_gpu_have_the_same_fields_everywhere(
+    model: type[BaseModel], facts: type
+) -> None:
     hints = {name: get_type_hints(model, include_extras=True)[name] for name in model.model_fields}
-    assert types(hints) == types(get_type_hints(KernelResources))
+    assert types(hints) == types(get_type_hints(facts))
 
 
 def test_what_is_packed_comes_from_the_index_of_trials() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
+from compiler.runtime.conditions import TimingConditions
 from compiler.runtime.time_calls import MIN_SAMPLE_SECS, Clock, calls_per_sample
 
 NUM_SAMPLES = 5
@@ -36,6 +38,14 @@ _CHANCES = 3
 """Samples before a kernel of several threads may be given up: a thread that loses its core delays
 them all. Chosen.
 """
+
+
+@dataclass(frozen=True, slots=True)
+class TimedSamples:
+    """The samples of a candidate, in seconds a run, and the conditions of a device; else None."""
+
+    secs: tuple[float, ...]
+    conditions: TimingConditions | None = None
 
 
 def sample_secs(

@@ -3,8 +3,8 @@ from collections.abc import Callable
 
 import pytest
 
+from compiler.runtime.sample_calls import NUM_LONG_SAMPLES, NUM_SAMPLES, sample_secs
 from compiler.runtime.time_calls import time_calls
-from workers.measure.sample import NUM_LONG_SAMPLES, NUM_SAMPLES, sample_secs
 
 
 class Kernel:
