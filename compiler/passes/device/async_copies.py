@@ -25,6 +25,7 @@ from compiler.ir.core.nodes import (
     For,
     IntImm,
     Load,
+    Logic,
     Stmt,
     Store,
     Var,
@@ -76,7 +77,10 @@ def _guarded_value(value: Expr) -> tuple[Expr, tuple[Expr, ...]]:
     """Return what a copy loads, and the condition under which it is not zero, if it has one."""
     match value:
         case Conditional(condition, then, FloatImm(0.0) | IntImm(0)):
-            return then, (condition,)
+            inner, conditions = _guarded_value(then)
+            for other in conditions:
+                condition = Logic("and", condition, other)
+            return inner, (simplify(condition),)
         case _:
             return value, ()
 

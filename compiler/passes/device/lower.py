@@ -54,7 +54,7 @@ def lower_for_device(func: PrimFunc, limits: GpuArch) -> DeviceProgram:
     stmt = unroll_virtual_threads(formed.stmt, realized.carried)
     stmt, workspaces = privatize(stmt, formed.workspaces)
     stmt = compact_buffers(stmt, realized.carried, alignments_of(body))
-    stmt = lower_fragments(separate_lanes(pipeline_loops(stmt, is_device=True)))
+    stmt = separate_lanes(lower_fragments(pipeline_loops(stmt, is_device=True)))
     stmt = insert_barriers(stmt, private_buffers(stmt), overlapping(place_shared(stmt)))
     stmt = swizzle_shared(copy_asynchronously(stmt))
     program = list_launches(func, stmt, tuple(workspaces), place_shared(stmt))

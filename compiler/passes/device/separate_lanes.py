@@ -1,18 +1,22 @@
-"""Separate the lane of a vectorized loop from quotients and remainders around it.
+"""Separate the lane of a vectorized loop from quotients, remainders and comparisons around it.
 
     for v in vectorized(8):                        for v in vectorized(8):
         S[(t * 8 + v) // 32, (t * 8 + v) % 32] ->      S[t // 4, t % 4 * 8 + v]
+        if t * 8 + v < 40:                             if t * 8 < 40:
 
 A vector does not cross a row if its length divides that of the row and its first element stands at
-a multiple of it. Then one instruction copies it.
+a multiple of it. Then one instruction copies it. Nor does it cross a limit that is a multiple of
+its length: the comparison has one result for all lanes.
 """
 
 from __future__ import annotations
 
 from compiler.ir.arith.affine import Affine
 from compiler.ir.arith.simplify import normal, simplify
-from compiler.ir.core.nodes import BinOp, Expr, For, IntImm, Stmt, Var
+from compiler.ir.core.nodes import BinOp, Compare, CompareOp, Expr, For, IntImm, Stmt, Var
 from compiler.ir.core.visit import map_expr, map_stmt, walk
+
+_MIRRORED: dict[CompareOp, CompareOp] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def separate_lanes(stmt: Stmt) -> Stmt:
@@ -42,4 +46,27 @@ def _separated(expr: Expr, lane: Var, extent: int) -> Expr:
             if is_apart and not hidden and divisor % extent == 0:
                 rest = simplify(BinOp(op, coarse.to_expr(), IntImm(divisor)))
                 return rest if op == "//" else BinOp("+", rest, lane)
+        case Compare("<" | "<=" | ">" | ">=" as op, lhs, rhs) if lane in walk(new):
+            return (
+                _compared(
+                    op, normal(lhs, {lane: extent}) - normal(rhs, {lane: extent}), lane, extent
+                )
+                or new
+            )
     return new
+
+
+def _compared(op: CompareOp, form: Affine, lane: Var, extent: int) -> Expr | None:
+    """Return a comparison with zero for the first lane, if that for all others is the same."""
+    if form.coefficient(lane) == -1:
+        return _compared(_MIRRORED[op], form.scaled(-1), lane, extent)
+    terms = tuple((atom, factor) for atom, factor in form.terms if atom != lane)
+    # Of whole numbers, x <= 0 is x - 1 < 0; the others are the opposites of these two.
+    limit = form.const - (1 if op in ("<=", ">") else 0)
+    is_uniform = not limit % extent and not any(factor % extent for _, factor in terms)
+    is_hidden = any(lane in walk(atom) for atom, _ in terms)
+    if form.coefficient(lane) != 1 or not is_uniform or is_hidden:
+        return None
+    return simplify(
+        Compare(op, Affine(terms, 0, form.dtype).to_expr(), IntImm(-form.const, form.dtype))
+    )

@@ -65,7 +65,7 @@ def swizzle_shared(stmt: Stmt) -> Stmt:
     """Rewrite the accesses of marked buffers.
 
     Raises:
-        LoweringError: If the rows of one do not consist of 2, 4 or a multiple of 8 chunks.
+        LoweringError: If the rows of one do not consist of 1, 2, 4 or a multiple of 8 chunks.
     """
     marked = {
         buffer
@@ -92,10 +92,11 @@ def swizzle_shared(stmt: Stmt) -> Stmt:
 
 def _check(buffer: Buffer) -> None:
     chunks, rest = divmod(static_shape(buffer)[-1] * size_bytes(buffer.dtype), _CHUNK_BYTES)
-    if rest or not (chunks in (2, 4) or (chunks and chunks % _LINE_CHUNKS == 0)):
+    if rest or not (chunks in (1, 2, 4) or (chunks and chunks % _LINE_CHUNKS == 0)):
         raise LoweringError(
             f"the chunks of {buffer.name} can't be permuted: its rows have {chunks} chunks of "
-            f"{_CHUNK_BYTES} bytes and {rest} bytes; expected 2, 4, or a multiple of {_LINE_CHUNKS}"
+            f"{_CHUNK_BYTES} bytes and {rest} bytes; expected 1, 2, 4, or a multiple of "
+            f"{_LINE_CHUNKS}"
         )
 
 

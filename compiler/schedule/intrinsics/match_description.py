@@ -166,10 +166,24 @@ class Matcher:
         elif _is_number(ours) and _is_number(theirs):
             self._number(ours, theirs)
         elif same_operation(ours, theirs):
-            for mine, expected in zip(operands_of(ours), operands_of(theirs), strict=True):
-                self.expr(mine, expected)
+            self._operands(operands_of(ours), operands_of(theirs), _is_commutative(ours))
         else:
             self._differ(ours, theirs)
+
+    def _operands(self, ours: Sequence[Expr], theirs: Sequence[Expr], is_commutative: bool) -> None:
+        """Compare operands in their order, or the two of a sum or product in the other one."""
+        places = dict(self.places)
+        try:
+            for mine, expected in zip(ours, theirs, strict=True):
+                self.expr(mine, expected)
+        except MismatchError as mismatch:
+            if not is_commutative:
+                raise
+            self.places = places
+            try:
+                self._operands(ours[::-1], theirs, is_commutative=False)
+            except MismatchError:
+                raise mismatch from None
 
     def _number(self, ours: Expr, theirs: Expr) -> None:
         if dtype_of(ours) != dtype_of(theirs) or not self._is_equal(ours, theirs):
@@ -269,6 +283,11 @@ class Matcher:
             raise MismatchError(_difference(f"{len(ours)} {subject}", str(len(theirs))))
         for a, b in zip(ours, theirs, strict=True):
             compare(a, b)
+
+
+def _is_commutative(expr: Expr) -> bool:
+    """Return whether the operands of an operation may change places without another result."""
+    return isinstance(expr, BinOp) and expr.op in ("+", "*")
 
 
 def _is_number(expr: Expr) -> bool:

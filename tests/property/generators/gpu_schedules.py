@@ -11,13 +11,19 @@ import numpy as np
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.schedule import Schedule
 from compiler.target.cuda import CudaTarget
-from tests.property.generators.workloads import OPERATORS
+from tests.property.generators.matrix_products import matrix_product, window_product
+from tests.property.generators.workloads import OPERATORS, Make
 from tuner.space.design_space import SketchSpace
 from tuner.space.generate import design_space
 from tuner.task import Task
 
 # Their spaces hold dozens of blocks, so that a single schedule takes seconds.
 SLOW = frozenset({"attention", "conv2d_winograd", "conv2d_transpose", "conv2d_nchwc"})
+WORKLOADS: dict[str, Make] = {
+    **{name: make for name, make in OPERATORS.items() if name not in SLOW},
+    "matrix_product": matrix_product,
+    "window_product": window_product,
+}
 
 
 @dataclass(frozen=True)
@@ -46,12 +52,12 @@ def draw_pair(
     """Return the pair that follows from a seed and a number: operators come in turn.
 
     Args:
-        operators: The names to take in turn; by default all but the slow ones.
+        operators: The names of `WORKLOADS` to take in turn; by default all.
     """
     rng = Random(f"{seed}:{number}")
-    names = operators or tuple(name for name in sorted(OPERATORS) if name not in SLOW)
+    names = operators or tuple(sorted(WORKLOADS))
     operator = names[number % len(names)]
-    func = OPERATORS[operator](rng.choice)
+    func = WORKLOADS[operator](rng.choice)
     space = _space(func, target)
     if not space.sketches:
         return GpuPair(number, operator, func, "default", (), Schedule(func))

@@ -33,12 +33,19 @@ def epilogue_of(draft: SketchBuilder, facts: BlockFacts, memory_scope: str) -> B
     Args:
         memory_scope: The memory of the tiles, if a copy reads them.
     """
-    schedule, name = draft.schedule, facts.name
-    consumer_names = draft.consumers(name)
-    consumer = draft.block_facts().get(consumer_names[0]) if len(consumer_names) == 1 else None
-    if consumer is not None and draft.is_intermediate(name) and is_epilogue(facts, consumer):
-        block = schedule.get_block(consumer.name)
+    schedule, consumer = draft.schedule, elementwise_consumer(draft, facts)
+    if consumer is not None:
+        block = schedule.get_block(consumer)
     else:
-        block = schedule.cache_write(schedule.get_block(name), 0, memory_scope)
+        block = schedule.cache_write(schedule.get_block(facts.name), 0, memory_scope)
     draft.scheduled.add(draft.block_name(block))
     return block
+
+
+def elementwise_consumer(draft: SketchBuilder, facts: BlockFacts) -> str | None:
+    """Return the only reader of a block's output, if it is an elementwise block."""
+    consumers = draft.consumers(facts.name)
+    consumer = draft.block_facts().get(consumers[0]) if len(consumers) == 1 else None
+    if consumer is None or not draft.is_intermediate(facts.name):
+        return None
+    return consumer.name if is_epilogue(facts, consumer) else None

@@ -15,7 +15,7 @@ with the note of an instruction becomes that instruction, and a copy from shared
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compiler.ir.arith.affine import Affine
 from compiler.ir.arith.simplify import normal, simplify
@@ -23,6 +23,7 @@ from compiler.ir.core.nodes import (
     Allocate,
     Buffer,
     Call,
+    Compare,
     Evaluate,
     Expr,
     For,
@@ -148,8 +149,10 @@ class _Lowering:
             )
         primary = accesses[0]
         held = self.layouts[primary.buffer].map
-        nest = TileNest(list(loops))
         rows, columns = (self._form(index) for index in primary.indices[-2:])
+        for form, size in ((rows, held.rows), (columns, held.columns)):
+            loops, body = self._whole_tiles(loops, body, form, size)
+        nest = TileNest(list(loops))
         nest.axis("row", rows, held.rows)
         nest.axis("column", columns, held.columns)
         element_loops = [
@@ -162,11 +165,30 @@ class _Lowering:
         for access in accesses:
             self._check_same_tile(access, primary)
         new = at_element.stmt(body)
-        is_vector = isinstance(body, Store) and body.buffer not in self.layouts
+        is_vector = store.buffer not in self.layouts
         for depth, loop in enumerate(element_loops):
             kind: LoopKind = "vectorized" if depth == 0 and is_vector else "unrolled"
             new = For(loop.var, loop.extent, new, kind)
         return nest.around(new)
+
+    def _whole_tiles(
+        self, loops: list[For], body: Stmt, form: Affine, size: int
+    ) -> tuple[list[For], Stmt]:
+        """Let a loop over a part of the last tile run over all of it, with a condition in its body.
+
+        The elements of a tile are spread over all lanes, and fragments have whole tiles only.
+        """
+        inside = [loop for loop in loops if form.coefficient(loop.var) % size]
+        if len(inside) != 1 or form.coefficient(inside[0].var) != 1:
+            return loops, body
+        (loop,), extent = inside, static_int(inside[0].extent)
+        whole = -(-extent // size) * size
+        if whole == extent:
+            return loops, body
+        self.ranges[loop.var] = whole
+        new = replace(loop, extent=IntImm(whole))
+        condition = Compare("<", loop.var, IntImm(extent))
+        return [new if each is loop else each for each in loops], If(condition, body)
 
     def _position(self, held: FragmentMap, element_loops: list[For]) -> dict[str, Expr]:
         """Return the position in a tile of the lane's current element."""

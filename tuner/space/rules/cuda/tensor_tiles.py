@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 
-from compiler.ir.core.nodes import Block, BlockRealize
+from compiler.ir.core.scopes import ACCUMULATOR, MATRIX_A, MATRIX_B
 from compiler.passes.device.swizzle import KEY as PERMUTED_LAYOUT
 from compiler.schedule.error import ScheduleError
-from compiler.schedule.trace.handle import ExprRV, LoopRV
+from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from compiler.target.gpus import WARP_SIZE
 from compiler.target.tensor_cores import MMA_INSTRUCTIONS, MmaInstruction
 from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
-from tuner.space.rules.cuda.epilogue import register_epilogue
+from tuner.space.rules.cuda.matrix_products import (
+    MatrixProduct,
+    block_of,
+    find_matrix_product,
+    fuse_axes,
+    inline_copies,
+    inline_results,
+    make_plain,
+    pad,
+)
+from tuner.space.rules.epilogue import elementwise_consumer
 from tuner.space.rules.sketch_builder import SketchBuilder
 
 WARPS_DOWN = (2, 1)
 WARPS_ACROSS = (2, 4, 1)
 """Warps along an axis: at most 256 threads, so that each may use 255 registers."""
-WARP_ROWS = (4, 2)
-WARP_COLUMNS = (8, 4)
-"""Tiles of an instruction in that of a warp: up to 64 by 64 sums, 128 registers of a lane."""
-STEPS = (2, 4)
-"""Instructions along the reduction in a chunk: rows in shared memory of 64 or 128 bytes.
+WARP_ROWS = (4, 2, 1)
+WARP_COLUMNS = (8, 4, 2)
+"""Tiles of an instruction in that of a warp: up to 64 by 64 sums, 128 registers of a lane.
 
-With fewer tiles or steps, some threads would have no vector to copy.
+`ldmatrix` loads two tiles of columns at once.
 """
+STEPS = (2, 4)
+"""Instructions along the reduction in a chunk: rows in shared memory of 64 or 128 bytes."""
+MIN_EXTENT = 8
+"""A product with fewer rows, columns or steps would be padding for the most part. Chosen."""
+MAX_PADDING = 0.25
+"""The share of an extent that padding to larger tiles may add. Chosen."""
 VECTOR_BYTES = 16
 MAX_STAGES = 3
 """Chunks in shared memory at once: one is computed while two are copied. Chosen."""
@@ -45,8 +60,9 @@ class TensorTiles:
                                                     mma(c, a, b)
                                         C[...] = f(c)
 
-    It takes products whose types an instruction has, and whose extents are multiples of the least
-    tile of a warp: 32 by 32 sums.
+    It takes products of matrices whose types an instruction has, in arrays of any layout.
+    Convolutions are such products, too. Extents that no tile divides are padded with zeros in
+    shared memory, and the epilogue leaves the padding out.
     Products of float32 are left alone: tf32 would round their operands. Both sketches, with and
     without tensor cores, remain.
     """
@@ -55,89 +71,37 @@ class TensorTiles:
         """Add a sketch for the products that tensor cores compute."""
         fork = draft.fork("tensor_tiles")
         has_any = False
-        for name, facts in draft.block_facts().items():
-            product = find_product(draft, facts)
-            if product is None or name in draft.scheduled:
+        for name in draft.block_facts():
+            # An epilogue of an earlier product is no block of its reader any more.
+            facts = fork.block_facts().get(name)
+            product = None if facts is None else find_product(fork, facts)
+            if product is None or name in fork.scheduled:
                 continue
             try:
-                _TensorScheduler(fork, product).run()
+                with fork.schedule.verified_once():
+                    _TensorScheduler(fork, *product).run()
             except ScheduleError:
                 return [draft]
             has_any = True
         return [fork, draft] if has_any else [draft]
 
 
-@dataclass(frozen=True)
-class TensorProduct:
-    """A sum of products of matrices, and its axes by their part.
-
-    Attributes:
-        instruction: The instruction that computes a tile of it.
-        left: The operand with the rows of the output.
-        right: The operand with the columns of the output.
-        row: The axis of the rows.
-        column: The axis of the columns, along which the output is contiguous.
-        step: The axis that is summed over.
-        batch: The other axes.
-        is_transposed: Whether the rows of the right operand run along the step.
-    """
-
-    facts: BlockFacts
-    instruction: MmaInstruction
-    left: TensorAccess
-    right: TensorAccess
-    row: int
-    column: int
-    step: int
-    batch: tuple[int, ...]
-    is_transposed: bool
-
-    @property
-    def sync(self) -> str:
-        """Return the name of the intrinsic of the instruction."""
-        result, operand = self.instruction.ptx_types
-        shape = "x".join(map(str, self.instruction.shape))
-        suffix = "_trans" if self.is_transposed else ""
-        return f"mma_sync_{shape}_{operand}{operand}{result}{suffix}"
-
-
-def find_product(draft: SketchBuilder, facts: BlockFacts) -> TensorProduct | None:
-    """Return the product that a block computes, if an instruction computes tiles of it."""
-    steps = [index for index, axis in enumerate(facts.axes) if axis.is_reduction]
-    if not facts.is_affine or len(facts.reads) != 2 or len(steps) != 1:
+def find_product(
+    draft: SketchBuilder, facts: BlockFacts
+) -> tuple[MatrixProduct, MmaInstruction] | None:
+    """Return the product that a block computes, and the instruction that computes tiles of it."""
+    product = find_matrix_product(facts)
+    instruction = None if product is None else _instruction(draft, facts)
+    if product is None or instruction is None:
         return None
-    instruction = _instruction(draft, facts)
-    if instruction is None:
-        return None
-    spatial = [index for index, axis in enumerate(facts.axes) if not axis.is_reduction]
-    column = next((index for index in spatial if facts.write.strides[index] == 1), None)
-    rights = [read for read in facts.reads if column is not None and read.strides[column]]
-    if column is None or len(rights) != 1:
-        return None
-    (right,) = rights
-    left = next(read for read in facts.reads if read is not right)
-    rows = [index for index in spatial if left.strides[index] and not right.strides[index]]
-    if not rows or not all(read.strides[steps[0]] for read in facts.reads):
-        return None
-    row = rows[-1]
-    is_tiled = left.strides[steps[0]] == 1 and 1 in (right.strides[column], right.strides[steps[0]])
-    extents = [facts.axes[index].extent for index in (row, column, steps[0])]
-    tiles = (min(WARP_ROWS), min(WARP_COLUMNS), min(STEPS))
-    sizes = [t * n for t, n in zip(tiles, instruction.shape, strict=True)]
-    if not is_tiled or any(n % size for n, size in zip(extents, sizes, strict=True)):
-        return None
-    batch = tuple(index for index in spatial if index not in (row, column))
-    is_transposed = right.strides[steps[0]] == 1
-    return TensorProduct(
-        facts, instruction, left, right, row, column, steps[0], batch, is_transposed
-    )
+    groups = (product.rows, product.columns, product.steps)
+    is_large = all(product.extent(group) >= MIN_EXTENT for group in groups)
+    return (product, instruction) if is_large else None
 
 
 def _instruction(draft: SketchBuilder, facts: BlockFacts) -> MmaInstruction | None:
     """Return the instruction with the types of a block; tf32 has those of no program."""
-    realize = draft.schedule.get(draft.schedule.get_block(facts.name))
-    assert isinstance(realize, BlockRealize)
-    block: Block = realize.block
+    block = block_of(draft, facts.name)
     dtypes = {region.buffer.name: region.buffer.dtype for region in (*block.reads, *block.writes)}
     operands = {dtypes[read.buffer] for read in facts.reads}
     for instruction in MMA_INSTRUCTIONS.values():
@@ -152,21 +116,26 @@ class _TensorScheduler:
     """Schedules one product."""
 
     draft: SketchBuilder
-    product: TensorProduct
+    product: MatrixProduct
+    instruction: MmaInstruction
 
     def run(self) -> None:
         """Tile the loops, stage the operands, and place the epilogue."""
-        draft, product, schedule = self.draft, self.product, self.draft.schedule
-        facts = product.facts
-        m, n, k = product.instruction.shape
-        epilogue = register_epilogue(draft, facts, "wmma.accumulator")
-        loops = draft.loops(facts.name)
-        down, across = (WARPS_DOWN, WARP_ROWS), (WARPS_ACROSS, WARP_COLUMNS)
-        block_i, warp_i, i, inner_i, warps_i = self._split(loops, product.row, m, *down)
-        block_j, warp_j, j, inner_j, warps_j = self._split(loops, product.column, n, *across)
-        steps = self._dividing(STEPS, facts.axes[product.step].extent // k)
-        chunk_steps, _ = draft.choose(steps)
-        chunk, step, inner_k = schedule.split(loops[product.step], [None, chunk_steps, k])
+        draft, schedule, name = self.draft, self.draft.schedule, self.product.facts.name
+        lengths = [
+            self.product.vector_length(read, groups, VECTOR_BYTES // read.item_bytes)
+            for read, groups in self.product.layouts[:2]
+        ]
+        epilogue = self._form_matrices()
+        m, n, k = self.instruction.shape
+        loops, product = draft.loops(name), self.product
+        (row,), (column,), (sum_axis,) = product.rows, product.columns, product.steps
+        block_i, warp_i, i, inner_i, warps_i = self._split(loops, row, m, WARPS_DOWN, WARP_ROWS)
+        block_j, warp_j, j, inner_j, warps_j = self._split(
+            loops, column, n, WARPS_ACROSS, WARP_COLUMNS
+        )
+        chunk_steps, _ = draft.choose(_dividing(STEPS, product.extent(product.steps) // k))
+        chunk, step, inner_k = schedule.split(loops[sum_axis], [None, chunk_steps, k])
         outer = [*(loops[index] for index in product.batch), block_i, block_j]
         schedule.reorder(*outer, warp_i, warp_j, chunk, step, i, j, inner_i, inner_j, inner_k)
         block = schedule.fuse(*outer)
@@ -174,14 +143,56 @@ class _TensorScheduler:
         schedule.bind(block, "blockIdx.x")
         schedule.bind(warp_i, "threadIdx.z")
         schedule.bind(warp_j, "threadIdx.y")
-        for read, scope in ((product.left, "wmma.matrix_a"), (product.right, "wmma.matrix_b")):
-            self._stage(read, scope, chunk, step, (warps_i, warps_j))
-        update = schedule.get_block(facts.name)
+        copies = inline_copies(draft, product)
+        threads: list[ExprRV | int] = [warps_i, warps_j, WARP_SIZE]
+        for read, scope, length in zip(
+            (product.left, product.right), (MATRIX_A, MATRIX_B), lengths, strict=True
+        ):
+            copy = copies.get(read.buffer)
+            self._stage(read, scope, copy, (chunk, step), [*threads, length])
+        update = schedule.get_block(name)
         draft.scheduled.add(draft.block_name(schedule.decompose_reduction(update, chunk)))
         self._pipeline(chunk)
         tile = schedule.blockize(inner_i)
-        draft.scheduled |= {facts.name, draft.block_name(update), draft.block_name(tile)}
-        schedule.tensorize(tile, product.sync)
+        draft.scheduled |= {name, draft.block_name(update), draft.block_name(tile)}
+        schedule.tensorize(tile, self._sync)
+
+    @property
+    def _sync(self) -> str:
+        """Return the name of the intrinsic of the instruction."""
+        result, operand = self.instruction.ptx_types
+        shape = "x".join(map(str, self.instruction.shape))
+        suffix = "_trans" if self.product.right_groups[-1] == self.product.steps else ""
+        return f"mma_sync_{shape}_{operand}{operand}{result}{suffix}"
+
+    def _form_matrices(self) -> BlockRV:
+        """Make the product one of padded matrices; return the block that reads the sums."""
+        draft, schedule, name = self.draft, self.draft.schedule, self.product.facts.name
+        before = set(draft.block_facts())
+        epilogue = elementwise_consumer(draft, self.product.facts)
+        if not self.product.is_plain:
+            if epilogue is not None:
+                fuse_axes(draft, epilogue, self.product)
+            self.product = make_plain(draft, self.product)
+        self.product = pad(draft, self.product, self._multiples())
+        epilogue = inline_results(draft, name, before, epilogue)
+        if epilogue is None:
+            block = schedule.cache_write(schedule.get_block(name), 0, ACCUMULATOR)
+            self.product = replace(self.product, facts=draft.block_facts()[name])
+        else:
+            block = schedule.get_block(epilogue)
+            schedule.set_scope(schedule.get_block(name), 0, ACCUMULATOR)
+        draft.scheduled.add(draft.block_name(block))
+        return block
+
+    def _multiples(self) -> tuple[int, int, int]:
+        """Return the numbers that are to divide the rows, the columns and the steps."""
+        product, (m, n, k) = self.product, self.instruction.shape
+        return (
+            _multiple(product.extent(product.rows), m, (WARPS_DOWN, WARP_ROWS)),
+            _multiple(product.extent(product.columns), n, (WARPS_ACROSS, WARP_COLUMNS)),
+            _multiple(product.extent(product.steps), k, (STEPS,)),
+        )
 
     def _pipeline(self, chunk: LoopRV) -> None:
         """Copy the operands of later chunks while the instructions compute one."""
@@ -201,40 +212,67 @@ class _TensorScheduler:
     ) -> tuple[LoopRV, LoopRV, LoopRV, LoopRV, ExprRV]:
         """Split an axis into blocks, warps, tiles of a warp, and the elements of a tile."""
         tiles = self.product.facts.axes[axis].extent // tile
-        per_warp = self._dividing(of_warp, tiles)
-        warps = self._dividing(warp_counts, tiles // max(per_warp))
+        per_warp = _dividing(of_warp, tiles)
+        warps = _dividing(warp_counts, tiles // max(per_warp))
         num_warps, _ = self.draft.choose(warps)
         num_tiles, _ = self.draft.choose(per_warp)
         parts = self.draft.schedule.split(loops[axis], [None, num_warps, num_tiles, tile])
         block, warp, tile_loop, inner = parts
         return block, warp, tile_loop, inner, num_warps
 
-    @staticmethod
-    def _dividing(values: tuple[int, ...], extent: int) -> list[int]:
-        return [value for value in values if extent % value == 0]
-
     def _stage(
         self,
         read: TensorAccess,
         scope: str,
-        chunk: LoopRV,
-        step: LoopRV,
-        warps: tuple[ExprRV, ExprRV],
+        copy: str | None,
+        loops: tuple[LoopRV, LoopRV],
+        parts: list[ExprRV | int],
     ) -> None:
-        """Copy an operand to shared memory for a chunk, and to fragments for a step of it."""
+        """Copy an operand to shared memory for a chunk, and to fragments for a step of it.
+
+        Args:
+            copy: The block that makes the operand, which becomes a part of the copy.
+            loops: The loops over chunks and over the steps of a chunk.
+            parts: The warps down and across, the lanes, and the elements of a lane's vector.
+        """
         draft, schedule = self.draft, self.draft.schedule
         block = schedule.get_block(self.product.facts.name)
         fragment = schedule.cache_read(block, read.buffer, scope)
+        if read is self.product.left and self.product.left_groups[-1] == self.product.rows:
+            dims = [f"d{number}" for number in range(len(read.shape))]
+            swapped = [*dims[:-2], dims[-1], dims[-2]]
+            text = f"lambda {', '.join(dims)}: ({', '.join(swapped)})"
+            schedule.transform_layout(fragment, ("write", 0), text)
+        chunk, step = loops
         schedule.compute_at(fragment, step, preserve_unit_loops=True)
         shared = schedule.cache_read(fragment, read.buffer, "shared")
+        if copy is not None:
+            schedule.compute_inline(schedule.get_block(copy))
         schedule.compute_at(shared, chunk, preserve_unit_loops=True)
         draft.scheduled |= {draft.block_name(fragment), draft.block_name(shared)}
         around = len(draft.loops(shared)) - len(read.shape)
         fused = schedule.fuse(*draft.loops(shared)[around:])
-        parts = [None, *warps, WARP_SIZE, VECTOR_BYTES // read.item_bytes]
-        _, warp_i, warp_j, lane, vector = schedule.split(fused, parts)
+        _, warp_i, warp_j, lane, vector = schedule.split(fused, [None, *parts])
         schedule.vectorize(vector)
         schedule.bind(warp_i, "threadIdx.z")
         schedule.bind(warp_j, "threadIdx.y")
         schedule.bind(lane, "threadIdx.x")
         schedule.annotate(shared, PERMUTED_LAYOUT, 1)
+
+
+def _dividing(values: tuple[int, ...], extent: int) -> list[int]:
+    return [value for value in values if extent % value == 0]
+
+
+def _multiple(extent: int, unit: int, parts: tuple[tuple[int, ...], ...]) -> int:
+    """Return the number of elements that the largest tiles hold for which padding is short.
+
+    Args:
+        extent: The number of elements.
+        unit: The elements of an instruction.
+        parts: The numbers of instructions in a tile: the product of one choice of each.
+    """
+    most, least = unit * prod(map(max, parts)), unit * prod(map(min, parts))
+    while most > least and -(-extent // most) * most > (1 + MAX_PADDING) * extent:
+        most //= 2
+    return most

@@ -5,12 +5,17 @@ from __future__ import annotations
 import pytest
 
 from compiler import ops, te
+from compiler.backends.cuda.nvrtc import compile_cuda
+from compiler.backends.cuda.text.emit import emit_cuda
 from compiler.ir.core.nodes import For
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk_stmts
+from compiler.passes.device.lower import lower_for_device
+from compiler.target.gpus import ARCHS
 from compiler.target.tensor_cores import DEVICE_INSTRUCTION, MMA_INSTRUCTIONS
 from tests.tensor_core_matmul import matmul
 from tests.unit.tuner.space.gpu_spaces import H200, assert_computes
+from tuner.space.rules.auto_inline import AutoInline
 from tuner.space.rules.cuda.tensor_tiles import TensorTiles
 from tuner.space.rules.sketch_builder import SketchBuilder
 
@@ -48,7 +53,40 @@ def rectified() -> PrimFunc:
     ids=["bf16", "s8", "batch", "epilogue"],
 )
 def test_the_first_schedule_computes_the_program(func: PrimFunc) -> None:
-    with_tensor_cores, without = TensorTiles().apply(SketchBuilder.begin(func, H200))
+    assert_runs_on_tensor_cores(func)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "matmul:33,17,23,acc_dtype=float32:float16",
+        "matmul:60,40,40,acc_dtype=float32,out_dtype=float16,bias=true,activation=relu:bfloat16",
+        "matmul:40,20,36,acc_dtype=float32,transpose_a=true:bfloat16",
+        "dense:17,33,40,acc_dtype=float32:float16",
+        "batch_matmul:2,20,12,24,acc_dtype=float32:float16",
+        "matmul:40,20,72,acc_dtype=int32:int8",
+    ],
+)
+def test_a_product_of_any_extents_is_padded(spec: str) -> None:
+    assert_runs_on_tensor_cores(ops.from_spec(spec))
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "conv2d:2,8,6,6,12,3,1,1,bias=true,activation=relu,acc_dtype=float32,out_dtype=float16:float16",
+        "conv2d:1,8,9,9,16,3,2,1,layout=NHWC,acc_dtype=float32:bfloat16",
+        "conv2d:2,12,4,4,8,1,acc_dtype=float32:float16",
+    ],
+)
+def test_a_convolution_is_a_product_of_matrices(spec: str) -> None:
+    assert_runs_on_tensor_cores(ops.from_spec(spec))
+
+
+def assert_runs_on_tensor_cores(func: PrimFunc) -> None:
+    """Compare the first schedule with the program; exactly one loop is an instruction."""
+    (draft,) = AutoInline().apply(SketchBuilder.begin(func, H200))
+    with_tensor_cores, without = TensorTiles().apply(draft)
     assert (with_tensor_cores.name, without.name) == (("tensor_tiles",), ())
     schedule = with_tensor_cores.schedule
     notes = [
@@ -60,13 +98,25 @@ def test_the_first_schedule_computes_the_program(func: PrimFunc) -> None:
     assert_computes(func, [schedule])
 
 
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_120"])
+def test_rows_whose_ends_are_no_vectors_are_copied_asynchronously(arch: str) -> None:
+    # 40 steps are five vectors of a row; the chunks of 32 steps are padded.
+    func = ops.matmul(60, 40, 40, dtype="bfloat16", acc_dtype="float32", out_dtype="float32")
+    draft = TensorTiles().apply(SketchBuilder.begin(func, H200))[0]
+    text = emit_cuda(lower_for_device(draft.schedule.func, ARCHS[arch]))
+    assert "A_pad_shared_vec" not in text
+    assert "B_pad_shared_vec" not in text
+    assert "async_copy<16>(&A_pad_shared" in text
+    assert compile_cuda(text, arch).resources["matmul_kernel"].spill_bytes == 0
+
+
 @pytest.mark.parametrize(
     "func",
     [
         ops.matmul(64, 64, 64),  # tf32 would round the operands
-        ops.matmul(60, 64, 64, dtype="float16"),  # no whole tiles
         ops.matmul(64, 64, 64, dtype="bfloat16"),  # sums of 16 bits
-        ops.dense(1, 64, 64, dtype="float16"),  # a vector
+        ops.dense(4, 64, 64, dtype="float16"),  # padding for the most part
+        ops.depthwise_conv2d(1, 16, 8, 8, 3, dtype="float16"),  # no operand has rows of its own
     ],
 )
 def test_other_products_are_left_alone(func: PrimFunc) -> None:
