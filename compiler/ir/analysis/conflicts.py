@@ -64,7 +64,7 @@ def may_conflict(
         names: The names whose values identify a thread.
         common: The extents of variables that have one value in both accesses.
     """
-    touches = (one,) if one is other else (one, other)
+    touches = [touch.sharing(common) for touch in ((one,) if one is other else (one, other))]
     if agree_on(touches, names):
         return False
     return _Trial(touches, names, common).meet(among_all=one is other)

@@ -10,29 +10,36 @@ Example, with threads `tx` below 32, and `k` below 4, an ordinary loop:
     A[tx // 8, tx % 8 * 4 + k]    is (0: tx // 8, 1: tx % 8 at scale 4 and a loop at scale 1)
     an access of the same form    to the same element is by the same thread tx
     A[tx // 8, k]                 has another form: nothing follows
+
+    A[f // 16, f % 16], with f = bx * 128 + k * 32 + tx: the indices determine f, which is a sum of
+    parts itself, and so determines bx and tx
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import gcd
 
-from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.affine import Affine, affine
 from compiler.ir.arith.bijectivity import is_complete
 from compiler.ir.arith.extents import extent_or_unknown
-from compiler.ir.arith.iter_map import may_overlap, split_of
+from compiler.ir.arith.guards import bounds_of, conjuncts
+from compiler.ir.arith.iter_map import Guards, may_overlap, split_of
 from compiler.ir.arith.simplify import normal
 from compiler.ir.arith.vectors import as_ramp
-from compiler.ir.core.expr_types import lanes_of
+from compiler.ir.core.expr_types import dtype_of, lanes_of
 from compiler.ir.core.frozen import frozen
 from compiler.ir.core.nodes import (
     Buffer,
+    Call,
     Conditional,
     Expr,
     For,
     If,
+    IntImm,
     Let,
     Load,
     Not,
@@ -40,15 +47,21 @@ from compiler.ir.core.nodes import (
     Store,
     Var,
 )
-from compiler.ir.core.visit import children, is_stmt, walk_stmts
+from compiler.ir.core.visit import children, is_stmt, substitute, walk, walk_stmts
 
 
 @frozen
 class Part:
-    """The term `scale * (variable // low % extent)` of an index, with the name of the variable."""
+    """The term `scale * (source // low % extent)` of an index.
 
-    name: Hashable
-    limit: int  # how many values the variable has
+    Attributes:
+        source: The name of a variable; of a sum of variables, its own parts. What has one value in
+            all accesses is a source of its own, with an extent of 1.
+        limit: How many values the source has.
+    """
+
+    source: Hashable
+    limit: int
     low: int
     extent: int
     scale: int
@@ -63,6 +76,7 @@ class Touch:
         extents: The variables that vary in a known range.
         varying: The other variables that vary.
         conditions: The conditions under which it takes place.
+        common: The extents of variables that have one value in all accesses that are compared.
     """
 
     buffer: Buffer
@@ -72,6 +86,12 @@ class Touch:
     names: Mapping[Var, Hashable]
     varying: frozenset[Var] = frozenset()
     conditions: tuple[Expr, ...] = ()
+    common: Mapping[Var, int] = field(default_factory=dict)
+
+    def sharing(self, common: Mapping[Var, int]) -> Touch:
+        """Return the access for a comparison in which more variables have one value."""
+        extents = {var: extent for var, extent in self.extents.items() if var not in common}
+        return replace(self, extents=extents, common={**self.common, **common})
 
     @property
     def lanes(self) -> int:
@@ -97,7 +117,36 @@ class Touch:
 
     def _ramp(self, index: Expr) -> tuple[Affine, int] | None:
         ramp = as_ramp(index)
-        return None if ramp is None else (normal(ramp.base, self.extents), ramp.stride)
+        return None if ramp is None else (self._form(ramp.base), ramp.stride)
+
+    def _form(self, expr: Expr) -> Affine:
+        return normal(substitute(expr, self._zeros), self._all_extents)
+
+    @cached_property
+    def _all_extents(self) -> dict[Var, int]:
+        return {**self.common, **self.extents}
+
+    @cached_property
+    def _zeros(self) -> dict[Var, Expr]:
+        """The variables that are always zero."""
+        return {v: IntImm(0, dtype_of(v)) for v, extent in self._all_extents.items() if extent == 1}
+
+    @cached_property
+    def _limits(self) -> dict[Var, int]:
+        """The extents of the variables, as far as the conditions leave them."""
+        limits = dict(self._all_extents)
+        for terms, bound in self._guards.items():
+            if all(atom in limits and scale > 0 for atom, scale in terms):
+                for var, scale in terms:
+                    assert isinstance(var, Var)
+                    limits[var] = min(limits[var], max(1, -(-bound // scale)))
+        return limits
+
+    @cached_property
+    def _guards(self) -> Guards:
+        conditions = tuple(c for condition in self.conditions for c in conjuncts(condition))
+        conditions = tuple(substitute(c, self._zeros) for c in conditions)
+        return bounds_of(conditions, self._all_extents)
 
     @cached_property
     def parts(self) -> list[tuple[int, frozenset[Part]] | None]:
@@ -108,23 +157,44 @@ class Touch:
         return [None if ramp is None else self._parts(*ramp) for ramp in self.ramps]
 
     def _parts(self, form: Affine, stride: int) -> tuple[int, frozenset[Part]] | None:
-        parts: list[Part] = []
-        if stride and self.lanes > 1:
-            parts.append(Part("lane", self.lanes, 1, self.lanes, stride))
+        lanes = self.lanes if stride else 1
+        parts = self._sum(form, [Part("lane", lanes, 1, lanes, stride)] if lanes > 1 else [])
+        return None if parts is None else (form.const, parts)
+
+    def _sum(self, form: Affine, parts: Sequence[Part] = ()) -> frozenset[Part] | None:
+        """Return the parts of a sum, with some more; None if it does not determine each of them."""
+        all_parts = list(parts)
         for atom, scale in form.terms:
-            split = split_of(atom, self.extents)
-            if split is None and isinstance(atom, Var) and atom not in self.varying:
-                parts.append(Part(atom, 1, 1, 1, scale))  # one value in all accesses
-            elif split is None or not isinstance(split.source, Var):
+            part = self._part(atom, scale)
+            if part is None:
                 return None
-            elif split.extent > 1:
-                name = self.names.get(split.source, "loop")
-                parts.append(Part(name, split.limit, split.low, split.extent, scale))
-        different = frozenset(parts)
-        moving = [(part.scale, part.extent) for part in parts if part.extent > 1]
-        if may_overlap(moving) or len(different) < len(parts):
+            if part.extent > 1 or part.source == atom:
+                all_parts.append(part)
+        moving = [(part.scale, part.extent) for part in all_parts if part.extent > 1]
+        different = frozenset(all_parts)
+        return None if may_overlap(moving) or len(different) < len(all_parts) else different
+
+    def _part(self, atom: Expr, scale: int) -> Part | None:
+        if self._has_one_value(atom):
+            return Part(atom, 1, 1, 1, scale)
+        split = split_of(atom, self._limits, self._guards)
+        source: Hashable = None
+        if split is not None and isinstance(split.source, Var):
+            source = self.names.get(split.source, "loop")
+        elif split is not None:
+            source = self._sum(affine(split.source))
+        if split is None or source is None:
             return None
-        return form.const, different
+        return Part(source, split.limit, split.low, split.extent, scale)
+
+    def _has_one_value(self, expr: Expr) -> bool:
+        """Return whether an expression has one value in all accesses."""
+        return not any(
+            node in self.extents or node in self.varying
+            if isinstance(node, Var)
+            else isinstance(node, Load | Call)
+            for node in walk(expr)
+        )
 
 
 def agree_on(touches: Sequence[Touch], names: Iterable[Hashable]) -> bool:
@@ -132,18 +202,65 @@ def agree_on(touches: Sequence[Touch], names: Iterable[Hashable]) -> bool:
 
     Only indices that have one form in all accesses count.
     """
-    common: dict[Hashable, set[Part]] = {}
+    parts: list[Part] = []
     for form, *others in zip(*(touch.parts for touch in touches), strict=True):
         if form is not None and all(other == form for other in others):
-            for part in form[1]:
-                common.setdefault(part.name, set()).add(part)
-    return all(_is_determined(common.get(name, set())) for name in names)
+            parts += form[1]
+    determined = _DeterminedParts(parts)
+    return all(map(determined.has, names))
 
 
-def _is_determined(parts: Collection[Part]) -> bool:
-    """Return whether some parts of a variable determine it."""
-    limit = max((part.limit for part in parts), default=0)
-    return bool(parts) and is_complete(((part.low, part.extent) for part in parts), limit)
+class _DeterminedParts:
+    """The parts of variables and sums that follow from some parts."""
+
+    def __init__(self, parts: Iterable[Part]) -> None:
+        self._parts: dict[Hashable, set[tuple[int, int]]] = {}
+        self._limits: dict[Hashable, int] = {}
+        self._add(parts)
+        num_parts = 0
+        while num_parts < self._num_parts():
+            num_parts = self._num_parts()
+            for source in tuple(self._parts):
+                if isinstance(source, frozenset):
+                    self._derive(source)
+
+    def has(self, source: Hashable) -> bool:
+        """Return whether the parts of a source determine it."""
+        parts = self._parts.get(source, set())
+        return bool(parts) and is_complete(parts, self._limits[source])
+
+    def _num_parts(self) -> int:
+        return sum(map(len, self._parts.values()))
+
+    def _add(self, parts: Iterable[Part]) -> None:
+        for part in parts:
+            self._parts.setdefault(part.source, set()).add((part.low, part.extent))
+            self._limits[part.source] = max(part.limit, self._limits.get(part.source, 0))
+
+    def _derive(self, total: frozenset[Part]) -> None:
+        """Add what a sum and its variables determine of each other."""
+        self._parts[total].update(self._digits_of(total))
+        if self.has(total):
+            self._add(total)
+
+    def _digits_of(self, total: frozenset[Part]) -> Iterator[tuple[int, int]]:
+        """Yield the parts of a sum that are determined parts of its variables.
+
+        Such a part is `sum // scale % extent` if the scales of all coarser ones are multiples of
+        `scale * extent`, and all finer ones vary: they do not overlap.
+        """
+        for part in total:
+            is_determined = (part.low, part.extent) in self._parts.get(part.source, ())
+            finer = [other for other in total if other.scale < part.scale]
+            coarser = gcd(*(other.scale for other in total if other.scale > part.scale))
+            width = coarser or part.scale * part.extent
+            if (
+                (is_determined or self.has(part.source))
+                and width % part.scale == 0
+                and width >= part.scale * part.extent
+                and all(other.extent > 1 for other in finer)
+            ):
+                yield part.scale, width // part.scale
 
 
 def touches_of(

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
+from compiler.ir.arith.guards import conjuncts
 from compiler.ir.core.expr_types import lanes_of
 from compiler.ir.core.nodes import (
     Allocate,
@@ -20,7 +21,6 @@ from compiler.ir.core.nodes import (
     IntImm,
     Let,
     Load,
-    Logic,
     Not,
     Ramp,
     Seq,
@@ -103,7 +103,7 @@ class _Coverage:
         conditions: tuple[Expr, ...],
     ) -> None:
         """Mark the elements at `places` over all iterations of the loops."""
-        claims = [c for condition in conditions for c in _conjuncts(condition)]
+        claims = [c for condition in conditions for c in conjuncts(condition)]
         exprs = [*indices, *claims]
         if any(_is_open(node) for expr in exprs for node in walk(expr)):
             return
@@ -172,11 +172,3 @@ def _connected(used: list[set[Var]]) -> list[list[int]]:
             (nodes.union(*(g[0] for g in near)), [*(n for g in near for n in g[1]), number])
         )
     return [sorted(members) for _, members in groups]
-
-
-def _conjuncts(condition: Expr) -> list[Expr]:
-    match condition:
-        case Logic("and", lhs, rhs):
-            return _conjuncts(lhs) + _conjuncts(rhs)
-        case _:
-            return [condition]

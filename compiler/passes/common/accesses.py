@@ -25,6 +25,7 @@ from compiler.ir.core.nodes import (
     IntImm,
     Let,
     Load,
+    Not,
     Stmt,
     Store,
     Var,
@@ -61,6 +62,14 @@ class LoweredAccess:
         """The extents of the buffer."""
         return static_shape(self.buffer)
 
+    def conditions(self, depth: int) -> list[Expr]:
+        """Return the conditions inside the scope at `depth` under which the access takes place."""
+        return [
+            node.condition if node.then is child else Not(node.condition)
+            for node, child in pairwise(self.path[depth:])
+            if isinstance(node, If)
+        ]
+
     def box(self, depth: int) -> list[Span | None]:
         """Return, for each dimension, the corner in terms of outer loops and the extent.
 
@@ -88,18 +97,10 @@ class LoweredAccess:
         spans = [split_form(form, inner, hidden) for form in self.forms]
         # Without threads, vectors may read beyond what a condition admits: the room stays.
         is_shared = self.is_shared and any(map(is_thread, self.path))
-        conditions = self._conditions(depth) if is_shared else []
+        conditions = self.conditions(depth) if is_shared else []
         return [
             span if span is None or form is None else _trimmed(span, form, conditions, inner)
             for form, span in zip(self.forms, spans, strict=True)
-        ]
-
-    def _conditions(self, depth: int) -> list[Expr]:
-        """Return the conditions inside a scope under which the access takes place."""
-        return [
-            node.condition
-            for node, child in pairwise(self.path[depth:])
-            if isinstance(node, If) and node.then is child
         ]
 
     @cached_property

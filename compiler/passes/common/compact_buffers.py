@@ -154,13 +154,20 @@ def _placement_of(
     floor = next((n + 1 for n, node in enumerate(common) if node is outer), 0)
     # Allocate directly inside a loop, or at the top, but never below a loop that carries a value.
     depths = [floor]
+    unrolled: list[int] = []
     for position, node in enumerate(common):
         if isinstance(node, For):
-            if node.var in carried or node.kind in ("unrolled", "vectorized"):
+            if node.var in carried or node.kind == "vectorized":
                 break
-            if position >= floor:
+            if node.kind == "unrolled" or unrolled:
+                unrolled.append(position + 1)
+            elif position >= floor:
                 depths.append(position + 1)
     depth = next(d for d in reversed(depths) if d == floor or is_written_first(accesses, d))
+    # The iterations of an unrolled loop together touch a box, unless their indices are irregular.
+    if any(span is None for access in accesses for span in access.box(depth)):
+        inside = (d for d in reversed(unrolled) if d > floor and is_written_first(accesses, d))
+        depth = next(inside, depth)
     # Iterations that run at once share a buffer only if they touch disjoint elements. The verifier
     # has proved that each reads only what it wrote, even if `is_written_first` can't prove it.
     # A loop around the parallel loop may still carry values.

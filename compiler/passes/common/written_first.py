@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 
 from compiler.ir.arith.facts import Facts
 from compiler.ir.core.dtypes import is_integer
 from compiler.ir.core.expr_types import dtype_of
-from compiler.ir.core.nodes import BinOp, Compare, Expr, For, If, IntImm, Logic
+from compiler.ir.core.nodes import BinOp, Compare, Expr, For, If, IntImm, Logic, Var
 from compiler.ir.core.visit import walk
 from compiler.passes.common.accesses import LoweredAccess, Span, loop_extents
 from compiler.passes.common.thread_loops import is_thread
@@ -97,33 +98,40 @@ def _is_surely_run(store: LoweredAccess, load: LoweredAccess, depth: int) -> boo
     """Return whether a store happens in each run of the scope at `depth` that has the load.
 
     A condition on the loops inside the scope only trims the box of the store. So does a condition
-    that is true whenever the store is in bounds. Any other condition may skip the store.
+    that is true whenever the load runs, or whenever the store is in bounds. Any other condition may
+    skip the store.
     """
     inside = store.path[depth:]
-    conditions = [node.condition for node in inside if isinstance(node, If)]
+    conditions = store.conditions(depth)
     if not conditions:
         return True
     inner = {node.var for node in inside if isinstance(node, For)}
     if store.is_shared:
         inner |= {node.var for node in store.path if isinstance(node, For) and is_thread(node)}
-    shared = [node.condition for node in load.path[depth:] if isinstance(node, If)]
     facts = Facts()
     for var, extent in loop_extents(store.path).items():
         facts = facts.having(var, extent)
-    for index, full in zip(store.indices, store.shape, strict=True):
-        facts = facts.assuming(Compare(">=", index, IntImm(0, dtype_of(index))))
-        facts = facts.assuming(Compare("<", index, IntImm(full, dtype_of(index))))
+    of_load = load.conditions(depth)
+    for condition in of_load:
+        if inner.isdisjoint(walk(condition)):
+            facts = facts.assuming(condition)
+    rest = [c for c in conditions if c not in of_load and not _is_harmless(c, facts, inner)]
+    if rest:
+        for index, full in zip(store.indices, store.shape, strict=True):
+            facts = facts.assuming(Compare(">=", index, IntImm(0, dtype_of(index))))
+            facts = facts.assuming(Compare("<", index, IntImm(full, dtype_of(index))))
+    return all(_is_harmless(condition, facts, inner) for condition in rest)
 
-    def is_harmless(condition: Expr) -> bool:
-        match condition:
-            case Logic("and", lhs, rhs):
-                return is_harmless(lhs) and is_harmless(rhs)
-            case Compare(">=", lhs, rhs) if is_integer(dtype_of(lhs)):
-                holds = facts.at_least(lhs, rhs)
-            case Compare("<", lhs, rhs) if is_integer(dtype_of(lhs)):
-                holds = facts.at_least(BinOp("-", rhs, IntImm(1, dtype_of(rhs))), lhs)
-            case _:
-                holds = False
-        return holds or not inner.isdisjoint(walk(condition))
 
-    return all(c in shared or is_harmless(c) for c in conditions)
+def _is_harmless(condition: Expr, facts: Facts, inner: AbstractSet[Var]) -> bool:
+    """Return whether a condition is true, or depends on some variables."""
+    match condition:
+        case Logic("and", lhs, rhs):
+            return _is_harmless(lhs, facts, inner) and _is_harmless(rhs, facts, inner)
+        case Compare(">=", lhs, rhs) if is_integer(dtype_of(lhs)):
+            holds = facts.at_least(lhs, rhs)
+        case Compare("<", lhs, rhs) if is_integer(dtype_of(lhs)):
+            holds = facts.at_least(BinOp("-", rhs, IntImm(1, dtype_of(rhs))), lhs)
+        case _:
+            holds = False
+    return holds or not inner.isdisjoint(walk(condition))

@@ -18,12 +18,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.guards import bounds_of, conjuncts
 from compiler.ir.arith.iter_map import Guards, Terms, variables_of
 from compiler.ir.core.nodes import Buffer, For, Var
 from compiler.schedule.legality.block_kind import Unclassified, is_commutative
 from compiler.schedule.legality.coverage import covers_reads
 from compiler.schedule.legality.disjoint_accesses import separates_iterations
-from compiler.schedule.legality.guard import bounds_of, conjuncts, derived
+from compiler.schedule.legality.guard import derived
 from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.reduction import single_pass_problem
 from compiler.schedule.legality.scope import BlockScope

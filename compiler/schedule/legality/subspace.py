@@ -15,13 +15,14 @@ from typing import TypeAlias
 from compiler.ir.arith.affine import Affine
 from compiler.ir.arith.bijectivity import covering_sources
 from compiler.ir.arith.extents import UNKNOWN
+from compiler.ir.arith.guards import conjuncts, upper_bound
 from compiler.ir.arith.iter_map import Extents, Terms, count_of, terms_of, variables, variables_of
 from compiler.ir.arith.simplify import normal, prove, simplify
 from compiler.ir.core.dtypes import DType, is_integer
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import TRUE, BinOp, Compare, Expr, IntImm, Var
 from compiler.ir.core.visit import substitute
-from compiler.schedule.legality.guard import conjunction, conjuncts, upper_bound
+from compiler.schedule.legality.guard import conjunction
 from compiler.schedule.legality.placed_block import PlacedBlock
 
 _Term: TypeAlias = tuple[Expr, int]

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from compiler.ir.analysis.reducer import ReductionForm
+from compiler.ir.arith.guards import conjuncts
 from compiler.ir.arith.iter_map import variables
 from compiler.ir.arith.simplify import prove
 from compiler.ir.core.expr_types import dtype_of
@@ -28,7 +29,7 @@ from compiler.ir.core.nodes import (
     seq,
 )
 from compiler.ir.core.visit import map_region, substitute, walk
-from compiler.schedule.legality.guard import conjunction, conjuncts
+from compiler.schedule.legality.guard import conjunction
 from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.scope import BlockScope
 from compiler.schedule.tree.tree import fresh_buffer_name

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from compiler.ir.analysis.regions import access_regions
+from compiler.ir.arith.guards import conjuncts
 from compiler.ir.arith.iter_map import Extents, variables
 from compiler.ir.arith.simplify import prove
 from compiler.ir.core.expr_types import dtype_of
@@ -22,7 +23,7 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.visit import map_region, substitute, walk
 from compiler.schedule.error import Refuse
-from compiler.schedule.legality.guard import conjunction, conjuncts
+from compiler.schedule.legality.guard import conjunction
 
 
 def init_nest(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from compiler.ir.arith.extents import extent_or_unknown
+from compiler.ir.arith.guards import bounds_of, conjuncts
 from compiler.ir.arith.iter_map import Extents
 from compiler.ir.core.nodes import (
     TRUE,
@@ -23,7 +24,7 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.visit import substitute
 from compiler.schedule.index.access import facts_of
 from compiler.schedule.index.iter_form import in_iter_form
-from compiler.schedule.legality.guard import bounds_of, conjunction, conjuncts
+from compiler.schedule.legality.guard import conjunction
 
 
 def rebind(

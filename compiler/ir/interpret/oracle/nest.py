@@ -20,12 +20,13 @@ Example, a product whose rows are split:
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from compiler.ir.arith.guards import conjuncts
 from compiler.ir.core.nodes import (
     TRUE,
     BinOp,
@@ -37,7 +38,6 @@ from compiler.ir.core.nodes import (
     IntImm,
     IterVar,
     Load,
-    Logic,
     Seq,
     Stmt,
     Store,
@@ -231,7 +231,7 @@ def _nest(loops: Mapping[Var, int], realize: BlockRealize) -> OracleNest | None:
         return None
     values = dict(zip(extents, realize.iter_values, strict=True))
     reduced = frozenset(iter_var.var for iter_var in block.iter_vars if iter_var.kind == "reduce")
-    groups = _groups(loops, values, _conjuncts(realize.predicate))
+    groups = _groups(loops, values, conjuncts(realize.predicate))
     lanes = _lanes(touched, extents, groups)
     if block.init is not None and not reduced.isdisjoint(lanes):
         lanes = frozenset()  # not all lanes would be initialised at one step
@@ -281,7 +281,7 @@ def _lanes(
 
 
 def _groups(
-    loops: Mapping[Var, int], values: Mapping[Var, Expr], conditions: list[Expr]
+    loops: Mapping[Var, int], values: Mapping[Var, Expr], conditions: Sequence[Expr]
 ) -> tuple[Group, ...]:
     """Partition loops, iterators and conditions into groups that share loops."""
     parts: list[tuple[set[Var], list[Var], list[Expr]]] = [({loop}, [], []) for loop in loops]
@@ -306,16 +306,6 @@ def _groups(
         inside = tuple(loop for loop in loops if loop in used_loops)
         groups.append(Group(inside, tuple(iterators), tuple(claims), outer, reads))
     return tuple(groups)
-
-
-def _conjuncts(condition: Expr) -> list[Expr]:
-    match condition:
-        case Logic("and", lhs, rhs):
-            return _conjuncts(lhs) + _conjuncts(rhs)
-        case IntImm(1):
-            return []
-        case _:
-            return [condition]
 
 
 def _begins(points: Mapping[Var, Array], box: Box) -> bool:

@@ -29,6 +29,7 @@ from compiler.ir.core.scopes import is_private_scope, is_shared_scope
 from compiler.ir.core.visit import walk, walk_stmts
 from compiler.ir.text.print_expr import show_expr
 from compiler.ir.verify.races.accesses import accesses_of
+from compiler.ir.verify.races.epochs import split_by_epoch
 from compiler.ir.verify.races.points import Instance, Question, find_race, is_known
 from compiler.ir.verify.races.private import (
     has_small_numbers,
@@ -156,9 +157,18 @@ class _RaceChecker:
         if buffer not in self._params and _is_private(buffer, group, touching, moving, points):
             self._points_left -= points // 8
             return
+        parts = split_by_epoch(accesses, group.fixed) if is_threads else [accesses]
+        for part in parts:
+            if any(a.is_store for a in part) and not _are_disjoint(part, moving, group.fixed):
+                self._try_points(group, part)
+
+    def _try_points(self, group: _Group, accesses: Sequence[SharedAccess]) -> None:
+        """Refuse a group if two of its accesses race at the points that are tried."""
+        points = min(_MAX_POINTS, self._points_left)
         self._points_left = max(self._points_left - points, 0)
-        question = Question(accesses, moving, group.fixed, is_threads, is_threads, points)
-        race = find_race(question)
+        is_threads = group.what == "threads"
+        moving = [loop.var for loop in group.moving]
+        race = find_race(Question(accesses, moving, group.fixed, is_threads, is_threads, points))
         if race is not None:
             raise VerifyError(_message(group, *race), race[0].access.node, "race")
 
@@ -187,12 +197,19 @@ def _are_disjoint(
     accesses: Sequence[SharedAccess], moving: Sequence[Var], fixed: Collection[Var]
 ) -> bool:
     """Return whether the indices of accesses determine the iteration or thread of each."""
+    names = {var: var for var in moving}
     touches = []
     for access in accesses:
-        extents = {loop.var: loop.extent for loop in access.loops if loop.var not in fixed}
-        touches.append(
-            Touch(access.buffer, access.indices, access.is_store, extents, {v: v for v in moving})
+        extents = {loop.var: loop.extent for loop in access.loops}
+        touch = Touch(
+            access.buffer,
+            access.indices,
+            access.is_store,
+            extents,
+            names,
+            conditions=access.conditions,
         )
+        touches.append(touch.sharing({var: n for var, n in extents.items() if var in fixed}))
     return agree_on(touches, moving)
 
 

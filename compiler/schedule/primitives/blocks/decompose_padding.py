@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from compiler.ir.analysis.regions import with_regions
 from compiler.ir.arith.bounds import affine_bounds
+from compiler.ir.arith.guards import conjuncts, upper_bound
 from compiler.ir.arith.iter_map import Extents, Terms, count_of, terms_of, variables
 from compiler.ir.arith.simplify import prove, simplify
 from compiler.ir.core.expr_types import dtype_of
@@ -32,7 +33,7 @@ from compiler.ir.core.visit import map_region, substitute
 from compiler.schedule.error import Refuse, ScheduleError, refusal
 from compiler.schedule.legality.block_kind import Unclassified
 from compiler.schedule.legality.coverage import covers_reads
-from compiler.schedule.legality.guard import conjunction, conjuncts, upper_bound
+from compiler.schedule.legality.guard import conjunction
 from compiler.schedule.legality.placed_block import PlacedBlock, conditions
 from compiler.schedule.legality.scope import BlockScope, scope_of_block
 from compiler.schedule.tree.tree import fresh_block_name, loop_at, loop_path, replace_at

@@ -8,6 +8,7 @@ from dataclasses import replace
 from compiler.error_codes import ScheduleErrorCode
 from compiler.ir.analysis.regions import with_regions
 from compiler.ir.arith.bounds import affine_bounds
+from compiler.ir.arith.guards import conjuncts
 from compiler.ir.arith.simplify import canonical, normal
 from compiler.ir.core.nodes import (
     BlockRealize,
@@ -25,7 +26,7 @@ from compiler.schedule.index.region import Span
 from compiler.schedule.index.solve import iterators_at
 from compiler.schedule.legality.block_kind import extents_of_iterators
 from compiler.schedule.legality.coverage import runs_whole_domain, writes_whole
-from compiler.schedule.legality.guard import conjunction, conjuncts
+from compiler.schedule.legality.guard import conjunction
 from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.scope import BlockScope, scope_of_block
 from compiler.schedule.primitives.blocks.compute_inline import require_single_store

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from compiler.ir.analysis.regions import access_regions
 from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.guards import conjuncts, upper_bound
 from compiler.ir.arith.iter_map import terms_of, variables, variables_of
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
@@ -34,7 +35,7 @@ from compiler.schedule.index.access import BlockAccess, facts_of
 from compiler.schedule.index.region import span_of
 from compiler.schedule.legality.block_kind import Unclassified
 from compiler.schedule.legality.coverage import covers_reads
-from compiler.schedule.legality.guard import conjunction, conjuncts, upper_bound
+from compiler.schedule.legality.guard import conjunction
 from compiler.schedule.legality.placed_block import PlacedBlock, conditions
 from compiler.schedule.legality.scope import BlockScope, scope_of_block
 from compiler.schedule.rewrite.cache import common_path, region_buffer

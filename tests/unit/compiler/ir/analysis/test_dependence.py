@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from compiler.ir.analysis.dependence import Touch, agree_on, touches_of
 from compiler.ir.core.nodes import (
     BinOp,
+    Compare,
     Evaluate,
     Expr,
     FloatImm,
@@ -23,12 +24,12 @@ from compiler.ir.core.nodes import (
     seq,
 )
 
-THREAD, OTHER, LOOP, FIXED = Var("tx"), Var("ty"), Var("k"), Var("n")
+THREAD, OTHER, LOOP, FIXED, SHARED = Var("tx"), Var("ty"), Var("k"), Var("n"), Var("bx")
 EXTENTS = {THREAD: 12, OTHER: 4, LOOP: 3}
 NAMES = {THREAD: "x", OTHER: "y"}
 
 
-def part(var: Var, low: int = 1, extent: int | None = None, scale: int = 1) -> Expr:
+def part(var: Expr, low: int = 1, extent: int | None = None, scale: int = 1) -> Expr:
     """Return `scale * (var // low % extent)`."""
     expr: Expr = BinOp("//", var, IntImm(low)) if low > 1 else var
     if extent is not None:
@@ -43,9 +44,14 @@ def total(*parts: Expr) -> Expr:
     return expr
 
 
-def touch(indices: tuple[Expr, ...]) -> Touch:
+def below(expr: Expr, bound: int) -> Compare:
+    return Compare("<", expr, IntImm(bound))
+
+
+def touch(indices: tuple[Expr, ...], *conditions: Compare) -> Touch:
     buffer = make_buffer("S", (1024,) * len(indices), "float32")
-    return Touch(buffer, indices, True, EXTENTS, NAMES)
+    access = Touch(buffer, indices, True, EXTENTS, NAMES, conditions=conditions)
+    return access.sharing({SHARED: 4})
 
 
 def value(expr: Expr, env: dict[Var, int]) -> int:
@@ -61,19 +67,31 @@ def value(expr: Expr, env: dict[Var, int]) -> int:
             raise NotImplementedError(expr)
 
 
-def surely_agree(one: tuple[Expr, ...], other: tuple[Expr, ...], var: Var) -> bool:
+def holds(condition: Expr, env: dict[Var, int]) -> bool:
+    assert isinstance(condition, Compare)
+    return value(condition.lhs, env) < value(condition.rhs, env)
+
+
+def surely_agree(one: Touch, other: Touch, var: Var) -> bool:
     """Compare all iterations of both accesses, under one value of what is fixed."""
     points = [dict(zip(EXTENTS, p, strict=True)) for p in product(*map(range, EXTENTS.values()))]
-    for fixed in (0, 3):
+    for fixed, shared in ((0, 0), (3, 1), (0, 3)):
         values: dict[tuple[int, ...], set[int]] = {}
-        for indices in (one, other):
+        for access in (one, other):
             for point in points:
-                env = {**point, FIXED: fixed}
-                element = tuple(value(index, env) for index in indices)
+                env = {**point, FIXED: fixed, SHARED: shared}
+                if not all(holds(condition, env) for condition in access.conditions):
+                    continue
+                element = tuple(value(index, env) for index in access.indices)
                 values.setdefault(element, set()).add(env[var])
         if any(len(threads) > 1 for threads in values.values()):
             return False
     return True
+
+
+FUSED = total(part(THREAD, scale=4), OTHER)
+WITH_SHARED = total(part(SHARED, scale=48), FUSED)
+OVERLAPPING = total(part(THREAD, scale=2), OTHER)
 
 
 @pytest.mark.parametrize(
@@ -89,6 +107,21 @@ def surely_agree(one: tuple[Expr, ...], other: tuple[Expr, ...], var: Var) -> bo
         ((part(THREAD, 4), OTHER), {"y"}),
         ((THREAD, part(THREAD, 5)), {"x"}),
         ((total(THREAD, part(FIXED, scale=2)),), {"x"}),
+        ((total(THREAD, part(SHARED, 2, scale=4)),), {"x"}),
+        ((part(FUSED, 8), part(FUSED, 1, 8)), {"x", "y"}),
+        ((part(FUSED, 8), part(FUSED, 1, 4)), {"y"}),
+        ((part(WITH_SHARED, 8), part(WITH_SHARED, 1, 8)), {"x", "y"}),
+        ((part(OVERLAPPING, 8), part(OVERLAPPING, 1, 8)), set()),
+        # (tx * 4 + k) // 8 and k, which is (tx * 4 + k) % 4, lack a part; % 8 // 4 has it.
+        ((part(total(part(THREAD, scale=4), LOOP), 8), LOOP), set()),
+        (
+            (
+                part(total(part(THREAD, scale=4), LOOP), 8),
+                part(part(total(part(THREAD, scale=4), LOOP), 1, 8), 4),
+                LOOP,
+            ),
+            {"x"},
+        ),
     ],
 )
 def test_an_access_agrees_with_itself_on_what_its_indices_determine(
@@ -97,27 +130,57 @@ def test_an_access_agrees_with_itself_on_what_its_indices_determine(
     access = touch(indices)
     for name, var in (("x", THREAD), ("y", OTHER)):
         assert agree_on([access], [name]) == (name in expected)
-        assert surely_agree(indices, indices, var) or name not in expected
+        assert surely_agree(access, access, var) or name not in expected
 
 
-VARS = st.sampled_from([THREAD, OTHER, LOOP, FIXED])
-PARTS = st.builds(
-    part,
-    VARS,
-    st.sampled_from([1, 1, 2, 4]),
-    st.sampled_from([None, None, 2, 4]),
-    st.sampled_from([1, 3, 4, 12, 16]),
+@pytest.mark.parametrize("condition", [below(FUSED, 32), below(THREAD, 8)])
+def test_a_condition_limits_what_the_parts_of_an_index_must_determine(condition: Compare) -> None:
+    indices = (part(FUSED, 8, 4), part(FUSED, 1, 8))
+    if condition == below(THREAD, 8):
+        indices = (total(part(OTHER, scale=8), THREAD), IntImm(0))
+    assert not agree_on([touch(indices)], ["x"])
+    access = touch(indices, condition)
+    assert agree_on([access], ["x", "y"])
+    assert surely_agree(access, access, THREAD)
+    assert surely_agree(access, access, OTHER)
+    # The other access, without the condition, may be by another thread.
+    assert not agree_on([access, touch(indices)], ["x"])
+
+
+VARS = st.sampled_from([THREAD, OTHER, LOOP, FIXED, SHARED])
+
+
+def parts_of(sources: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
+    return st.builds(
+        part,
+        sources,
+        st.sampled_from([1, 1, 2, 4]),
+        st.sampled_from([None, None, 2, 4]),
+        st.sampled_from([1, 3, 4, 12, 16]),
+    )
+
+
+def sums_of(parts: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
+    return st.lists(parts, min_size=1, max_size=3).map(lambda some: total(*some))
+
+
+SUMS = sums_of(parts_of(VARS))
+INDICES = st.one_of(SUMS, sums_of(parts_of(st.one_of(VARS, SUMS, st.just(FUSED)))))
+CONDITIONS = st.lists(st.builds(below, INDICES, st.sampled_from([2, 8, 24])), max_size=1)
+TOUCHES = st.builds(
+    lambda indices, conditions: touch(indices, *conditions),
+    st.tuples(INDICES, INDICES),
+    CONDITIONS,
 )
-INDICES = st.lists(PARTS, min_size=1, max_size=3).map(lambda parts: total(*parts))
 
 
-@given(one=st.tuples(INDICES, INDICES), other=st.tuples(INDICES, INDICES), same=st.booleans())
+@given(one=TOUCHES, other=TOUCHES, same=st.booleans())
 def test_what_accesses_agree_on_is_the_same_in_all_iterations_that_meet(
-    one: tuple[Expr, ...], other: tuple[Expr, ...], same: bool
+    one: Touch, other: Touch, same: bool
 ) -> None:
     other = one if same else other
     for name, var in (("x", THREAD), ("y", OTHER)):
-        if agree_on((touch(one), touch(other)), [name]):
+        if agree_on((one, other), [name]):
             assert surely_agree(one, other, var)
 
 

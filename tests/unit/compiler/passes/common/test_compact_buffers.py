@@ -6,6 +6,7 @@ from compiler.driver import lower
 from compiler.ir.core.nodes import (
     Allocate,
     For,
+    static_shape,
 )
 from compiler.ir.core.visit import walk_stmts
 from compiler.script.parser import parse
@@ -34,3 +35,23 @@ def test_what_iterations_use_at_once_is_allocated_in_their_loop() -> None:
         if isinstance(stmt, For) and stmt.kind == "parallel"
     )
     assert any(isinstance(stmt, Allocate) for stmt in walk_stmts(parallel.body))
+
+
+UNROLLED = """
+@T.prim_func
+def main(A: T.Buffer((96,), "float32"), B: T.Buffer((96,), "float32")):
+    t = T.alloc_buffer((5, 20))
+    for i, x in T.grid(3, 8):
+        for u in T.unroll(4):
+            if i * 4 + u < 11:
+                t[(i * 32 + u * 8 + x) // 20, (i * 32 + u * 8 + x) % 20] = A[i * 32 + u * 8 + x]
+            if (i * 4 + u) * 8 + x < 88:
+                B[i * 32 + u * 8 + x] = t[(i * 32 + u * 8 + x) // 20, (i * 32 + u * 8 + x) % 20]
+"""
+
+
+def test_irregular_elements_of_unrolled_iterations_are_allocated_in_each() -> None:
+    """The condition of the load implies that of the store, so each iteration writes first."""
+    lowered = lower(parse(UNROLLED), level(3))
+    allocated = [stmt.buffer for stmt in walk_stmts(lowered) if isinstance(stmt, Allocate)]
+    assert {static_shape(buffer) for buffer in allocated} == {(1, 1)}

@@ -72,6 +72,12 @@ def two_sums() -> Stmt:
     return For(i, IntImm(8), seq(start, step, Store(C, (i,), Load(U, place))))
 
 
+def otherwise_kept() -> Stmt:
+    """Return a loop that stores in its first iteration: all others take the other branch."""
+    start = If(Compare(">=", i, IntImm(1)), Store(C, (i,), ZERO), Store(U, at(i, 1), Load(A, (i,))))
+    return For(i, IntImm(8), seq(start, Store(C, (i,), Load(U, at(i, 1)))))
+
+
 def one_loop_twice() -> Stmt:
     """Return a loop object that stands in two places: the second run reads what the first left."""
     is_first = Compare("==", Load(C, (i,)), ZERO)
@@ -80,7 +86,7 @@ def one_loop_twice() -> Stmt:
     return seq(loop, loop)
 
 
-@pytest.mark.parametrize("body", [running_sum(), two_sums(), one_loop_twice()])
+@pytest.mark.parametrize("body", [running_sum(), two_sums(), otherwise_kept(), one_loop_twice()])
 def test_what_one_iteration_leaves_for_another_is_kept(body: Stmt) -> None:
     func = program(body)
     a, c = np.arange(1, 13, dtype=np.float32), np.zeros(12, np.float32)

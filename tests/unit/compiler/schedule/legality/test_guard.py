@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compiler.ir.arith.affine import affine
+from compiler.ir.arith.guards import bounds_of, conjuncts, upper_bound
 from compiler.ir.core.nodes import TRUE, BinOp, Compare, CompareOp, Expr, IntImm, Logic, Var
-from compiler.schedule.legality.guard import bounds_of, conjunction, conjuncts, derived, upper_bound
+from compiler.schedule.legality.guard import conjunction, derived
 
 i, j = Var("i"), Var("j")
 EXTENTS = {i: 20, j: 16}
