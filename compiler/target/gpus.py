@@ -23,6 +23,7 @@ class GpuArch:
         shared_bytes_of_sm: The shared memory of a multiprocessor, for all its blocks.
         max_warps: The warps that a multiprocessor runs at once.
         max_blocks: The blocks that a multiprocessor runs at once.
+        has_wgmma: Whether it has the products of warpgroups, and the tensor memory accelerator.
     """
 
     shared_bytes: int
@@ -34,6 +35,7 @@ class GpuArch:
     registers_of_sm: int = 65536
     static_shared_bytes: int = 48 * _KIB
     max_vector_bytes: int = 16
+    has_wgmma: bool = False
 
 
 ARCHS: Mapping[str, GpuArch] = MappingProxyType(
@@ -42,7 +44,7 @@ ARCHS: Mapping[str, GpuArch] = MappingProxyType(
         "sm_86": GpuArch(99 * _KIB, 100 * _KIB, 48, 16),
         "sm_89": GpuArch(99 * _KIB, 100 * _KIB, 48, 24),
         "sm_90": GpuArch(227 * _KIB, 228 * _KIB, 64, 32),
-        "sm_90a": GpuArch(227 * _KIB, 228 * _KIB, 64, 32),
+        "sm_90a": GpuArch(227 * _KIB, 228 * _KIB, 64, 32, has_wgmma=True),
         "sm_100a": GpuArch(227 * _KIB, 228 * _KIB, 64, 32),
         "sm_120": GpuArch(99 * _KIB, 100 * _KIB, 48, 24),
     }

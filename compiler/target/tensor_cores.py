@@ -2,17 +2,19 @@
 
 A warp holds a matrix in fragments: each of its 32 lanes has some elements in registers. The maps
 are those of the PTX ISA, chapter "Warp Level Matrix Multiply-Accumulate Instructions", sections
-"Matrix Fragments for mma.m16n8k16", "... m16n8k8" and "... m16n8k32".
+"Matrix Fragments for mma.m16n8k16", "... m16n8k8" and "... m16n8k32". On sm_90a, four warps that
+work together (a warpgroup) hold sums in 128 lanes: chapter "Asynchronous Warpgroup Level Matrix
+Multiply-Accumulate Instructions", section "Register Fragments for wgmma.mma_async.m64nNk16".
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from types import MappingProxyType
 
 from compiler.ir.core.dtypes import DType
-from compiler.target.gpus import WARP_SIZE
 
 DEVICE_INSTRUCTION = "device_instruction"
 """The annotation of a loop that names the instruction that takes its place on a device."""
@@ -42,9 +44,14 @@ class FragmentMap:
     element: tuple[tuple[int, Step], ...]
 
     @property
+    def num_lanes(self) -> int:
+        """Return the number of lanes: 32 of a warp, or 128 of a warpgroup."""
+        return prod(extent for extent, _ in self.lane)
+
+    @property
     def num_elements(self) -> int:
         """Return the number of elements that a lane holds."""
-        return self.rows * self.columns // WARP_SIZE
+        return self.rows * self.columns // self.num_lanes
 
     @property
     def transposed(self) -> FragmentMap:
@@ -134,6 +141,51 @@ MMA_INSTRUCTIONS: Mapping[str, MmaInstruction] = MappingProxyType(
             MmaInstruction(
                 (16, 8, 32), ("s32", "s8"), "int8", "int32", 80, _BYTE_A, _BYTE_B, _SUMS
             ),
+        )
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WgmmaInstruction:
+    """A product of two tiles in shared memory that a warpgroup adds to sums in its registers.
+
+    Attributes:
+        shape: The extents m, n and k; m is 64.
+        ptx_types: The types of the result and the operands, as PTX names them.
+        operand: The type of the operands in programs.
+        accumulator: The type of the sums.
+    """
+
+    shape: tuple[int, int, int]
+    ptx_types: tuple[str, str]
+    operand: DType
+    accumulator: DType
+
+    @property
+    def name(self) -> str:
+        """Return its name in annotations, such as `wgmma.m64n128k16.bf16.f32`."""
+        m, n, k = self.shape
+        result, operand = self.ptx_types
+        return f"wgmma.m{m}n{n}k{k}.{operand}.{result}"
+
+    @property
+    def c(self) -> FragmentMap:
+        """Return the map of the sums."""
+        m, n, _ = self.shape
+        lane = ((4, (0, 2)), (8, (1, 0)), (4, (16, 0)))
+        return FragmentMap(m, n, lane, ((2, (0, 1)), (2, (8, 0)), (n // 8, (0, 8))))
+
+
+WARPGROUP_SIZE = 128
+WGMMA_COLUMNS = range(8, 257, 8)
+WGMMA_INSTRUCTIONS: Mapping[str, WgmmaInstruction] = MappingProxyType(
+    {
+        instruction.name: instruction
+        for columns in WGMMA_COLUMNS
+        for instruction in (
+            WgmmaInstruction((64, columns, 16), ("f32", "f16"), "float16", "float32"),
+            WgmmaInstruction((64, columns, 16), ("f32", "bf16"), "bfloat16", "float32"),
         )
     }
 )

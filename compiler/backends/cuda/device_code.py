@@ -20,11 +20,28 @@ from compiler.passes.device.kernel import DeviceKernel, DeviceProgram, Extents, 
 from compiler.runtime.artifact import ArtifactError, Param
 from compiler.runtime.resources import KernelResources
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _MAGIC = b"LWGPU%03d" % FORMAT_VERSION
 _LENGTH = struct.Struct("<I")
 
 _MALFORMED = (LookupError, RecursionError, TypeError, ValueError, struct.error)
+
+
+@dataclass(frozen=True, slots=True)
+class TensorArgument:
+    """A tensor that the copy engine reads: it becomes a tensor map (`CUtensorMap`) in each call.
+
+    Attributes:
+        array: The position of its array, in the parameters followed by the workspaces.
+        dtype: The type of its elements.
+        shape: Its extents; it is dense.
+        box: The extents of what one copy moves. Its rows, of 128 bytes, are swizzled by 128 bytes.
+    """
+
+    array: int
+    dtype: DType
+    shape: tuple[int, ...]
+    box: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +52,8 @@ class KernelLaunch:
         kernel: The name of the function in the machine code.
         shared_bytes: The dynamic shared memory of a block.
         arguments: The positions of its arrays, in the parameters followed by the workspaces.
-        scalars: The integers that follow the arrays, with their types.
+        scalars: The integers that follow the arrays and the tensors, with their types.
+        tensors: The tensors that follow the arrays.
     """
 
     kernel: str
@@ -44,6 +62,12 @@ class KernelLaunch:
     shared_bytes: int
     arguments: tuple[int, ...]
     scalars: tuple[tuple[DType, int], ...] = ()
+    tensors: tuple[TensorArgument, ...] = ()
+
+    @property
+    def arrays(self) -> tuple[int, ...]:
+        """Return the positions of all arrays that it uses."""
+        return (*self.arguments, *(tensor.array for tensor in self.tensors))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +96,10 @@ class LaunchPlan:
         """
         num_arrays = num_params + len(self.workspaces)
         for launch in self.launches:
-            if not all(0 <= position < num_arrays for position in launch.arguments):
+            if not all(0 <= position < num_arrays for position in launch.arrays):
                 raise ArtifactError(
                     f"the GPU code is damaged: {launch.kernel} takes the arrays "
-                    f"{list(launch.arguments)} of {num_arrays}"
+                    f"{list(launch.arrays)} of {num_arrays}"
                 )
 
 
@@ -88,9 +112,22 @@ def launch_plan(program: DeviceProgram) -> LaunchPlan:
     def planned(launch: Launch) -> KernelLaunch:
         kernel = kernels[launch.kernel]
         arguments = tuple(positions[buffer] for buffer in kernel.buffers)
-        scalars = _typed(kernel, launch.scalars)
         return KernelLaunch(
-            kernel.name, kernel.grid, kernel.block, kernel.shared_bytes, arguments, scalars
+            kernel.name,
+            kernel.grid,
+            kernel.block,
+            kernel.shared_bytes,
+            arguments,
+            _typed(kernel, launch.scalars),
+            tuple(
+                TensorArgument(
+                    positions[tensor.buffer],
+                    tensor.buffer.dtype,
+                    static_shape(tensor.buffer),
+                    tensor.box,
+                )
+                for tensor in kernel.tensors
+            ),
         )
 
     workspaces = tuple(
@@ -174,6 +211,15 @@ def _plan(header: Mapping[str, Any]) -> LaunchPlan:
             shared_bytes=int(launch["shared_bytes"]),
             arguments=tuple(map(int, launch["arguments"])),
             scalars=tuple((dtype, int(value)) for dtype, value in launch["scalars"]),
+            tensors=tuple(
+                TensorArgument(
+                    array=int(tensor["array"]),
+                    dtype=tensor["dtype"],
+                    shape=tuple(map(int, tensor["shape"])),
+                    box=tuple(map(int, tensor["box"])),
+                )
+                for tensor in launch["tensors"]
+            ),
         )
         for launch in header["launches"]
     )

@@ -14,6 +14,7 @@ from compiler.backends.cuda.device_code import DeviceCode, KernelLaunch
 from compiler.backends.cuda.estimate_time import estimate_secs
 from compiler.backends.emulator.emulate import emulate
 from compiler.backends.emulator.report import EmulationReport
+from compiler.backends.emulator.tensor_copies import TensorMap
 from compiler.backends.error import KernelFaultError
 from compiler.runtime.sample_calls import TimedSamples
 from compiler.target.cuda import CudaTarget
@@ -90,13 +91,14 @@ class EmulatedCall(DeviceCall):
 
     def _run(self, launch: KernelLaunch, blocks: Sequence[int] | None = None) -> EmulationReport:
         arrays = [self._arrays[position] for position in launch.arguments]
+        tensors = [TensorMap(self._arrays[tensor.array], tensor.box) for tensor in launch.tensors]
         scalars = [np.dtype(dtype).type(value) for dtype, value in launch.scalars]
         return emulate(
             self._code.ptx,
             launch.kernel,
             launch.grid,
             launch.block,
-            [*arrays, *scalars],
+            [*arrays, *tensors, *scalars],
             dynamic_shared_bytes=launch.shared_bytes,
             blocks=blocks,
         )

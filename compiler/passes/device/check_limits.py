@@ -73,6 +73,11 @@ def _problems(kernel: DeviceKernel, limits: GpuArch) -> Iterator[str]:
             f"needs {kernel.shared_bytes} bytes of shared memory: a block has at most "
             f"{limits.shared_bytes}; use smaller tiles or fewer stages"
         )
+    if kernel.tensors and not limits.has_wgmma:
+        yield (
+            "computes products of warpgroups, which only sm_90a has; use an instruction of warps, "
+            "such as mma.m16n8k16.bf16.f32"
+        )
     local = sum(
         size_bytes(node.buffer)
         for node in walk_stmts(kernel.body)

@@ -38,7 +38,7 @@ from compiler.ir.core.scopes import is_shared_scope
 from compiler.ir.core.visit import map_stmt, substitute, walk, walk_stmts
 from compiler.passes.common.error import LoweringError
 from compiler.passes.common.thread_loops import LANES, is_barrier
-from compiler.passes.device.fragments.layout import touches_fragments
+from compiler.passes.device.fragments.layout import num_lanes, touches_fragments
 from compiler.passes.device.kernel import Axis
 from compiler.target.gpus import WARP_SIZE
 
@@ -79,11 +79,13 @@ def _axes_of(kernel: Stmt) -> dict[str, Axis]:
         if isinstance(loop, For) and loop.thread in _ORDER:
             axes.setdefault(loop.thread, Axis(loop.thread, loop.var, static_int(loop.extent)))
     if touches_fragments(kernel):
-        lanes = axes.setdefault(LANES, Axis(LANES, Var("lane"), WARP_SIZE))
-        if lanes.extent != WARP_SIZE:
+        expected = num_lanes(kernel)
+        lanes = axes.setdefault(LANES, Axis(LANES, Var("lane"), expected))
+        if lanes.extent != expected:
+            owner = "warp" if expected == WARP_SIZE else "warpgroup"
             raise LoweringError(
                 f"a kernel with fragments has {lanes.extent} threads along {LANES}: expected the "
-                f"{WARP_SIZE} lanes of a warp; bind the loops over warps to threadIdx.y"
+                f"{expected} lanes of a {owner}; bind the loops over {owner}s to threadIdx.y"
             )
     # A kernel of virtual threads alone has one real thread.
     return axes or {"threadIdx.x": Axis("threadIdx.x", Var("thread"), 1)}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from compiler.ir.core.nodes import Buffer, Stmt, Var
+from compiler.ir.core.nodes import Buffer, Call, Load, Stmt, Var, static_int
 
 Extents = tuple[int, int, int]
 """The numbers of blocks or threads along x, y and z."""
@@ -26,6 +26,18 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
+class TensorBox:
+    """A tensor in global memory, and the box of it that one copy of the copy engine moves.
+
+    Elements outside of the tensor are zeros. In shared memory the rows of a box are swizzled by
+    128 bytes, which is the length of a row.
+    """
+
+    buffer: Buffer
+    box: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceKernel:
     """A kernel: what each of its threads runs.
 
@@ -33,9 +45,10 @@ class DeviceKernel:
         name: Its name in the source code, which no other kernel of the program has.
         axes: The axes with more than one block or thread, blocks first, each from z to x. A kernel
             without axes has one thread.
-        buffers: The global buffers that it uses, in the order of its arguments.
+        buffers: The global buffers that it uses by address, in the order of its arguments.
         written: Those of them that it writes.
-        scalars: Its integer arguments, after the buffers; each launch gives their values.
+        tensors: Its tensors that the copy engine reads: arguments after the buffers.
+        scalars: Its integer arguments, the last ones; each launch gives their values.
         body: The work of one thread. Loops are serial, unrolled or vectorized ("parallel" ones
             count as serial); a loop over virtual threads is unrolled. No loop is bound.
             `tvm_storage_sync` is a barrier of the threads of a block. `Allocate` introduces memory
@@ -44,7 +57,8 @@ class DeviceKernel:
             `shared_offsets`, wherever the allocation stands. Besides the functions of programs it
             calls `shuffle_xor(value, distance)` (the value of another lane), and for their effect
             `async_copy(target, source, size_bytes[, condition])` (the first elements as loads),
-            `async_commit_group()` and `async_wait_group(in_flight)`.
+            `async_commit_group()` and `async_wait_group(in_flight)`, and what the rings of
+            warpgroups need (`compiler/passes/device/fragments/operand_ring.py`).
         shared_offsets: The position of each shared buffer in the shared memory of a block, in
             bytes. Two buffers that are not used at the same time may overlap.
         shared_bytes: The size of that memory.
@@ -58,6 +72,7 @@ class DeviceKernel:
     body: Stmt
     shared_offsets: Mapping[Buffer, int]
     shared_bytes: int
+    tensors: tuple[TensorBox, ...] = ()
 
     @property
     def grid(self) -> Extents:
@@ -73,6 +88,13 @@ class DeviceKernel:
         extents = {axis.thread: axis.extent for axis in self.axes}
         x, y, z = (extents.get(f"{prefix}.{letter}", 1) for letter in "xyz")
         return x, y, z
+
+
+def tensor_box(copy: Call) -> TensorBox:
+    """Return what `tensor_copy(target, source, barrier, *box)` moves."""
+    _, source, _, *box = copy.args
+    assert isinstance(source, Load)
+    return TensorBox(source.buffer, tuple(map(static_int, box)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
     Allocate,
     Buffer,
+    Call,
     Expr,
     For,
     If,
@@ -36,7 +37,7 @@ from compiler.ir.text.print_expr import show_expr
 from compiler.passes.common.error import LoweringError
 from compiler.passes.common.realize_blocks import NOTHING
 from compiler.passes.device.hoist_axes import axes_around
-from compiler.passes.device.kernel import DeviceKernel, DeviceProgram, Launch
+from compiler.passes.device.kernel import DeviceKernel, DeviceProgram, Launch, tensor_box
 from compiler.passes.device.shared_memory import shared_size
 
 # A launch takes a few microseconds: more than this many would dominate any program.
@@ -62,6 +63,7 @@ def list_launches(
     lister.visit(stmt, {}, ())
     kernels = tuple(lister.kernels.values())
     used = {buffer for kernel in kernels for buffer in kernel.buffers}
+    used |= {tensor.buffer for kernel in kernels for tensor in kernel.tensors}
     return DeviceProgram(
         func.buffers,
         tuple(workspace for workspace in workspaces if workspace in used),
@@ -147,7 +149,9 @@ class _Lister:
                 body = If(wrapper.condition, body)
             else:
                 body = Let(wrapper.var, wrapper.value, body)
-        nodes = list(walk(body))
+        copies = [n for n in walk(body) if isinstance(n, Call) and n.name == "tensor_copy"]
+        fetched = {id(copy.args[1]) for copy in copies}
+        nodes = [node for node in walk(body) if id(node) not in fetched]
         names = {node for node in nodes if isinstance(node, Var)}
         unit = {a.var: IntImm(0, dtype_of(a.var)) for a in axes if a.extent == 1}
         touched = {node.buffer for node in nodes if isinstance(node, Load | Store)}
@@ -166,4 +170,5 @@ class _Lister:
             body=substitute(body, unit),
             shared_offsets=offsets,
             shared_bytes=shared_size(offsets),
+            tensors=tuple(dict.fromkeys(map(tensor_box, copies))),
         )

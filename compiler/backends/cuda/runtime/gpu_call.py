@@ -18,6 +18,7 @@ from compiler.backends.cuda.runtime.active_gpu import active_gpu
 from compiler.backends.cuda.runtime.device_arrays import DeviceArray, allocate, device_arrays
 from compiler.backends.cuda.runtime.host_gpus import keep_nvml, state_of
 from compiler.backends.cuda.runtime.stream_clock import StreamClock
+from compiler.backends.cuda.runtime.tensor_maps import encode_tensor_map
 from compiler.backends.cuda.runtime.timing_plan import at_full_clock, conditions
 from compiler.ir.core.dtypes import size_bytes
 from compiler.runtime.param_check import ArgumentError, ParamCheck, check_overlaps
@@ -96,6 +97,8 @@ class GpuKernels:
         function = self._functions[launch.kernel]
         arguments = (
             *(np.uintp(arrays[position].address) for position in launch.arguments),
+            # CuPy passes the contents of an array of NumPy by value.
+            *(encode_tensor_map(each, arrays[each.array].address) for each in launch.tensors),
             *(np.dtype(dtype).type(value) for dtype, value in launch.scalars),
         )
         grid, block, shared = launch.grid, launch.block, launch.shared_bytes

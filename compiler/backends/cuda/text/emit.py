@@ -12,10 +12,12 @@ from compiler.backends.cuda.text.writer import Writer
 from compiler.ir.arith.bounds import Interval
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import Buffer, Var
-from compiler.passes.device.kernel import DeviceKernel, DeviceProgram
+from compiler.passes.device.kernel import DeviceKernel, DeviceProgram, TensorBox
 
-# The alignment of shared memory in bytes: that of the largest tile that hardware moves at once.
+# The alignment of shared memory in bytes: that of the largest tile that hardware moves at once. The
+# copy engine and the products of warpgroups swizzle groups of eight rows of 128 bytes.
 SHARED_ALIGNMENT = 128
+SWIZZLED_ALIGNMENT = 1024
 
 
 def emit_cuda(program: DeviceProgram) -> str:
@@ -35,20 +37,22 @@ def _kernel(kernel: DeviceKernel, program: DeviceProgram, helpers: set[str]) -> 
     scope.ranges.update(_scalar_ranges(kernel, program))
     arguments = [
         *(_pointer(buffer, kernel, scope) for buffer in kernel.buffers),
+        *(_tensor(tensor, scope) for tensor in kernel.tensors),
         *(f"{scope.value_type(dtype_of(var))} {scope.names.bind(var)}" for var in kernel.scalars),
     ]
     writer = Writer(scope.names)
     if kernel.shared_bytes:
-        writer.line(
-            f"extern __shared__ __align__({SHARED_ALIGNMENT}) unsigned char shared_memory[];"
-        )
+        alignment = SWIZZLED_ALIGNMENT if kernel.tensors else SHARED_ALIGNMENT
+        writer.line(f"extern __shared__ __align__({alignment}) unsigned char shared_memory[];")
     for axis in kernel.axes:
         scope.ranges[axis.var] = (0, axis.extent - 1)
         type_ = scope.value_type(dtype_of(axis.var))
         writer.line(f"const {type_} {scope.names.bind(axis.var)} = {axis.thread};")
     CudaStatements(writer, scope, loops_to_unroll(kernel.body)).emit(kernel.body)
     signature = ",\n    ".join(arguments)
-    head = f'extern "C" __global__ void __launch_bounds__({num_threads}) {kernel.name}('
+    # The registers of warpgroups change only if the kernel states its blocks a multiprocessor.
+    bounds = f"{num_threads}, 1" if kernel.tensors else str(num_threads)
+    head = f'extern "C" __global__ void __launch_bounds__({bounds}) {kernel.name}('
     return "\n".join(
         (
             _comment(kernel),
@@ -69,6 +73,12 @@ def _pointer(buffer: Buffer, kernel: DeviceKernel, scope: KernelScope) -> str:
     const = "" if buffer in kernel.written else "const "
     name = scope.names.bind(buffer.data)
     return f"{const}{scope.storage_type(buffer.dtype)}* __restrict__ {name}"
+
+
+def _tensor(tensor: TensorBox, scope: KernelScope) -> str:
+    name = scope.names.bind(Var(f"{tensor.buffer.name}_tensor"))
+    scope.tensors[tensor] = name
+    return f"const __grid_constant__ {scope.helper('tensor_map')} {name}"
 
 
 def _scalar_ranges(kernel: DeviceKernel, program: DeviceProgram) -> dict[Var, Interval]:

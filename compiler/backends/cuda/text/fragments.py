@@ -6,6 +6,7 @@ and of a row in shared memory.
 
 from __future__ import annotations
 
+from compiler.backends.cuda.text.effects import helper_of
 from compiler.target.tensor_cores import MMA_INSTRUCTIONS, MmaInstruction
 
 _INLINE = "__device__ __forceinline__"
@@ -23,10 +24,6 @@ def _load_matrices(count: int, *, is_transposed: bool) -> str:
   asm volatile("ldmatrix.sync.aligned.m8n8.x{count}{trans}.shared.b16 {{{registers}}}, [%{count}];"
                : {results} : "r"(address) : "memory");
 }}"""
-
-
-def _helper_name(instruction_name: str) -> str:
-    return instruction_name.replace(".", "_")
 
 
 def _product(instruction: MmaInstruction) -> str:
@@ -63,23 +60,13 @@ def _product(instruction: MmaInstruction) -> str:
     types = f"{result}.{operand}.{operand}.{result}"
     return f"""\
 // Add the product of tiles of {m} by {k} and {k} by {n} elements to a tile of sums.
-{_INLINE} void {_helper_name(instruction.name)}({type_}* c, const unsigned* a, const unsigned* b) {{
+{_INLINE} void {helper_of(instruction.name)}({type_}* c, const unsigned* a, const unsigned* b) {{
 {pack}  asm volatile("mma.sync.aligned.m{m}n{n}k{k}.row.col.{types} "
                "{groups[0]}, {groups[1]}, {groups[2]}, {groups[0]};"
                : {outputs}
                : {inputs});{unpack}
 }}"""
 
-
-WARP_INSTRUCTIONS: dict[str, str] = {
-    **{
-        f"ldmatrix.x{count}{suffix}": f"ldmatrix_x{count}{suffix.replace('.', '_')}"
-        for count in (1, 2, 4)
-        for suffix in ("", ".trans")
-    },
-    **{name: _helper_name(name) for name in MMA_INSTRUCTIONS},
-}
-"""The calls of lowering, and the helpers that run them."""
 
 FRAGMENT_HELPERS: dict[str, str] = {
     **{
@@ -89,6 +76,6 @@ FRAGMENT_HELPERS: dict[str, str] = {
         for count in (1, 2, 4)
         for is_transposed in (False, True)
     },
-    **{_helper_name(name): _product(i) for name, i in MMA_INSTRUCTIONS.items()},
+    **{helper_of(name): _product(i) for name, i in MMA_INSTRUCTIONS.items()},
 }
 """The declarations by name."""

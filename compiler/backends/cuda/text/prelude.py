@@ -9,6 +9,7 @@ from typing import Any
 
 from compiler.backends.cuda.text.fragments import FRAGMENT_HELPERS
 from compiler.backends.cuda.text.types import TYPE_ALIASES
+from compiler.backends.cuda.text.warpgroups import WARPGROUP_HELPERS
 
 _INLINE = "__device__ __forceinline__"
 
@@ -232,6 +233,7 @@ template <int N>
   asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory");
 }}""",
     **FRAGMENT_HELPERS,
+    **WARPGROUP_HELPERS,
 }
 """The declarations by name, each after those that it uses."""
 

@@ -15,6 +15,7 @@ from compiler.ir.arith.bounds import Interval, bounds
 from compiler.ir.core.dtypes import DType, is_narrow_float
 from compiler.ir.core.nodes import Buffer, Expr, Load, Var
 from compiler.ir.text.names import Names
+from compiler.passes.device.kernel import TensorBox
 
 
 @dataclass(slots=True)
@@ -27,6 +28,7 @@ class KernelScope:
         helpers: The names of the helpers that the kernel uses.
         ranges: The intervals of variables.
         replaced: Loads that were done before, and the texts of their values.
+        tensors: The names of the arguments that describe tensors to the copy engine.
     """
 
     num_threads: int
@@ -35,6 +37,7 @@ class KernelScope:
     names: Names = field(default_factory=names_of_kernel)
     ranges: dict[Var, Interval] = field(default_factory=dict)
     replaced: dict[Load, str] = field(default_factory=dict)
+    tensors: dict[TensorBox, str] = field(default_factory=dict)
 
     def helper(self, name: str) -> str:
         """Return the name of a helper, and have it declared."""

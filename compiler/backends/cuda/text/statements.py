@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import reduce
 from math import prod
 
+from compiler.backends.cuda.text.effects import EFFECTS, helper_of
 from compiler.backends.cuda.text.expressions import CudaExpressions
-from compiler.backends.cuda.text.fragments import WARP_INSTRUCTIONS
 from compiler.backends.cuda.text.indices import flat_index, needs_64_bits, print_index
 from compiler.backends.cuda.text.scope import KernelScope
 from compiler.backends.cuda.text.vectorized import (
@@ -16,6 +16,7 @@ from compiler.backends.cuda.text.vectorized import (
     first_lane,
     plan_vectors,
 )
+from compiler.backends.cuda.text.warpgroups import tensor_copy_helper
 from compiler.backends.cuda.text.writer import Writer
 from compiler.backends.error import BuildError
 from compiler.ir.arith.bounds import bounds, limits_of
@@ -45,6 +46,8 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.scopes import is_shared_scope
 from compiler.ir.core.visit import substitute, walk
+from compiler.passes.device.kernel import tensor_box
+from compiler.target.tensor_cores import WGMMA_INSTRUCTIONS
 
 _COMPOUND = ("+", "-", "*", "/")
 _BARRIERS = {"shared": "__syncthreads();", "warp": "__syncwarp();"}
@@ -165,24 +168,32 @@ class CudaStatements:
                 scope.partition(".")[0] in _BARRIERS
             ):
                 self._writer.line(_BARRIERS[scope.partition(".")[0]])
-            case Call("async_copy", (target, source, IntImm(size), *valid)):
-                addresses = f"{self._address(target)}, {self._address(source)}"
-                if valid:
-                    addresses += f", {self._expressions.value(valid[0])}"
-                self._writer.line(f"{self._scope.helper('async_copy')}<{size}>({addresses});")
-            case Call("async_commit_group"):
-                self._writer.line(f"{self._scope.helper('async_commit_group')}();")
-            case Call("async_wait_group", (IntImm(number),)):
-                self._writer.line(f"{self._scope.helper('async_wait_group')}<{number}>();")
-            case Call(name, args) if name in WARP_INSTRUCTIONS:
-                addresses = ", ".join(map(self._address, args))
-                self._writer.line(f"{self._scope.helper(WARP_INSTRUCTIONS[name])}({addresses});")
+            case Call("tensor_copy", (target, Load() as source, barrier, *_)):
+                addresses = f"{self._address(target)}, &{self._scope.tensors[tensor_box(value)]}"
+                corner = ", ".join(map(self._expressions.value, reversed(source.indices)))
+                helper = self._scope.helper(tensor_copy_helper(len(source.indices)))
+                self._writer.line(f"{helper}({addresses}, {self._address(barrier)}, {corner});")
+            case Call(name, args) if name in EFFECTS:
+                self._writer.line(self._effect(name, args))
             case Call("assume") | IntImm():
                 pass  # it has no effect
             case Call(name):
                 raise BuildError(f"CUDA has no function {name!r} to call for its effect", "codegen")
             case _:
                 raise BuildError(f"CUDA evaluates no {type(value).__name__}", "codegen")
+
+    def _effect(self, name: str, args: tuple[Expr, ...]) -> str:
+        if name in WGMMA_INSTRUCTIONS:
+            self._scope.helper("matrix_descriptor")
+        constants, arguments = [], []
+        for kind, arg in zip(EFFECTS[name], args, strict=False):
+            if kind == "constant":
+                constants.append(self._expressions.value(arg))
+            else:
+                is_value = kind == "value"
+                arguments.append(self._expressions.value(arg) if is_value else self._address(arg))
+        template = f"<{', '.join(constants)}>" if constants else ""
+        return f"{self._scope.helper(helper_of(name))}{template}({', '.join(arguments)});"
 
     def _address(self, load: Expr) -> str:
         """Return the address of an element, or of the first one of a vector."""

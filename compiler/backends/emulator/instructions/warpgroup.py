@@ -1,4 +1,4 @@
-"""Tensor cores of a warpgroup: `wgmma`, with operands in shared memory by descriptors.
+"""Warpgroups: their registers, and products on tensor cores (`wgmma`) of operands in shared memory.
 
 A descriptor holds addresses in units of 16 bytes: the start in bits 0 to 13, the leading and the
 stride offset in bits 16 to 29 and 32 to 45, and the swizzle in bits 62 and 63 (PTX ISA, "Matrix
@@ -27,6 +27,7 @@ from compiler.backends.emulator.types import Array, Lanes, PtxType, ptx_type, ty
 
 _U64, _PRED = ptx_type("u64"), ptx_type("pred")
 _SIZE = 128
+_REGISTER_UNIT, _REGISTER_RANGE = 8, range(24, 257)
 _SHAPE = re.compile(r"m64n(\d+)k(\d+)")
 _SWIZZLES = (0, 128, 64, 32)
 _LANE = np.arange(_SIZE)
@@ -234,4 +235,22 @@ def _warpgroup(machine: Machine, instruction: PtxInstruction) -> Handler:
     return builders.get(instruction.parts[1], _groups)(machine, instruction)
 
 
-WARPGROUP: dict[str, Builder] = {"wgmma": _warpgroup}
+def _set_registers(machine: Machine, instruction: PtxInstruction) -> Handler:
+    """`setmaxnreg.inc.sync.aligned.u32 n`: it has no effect on values."""
+    number = int(instruction.operands[0], 0)
+
+    def run(lanes: Lanes) -> None:
+        firsts = _warpgroups(machine, instruction, lanes)
+        if number % _REGISTER_UNIT or number not in _REGISTER_RANGE:
+            machine.faults.report(
+                FaultKind.INVALID_OPERAND,
+                instruction,
+                np.array(firsts),
+                f"{number} registers of a thread: expected a multiple of {_REGISTER_UNIT} from "
+                f"{_REGISTER_RANGE[0]} to {_REGISTER_RANGE[-1]}",
+            )
+
+    return run
+
+
+WARPGROUP: dict[str, Builder] = {"wgmma": _warpgroup, "setmaxnreg": _set_registers}

@@ -30,11 +30,15 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.scopes import ACCUMULATOR, MATRIX_A, MATRIX_B, is_fragment_scope
 from compiler.ir.core.visit import walk, walk_stmts
 from compiler.passes.common.error import LoweringError
+from compiler.target.gpus import WARP_SIZE
 from compiler.target.tensor_cores import (
     DEVICE_INSTRUCTION,
     MMA_INSTRUCTIONS,
+    WARPGROUP_SIZE,
+    WGMMA_INSTRUCTIONS,
     FragmentMap,
     MmaInstruction,
+    WgmmaInstruction,
 )
 
 _REGISTER_BYTES = 4
@@ -84,6 +88,17 @@ class FragmentLayout:
             terms = tuple((atom, c // size) for atom, c in form.terms)
             total = total.scaled(extent // size) + Affine(terms, form.const // size, form.dtype)
         return total.scaled(self.registers_per_tile)
+
+
+def wgmma_of(loop: For) -> WgmmaInstruction | None:
+    """Return the instruction of warpgroups that a loop is noted to be."""
+    return WGMMA_INSTRUCTIONS.get(str(dict(loop.annotations).get(DEVICE_INSTRUCTION)))
+
+
+def num_lanes(stmt: Stmt) -> int:
+    """Return the number of lanes that hold a fragment together in a kernel."""
+    loops = (node for node in walk_stmts(stmt) if isinstance(node, For))
+    return WARPGROUP_SIZE if any(map(wgmma_of, loops)) else WARP_SIZE
 
 
 def touches_fragments(stmt: Stmt) -> bool:
@@ -185,7 +200,11 @@ def _without_cast(expr: Expr) -> Expr:
 
 
 def _maps_of(loop: For) -> dict[Buffer, FragmentMap]:
-    """Return the maps of the three fragments of an instruction."""
+    """Return the maps of the fragments of an instruction: three, or the sums of a warpgroup."""
+    warpgroups = wgmma_of(loop)
+    if warpgroups is not None:
+        sums = next(node for node in walk_stmts(loop) if isinstance(node, Store))
+        return {sums.buffer: warpgroups.c}
     inside = {node.var for node in walk_stmts(loop) if isinstance(node, For)}
     store = next(node for node in walk_stmts(loop) if isinstance(node, Store))
     product = product_of(dict(loop.annotations)[DEVICE_INSTRUCTION], store)

@@ -37,16 +37,19 @@ from compiler.ir.core.nodes import (
     static_int,
 )
 from compiler.ir.core.scopes import ACCUMULATOR, is_fragment_scope
-from compiler.ir.core.visit import map_expr, map_stmt, walk
+from compiler.ir.core.visit import map_expr, map_stmt, substitute, walk
 from compiler.passes.common.error import LoweringError
 from compiler.passes.device.fragments.layout import (
     FragmentLayout,
     layouts_of,
     product_of,
     touches_fragments,
+    wgmma_of,
 )
 from compiler.passes.device.fragments.load_operands import load_operand
+from compiler.passes.device.fragments.operand_ring import CONSUMERS, STAGES, OperandRing
 from compiler.passes.device.fragments.tile_nest import TileNest, linear, number, perfect_nest
+from compiler.passes.device.fragments.warpgroup_product import Surroundings, warpgroup_product
 from compiler.target.tensor_cores import DEVICE_INSTRUCTION, FragmentMap
 
 
@@ -59,7 +62,9 @@ def lower_fragments(stmt: Stmt) -> Stmt:
     if isinstance(stmt, For) and stmt.thread is not None:
         if not touches_fragments(stmt):
             return stmt
-        return _Lowering(layouts_of(stmt), {}).stmt(stmt)
+        lowering = _Lowering(layouts_of(stmt), {})
+        lowered = lowering.stmt(stmt)
+        return lowered if lowering.ring is None else lowering.ring.kernel(lowered)
     return map_stmt(stmt, lower_fragments, lambda expr: expr)
 
 
@@ -70,6 +75,8 @@ class _Lowering:
     layouts: Mapping[Buffer, FragmentLayout]
     ranges: dict[Var, int]
     lane: Var | None = None
+    warps: For | None = None
+    ring: OperandRing | None = None
 
     def stmt(self, stmt: Stmt) -> Stmt:
         match stmt:
@@ -79,6 +86,8 @@ class _Lowering:
                     return self._nest(loops, inner)
                 if stmt.thread == "threadIdx.x":
                     self.lane = var
+                if stmt.thread == CONSUMERS:
+                    self.warps = stmt
                 if isinstance(stmt.extent, IntImm):
                     self.ranges[var] = static_int(stmt.extent)
                 return map_stmt(stmt, self.stmt, lambda expr: expr)
@@ -96,6 +105,8 @@ class _Lowering:
         assert self.lane is not None, "kernels with fragments have lanes"
         for loop in loops:
             self.ranges[loop.var] = static_int(loop.extent, "the extent of a loop over a fragment")
+        if loops and wgmma_of(loops[0]) is not None:
+            return self._warpgroup_product(loops, body)
         store = _store_of(body)
         instruction = next(
             (dict(loop.annotations).get(DEVICE_INSTRUCTION) for loop in loops if loop.annotations),
@@ -132,6 +143,28 @@ class _Lowering:
             registers.append(Load(layout.registers, (first.to_expr(),)))
         name = product.instruction.name
         return nest.around(Evaluate(Call(name, tuple(registers), "int32")))
+
+    def _warpgroup_product(self, loops: list[For], body: Stmt) -> Stmt:
+        instruction = wgmma_of(loops[0])
+        assert instruction is not None
+        assert self.lane is not None
+        if self.ring is not None:
+            raise LoweringError("a kernel computes one product of warpgroups, not two")
+        consumer = None if self.warps is None else self.warps.var
+        around = Surroundings(self.ranges, self.lane, consumer)
+        product = warpgroup_product(instruction, loops, body, around)
+        layout = self.layouts[product.sums.buffer]
+        corner = {loop.var: IntImm(0) for loop in loops}
+        indices = tuple(substitute(index, corner) for index in product.sums.indices)
+        first = Load(layout.registers, (layout.register(indices, self.ranges).to_expr(),))
+        num_consumers = 1 if self.warps is None else static_int(self.warps.extent)
+        stages = dict(loops[0].annotations).get(STAGES, 2)
+        assert isinstance(stages, int)
+        self.ring = OperandRing(product, first, self.lane, consumer, num_consumers, stages)
+        statement = self.ring.consume
+        for condition in product.conditions:
+            statement = If(condition, statement)
+        return statement
 
     # --- elements -------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from compiler.target.tensor_cores import MMA_INSTRUCTIONS, FragmentMap
+from compiler.target.tensor_cores import MMA_INSTRUCTIONS, WGMMA_INSTRUCTIONS, FragmentMap
 
 Place = tuple[int, int]
 
@@ -96,3 +96,16 @@ def test_an_instruction_multiplies_tiles_that_fit_together() -> None:
         assert (instruction.a.rows, instruction.a.columns) == (m, k), name
         assert (instruction.b.rows, instruction.b.columns) == (k, n), name
         assert (instruction.c.rows, instruction.c.columns) == (m, n), name
+
+
+@pytest.mark.parametrize("columns", [8, 72, 256])
+def test_sums_of_a_warpgroup_are_where_the_isa_has_them(columns: int) -> None:
+    held = WGMMA_INSTRUCTIONS[f"wgmma.m64n{columns}k16.bf16.f32"].c
+    assert (held.num_lanes, held.num_elements) == (128, columns // 2)
+    places = set()
+    for lane in range(128):
+        for i in range(held.num_elements):
+            row = 16 * (lane // 32) + lane % 32 // 4 + 8 * (i % 4 // 2)
+            assert held.position(lane, i) == (row, 8 * (i // 4) + lane % 4 * 2 + i % 2)
+            places.add(held.position(lane, i))
+    assert places == {(r, c) for r in range(64) for c in range(columns)}

@@ -6,14 +6,21 @@ from dataclasses import replace
 
 import pytest
 
-from compiler.backends.cuda.device_code import DeviceCode, KernelLaunch, LaunchPlan
+from compiler.backends.cuda.device_code import DeviceCode, KernelLaunch, LaunchPlan, TensorArgument
 from compiler.runtime.artifact import ArtifactError, Param
 from compiler.runtime.resources import KernelResources
 
 PLAN = LaunchPlan(
     (
         KernelLaunch("fill", (4, 1, 1), (32, 1, 1), 0, (0, 2), (("int32", 7), ("int64", -1))),
-        KernelLaunch("total", (1, 2, 1), (64, 2, 1), 4096, (2, 1)),
+        KernelLaunch(
+            "total",
+            (1, 2, 1),
+            (64, 2, 1),
+            4096,
+            (2, 1),
+            tensors=(TensorArgument(0, "bfloat16", (4, 96), (4, 64)),),
+        ),
     ),
     (Param("sums", (4, 8), "float32", is_output=False),),
 )
@@ -34,6 +41,7 @@ def test_code_survives_its_bytes() -> None:
         CODE.to_bytes() + b"\0",
         CODE.to_bytes()[:8] + b"\xff\xff\xff\xff",
         CODE.to_bytes().replace(b'"launches"', b'"lunches!"'),
+        CODE.to_bytes().replace(b'"box": [4, 64]', b'"box": [4, ""]'),
         CODE.to_bytes().replace(b'"grid": [4, 1, 1]', b'"grid": [4, 1, ""]'),
     ],
 )
@@ -43,8 +51,8 @@ def test_damaged_code_is_refused(damaged: bytes) -> None:
 
 
 def test_another_version_is_refused() -> None:
-    content = CODE.to_bytes().replace(b"LWGPU001", b"LWGPU002")
-    with pytest.raises(ArtifactError, match="format 1"):
+    content = CODE.to_bytes().replace(b"LWGPU002", b"LWGPU003")
+    with pytest.raises(ArtifactError, match="format 2"):
         DeviceCode.from_bytes(content)
 
 

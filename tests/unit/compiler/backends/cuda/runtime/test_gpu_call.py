@@ -10,8 +10,10 @@ from compiler.backends.backend import Backend
 from compiler.backends.cuda.backend import CudaBackend
 from compiler.backends.cuda.module import CudaModule
 from compiler.backends.cuda.runtime.host_gpus import host_gpus
+from compiler.target.cuda import CudaTarget
 from compiler.target.target import Target
 from tests.contracts.backend import BackendContract
+from tests.warpgroup_matmul import WarpgroupTiles, matmul, scheduled
 
 pytestmark = pytest.mark.skipif(not host_gpus(), reason="no GPU on this host")
 
@@ -77,3 +79,15 @@ def test_a_kernel_is_timed_without_the_copies_of_its_arrays() -> None:
     run = kernel.bind(*arrays)
     assert 1e-6 < kernel.clock(run, 1, 3) < 1e-3
     np.testing.assert_array_equal(arrays[1], arrays[0])
+
+
+def test_a_product_of_warpgroups_runs_on_a_gpu_that_has_them() -> None:
+    target = CudaTarget.of(gpu_target())
+    if not target.limits.has_wgmma:
+        pytest.skip(f"{target.arch} has no products of warpgroups")
+    func = matmul((200, 136, 104))
+    random = np.random.default_rng(0)
+    a, b = (random.integers(-4, 5, s).astype("bfloat16") for s in ((200, 104), (104, 136)))
+    c = np.zeros((200, 136), np.float32)
+    lw.build(scheduled(func, WarpgroupTiles((128, 128), 2, 3)), target)(a, b, c)
+    assert np.array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
