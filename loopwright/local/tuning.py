@@ -149,8 +149,8 @@ def tune(
         ChildRunner(limits or MeasureLimits()) as runner,
     ):
         seen = _TrialReporter(tasks, bar, on_trial)
-        # Only NumPy: loading PyTorch takes as long as a short search.
-        libraries = tuple(name for name in chosen_libraries() if name == "numpy")
+        # Not PyTorch: loading it takes as long as a short search.
+        libraries = tuple(name for name in chosen_libraries() if name in ("numpy", "cublas"))
         measurer = WorkerMeasurer(runner, libraries=libraries)
         searches = tune_tasks(
             tasks,

@@ -11,7 +11,7 @@ from service.common import request_ids
 from tuner.candidate import Candidate
 from tuner.task import Task
 from tuner.trial import MeasuredTrial
-from workers.libraries.load import chosen_libraries
+from workers.libraries.load import chosen_libraries, libraries_for
 from workers.measure.compare import CompareRequest
 from workers.measure.request_measurer import RequestMeasurer
 from workers.wire.request import MeasureLimits, MeasureRequest
@@ -74,7 +74,8 @@ class WorkerMeasurer:
         self, task: Task, trial: MeasuredTrial, num_rounds: int, seed: int
     ) -> Iterator[tuple[Measurement, Mapping[str, Measurement]]]:
         """Yield rounds: a measurement of the trial's candidate, and one of each library."""
-        operator = recognize(task.func) if self._libraries else None
+        libraries = libraries_for(task.target, self._libraries)
+        operator = recognize(task.func) if libraries else None
         if operator is None:
             return
         request = CompareRequest(
@@ -85,9 +86,9 @@ class WorkerMeasurer:
             seed=seed,
             limits=self._limits,
             request_id=request_ids.current(),
-            libraries=self._libraries,
+            libraries=libraries,
             operator=str(operator),
             incumbent_secs=trial.best_secs,
         )
         for kernel_round, *others in self._workers.compare(request):
-            yield kernel_round, dict(zip(self._libraries, others, strict=True))
+            yield kernel_round, dict(zip(libraries, others, strict=True))

@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeAlias
 
 from numpy.typing import NDArray
 
+from compiler.runtime.time_calls import Clock, time_calls
 from workers.libraries.kernel_sets import LibraryCode
 
 Array: TypeAlias = NDArray[Any]
@@ -24,10 +25,12 @@ class LibraryCall:
     Attributes:
         run: Computes the result again, and returns it in the library's form.
         result: Converts the result of `run` to the workload's layout; is not timed.
+        clock: Times calls of `run`.
     """
 
     run: Callable[[], Any]
-    result: Callable[[Any], Array]
+    result: Callable[[Any], Any]
+    clock: Clock = time_calls
 
 
 class Library(Protocol):
@@ -45,12 +48,12 @@ class Library(Protocol):
         """Return the code that it uses on this CPU, after its start."""
         ...
 
-    def prepare(self, operator: str, inputs: Sequence[Array]) -> LibraryCall:
+    def prepare(self, operator: str, inputs: Sequence[Any]) -> LibraryCall:
         """Find its function for an operator; inputs are converted here if it needs another form.
 
         Args:
             operator: As a line of text, see `compiler.ops.spec`.
-            inputs: In the order of the operator's parameters.
+            inputs: In the order of the operator's parameters: NumPy arrays, or the arrays of a GPU.
 
         Raises:
             LibraryError: If it has no function that computes exactly this.

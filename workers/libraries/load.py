@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TypeAlias, cast
 
+from compiler.target.cuda import CudaTarget
+from compiler.target.target import Target
 from workers.libraries.library import Library, LibraryError
 
-_MODULES = {"numpy": "workers.libraries.numpy", "torch": "workers.libraries.torch"}
+_GPU_LIBRARIES = ("cublas", "torch-cuda")
+_MODULES = {
+    "numpy": "workers.libraries.numpy",
+    "torch": "workers.libraries.torch",
+    "cublas": "workers.libraries.cublas",
+    "torch-cuda": "workers.libraries.torch_cuda",
+}
 LIBRARIES = tuple(_MODULES)
 """The names of the libraries, first those that are always installed."""
 
@@ -38,6 +46,17 @@ def chosen_libraries() -> tuple[str, ...]:
                 f"${CHOICE} is {text!r}: expected none, or some of {', '.join(LIBRARIES)}"
             )
     return names or LIBRARIES
+
+
+def libraries_for(target: Target, names: Sequence[str]) -> tuple[str, ...]:
+    """Return those of some libraries that compute on the device of a target.
+
+    There are none beside an emulated GPU, whose times are estimates.
+    """
+    is_gpu = target.kind == "cuda"
+    if is_gpu and CudaTarget.of(target).is_emulated:
+        return ()
+    return tuple(name for name in names if (name in _GPU_LIBRARIES) == is_gpu)
 
 
 def load_library(name: str) -> Library:

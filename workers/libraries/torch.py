@@ -56,9 +56,18 @@ def prepare(operator: str, inputs: Sequence[Array]) -> LibraryCall:
     Raises:
         LibraryError: If there is no function for it.
     """
+    call = prepare_tensors(operator, [torch.from_numpy(array) for array in inputs])
+    return LibraryCall(call.run, lambda output: call.result(output).numpy())
+
+
+def prepare_tensors(operator: str, tensors: Sequence[Any]) -> LibraryCall:
+    """Return the call of an operator on tensors of any device; its result is a tensor.
+
+    Raises:
+        LibraryError: If there is no function for it.
+    """
     spec = parse_spec(operator)
     bound = Options(**spec.bound())
-    tensors = [torch.from_numpy(array) for array in inputs]
     if spec.name in _CONVOLUTIONS or spec.name == "depthwise_conv2d":
         return _convolution(spec.name, bound, tensors)
     if spec.name in {"max_pool2d", "avg_pool2d"}:
@@ -66,7 +75,7 @@ def prepare(operator: str, inputs: Sequence[Array]) -> LibraryCall:
     function = _FUNCTIONS.get(spec.name)
     if function is None:
         raise LibraryError(f"PyTorch has no {spec.name}, or it was not found")
-    return LibraryCall(lambda: function(bound, *tensors), lambda output: output.numpy())
+    return LibraryCall(lambda: function(bound, *tensors), lambda output: output)
 
 
 def _matmul(p: Options, a: Any, b: Any, *bias: Any) -> Any:
@@ -116,9 +125,9 @@ def _pool(name: str, p: Options, image: Any) -> LibraryCall:
     return LibraryCall(lambda: F.avg_pool2d(image, *args, *more), _reader(is_first=is_first))
 
 
-def _reader(*, is_first: bool) -> Callable[[Any], Array]:
-    """Return what makes an array of an image, in its own layout."""
-    return lambda output: (output if is_first else torch.movedim(output, 1, -1)).numpy()
+def _reader(*, is_first: bool) -> Callable[[Any], Any]:
+    """Return what makes an image of a result, in the layout of the workload."""
+    return lambda output: output if is_first else torch.movedim(output, 1, -1)
 
 
 def _padding(p: Options, ndim: int) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from compiler.backends.module import Module
 from compiler.backends.trial_arrays import TrialArrays
 from compiler.runtime.artifact import Artifact
-from compiler.runtime.time_calls import Clock, calls_per_sample, time_calls
+from compiler.runtime.time_calls import Clock, calls_per_sample
 from workers.libraries.library import Library
 
 MIN_SAMPLE_SECS = 200e-6
@@ -88,8 +88,8 @@ def run_of_library(
     """Bind a library's function to the inputs among arrays; its return value is the result.
 
     Args:
-        num_threads: The threads of the kernel beside it: both are timed by one clock, wall time if
-            the kernel has several threads.
+        num_threads: The threads of the kernel beside it: both are timed by one kind of clock, wall
+            time if the kernel has several threads.
 
     Raises:
         LibraryError: If it has no such function.
@@ -100,4 +100,4 @@ def run_of_library(
     def check() -> None:
         arrays.check_result(call.result(call.run()))
 
-    return TimedRun(call.run, num_threads, check, time_calls)
+    return TimedRun(call.run, num_threads, check, call.clock)

@@ -28,17 +28,25 @@ class DeviceArray:
         size_bytes: Its size.
         owner: Keeps the memory alive.
         host: The array of the host that it is a copy of; None if the caller's array is on the GPU.
+        dtype: The type of its elements, for libraries; empty if it is not known.
+        shape: Its extents, for libraries.
     """
 
     address: int
     size_bytes: int
-    owner: object
+    owner: Any
     host: NDArray[Any] | None = None
+    dtype: str = ""
+    shape: tuple[int, ...] = ()
 
     @property
     def caller_address(self) -> int:
         """Return the address of the caller's array, on the host or on the GPU."""
         return self.address if self.host is None else int(self.host.ctypes.data)
+
+    def raw(self) -> Any:
+        """Return its bytes as an array of CuPy, which lacks types such as bfloat16."""
+        return cupy.ndarray(self.size_bytes, cupy.uint8, self.owner)
 
     def copy_on_gpu(self) -> DeviceArray:
         """Return a copy in new memory of the current GPU, made before this call returns."""

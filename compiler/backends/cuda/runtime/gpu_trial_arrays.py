@@ -12,6 +12,7 @@ from compiler.backends.cuda.runtime.active_gpu import active_gpu
 from compiler.backends.cuda.runtime.compare import DeviceCase
 from compiler.backends.cuda.runtime.device_arrays import DeviceArray
 from compiler.backends.trial_arrays import TrialArrays, WrongResultError
+from compiler.ir.core.nodes import Buffer, static_shape
 
 
 class GpuTrialArrays(TrialArrays):
@@ -39,7 +40,10 @@ class GpuTrialArrays(TrialArrays):
         with active_gpu(self._device):
             self._case.fill(self._arrays)
             cupy.cuda.runtime.deviceSynchronize()  # kernels may run on another stream
-        return [DeviceArray(raw.data.ptr, raw.nbytes, raw.data) for raw in self._arrays.values()]
+        return [
+            _device_array(buffer, raw)
+            for buffer, raw in zip(self.func.buffers, self._arrays.values(), strict=True)
+        ]
 
     def check(self) -> float:
         """Compare the arrays with the oracle's after one run; return the largest error.
@@ -88,3 +92,8 @@ class GpuTrialArrays(TrialArrays):
                 raise WrongResultError(f"{actual} instead of {output.size} bytes")
             output[:] = raw
         self.check()
+
+
+def _device_array(buffer: Buffer, raw: Any) -> DeviceArray:
+    shape = static_shape(buffer)
+    return DeviceArray(raw.data.ptr, raw.nbytes, raw.data, dtype=buffer.dtype, shape=shape)

@@ -1,0 +1,47 @@
+"""Libraries of GPUs compute what kernels do; skipped without a GPU."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import pytest
+
+import loopwright as lw
+from compiler.backends.cuda.backend import CudaBackend
+from compiler.backends.cuda.runtime.host_gpus import host_gpus
+from compiler.ir.interpret.error_growth import check_case
+from workers.libraries.library import LibraryError
+from workers.libraries.load import load_library
+from workers.measure.timed_run import run_of_library
+
+pytestmark = pytest.mark.skipif(not host_gpus(), reason="no GPU on this host")
+CUBLAS = ["matmul:48,40,24", "matmul:48,40,24:bfloat16", "matmul:48,40,24,transpose_b=true:float16"]
+TORCH = [*CUBLAS, "softmax:8,40", "conv2d:1,8,9,9,16,3,1,1,layout=NHWC"]
+
+
+def time_library(name: str, spec: str) -> float:
+    func, target = lw.ops.from_spec(spec), host_gpus()[0].target
+    assert target is not None
+    case = check_case(func, 0)
+    arrays = CudaBackend().arrays(func, target, case.inputs, case.expected, case.growth)
+    library = load_library(name)
+    library.start(1)
+    run = run_of_library(library, spec, 1, arrays)
+    run.check()
+    return run.sample()
+
+
+@pytest.mark.parametrize("spec", CUBLAS)
+def test_cublas_is_correct_and_timed(spec: str) -> None:
+    assert 1e-7 < time_library("cublas", spec) < 1e-2
+
+
+def test_cublas_lacks_other_operators() -> None:
+    with pytest.raises(LibraryError, match="plain products"):
+        time_library("cublas", "softmax:8,40")
+
+
+@pytest.mark.skipif(not find_spec("torch"), reason="no PyTorch on this host")
+@pytest.mark.parametrize("spec", TORCH)
+def test_pytorch_is_correct_and_timed(spec: str) -> None:
+    assert 1e-7 < time_library("torch-cuda", spec) < 1e-2
