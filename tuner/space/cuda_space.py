@@ -16,6 +16,7 @@ from tuner.space.rules.cuda.attention_tiles import AttentionTiles
 from tuner.space.rules.cuda.cross_thread import CrossThread
 from tuner.space.rules.cuda.flat_blocks import FlatBlocks
 from tuner.space.rules.cuda.shared_transposes import SharedTransposes
+from tuner.space.rules.cuda.tensor_attention import TensorAttention
 from tuner.space.rules.cuda.tensor_tiles import TensorTiles
 from tuner.space.rules.cuda.thread_rows import ThreadRows
 from tuner.space.rules.cuda.thread_tiles import ThreadTiles
@@ -36,6 +37,7 @@ CUDA_SPACE = SearchSpace(
     kind="cuda",
     first_rules=(AutoInline(),),
     rules=(
+        TensorAttention(),
         AttentionTiles(),
         TensorTiles(),
         ThreadRows(),

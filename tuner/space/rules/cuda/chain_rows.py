@@ -12,8 +12,6 @@ from tuner.space.rules.sketch_builder import SketchBuilder
 PADDING_BYTES = 16
 """Padding of a row in shared memory: rows begin in different banks, and vectors stay aligned."""
 _BANK_BYTES = 128
-_NUM_HELD = 2
-"""Whole rows of results that are in use at once: those of a block, and those that it reads."""
 
 
 def find_nested_chain(draft: SketchBuilder) -> ProductChain | None:
@@ -38,15 +36,18 @@ def row_axis(chain: ProductChain) -> int:
 def max_rows(draft: SketchBuilder, chain: ProductChain, piece_bytes: int) -> int:
     """Return how many rows of results fit the shared memory of a block.
 
+    Two results of whole rows are in use at once, or one of them and pieces of operands.
+
     Args:
-        piece_bytes: The size of the pieces of operands that are in shared memory, too.
+        piece_bytes: The size of these pieces.
     """
     lengths = [
         block.axes[1 + row_axis(chain)].extent * block.write.item_bytes + PADDING_BYTES
         for block in chain.blocks[:-1]
         if block.name in chain.tiled or not block.is_reduction
     ]
-    return (draft.gpu.limits.shared_bytes - piece_bytes) // (_NUM_HELD * max(lengths))
+    limit, row_bytes = draft.gpu.limits.shared_bytes, max(lengths)
+    return min(limit // (2 * row_bytes), (limit - piece_bytes) // row_bytes)
 
 
 def place_rows(

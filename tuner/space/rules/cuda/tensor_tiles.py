@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from compiler.ir.core.scopes import ACCUMULATOR, MATRIX_A, MATRIX_B
-from compiler.passes.device.swizzle import KEY as PERMUTED_LAYOUT
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from compiler.target.gpus import WARP_SIZE
@@ -22,6 +21,7 @@ from tuner.space.rules.cuda.matrix_products import (
     make_plain,
     pad,
 )
+from tuner.space.rules.cuda.permuted_copies import VECTOR_BYTES, share_copy
 from tuner.space.rules.epilogue import elementwise_consumer
 from tuner.space.rules.sketch_builder import SketchBuilder
 
@@ -40,7 +40,6 @@ MIN_EXTENT = 8
 """A product with fewer rows, columns or steps would be padding for the most part. Chosen."""
 MAX_PADDING = 0.25
 """The share of an extent that padding to larger tiles may add. Chosen."""
-VECTOR_BYTES = 16
 MAX_STAGES = 3
 """Chunks in shared memory at once: one is computed while two are copied. Chosen."""
 MAX_CHUNK_BYTES = 48 << 10
@@ -99,6 +98,14 @@ def find_product(
     return (product, instruction) if is_large else None
 
 
+def sync_intrinsic(product: MatrixProduct, instruction: MmaInstruction) -> str:
+    """Return the name of the intrinsic of an instruction, for the layout of a product."""
+    result, operand = instruction.ptx_types
+    shape = "x".join(map(str, instruction.shape))
+    suffix = "_trans" if product.right_groups[-1] == product.steps else ""
+    return f"mma_sync_{shape}_{operand}{operand}{result}{suffix}"
+
+
 def _instruction(draft: SketchBuilder, facts: BlockFacts) -> MmaInstruction | None:
     """Return the instruction with the types of a block; tf32 has those of no program."""
     block = block_of(draft, facts.name)
@@ -155,15 +162,7 @@ class _TensorScheduler:
         self._pipeline(chunk)
         tile = schedule.blockize(inner_i)
         draft.scheduled |= {name, draft.block_name(update), draft.block_name(tile)}
-        schedule.tensorize(tile, self._sync)
-
-    @property
-    def _sync(self) -> str:
-        """Return the name of the intrinsic of the instruction."""
-        result, operand = self.instruction.ptx_types
-        shape = "x".join(map(str, self.instruction.shape))
-        suffix = "_trans" if self.product.right_groups[-1] == self.product.steps else ""
-        return f"mma_sync_{shape}_{operand}{operand}{result}{suffix}"
+        schedule.tensorize(tile, sync_intrinsic(self.product, self.instruction))
 
     def _form_matrices(self) -> BlockRV:
         """Make the product one of padded matrices; return the block that reads the sums."""
@@ -250,14 +249,7 @@ class _TensorScheduler:
             schedule.compute_inline(schedule.get_block(copy))
         schedule.compute_at(shared, chunk, preserve_unit_loops=True)
         draft.scheduled |= {draft.block_name(fragment), draft.block_name(shared)}
-        around = len(draft.loops(shared)) - len(read.shape)
-        fused = schedule.fuse(*draft.loops(shared)[around:])
-        _, warp_i, warp_j, lane, vector = schedule.split(fused, [None, *parts])
-        schedule.vectorize(vector)
-        schedule.bind(warp_i, "threadIdx.z")
-        schedule.bind(warp_j, "threadIdx.y")
-        schedule.bind(lane, "threadIdx.x")
-        schedule.annotate(shared, PERMUTED_LAYOUT, 1)
+        share_copy(draft, shared, len(read.shape), parts)
 
 
 def _dividing(values: tuple[int, ...], extent: int) -> list[int]:

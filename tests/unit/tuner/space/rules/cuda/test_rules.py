@@ -12,6 +12,7 @@ from tuner.space.rules.cuda.attention_tiles import AttentionTiles
 from tuner.space.rules.cuda.cross_thread import CrossThread
 from tuner.space.rules.cuda.flat_blocks import FlatBlocks
 from tuner.space.rules.cuda.shared_transposes import SharedTransposes
+from tuner.space.rules.cuda.tensor_attention import TensorAttention
 from tuner.space.rules.cuda.tensor_tiles import TensorTiles
 from tuner.space.rules.cuda.thread_rows import ThreadRows
 from tuner.space.rules.cuda.thread_tiles import ThreadTiles
@@ -19,6 +20,7 @@ from tuner.space.rules.rule import ScheduleRule
 
 CLASSES = [
     AutoInline,
+    TensorAttention,
     AttentionTiles,
     TensorTiles,
     ThreadRows,
