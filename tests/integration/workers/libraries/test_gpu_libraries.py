@@ -2,21 +2,51 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from importlib import import_module
 from importlib.util import find_spec
+from typing import Any, cast
 
+import numpy as np
 import pytest
 
 import loopwright as lw
 from compiler.backends.cuda.backend import CudaBackend
 from compiler.backends.cuda.runtime.host_gpus import host_gpus
 from compiler.ir.interpret.error_growth import check_case
-from workers.libraries.library import LibraryError
+from tests.contracts.library import LibraryContract
+from workers.libraries.library import Library, LibraryError
 from workers.libraries.load import load_library
 from workers.measure.timed_run import run_of_library
 
 pytestmark = pytest.mark.skipif(not host_gpus(), reason="no GPU on this host")
 CUBLAS = ["matmul:48,40,24", "matmul:48,40,24:bfloat16", "matmul:48,40,24,transpose_b=true:float16"]
 TORCH = [*CUBLAS, "softmax:8,40", "conv2d:1,8,9,9,16,3,1,1,layout=NHWC"]
+
+
+@pytest.mark.parametrize("name", ["cublas", "torch_cuda"])
+class TestGpuLibraries(LibraryContract):
+    lacking = "gather:4,2"
+
+    @pytest.fixture
+    def library(self, name: str) -> Library:
+        pytest.importorskip("torch" if name == "torch_cuda" else "cupy")
+        loaded: Any = import_module(f"workers.libraries.{name}")
+        loaded.start(1)
+        return cast(Library, loaded)
+
+    def to_device(self, array: np.ndarray) -> Any:
+        device_arrays: Any = import_module("compiler.backends.cuda.runtime.device_arrays")
+        cupy: Any = import_module("cupy")
+        memory = device_arrays.copy_of(np.ascontiguousarray(array))
+        memory.upload(cupy.cuda.get_current_stream())
+        cupy.cuda.runtime.deviceSynchronize()
+        return replace(memory, host=None, dtype=array.dtype.name, shape=array.shape)
+
+    def product_of(self, result: Any) -> np.ndarray:
+        cupy: Any = import_module("cupy")
+        raw: np.ndarray = cupy.asnumpy(cupy.from_dlpack(result))
+        return raw.view(np.float32).reshape(2, 4)
 
 
 def time_library(name: str, spec: str) -> float:
