@@ -23,7 +23,7 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class WarpgroupTiles:
+class RingTiles:
     """The sums of a block, the warpgroups that share its rows, and the stages of its pipeline.
 
     With `blocks`, so many blocks compute all tiles, several one after another.
@@ -36,7 +36,7 @@ class WarpgroupTiles:
 
 
 PLAIN = Layout()
-SMALLEST = WarpgroupTiles()
+SMALLEST = RingTiles()
 
 
 def matmul(
@@ -75,7 +75,7 @@ def matmul(
     return te.create_prim_func([a, b, bias, d])
 
 
-def scheduled(func: PrimFunc, tiles: WarpgroupTiles = SMALLEST) -> Schedule:
+def scheduled(func: PrimFunc, tiles: RingTiles = SMALLEST) -> Schedule:
     """Schedule a product: the whole reduction of a tile is one instruction of warpgroups."""
     sch = Schedule(func)
     block = sch.get_block("C")
@@ -99,6 +99,6 @@ def scheduled(func: PrimFunc, tiles: WarpgroupTiles = SMALLEST) -> Schedule:
     sch.reverse_compute_at(out, wi)
     sch.decompose_reduction(block, ii)
     operand = {"bfloat16": "bf16", "float16": "f16"}[func.buffers[0].dtype]
-    sch.annotate(ii, "device_instruction", f"wgmma.m64n{block_n}k16.{operand}.f32")
+    sch.annotate(ii, "device_instruction", f"wgmma.m64nNk16.{operand}.f32")
     sch.annotate(ii, "wgmma_stages", tiles.stages)
     return sch

@@ -151,23 +151,33 @@ class WgmmaInstruction:
     """A product of two tiles in shared memory that a warpgroup adds to sums in its registers.
 
     Attributes:
-        shape: The extents m, n and k; m is 64.
+        columns: The extent n: a 64 by 16 tile times a 16 by n tile.
         ptx_types: The types of the result and the operands, as PTX names them.
         operand: The type of the operands in programs.
         accumulator: The type of the sums.
     """
 
-    shape: tuple[int, int, int]
+    columns: int
     ptx_types: tuple[str, str]
     operand: DType
     accumulator: DType
 
     @property
+    def shape(self) -> tuple[int, int, int]:
+        """Return the extents m, n and k."""
+        return 64, self.columns, 16
+
+    @property
     def name(self) -> str:
-        """Return its name in annotations, such as `wgmma.m64n128k16.bf16.f32`."""
+        """Return its name, such as `wgmma.m64n128k16.bf16.f32`."""
         m, n, k = self.shape
         result, operand = self.ptx_types
         return f"wgmma.m{m}n{n}k{k}.{operand}.{result}"
+
+    @property
+    def note(self) -> str:
+        """Return its name in annotations: loops say what n is, as in `wgmma.m64nNk16.bf16.f32`."""
+        return self.name.replace(f"n{self.columns}k", "nNk")
 
     @property
     def c(self) -> FragmentMap:
@@ -184,8 +194,15 @@ WGMMA_INSTRUCTIONS: Mapping[str, WgmmaInstruction] = MappingProxyType(
         instruction.name: instruction
         for columns in WGMMA_COLUMNS
         for instruction in (
-            WgmmaInstruction((64, columns, 16), ("f32", "f16"), "float16", "float32"),
-            WgmmaInstruction((64, columns, 16), ("f32", "bf16"), "bfloat16", "float32"),
+            WgmmaInstruction(columns, ("f32", "f16"), "float16", "float32"),
+            WgmmaInstruction(columns, ("f32", "bf16"), "bfloat16", "float32"),
         )
     }
 )
+WGMMA_BY_NOTE: Mapping[str, Mapping[int, WgmmaInstruction]] = MappingProxyType(
+    {
+        note: {i.columns: i for i in WGMMA_INSTRUCTIONS.values() if i.note == note}
+        for note in dict.fromkeys(i.note for i in WGMMA_INSTRUCTIONS.values())
+    }
+)
+"""The instructions of each note, by n."""

@@ -20,6 +20,7 @@ from tuner.space.rules.cuda.tensor_attention import TensorAttention
 from tuner.space.rules.cuda.tensor_tiles import TensorTiles
 from tuner.space.rules.cuda.thread_rows import ThreadRows
 from tuner.space.rules.cuda.thread_tiles import ThreadTiles
+from tuner.space.rules.cuda.warpgroup_tiles import WarpgroupTiles
 from tuner.space.search_space import FeatureMatrix, Mask, SearchSpace
 from tuner.space.tables.knob import Ints
 from tuner.space.tables.sketch import Sketch
@@ -39,6 +40,7 @@ CUDA_SPACE = SearchSpace(
     rules=(
         TensorAttention(),
         AttentionTiles(),
+        WarpgroupTiles(),
         TensorTiles(),
         ThreadRows(),
         ThreadTiles(),

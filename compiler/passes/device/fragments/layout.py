@@ -35,7 +35,8 @@ from compiler.target.tensor_cores import (
     DEVICE_INSTRUCTION,
     MMA_INSTRUCTIONS,
     WARPGROUP_SIZE,
-    WGMMA_INSTRUCTIONS,
+    WGMMA_BY_NOTE,
+    WGMMA_COLUMNS,
     FragmentMap,
     MmaInstruction,
     WgmmaInstruction,
@@ -90,15 +91,33 @@ class FragmentLayout:
         return total.scaled(self.registers_per_tile)
 
 
-def wgmma_of(loop: For) -> WgmmaInstruction | None:
-    """Return the instruction of warpgroups that a loop is noted to be."""
-    return WGMMA_INSTRUCTIONS.get(str(dict(loop.annotations).get(DEVICE_INSTRUCTION)))
+def is_wgmma(loop: For) -> bool:
+    """Return whether a loop is noted to be a product of warpgroups."""
+    return dict(loop.annotations).get(DEVICE_INSTRUCTION) in WGMMA_BY_NOTE
+
+
+def wgmma_of(loop: For) -> WgmmaInstruction:
+    """Return the instruction of a product of warpgroups: its columns are those of the sums.
+
+    Raises:
+        LoweringError: If no instruction has so many columns.
+    """
+    note = str(dict(loop.annotations)[DEVICE_INSTRUCTION])
+    sums = next(node for node in walk_stmts(loop) if isinstance(node, Store)).buffer
+    columns = static_shape(sums)[-1]
+    instruction = WGMMA_BY_NOTE[note].get(columns)
+    if instruction is None:
+        raise LoweringError(
+            f"the sums of {sums.name} have {columns} columns: {note} has multiples of 8 up to "
+            f"{max(WGMMA_COLUMNS)}; use smaller tiles"
+        )
+    return instruction
 
 
 def num_lanes(stmt: Stmt) -> int:
     """Return the number of lanes that hold a fragment together in a kernel."""
     loops = (node for node in walk_stmts(stmt) if isinstance(node, For))
-    return WARPGROUP_SIZE if any(map(wgmma_of, loops)) else WARP_SIZE
+    return WARPGROUP_SIZE if any(map(is_wgmma, loops)) else WARP_SIZE
 
 
 def touches_fragments(stmt: Stmt) -> bool:
@@ -201,10 +220,9 @@ def _without_cast(expr: Expr) -> Expr:
 
 def _maps_of(loop: For) -> dict[Buffer, FragmentMap]:
     """Return the maps of the fragments of an instruction: three, or the sums of a warpgroup."""
-    warpgroups = wgmma_of(loop)
-    if warpgroups is not None:
+    if is_wgmma(loop):
         sums = next(node for node in walk_stmts(loop) if isinstance(node, Store))
-        return {sums.buffer: warpgroups.c}
+        return {sums.buffer: wgmma_of(loop).c}
     inside = {node.var for node in walk_stmts(loop) if isinstance(node, For)}
     store = next(node for node in walk_stmts(loop) if isinstance(node, Store))
     product = product_of(dict(loop.annotations)[DEVICE_INSTRUCTION], store)

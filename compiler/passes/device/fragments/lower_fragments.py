@@ -41,6 +41,7 @@ from compiler.ir.core.visit import map_expr, map_stmt, substitute, walk
 from compiler.passes.common.error import LoweringError
 from compiler.passes.device.fragments.layout import (
     FragmentLayout,
+    is_wgmma,
     layouts_of,
     product_of,
     touches_fragments,
@@ -105,7 +106,7 @@ class _Lowering:
         assert self.lane is not None, "kernels with fragments have lanes"
         for loop in loops:
             self.ranges[loop.var] = static_int(loop.extent, "the extent of a loop over a fragment")
-        if loops and wgmma_of(loops[0]) is not None:
+        if loops and is_wgmma(loops[0]):
             return self._warpgroup_product(loops, body)
         store = _store_of(body)
         instruction = next(
@@ -146,7 +147,6 @@ class _Lowering:
 
     def _warpgroup_product(self, loops: list[For], body: Stmt) -> Stmt:
         instruction = wgmma_of(loops[0])
-        assert instruction is not None
         assert self.lane is not None
         if self.ring is not None:
             raise LoweringError("a kernel computes one product of warpgroups, not two")

@@ -125,6 +125,21 @@ def warpgroup_product(
     return _Nest(instruction, loops, around).product(body)
 
 
+def widened_factors(store: Store) -> tuple[Load, Load] | None:
+    """Return the two loads whose product, as float32, a store adds to its element, if it does."""
+    match store.value:
+        case BinOp(
+            "+",
+            Load(buffer, indices),
+            BinOp("*", Cast(left_type, Load() as left), Cast(right_type, Load() as right)),
+        ) if (buffer, indices) == (store.buffer, store.indices) and left_type == right_type == (
+            "float32"
+        ):
+            return left, right
+        case _:
+            return None
+
+
 class _Nest:
     """A nest with the note of an instruction."""
 
@@ -163,28 +178,19 @@ class _Nest:
         return WarpgroupProduct(self._instruction, depth, body, a, b, remaining)
 
     def _factors(self, store: Store) -> tuple[Load, Load]:
-        """Return the two loads whose product a store adds to the sums."""
-        operand, sums = self._instruction.operand, self._instruction.accumulator
-        match store.value:
-            case BinOp("+", Load(buffer, indices), BinOp("*", Cast() as lhs, Cast() as rhs)) if (
-                (buffer, indices) == (store.buffer, store.indices)
-                and buffer.scope == ACCUMULATOR
-                and buffer.dtype == lhs.dtype == rhs.dtype == sums
-            ):
-                match lhs.value, rhs.value:
-                    case Load() as left, Load() as right if all(
-                        load.buffer.scope == "global" and load.buffer.dtype == operand
-                        for load in (left, right)
-                    ):
-                        return left, right
-                    case _:
-                        pass
-            case _:
-                pass
-        raise LoweringError(
-            f"the computation of {store.buffer.name} is not what {self._instruction.name} "
-            f"computes: a sum of products of {operand} from global memory, as {sums}"
-        )
+        factors = widened_factors(store)
+        is_sum = (store.buffer.scope, store.buffer.dtype) == (ACCUMULATOR, "float32")
+        operand = self._instruction.operand
+        if (
+            factors is None
+            or not is_sum
+            or {(load.buffer.scope, load.buffer.dtype) for load in factors} != {("global", operand)}
+        ):
+            raise LoweringError(
+                f"the computation of {store.buffer.name} is not what {self._instruction.name} "
+                f"computes: a sum of products of {operand} from global memory, as float32"
+            )
+        return factors
 
     # --- axes -----------------------------------------------------------------------------------
 

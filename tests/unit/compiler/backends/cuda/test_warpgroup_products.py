@@ -16,12 +16,12 @@ from compiler.target.cuda import CudaTarget
 from compiler.target.gpus import ARCHS
 from compiler.target.target import Target
 from compiler.te.value import Value
-from tests.warpgroup_matmul import Layout, WarpgroupTiles, matmul, scheduled
+from tests.warpgroup_matmul import Layout, RingTiles, matmul, scheduled
 
 EMULATED = CudaTarget("cuda -arch=sm_90a -emulated")
 
 
-def assert_computes(func: PrimFunc, tiles: WarpgroupTiles, target: Target = EMULATED) -> None:
+def assert_computes(func: PrimFunc, tiles: RingTiles, target: Target = EMULATED) -> None:
     inputs = random_inputs(func, seed=1)
     expected = interpret(func, inputs)
     arrays = {
@@ -34,26 +34,26 @@ def assert_computes(func: PrimFunc, tiles: WarpgroupTiles, target: Target = EMUL
 @pytest.mark.parametrize(
     ("shape", "layout", "tiles"),
     [
-        ((64, 64, 64), Layout(), WarpgroupTiles()),
-        ((128, 64, 192), Layout("float16", is_b_transposed=True), WarpgroupTiles((128, 64), 2, 3)),
-        ((128, 128, 72), Layout(is_a_transposed=True), WarpgroupTiles((128, 128), 1, 2)),
-        ((64, 40, 64), Layout(is_b_transposed=True), WarpgroupTiles((64, 40), 1, 4)),
+        ((64, 64, 64), Layout(), RingTiles()),
+        ((128, 64, 192), Layout("float16", is_b_transposed=True), RingTiles((128, 64), 2, 3)),
+        ((128, 128, 72), Layout(is_a_transposed=True), RingTiles((128, 128), 1, 2)),
+        ((64, 40, 64), Layout(is_b_transposed=True), RingTiles((64, 40), 1, 4)),
     ],
 )
 def test_the_operands_may_be_stored_in_either_order(
-    shape: tuple[int, int, int], layout: Layout, tiles: WarpgroupTiles
+    shape: tuple[int, int, int], layout: Layout, tiles: RingTiles
 ) -> None:
     assert_computes(matmul(shape, layout), tiles)
 
 
 def test_extents_need_not_be_multiples_of_the_tiles() -> None:
     # Some rows of the last block belong to a warpgroup without any row of the result.
-    assert_computes(matmul((136, 72, 88)), WarpgroupTiles((128, 64), 2, 2))
+    assert_computes(matmul((136, 72, 88)), RingTiles((128, 64), 2, 2))
 
 
 def test_a_tile_does_not_reach_into_the_next_matrix_of_a_batch() -> None:
     layout = Layout(is_b_transposed=True, num_batches=2)
-    assert_computes(matmul((72, 64, 24), layout), WarpgroupTiles())
+    assert_computes(matmul((72, 64, 24), layout), RingTiles())
 
 
 def relu(total: Value, bias: Value) -> Value:
@@ -62,21 +62,21 @@ def relu(total: Value, bias: Value) -> Value:
 
 
 def test_an_epilogue_runs_on_the_sums_in_registers() -> None:
-    assert_computes(matmul((72, 136, 64), epilogue=relu), WarpgroupTiles((64, 128), 1, 2))
+    assert_computes(matmul((72, 136, 64), epilogue=relu), RingTiles((64, 128), 1, 2))
 
 
 def test_a_block_may_compute_several_tiles() -> None:
     # Two blocks compute three tiles: the position in the ring goes on from tile to tile.
     func = matmul((192, 64, 192))
-    assert_computes(func, WarpgroupTiles((64, 64), 1, 2, blocks=2))
+    assert_computes(func, RingTiles((64, 64), 1, 2, blocks=2))
 
 
 def test_the_description_runs_on_the_cpu() -> None:
-    assert_computes(matmul((64, 64, 64)), WarpgroupTiles(), Target("cpu -num-cores=1"))
+    assert_computes(matmul((64, 64, 64)), RingTiles(), Target("cpu -num-cores=1"))
 
 
 def test_a_large_tile_needs_no_more_registers_than_there_are() -> None:
-    sch = scheduled(matmul((4096, 4096, 4096)), WarpgroupTiles((128, 256), 2, 4))
+    sch = scheduled(matmul((4096, 4096, 4096)), RingTiles((128, 256), 2, 4))
     program = lower_for_device(sch.func, ARCHS["sm_90a"])
     resources = compile_cuda(emit_cuda(program), "sm_90a").resources["main_kernel"]
     assert resources.spill_bytes == resources.stack_bytes == 0

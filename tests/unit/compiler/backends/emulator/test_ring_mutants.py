@@ -20,7 +20,7 @@ from compiler.backends.emulator.tensor_copies import TensorMap
 from compiler.passes.device.kernel import DeviceKernel, DeviceProgram
 from compiler.passes.device.lower import lower_for_device
 from compiler.target.gpus import ARCHS
-from tests.warpgroup_matmul import WarpgroupTiles, matmul, scheduled
+from tests.warpgroup_matmul import RingTiles, matmul, scheduled
 
 SHAPE = (256, 128, 128)
 ORDERS: tuple[Order, ...] = ("lockstep", 1)
@@ -30,7 +30,7 @@ FULL, EMPTY = "&barriers[position[0]]", "&barriers[position[0] + 2]"
 
 @pytest.fixture(scope="module")
 def program() -> DeviceProgram:
-    sch = scheduled(matmul(SHAPE), WarpgroupTiles((64, 128), 1, 2, blocks=2))
+    sch = scheduled(matmul(SHAPE), RingTiles((64, 128), 1, 2, blocks=2))
     return lower_for_device(sch.func, ARCHS["sm_90a"])
 
 

@@ -13,7 +13,7 @@ from compiler.backends.cuda.runtime.host_gpus import host_gpus
 from compiler.target.cuda import CudaTarget
 from compiler.target.target import Target
 from tests.contracts.backend import BackendContract
-from tests.warpgroup_matmul import WarpgroupTiles, matmul, scheduled
+from tests.warpgroup_matmul import RingTiles, matmul, scheduled
 
 pytestmark = pytest.mark.skipif(not host_gpus(), reason="no GPU on this host")
 
@@ -89,5 +89,5 @@ def test_a_product_of_warpgroups_runs_on_a_gpu_that_has_them() -> None:
     random = np.random.default_rng(0)
     a, b = (random.integers(-4, 5, s).astype("bfloat16") for s in ((200, 104), (104, 136)))
     c = np.zeros((200, 136), np.float32)
-    lw.build(scheduled(func, WarpgroupTiles((128, 128), 2, 3)), target)(a, b, c)
+    lw.build(scheduled(func, RingTiles((128, 128), 2, 3)), target)(a, b, c)
     assert np.array_equal(c, a.astype(np.float32) @ b.astype(np.float32))

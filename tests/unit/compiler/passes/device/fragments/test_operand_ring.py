@@ -12,14 +12,14 @@ from compiler.passes.device.kernel import DeviceKernel, TensorBox
 from compiler.passes.device.lower import lower_for_device
 from compiler.target.gpus import ARCHS
 from tests.unit.compiler.passes.device.checked_lowering import LIMITS
-from tests.warpgroup_matmul import Layout, WarpgroupTiles, matmul, scheduled
+from tests.warpgroup_matmul import Layout, RingTiles, matmul, scheduled
 
 PLAIN = Layout()
-TILES = WarpgroupTiles((128, 128), consumers=2, stages=3)
+TILES = RingTiles((128, 128), consumers=2, stages=3)
 
 
 def kernel_of(
-    shape: tuple[int, int, int], layout: Layout = PLAIN, tiles: WarpgroupTiles = TILES
+    shape: tuple[int, int, int], layout: Layout = PLAIN, tiles: RingTiles = TILES
 ) -> DeviceKernel:
     (kernel,) = lower_for_device(scheduled(matmul(shape, layout), tiles).func, LIMITS).kernels
     return kernel
@@ -73,7 +73,7 @@ def test_the_reduction_runs_in_chunks_of_64(kernel: DeviceKernel) -> None:
 
 def test_a_large_tile_is_fetched_in_several_boxes() -> None:
     layout = Layout(is_b_transposed=True)
-    tiles = WarpgroupTiles((384, 64), consumers=2)
+    tiles = RingTiles((384, 64), consumers=2)
     (box, _) = kernel_of((384, 64, 64), layout, tiles).tensors
     assert box.box == (192, 64)
 
@@ -87,7 +87,7 @@ def test_a_batch_is_a_dimension_of_the_box() -> None:
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_120"])
 def test_only_sm_90a_has_products_of_warpgroups(arch: str) -> None:
-    sch = scheduled(matmul((128, 128, 64)), WarpgroupTiles())
+    sch = scheduled(matmul((128, 128, 64)), RingTiles())
     with pytest.raises(LoweringError, match=r"which only sm_90a has; use an instruction of warps"):
         lower_for_device(sch.func, ARCHS[arch])
 
@@ -97,14 +97,14 @@ def test_only_sm_90a_has_products_of_warpgroups(arch: str) -> None:
     [
         ((128, 128, 60), Layout(), TILES, r"A of \[128, 60\].* rows are multiples of 16 bytes"),
         ((128, 132, 64), Layout(), TILES, r"B of \[64, 132\].* rows are multiples of 16 bytes"),
-        ((128, 96, 64), Layout(), WarpgroupTiles((64, 96)), "96 of its elements must be a multi"),
-        ((128, 64, 64), Layout(), WarpgroupTiles(stages=1), "has 1 stages and 1 warpgroups"),
-        ((192, 64, 64), Layout(), WarpgroupTiles((192, 64), 3), "has 2 stages and 3 warpgroups"),
-        ((128, 64, 64), Layout(), WarpgroupTiles((32, 64)), "not made of whole tiles of 64 by 64"),
+        ((128, 96, 64), Layout(), RingTiles((64, 96)), "96 of its elements must be a multi"),
+        ((128, 64, 64), Layout(), RingTiles(stages=1), "has 1 stages and 1 warpgroups"),
+        ((192, 64, 64), Layout(), RingTiles((192, 64), 3), "has 2 stages and 3 warpgroups"),
+        ((128, 64, 64), Layout(), RingTiles((32, 64)), "not made of whole tiles of 64 by 64"),
     ],
 )
 def test_what_the_copy_engine_can_not_do_is_refused(
-    shape: tuple[int, int, int], layout: Layout, tiles: WarpgroupTiles, message: str
+    shape: tuple[int, int, int], layout: Layout, tiles: RingTiles, message: str
 ) -> None:
     with pytest.raises(LoweringError, match=message):
         kernel_of(shape, layout, tiles)
@@ -121,7 +121,7 @@ def main(A: T.Buffer((64, 128), "bfloat16"), B: T.Buffer((64, 128), "bfloat16"),
                 with T.sblock("init"):
                     vi, vj = T.axis.remap("SS", [i, j])
                     F[vi, vj] = T.float32(0)
-            for i in T.serial(64, annotations={{"device_instruction": "wgmma.m64n64k16.bf16.f32"}}):
+            for i in T.serial(64, annotations={{"device_instruction": "wgmma.m64nNk16.bf16.f32"}}):
                 for j, k in T.grid(64, {depth}):
                     with T.sblock("product"):
                         vi, vj, vk = T.axis.remap("SSR", [i, j, k])

@@ -16,12 +16,14 @@ from tuner.space.rules.cuda.tensor_attention import TensorAttention
 from tuner.space.rules.cuda.tensor_tiles import TensorTiles
 from tuner.space.rules.cuda.thread_rows import ThreadRows
 from tuner.space.rules.cuda.thread_tiles import ThreadTiles
+from tuner.space.rules.cuda.warpgroup_tiles import WarpgroupTiles
 from tuner.space.rules.rule import ScheduleRule
 
 CLASSES = [
     AutoInline,
     TensorAttention,
     AttentionTiles,
+    WarpgroupTiles,
     TensorTiles,
     ThreadRows,
     ThreadTiles,
