@@ -2,7 +2,8 @@
 
 Each pair is drawn from the space of one GPU, compiled by NVRTC for all architectures of `GPUS`, run
 in the emulator for its own, and compared with the oracle of the unscheduled program. It follows
-from a seed and its number. A failing pair is printed as Python code.
+from a seed and its number. A failing pair is printed as Python code, with the command that repeats
+it. The summary counts pairs by sketch and operator.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import argparse
 import sys
 import time
 import traceback
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -34,10 +36,18 @@ _CHUNK = 6
 
 
 @dataclass(frozen=True)
-class FailedPair:
-    """A failing pair, as Python code that reproduces it."""
+class CheckedPair:
+    """A pair that was checked.
 
-    code: str
+    Attributes:
+        sketch: The name of its sketch.
+        operator: The name of its operator.
+        failure: Python code that reproduces its failure; None if it is correct.
+    """
+
+    sketch: str
+    operator: str
+    failure: str | None = None
 
 
 def target_of(number: int) -> CudaTarget:
@@ -83,11 +93,12 @@ def compile_for_others(pair: GpuPair, target: CudaTarget) -> None:
 
 def explain(number: int, pair: GpuPair | None, seed: int, target: CudaTarget, seen: str) -> str:
     """Return Python code that reproduces a failure; without a pair, the one that can't be drawn."""
+    command = f'# make fuzz-cuda ARGS="--seed {seed} --only {number}"\n'
     if pair is None:
         code = f"draw_pair({seed}, {number}, CudaTarget({target.name!r}))"
-        return f"# {code} of tests.property.generators.gpu_schedules\n{seen}"
+        return f"{command}# {code} of tests.property.generators.gpu_schedules\n{seen}"
     return (
-        f"# {pair} of seed {seed}, for {target.name}\n"
+        f"{command}# {pair} of seed {seed}, for {target.name}\n"
         f"import loopwright as lw\n\n"
         f'sch = lw.Schedule(lw.parse("""\n{pair.func.script()}"""))\n'
         f"{pair.schedule.trace.simplified().python()}"
@@ -96,37 +107,48 @@ def explain(number: int, pair: GpuPair | None, seed: int, target: CudaTarget, se
     )
 
 
-def run_pairs(seed: int, numbers: Sequence[int]) -> list[FailedPair]:
-    """Draw pairs, and check them; return those that fail."""
-    failed = []
+def run_pairs(seed: int, numbers: Sequence[int]) -> list[CheckedPair]:
+    """Draw pairs, and check them."""
+    checked = []
     for number in numbers:
         target = target_of(number)
         pair: GpuPair | None = None
+        failure = None
         try:
             pair = draw_pair(seed, number, target)
             check(pair, target)
             compile_for_others(pair, target)
         except Exception as error:
             seen = "".join(traceback.format_exception(error, limit=-3))
-            failed.append(FailedPair(explain(number, pair, seed, target, seen)))
-    return failed
+            failure = explain(number, pair, seed, target, seen)
+        names = (pair.sketch, pair.operator) if pair else ("not drawn", "unknown")
+        checked.append(CheckedPair(*names, failure))
+    return checked
 
 
 def run_in_parallel(
     seed: int, numbers: Sequence[int], jobs: int | None = None
-) -> Iterator[tuple[int, list[FailedPair]]]:
-    """Yield the number of pairs that were checked, and the failures among the latest."""
+) -> Iterator[list[CheckedPair]]:
+    """Yield the latest pairs."""
     chunks = [numbers[start : start + _CHUNK] for start in range(0, len(numbers), _CHUNK)]
-    done = 0
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         running = [pool.submit(run_pairs, seed, chunk) for chunk in chunks]
         try:
-            for chunk, future in zip(chunks, running, strict=True):
-                failed = future.result()
-                done += len(chunk)
-                yield done, failed
+            for future in running:
+                yield future.result()
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def summary(pairs: Sequence[CheckedPair]) -> str:
+    """Return the numbers of pairs by sketch, and in each by operator."""
+    lines = []
+    for sketch, count in Counter(pair.sketch for pair in pairs).most_common():
+        operators = Counter(pair.operator for pair in pairs if pair.sketch == sketch)
+        of_operators = ", ".join(f"{name} {n}" for name, n in operators.most_common())
+        lines.append(f"{count:5} {sketch}: {of_operators}\n")
+    num_failed = sum(pair.failure is not None for pair in pairs)
+    return "".join(lines) + f"{len(pairs)} pairs, {num_failed} failed\n"
 
 
 def main() -> int:
@@ -134,20 +156,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make fuzz-cuda", description=__doc__)
     parser.add_argument("--pairs", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--only", type=int, help="the number of one pair")
+    parser.add_argument("--only", type=int, help="the number of a single pair")
     parser.add_argument("--failures", type=int, default=5, help="stop after so many")
     parser.add_argument("--jobs", type=int, default=None)
     args = parser.parse_args()
     sys.stdout.write(f"seed {args.seed}\n")
     numbers = range(args.pairs) if args.only is None else (args.only,)
+    checked: list[CheckedPair] = []
     num_failed = 0
-    for done, failed in run_in_parallel(args.seed, numbers, args.jobs):
-        for each in failed:
-            sys.stdout.write(each.code + "\n")
-        num_failed += len(failed)
-        sys.stderr.write(f"{done} of {len(numbers)} pairs, {num_failed} failed\n")
+    for latest in run_in_parallel(args.seed, numbers, args.jobs):
+        checked += latest
+        for failure in filter(None, (pair.failure for pair in latest)):
+            num_failed += 1
+            sys.stdout.write(failure + "\n")
+            sys.stdout.flush()
+        sys.stderr.write(f"{len(checked)} of {len(numbers)} pairs, {num_failed} failed\n")
         if num_failed >= args.failures:
             break
+    sys.stdout.write(summary(checked))
     return 1 if num_failed else 0
 
 

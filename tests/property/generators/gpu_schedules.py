@@ -11,19 +11,10 @@ import numpy as np
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.schedule import Schedule
 from compiler.target.cuda import CudaTarget
-from tests.property.generators.matrix_products import matrix_product, window_product
-from tests.property.generators.workloads import OPERATORS, Make
+from tests.property.generators.gpu_workloads import GPU_WORKLOADS, ROUND
 from tuner.space.design_space import SketchSpace
 from tuner.space.generate import design_space
 from tuner.task import Task
-
-# Their spaces hold dozens of blocks, so that a single schedule takes seconds.
-SLOW = frozenset({"attention", "conv2d_winograd", "conv2d_transpose", "conv2d_nchwc"})
-WORKLOADS: dict[str, Make] = {
-    **{name: make for name, make in OPERATORS.items() if name not in SLOW},
-    "matrix_product": matrix_product,
-    "window_product": window_product,
-}
 
 
 @dataclass(frozen=True)
@@ -31,6 +22,7 @@ class GpuPair:
     """An operator of small shapes, and a random schedule of one of its sketches.
 
     Attributes:
+        operator: The name of the program.
         sketch: The name of the sketch; "default" is the program itself, which lowering binds.
         decisions: The decided numbers of the sketch.
     """
@@ -47,17 +39,16 @@ class GpuPair:
 
 
 def draw_pair(
-    seed: int, number: int, target: CudaTarget, operators: tuple[str, ...] | None = None
+    seed: int, number: int, target: CudaTarget, workloads: tuple[str, ...] = ROUND
 ) -> GpuPair:
-    """Return the pair that follows from a seed and a number: operators come in turn.
+    """Return the pair that follows from a seed and a number.
 
     Args:
-        operators: The names of `WORKLOADS` to take in turn; by default all.
+        workloads: The names of `GPU_WORKLOADS` to take in turn.
     """
     rng = Random(f"{seed}:{number}")
-    names = operators or tuple(sorted(WORKLOADS))
-    operator = names[number % len(names)]
-    func = WORKLOADS[operator](rng.choice)
+    func = GPU_WORKLOADS[workloads[number % len(workloads)]](rng.choice)
+    operator = func.name
     space = _space(func, target)
     if not space.sketches:
         return GpuPair(number, operator, func, "default", (), Schedule(func))

@@ -120,6 +120,7 @@ class _AttentionScheduler:
         fitting = max_rows(draft, self.chain, PIECE_BYTES)
         down = [n for n in THREADS_DOWN if n <= fitting and n < 2 * rows] or [min(THREADS_DOWN)]
         across = [n for n in THREADS_ACROSS if width <= n * MAX_WIDTH and n < 2 * width]
+        across = across or [min(THREADS_ACROSS)]  # a very narrow result
         count, self.columns["down"] = draft.choose(down)
         wide, self.columns["across"] = draft.choose(across)
         self.threads = (count, wide)
