@@ -26,6 +26,7 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.visit import map_stmt, walk, walk_stmts
 from compiler.passes.common.error import LoweringError
+from compiler.passes.common.local_stages import separate_local_stages
 
 STAGE = "software_pipeline_stage"
 ORDER = "software_pipeline_order"
@@ -55,6 +56,7 @@ def mark_pipelines(stmt: Stmt) -> Stmt:
     Raises:
         LoweringError: If an annotation is malformed, or does not fit its loop or block.
     """
+    stmt = separate_local_stages(stmt)
     if not any(_asks(node) for node in walk_stmts(stmt)):
         return stmt
 

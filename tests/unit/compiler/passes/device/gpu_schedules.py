@@ -37,8 +37,16 @@ def tiled_matmul(
     return sch
 
 
-def pipelined_matmul(stages: int, *, is_async: bool) -> Schedule:
-    """Return a matrix product whose copies to shared memory run `stages - 1` steps ahead."""
+def pipelined_matmul(
+    stages: int, *, is_async: bool = False, has_local_stages: bool = False
+) -> Schedule:
+    """Return a matrix product whose copies to shared memory run `stages - 1` steps ahead.
+
+    Args:
+        stages: The steps in flight.
+        is_async: Whether the copies are asynchronous.
+        has_local_stages: Whether they load before the sums of a step, and store after them.
+    """
     sch = Schedule(from_spec("matmul:4,8,32"))
     block = sch.get_block("C")
     local = sch.cache_write(block, 0, "local")
@@ -58,9 +66,12 @@ def pipelined_matmul(stages: int, *, is_async: bool) -> Schedule:
         _, copying, vector = sch.split(sch.fuse(*sch.get_loops(copy)[-2:]), [None, 16, 2])
         sch.vectorize(vector)
         sch.bind(copying, "threadIdx.x")
+        if has_local_stages:
+            sch.annotate(copy, "manifest_shared_memory_local_stage", 1)
     sch.decompose_reduction(block, k_outer)
-    sch.annotate(k_outer, "software_pipeline_stage", [0, 0, stages - 1])
-    sch.annotate(k_outer, "software_pipeline_order", [0, 1, 2])
+    order = [0, 3, 1, 4, 2] if has_local_stages else [0, 1, 2]
+    sch.annotate(k_outer, "software_pipeline_stage", [0] * (len(order) - 1) + [stages - 1])
+    sch.annotate(k_outer, "software_pipeline_order", order)
     if is_async:
         sch.annotate(k_outer, "software_pipeline_async_stages", [0])
     return sch
