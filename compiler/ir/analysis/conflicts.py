@@ -11,7 +11,8 @@ Example, with threads `tx` below 64, `v` below 4, and `r` below 8:
 
 A variable that is no loop of an access and does not vary has one value in all accesses. Terms of
 such variables are left out if all accesses add the same. An index that stays unknown counts as any
-element of its dimension.
+element of its dimension. Accesses that differ in one dimension at each value of common variables
+need no trial of the others.
 """
 
 from __future__ import annotations
@@ -103,6 +104,8 @@ class _Trial:
         Args:
             among_all: Whether any two accesses count; if not, the first counts with the second.
         """
+        if not among_all and self._is_apart_in_a_dimension():
+            return False
         if self._num_points() > MAX_POINTS:
             return True
         self._add_conditions()
@@ -110,6 +113,22 @@ class _Trial:
         return (is_long and self._meet_at(_FIRST_POINTS, among_all)) or self._meet_at(
             MAX_POINTS, among_all
         )
+
+    def _is_apart_in_a_dimension(self) -> bool:
+        """Return whether some index of the accesses always differs, by their common variables.
+
+        The versions of a buffer in a pipeline differ so, however many points a tile has.
+        """
+        for forms in zip(*self._indices, strict=True):
+            variables = _variables([atom for form in forms for atom, _ in form.terms])
+            if variables and variables <= self._common.keys():
+                axes = {var: np.arange(self._common[var]) for var in variables}
+                if math.prod(map(len, axes.values())) <= MAX_POINTS:
+                    points = grid(axes)
+                    first, *others = (form_value(form, points) for form in forms)
+                    if all(np.all(first != other) for other in others):
+                        return True
+        return False
 
     # What the loops determine
 
