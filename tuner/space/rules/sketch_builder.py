@@ -17,7 +17,7 @@ from compiler.target.target import Target
 from tuner.space.analysis.block_facts import BlockFacts, block_facts, sites
 from tuner.space.tables.canonical_decisions import find_zones
 from tuner.space.tables.kernel_blocks import kernel_blocks
-from tuner.space.tables.knob import ChoiceKnob, CutKnob, Knob, TileKnob
+from tuner.space.tables.knob import ChoiceKnob, CutKnob, Knob, ScaledKnob, TileKnob
 from tuner.space.tables.labels import knob_labels
 from tuner.space.tables.loop_slots import sketch_program
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
@@ -143,6 +143,15 @@ class SketchBuilder:
         self.knobs[-1] = CutKnob(tuple(sizes), extent)
         return size, column
 
+    def scaled(self, values: Sequence[int], unit: int) -> tuple[ExprRV, int]:
+        """Sample a number of groups of `unit` elements; return it and the knob's first column.
+
+        The columns hold the number of elements and the number of groups.
+        """
+        groups, column = self.choose(values)
+        self.knobs[-1] = ScaledKnob(tuple(values), unit)
+        return groups, column
+
     def exclude(self, column: int, number: int) -> None:
         """Exclude decisions that produce the same program as another sketch of the space.
 
@@ -163,12 +172,19 @@ class SketchBuilder:
         assert isinstance(realize, BlockRealize), "a block's handle stands for a block"
         return realize.block.name
 
+    def written_buffer(self, block: BlockRV) -> str:
+        """Return the name of the buffer that a block writes, by its handle."""
+        realize = self.schedule.get(block)
+        assert isinstance(realize, BlockRealize), "a block's handle stands for a block"
+        return realize.block.writes[0].buffer.name
+
     def note(
         self,
         facts: BlockFacts,
         levels: Mapping[int, Mapping[int, int]],
         rest: Mapping[int, int],
         vector_axis: int | None = None,
+        lanes: tuple[tuple[int, int], ...] = (),
     ) -> None:
         """Record the decisions of a block, for the filter and the cost model; see `TiledNest`.
 
@@ -178,6 +194,7 @@ class SketchBuilder:
             rest: The level of the remainder of each axis, by its index. An axis in neither is at
                 level 0 if it is spatial, else at level 4.
             vector_axis: The axis whose part at level 6 is vectorized.
+            lanes: On a GPU, how the lanes of a warp lie along axes, if a rule decides it.
         """
         columns = [levels.get(axis, {}) for axis in range(len(facts.axes))]
         default_levels = [4 if axis.is_reduction else 0 for axis in facts.axes]
@@ -193,6 +210,7 @@ class SketchBuilder:
                     for i, axis_columns in enumerate(columns)
                 ),
                 vector_axis,
+                lanes=lanes,
             )
         )
 

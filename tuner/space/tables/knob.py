@@ -147,6 +147,26 @@ class CutKnob(ChoiceKnob):
         return np.stack([-(-self.extent // sizes), sizes], axis=1)
 
 
+@dataclass(frozen=True)
+class ScaledKnob(ChoiceKnob):
+    """A number of groups of `unit` elements each, one of `values`.
+
+    Its columns are the number of elements and the number of groups.
+    """
+
+    unit: int
+
+    def __str__(self) -> str:
+        """Return the decision in words."""
+        return f"{_shortened(self.values)} times {self.unit}: {len(self.values)} options"
+
+    @cached_property
+    def options(self) -> Ints:
+        """The numbers of elements and of groups, a row for each value."""
+        groups = np.array(self.values, np.int64)
+        return np.stack([self.unit * groups, groups], axis=1)
+
+
 Knob: TypeAlias = TileKnob | ChoiceKnob
 
 

@@ -20,7 +20,11 @@ from compiler.schedule.trace.trace_json import decided_numbers
 from compiler.script.error import ScriptError
 from compiler.script.parser import parse
 
-_ANNOTATIONS = {"non_temporal": "non-temporal stores", "reduce_in_lanes": "lanes"}
+_ANNOTATIONS = {
+    "non_temporal": "non-temporal stores",
+    "reduce_in_lanes": "lanes",
+    "software_pipeline_stage": "steps copied ahead",
+}
 """Words for annotations; annotations of user-defined rules keep their keys."""
 
 

@@ -14,7 +14,7 @@ from compiler.ir.core.visit import walk
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace.handle import BlockRV, Handle, LoopRV
-from compiler.schedule.trace.instruction import Instruction, Ref
+from compiler.schedule.trace.instruction import Instruction, Ref, refs_in
 from compiler.schedule.trace.replay import replay
 from compiler.schedule.trace.trace import Trace
 from tuner.space.tables.knob import Ints, Knob, TileKnob
@@ -55,12 +55,15 @@ class SketchProgram:
         slots: The slots of its loops, by their variables; loops that no knob decides have none.
         always_one: The variables of loops of one iteration in the program before the schedule.
         copied: The buffers that blocks of `cache_read` copy, by the names of these blocks.
+        notes: The decided numbers in the annotations of loops, by the variable of the loop and the
+            key of the annotation.
     """
 
     func: PrimFunc
     slots: Mapping[Var, LoopSlot]
     always_one: frozenset[Var]
     copied: Mapping[str, str]
+    notes: Mapping[tuple[Var, str], tuple[LoopSlot, ...]]
 
 
 def sketch_program(func: PrimFunc, trace: Trace, knobs: tuple[Knob, ...]) -> SketchProgram:
@@ -85,8 +88,13 @@ def sketch_program(func: PrimFunc, trace: Trace, knobs: tuple[Knob, ...]) -> Ske
         loop = _loop(schedule, handles[name])
         if loop is not None:
             slots[loop.var] = slot
+    notes: dict[tuple[Var, str], tuple[LoopSlot, ...]] = {}
+    for (name, key), numbers in _noted_columns(trace, knobs).items():
+        loop = _loop(schedule, handles[name]) if isinstance(handles[name], LoopRV) else None
+        if loop is not None:
+            notes[loop.var, key] = numbers
     always_one = frozenset(var for var, loop in loops.items() if loop.extent == IntImm(1))
-    return SketchProgram(schedule.func, slots, always_one, copied)
+    return SketchProgram(schedule.func, slots, always_one, copied, notes)
 
 
 def _copied_buffer(
@@ -127,17 +135,7 @@ def _slots(trace: Trace, knobs: tuple[Knob, ...], extents: dict[str, int]) -> di
     Args:
         extents: The extents of split loops of the program, by the first part of each.
     """
-    columns: dict[str, tuple[int, int]] = {}
-    first = 0
-    decided = iter(enumerate(knobs))
-    for instruction in trace.instructions:
-        if instruction.spec.decides:
-            number, knob = next(decided)
-            width = knob.options.shape[1]
-            # If a knob has more columns than outputs, its last columns hold the outputs.
-            start = first + width - len(instruction.outputs)
-            columns |= {name: (start + n, number) for n, name in enumerate(instruction.outputs)}
-            first += width
+    columns = _decided_columns(trace, knobs)
     uses = Counter(name for i in trace.instructions for name in i.refs() if name in columns)
     slots: dict[str, LoopSlot] = {}
     for instruction in trace.instructions:
@@ -157,3 +155,36 @@ def _slots(trace: Trace, knobs: tuple[Knob, ...], extents: dict[str, int]) -> di
                     others = tuple(columns[name][0] for name in names)
                     slots[output] = LoopSlot(None, None, extent, others)
     return slots
+
+
+def _decided_columns(trace: Trace, knobs: tuple[Knob, ...]) -> dict[str, tuple[int, int]]:
+    """Return the column of each decided number and the index of its knob, by its name."""
+    columns: dict[str, tuple[int, int]] = {}
+    first = 0
+    decided = iter(enumerate(knobs))
+    for instruction in trace.instructions:
+        if instruction.spec.decides:
+            number, knob = next(decided)
+            width = knob.options.shape[1]
+            # If a knob has more columns than outputs, its last columns hold the outputs.
+            start = first + width - len(instruction.outputs)
+            columns |= {name: (start + n, number) for n, name in enumerate(instruction.outputs)}
+            first += width
+    return columns
+
+
+def _noted_columns(
+    trace: Trace, knobs: tuple[Knob, ...]
+) -> dict[tuple[str, str], tuple[LoopSlot, ...]]:
+    """Return the decided numbers in annotations, by the annotated handle and the key."""
+    columns = _decided_columns(trace, knobs)
+    notes: dict[tuple[str, str], tuple[LoopSlot, ...]] = {}
+    for instruction in trace.instructions:
+        if instruction.name != "annotate":
+            continue
+        arguments = dict(instruction.arguments)
+        handle, value = arguments["block_or_loop"], arguments["ann_val"]
+        decided = tuple(LoopSlot(columns[name][0]) for name in refs_in(value) if name in columns)
+        if isinstance(handle, Ref) and decided:
+            notes[handle.name, str(arguments["ann_key"])] = decided
+    return notes

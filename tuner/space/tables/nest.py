@@ -45,9 +45,12 @@ class TiledNest:
         columns: `columns[a][l]` is the column with the extent of axis `a` at level `l`; None if
             that extent is 1, or is the remainder.
         remainder_levels: By axis, the level of the factor that knobs do not decide, rounded up;
-            None if the knobs decide the whole axis.
+            None if the knobs decide the whole axis. A column at the same level is a factor too.
         vector_axis: The axis whose innermost part is vectorized.
         packed: The indices of the accesses that are first copied into panels, in the order of use.
+        lanes: On a GPU, pairs of an axis and a number of neighbours along it. The lanes of a warp
+            are numbered along the last pair first. Without pairs, they are numbered along the last
+            axis first.
     """
 
     facts: BlockFacts
@@ -55,6 +58,7 @@ class TiledNest:
     remainder_levels: tuple[int | None, ...]
     vector_axis: int | None
     packed: frozenset[int] = frozenset()
+    lanes: tuple[tuple[int, int], ...] = ()
 
     @property
     def accesses(self) -> tuple[TensorAccess, ...]:
@@ -70,7 +74,7 @@ class TiledNest:
                     extents[lv, a] = values[:, column]
             level = self.remainder_levels[a]
             if level is not None:
-                extents[level, a] = np.ceil(axis.extent / np.prod(extents[:, a], axis=0))
+                extents[level, a] *= np.ceil(axis.extent / np.prod(extents[:, a], axis=0))
         return NestTables(self, extents)
 
 

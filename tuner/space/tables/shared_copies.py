@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from compiler.ir.core.nodes import (
     Annotations,
     BinOp,
@@ -24,6 +26,8 @@ from compiler.ir.core.nodes import (
     Var,
 )
 from compiler.ir.core.visit import statements_in, walk
+from compiler.passes.common.local_stages import KEY as LOCAL_STAGE
+from tuner.space.tables.knob import Ints
 from tuner.space.tables.loop_slots import LoopSlot, SketchProgram
 
 ALIGNMENT = "buffer_dim_align"
@@ -43,8 +47,9 @@ class SharedCopy:
         outer: The columns of the sketch's table with the extents of the loops around the copy,
             without those bound to threads: a piece is what the other loops touch.
         vector: The vectorized loop of the copy; None if single elements are copied.
-        stages: The number of pieces in shared memory at once.
-        is_async: Whether threads continue while the piece is copied.
+        stages: The number of pieces in shared memory at once, if no knob decides it.
+        ahead: The decided number of pieces that are copied ahead; one more is in shared memory.
+        is_async: Whether threads continue while the piece is copied, if it is copied ahead.
         alignments: The axis of the copy, the factor and the offset of each aligned stride.
         layout: For each axis of the copy, the axis of the source, a divisor and a modulus: the
             element `i` is at `i // divisor % modulus`, without the modulus if it is 0.
@@ -55,9 +60,17 @@ class SharedCopy:
     outer: frozenset[int]
     vector: LoopSlot | None
     stages: int = 1
+    ahead: LoopSlot | None = None
     is_async: bool = False
     alignments: tuple[tuple[int, int, int], ...] = ()
     layout: tuple[tuple[int, int, int], ...] = ()
+
+    def pieces_in_memory(self, values: Ints) -> Ints:
+        """Return the pieces in shared memory at once, in the rows of a table."""
+        if self.ahead is None:
+            return np.full(len(values), self.stages)
+        pieces: Ints = 1 + self.ahead.extents(values)
+        return pieces
 
     def is_read_by(self, block: str) -> bool:
         """Return whether a block reads the copy; its initialisation may have become another one."""
@@ -125,13 +138,16 @@ def _shared_copy(
     slots = [program.slots[loop.var] for loop in outer if loop.var in program.slots]
     vectors = [loop for loop in site.loops if loop.kind == "vectorized"]
     stages = [stage for loop in site.loops for stage in _numbers(loop.annotations, STAGES)]
+    ahead = [slot for loop in site.loops for slot in program.notes.get((loop.var, STAGES), ())]
+    has_local_stage = LOCAL_STAGE in dict(site.block.annotations)
     return SharedCopy(
         source,
         readers,
         frozenset(slot.column for slot in slots if slot.column is not None),
         _slot(program, vectors[0]) if vectors else None,
         1 + max(stages, default=0),
-        any(_numbers(loop.annotations, ASYNC) for loop in site.loops),
+        ahead[0] if ahead else None,
+        not has_local_stage and any(_numbers(loop.annotations, ASYNC) for loop in site.loops),
         tuple((axis, factor, offset) for _, axis, factor, offset in _alignments(site.block)),
         _layout(site.block, indices),
     )

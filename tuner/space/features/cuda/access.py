@@ -146,7 +146,7 @@ class KernelAccess:
 
     def _sectors(self, columns: list[Ints]) -> Ints:
         half = len(columns) // 2
-        digits = lane_digits(np.stack(columns[:half]))
+        digits = lane_digits(np.stack(columns[:half]), self.tables.nest.lanes)
         offsets = np.zeros(digits.shape[1:], np.int64)
         for stride, digit, lane_stride in zip(
             self.access.strides, digits, columns[half:], strict=True

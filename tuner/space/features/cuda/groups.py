@@ -182,7 +182,7 @@ def code_columns(batch: CudaBatch) -> Floats:
             _ratio(flops * kernel.accumulators / FMA_FLOPS, kernel.shared_loads),
             np.log2(1 + per_request),
             np.log2(1 + kernel.barriers),
-            np.full(len(batch), kernel.stages),
+            kernel.stages,
             np.log2(kernel.tables.vector_length),
         ]
     )

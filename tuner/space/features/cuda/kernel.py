@@ -68,6 +68,20 @@ class SketchKernel:
         blocks: Floats = self.tables.level_extents[BLOCK]
         return blocks
 
+    @cached_property
+    def block_order(self) -> list[tuple[int, Floats]]:
+        """Return axes and numbers of blocks: consecutive blocks lie along the first pair first."""
+        order: list[tuple[int, Floats]] = []
+        grouped: list[tuple[int, Floats]] = []
+        for axis in reversed(range(len(self.tables.nest.columns))):
+            column, blocks = self.tables.nest.columns[axis][BLOCK], self.tables.extents[BLOCK, axis]
+            if column is not None:
+                group = self._values[:, column].astype(np.float64)
+                grouped.append((axis, group))
+                blocks = blocks / group
+            order.append((axis, blocks))
+        return [*grouped, *order]
+
     @property
     def warps(self) -> Floats:
         """Return the warps of a block."""
@@ -139,9 +153,12 @@ class SketchKernel:
         return pieces
 
     @cached_property
-    def stages(self) -> int:
+    def stages(self) -> Ints:
         """Return the pieces of an input in shared memory at once."""
-        return max((copy.stages for copy in self._copies.values()), default=1)
+        stages: Ints = np.max(
+            [np.ones(len(self.threads), int), *(a.stages for a in self.staged)], 0
+        )
+        return stages
 
     @cached_property
     def shared_bytes(self) -> Floats:
@@ -171,8 +188,7 @@ class SketchKernel:
             return BASE_REGISTERS + np.maximum(results, operands)
         copies = sum((read.copy_registers for read in reads), np.zeros_like(results))
         loaded = np.maximum(operands, np.minimum(copies, MAX_COPY_REGISTERS))
-        if self.stages > 1:
-            loaded = operands + copies
+        loaded = np.where(self.stages > 1, operands + copies, loaded)
         return BASE_REGISTERS + REGISTERS_PER_RESULT * results + loaded
 
     @cached_property
@@ -201,7 +217,8 @@ class SketchKernel:
         """Return the barriers that a thread meets: two a piece, one with several stages."""
         if not self._copies:
             return np.zeros_like(self.threads)
-        return self.pieces * (1 if self.stages > 1 else 2)
+        barriers: Floats = self.pieces * np.where(self.stages > 1, 1, 2)
+        return barriers
 
     @cached_property
     def shared_loads(self) -> Floats:

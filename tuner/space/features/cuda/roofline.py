@@ -131,9 +131,9 @@ class KernelTime:
         extents = self._kernel.tables.extents[BLOCK]
         resident = np.minimum(self.resident * self._rates.gpu.num_sms, self._kernel.blocks)
         concurrent = np.ones_like(extents)
-        for axis in reversed(range(len(extents))):  # consecutive blocks move along the last axis
-            concurrent[axis] = np.minimum(np.ceil(resident), extents[axis])
-            resident = np.maximum(resident / extents[axis], 1)
+        for axis, blocks in self._kernel.block_order:
+            concurrent[axis] = concurrent[axis] * np.minimum(np.ceil(resident), blocks)
+            resident = np.maximum(resident / blocks, 1)
         rounds = np.ceil(self._kernel.blocks / np.prod(concurrent, axis=0))
         total = np.zeros_like(rounds)
         for access in self._kernel.accesses:
@@ -161,14 +161,40 @@ class KernelTime:
 
     @cached_property
     def latency(self) -> Floats:
-        """Return the time that one block waits for loads and barriers, one after another."""
+        """Return the time that one block waits for loads and barriers, one after another.
+
+        Pieces that are copied ahead arrive while the block computes earlier ones.
+        """
         kernel = self._kernel
         levels = kernel.tables.level_extents
-        waits = kernel.repeats * np.ceil(levels[CHUNK] * levels[STEP] / LOADS_IN_FLIGHT)
-        if kernel.staged:
-            waits = kernel.pieces / kernel.stages
-        latency: Floats = waits * MEMORY_SECS + kernel.barriers * BARRIER_SECS
+        barriers = kernel.barriers * BARRIER_SECS
+        if not kernel.staged:
+            waits = kernel.repeats * np.ceil(levels[CHUNK] * levels[STEP] / LOADS_IN_FLIGHT)
+            unhidden: Floats = waits * MEMORY_SECS + barriers
+            return unhidden
+        ahead = kernel.stages - 1
+        hidden = np.minimum(ahead * self._alone / kernel.pieces, MEMORY_SECS)
+        first = np.where(ahead > 0, MEMORY_SECS, 0)
+        latency: Floats = first + kernel.pieces * (MEMORY_SECS - hidden) + barriers
         return latency
+
+    @cached_property
+    def _alone(self) -> Floats:
+        """Return the time of one block on a multiprocessor of its own, without waits.
+
+        A block with few warps or dependent sums does not fill the units.
+        """
+        kernel = self._kernel
+        schedulers = np.minimum(kernel.warps / NUM_SCHEDULERS, 1)
+        ahead = np.minimum(kernel.accumulators / ARITHMETIC_LATENCY, 1)
+        alone: Floats = self._busy / (schedulers * np.maximum(ahead, 1 / ARITHMETIC_LATENCY))
+        return alone
+
+    @cached_property
+    def _busy(self) -> Floats:
+        """Return the time of the busiest unit for one block."""
+        busy: Floats = np.maximum.reduce(list(self.block.values()))
+        return busy
 
     @cached_property
     def bytes_in_flight(self) -> Floats:
@@ -177,7 +203,7 @@ class KernelTime:
         of_block = np.zeros_like(kernel.threads)
         for access in kernel.accesses[1:]:
             if isinstance(access, StagedAccess):
-                of_block = of_block + access.shared_bytes
+                of_block = of_block + access.bytes_in_flight
             else:
                 elements = access.unrolled_elements * kernel.threads
                 of_block = of_block + elements * access.access.item_bytes
@@ -188,12 +214,7 @@ class KernelTime:
     def multiprocessors(self) -> Floats:
         """Return the time of the rounds of blocks on the multiprocessors."""
         kernel, num_sms = self._kernel, self._rates.gpu.num_sms
-        busy = np.maximum.reduce(list(self.block.values()))
-        # A block with few warps or dependent sums does not fill the units alone.
-        schedulers = np.minimum(kernel.warps / NUM_SCHEDULERS, 1)
-        ahead = np.minimum(kernel.accumulators / ARITHMETIC_LATENCY, 1)
-        alone = busy / np.minimum(schedulers * np.maximum(ahead, 1 / ARITHMETIC_LATENCY), 1)
-        alone = alone + self.latency
+        busy, alone = self._busy, self._alone + self.latency
         per_sm = np.ceil(kernel.blocks / num_sms)
         rounds = np.floor(per_sm / self.resident)
         last = per_sm - rounds * self.resident

@@ -134,10 +134,21 @@ class StagedAccess(KernelAccess):
             return np.ones(len(self.threads), np.int64)
         return self.copy.vector.extents(self._values)
 
+    @cached_property
+    def stages(self) -> Ints:
+        """Return the pieces in shared memory at once."""
+        return self.copy.pieces_in_memory(self._values)
+
+    @property
+    def bytes_in_flight(self) -> Floats:
+        """Return the bytes that a block copies at once: those of all pieces ahead, or of one."""
+        pieces: Floats = self.shared_bytes / self.stages * np.maximum(self.stages - 1, 1)
+        return pieces
+
     @property
     def shared_bytes(self) -> Floats:
         """Return the bytes of the pieces in shared memory at once, as lowering aligns them."""
-        size = self.shape[0] * self.strides[0] * self.access.item_bytes * self.copy.stages
+        size = self.shape[0] * self.strides[0] * self.access.item_bytes * self.stages
         aligned: Ints = -(-size // ALIGNMENT) * ALIGNMENT
         return aligned.astype(np.float64)
 
@@ -149,9 +160,10 @@ class StagedAccess(KernelAccess):
     @property
     def copy_registers(self) -> Floats:
         """Return the registers between global and shared memory; none of asynchronous copies."""
+        registers = self.registers_of(np.ceil(np.prod(self.piece, axis=0) / self.threads))
         if self.copy.is_async:
-            return np.zeros(len(self.threads))
-        return self.registers_of(np.ceil(np.prod(self.piece, axis=0) / self.threads))
+            return np.where(self.stages > 1, 0, registers)
+        return registers
 
     @cached_property
     def visits(self) -> Floats:
@@ -194,7 +206,8 @@ class StagedAccess(KernelAccess):
     def _read_wavefronts(self, columns: list[Ints]) -> Ints:
         width, *rest = columns
         count = len(self.access.strides)
-        lanes = lane_digits(np.stack(rest[:count])) * np.stack(rest[count : 2 * count])[:, None]
+        lanes = lane_digits(np.stack(rest[:count]), self.tables.nest.lanes)
+        lanes = lanes * np.stack(rest[count : 2 * count])[:, None]
         indices = np.abs(np.tensordot(self.access.coefficients, lanes, axes=1))
         return num_wavefronts(self._addresses(indices, np.stack(rest[2 * count :])), width)
 

@@ -19,19 +19,33 @@ NUM_BANKS = 32
 WORD_BYTES = 4
 
 
-def lane_digits(extents: Ints) -> Ints:
+def lane_digits(extents: Ints, arrangement: Sequence[tuple[int, int]] = ()) -> Ints:
     """Return the position along each axis of each lane of the first warp, by axis, lane, candidate.
 
     Threads are numbered along the last axis first. Lanes beyond the last thread are at position 0.
 
     Args:
         extents: The threads along each axis, by axis and candidate.
+        arrangement: How lanes lie along axes, if it is another order; see `TiledNest.lanes`.
     """
+    if arrangement:
+        return _arranged(extents.shape, arrangement)
     lanes = np.arange(WARP_SIZE)[:, None]
     rest = np.where(lanes < np.prod(extents, axis=0), lanes, 0)
     digits = np.empty((len(extents), *rest.shape), np.int64)
     for axis in reversed(range(len(extents))):
         rest, digits[axis] = np.divmod(rest, extents[axis])
+    return digits
+
+
+def _arranged(shape: tuple[int, ...], arrangement: Sequence[tuple[int, int]]) -> Ints:
+    rest = np.arange(WARP_SIZE)
+    digits = np.zeros((shape[0], WARP_SIZE, *shape[1:]), np.int64)
+    units = [1] * shape[0]
+    for axis, count in reversed(arrangement):
+        rest, digit = np.divmod(rest, count)
+        digits[axis] += units[axis] * digit[:, None]
+        units[axis] *= count
     return digits
 
 

@@ -207,17 +207,16 @@ class _AttentionScheduler:
 
     def _stage(self, block: BlockFacts) -> None:
         """Copy the operands in global memory: rows once, and the others in chunks."""
-        schedule, chunk, row = self.draft.schedule, self.chunks[block.name], row_axis(self.chain)
+        chunk, row = self.chunks[block.name], row_axis(self.chain)
         loops = self.draft.loops(block.name)
-        depth = 1 + [schedule.get(loop) for loop in loops].index(schedule.get(chunk))
         for read in operands(self.draft, block):
             if read.strides[row]:
                 # Threads read vectors along the sum, so rows keep their order.
-                copy = OperandCopy(block, read, ()).add(self.draft, loops[0], self._threads, 1)
+                copy = OperandCopy(block, read, ()).add(self.draft, loops[0], self._threads)
                 pad_rows(self.draft, copy, read.item_bytes)
             else:
                 copied = OperandCopy(block, read, (row, len(block.axes) - 2))
-                copied.add(self.draft, chunk, self._threads, depth)
+                copied.add(self.draft, chunk, self._threads)
 
     def _start(self, block: BlockFacts) -> None:
         """Set sums to zero before the first chunk."""

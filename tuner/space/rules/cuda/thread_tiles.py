@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import reduce
 from math import prod
+from operator import mul
 
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
+from compiler.target.gpus import WARP_SIZE
 from tuner.space.analysis.block_facts import BlockFacts
 from tuner.space.analysis.operand_roles import dimension
+from tuner.space.rules.cuda.chunk_pipelines import CHUNKS_AHEAD, ChunkPipeline, pipeline_chunks
 from tuner.space.rules.cuda.epilogue import register_epilogue
 from tuner.space.rules.cuda.levels import BLOCK, CHUNK, REGISTER, STEP, THREAD, UNROLLED
 from tuner.space.rules.cuda.operand_copies import (
@@ -16,6 +20,7 @@ from tuner.space.rules.cuda.operand_copies import (
     VECTOR,
     WIDE,
     OperandCopy,
+    Size,
     bind_threads,
 )
 from tuner.space.rules.sketch_builder import SketchBuilder
@@ -24,6 +29,19 @@ MIN_STEPS = 8
 """A shorter sum ends before shared memory pays for its barriers. Chosen."""
 THREADS = (16, 8, 32, 4, 2, 1)
 """Threads along an axis, in the order of the knob. Chosen."""
+ROW_WARPS = (4, 2, 8, 1)
+COLUMN_WARPS = (2, 1, 4)
+"""Warps of a block along an axis: tiles of 16 to 256 rows, and of 64 to 256 columns. Chosen."""
+WIDE_ROWS = (8, 4)
+"""Rows of a thread in wide tiles: one or two vectors of a transposed operand. Chosen."""
+WARP_ROWS = (2, 2)
+WARP_COLUMNS = 8
+"""The lanes of a warp: 4 x 8, numbered along two of the rows first, then along the columns.
+
+So lanes `n` and `n ^ 1` read the same columns, and `n` and `n ^ 2` the same rows. Then one request
+of 16 bytes a lane takes two wavefronts instead of four (NVIDIA's developer forum, "Unexpected
+shared memory bank conflict").
+"""
 REGISTERS = (4, 8, 2, 1)
 """Elements of a thread along an axis: 8 x 8 sums, their operands and addresses fit 255 registers.
 """
@@ -32,6 +50,12 @@ UNROLLED_STEPS = (4, 8, 2)
 """Steps of the reduction in a chunk: loops, and unrolled ones. 8 to 32 are common. Chosen."""
 WHOLE = 7
 """A reduction axis that is at most as long, such as a window's, is a part of each chunk. Chosen."""
+MIN_PIPELINED = 32
+"""A shorter reduction has too few chunks for asynchronous copies ahead. Chosen."""
+GROUPED_ROWS = (1, 4, 8, 16)
+"""Rows of blocks that share the columns of a product in the second-level cache. Chosen."""
+ROWS_OF_BLOCK = 64
+"""Rows of a small block: a grid with fewer rows of such blocks than a group has is not grouped."""
 
 
 class ThreadTiles:
@@ -39,15 +63,16 @@ class ThreadTiles:
 
     for i, j, k in ...:         for b in ...:  # blockIdx.x
         C[i, j] += ...    ->        for t in ...:  # threadIdx.x, y
-                                        for k0 in ...:
+                                        for k0 in ...:  # pipelined
                                             A_shared, B_shared = ...  # by all threads
                                             for k1, k2, i2, j2 in ...:  # k2, i2, j2 unrolled
                                                 C_local[...] += ...
                                         C[...] = f(C_local[...])
 
-    Sizes need not divide: guards cut off the rest. There are up to two sketches. In `wide_tiles`,
-    each thread has eight neighbours along the last axis, read from shared memory as two vectors. In
-    `tiles`, they are at most one vector.
+    Sizes need not divide: guards cut off the rest. In `wide_tiles`, a warp has 4 x 8 lanes. Each
+    has eight neighbours along the last axis, read from shared memory as two vectors. In `tiles`,
+    they are at most one vector. Operands of later chunks arrive in registers, or by asynchronous
+    copies (`wide_tiles_async`, `tiles_async`).
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
@@ -111,18 +136,35 @@ def _tiled(draft: SketchBuilder, tile: ProductTile) -> list[SketchBuilder]:
     for name, is_wide in (("wide_tiles", True), ("tiles", False)):
         if is_wide and not _suits_wide(tile):
             continue
-        fork = draft.fork(name)
-        try:
-            with fork.schedule.verified_once():
-                _TileScheduler(fork, tile, is_wide=is_wide).run()
-        except ScheduleError:
-            continue
-        forks.append(fork)
+        for pipeline in _pipelines(tile):
+            suffix = "_async" if pipeline is ChunkPipeline.ASYNC else ""
+            fork = draft.fork(name + suffix)
+            try:
+                with fork.schedule.verified_once():
+                    _TileScheduler(fork, tile, is_wide=is_wide, pipeline=pipeline).run()
+            except ScheduleError:
+                continue
+            forks.append(fork)
     return forks
 
 
+def _pipelines(tile: ProductTile) -> list[ChunkPipeline]:
+    """Return the pipelines that suit the chunks of a product."""
+    longest = max(tile.facts.axes[index].extent for index in tile.steps)
+    if longest <= WHOLE:
+        return [ChunkPipeline.NONE]
+    if longest < MIN_PIPELINED:
+        return [ChunkPipeline.REGISTERS]
+    return [ChunkPipeline.REGISTERS, ChunkPipeline.ASYNC]
+
+
 def _suits_wide(tile: ProductTile) -> bool:
-    """Return whether an operand has whole eights of four-byte elements along the column."""
+    """Return whether an operand has whole eights of four-byte elements along the column.
+
+    The columns must fill more than half of the lanes of a warp.
+    """
+    if 2 * tile.facts.axes[tile.column].extent <= WARP_COLUMNS * WIDE:
+        return False
     for read in tile.facts.reads:
         dim = dimension(read, tile.column)
         if dim is not None and OperandCopy(tile.facts, read, tile.tiled, tile.column).is_wide:
@@ -132,19 +174,32 @@ def _suits_wide(tile: ProductTile) -> bool:
 
 @dataclass
 class _TileScheduler:
-    """Schedules one product."""
+    """Schedules one product.
+
+    Attributes:
+        columns: By axis and level, the column of the sketch's table.
+        rest: By axis, the level of the remainder.
+        groups: The loops over groups of rows of blocks.
+        blocks: The loops over blocks.
+        grouped: The loops over the rows of blocks in a group.
+        threads: The numbers of threads along each loop over threads.
+    """
 
     draft: SketchBuilder
     tile: ProductTile
     is_wide: bool
+    pipeline: ChunkPipeline
     columns: dict[int, dict[int, int]] = field(default_factory=dict)
     rest: dict[int, int] = field(default_factory=dict)
+    groups: list[LoopRV] = field(default_factory=list)
     blocks: list[LoopRV] = field(default_factory=list)
+    grouped: list[LoopRV] = field(default_factory=list)
     chunks: list[LoopRV] = field(default_factory=list)
     steps: list[LoopRV] = field(default_factory=list)
     unrolled: list[LoopRV] = field(default_factory=list)
-    threads: dict[int, ExprRV] = field(default_factory=dict)
+    threads: list[Size] = field(default_factory=list)
     thread_loops: list[LoopRV] = field(default_factory=list)
+    lane_loops: dict[int, list[LoopRV]] = field(default_factory=dict)
     registers: list[LoopRV] = field(default_factory=list)
 
     def run(self) -> None:
@@ -152,14 +207,15 @@ class _TileScheduler:
         draft, facts, schedule = self.draft, self.tile.facts, self.draft.schedule
         epilogue = register_epilogue(draft, facts, "local")
         loops = draft.loops(facts.name)
-        self.blocks += [loops[index] for index in self.tile.batch]
         for index in self.tile.tiled:
             self._split_spatial(index, loops[index])
         for index in self.tile.steps:
             self._split_reduction(index, loops[index])
+        batch = [loops[index] for index in self.tile.batch]
+        outer = [*batch, *self.groups, *self.blocks, *self.grouped]
         inner = [*self.chunks, *self.steps, *self.unrolled, *self.registers]
-        schedule.reorder(*self.blocks, *self.thread_loops, *inner)
-        block = schedule.fuse(*self.blocks) if len(self.blocks) > 1 else self.blocks[0]
+        self._order(outer, inner)
+        block = schedule.fuse(*outer) if len(outer) > 1 else outer[0]
         thread = self.thread_loops[-1]
         schedule.reverse_compute_at(epilogue, thread, preserve_unit_loops=True)
         self._expand_epilogue(epilogue)
@@ -173,27 +229,79 @@ class _TileScheduler:
         first = [*self.chunks, *self.steps, *self.unrolled][0]
         draft.scheduled.add(draft.block_name(schedule.decompose_reduction(update, first)))
         draft.scheduled |= {facts.name, draft.block_name(update)}
-        draft.note(facts, self.columns, self.rest, vector_axis=self.tile.column)
+        draft.note(
+            facts, self.columns, self.rest, vector_axis=self.tile.column, lanes=self._lanes()
+        )
+
+    def _lanes(self) -> tuple[tuple[int, int], ...]:
+        """Return how the lanes of a warp lie along axes, if the sketch decides it."""
+        if not self.is_wide:
+            return ()
+        row, column = self.tile.rows[-1], self.tile.column
+        first, last = WARP_ROWS
+        return ((row, first), (column, WARP_COLUMNS), (row, last))
+
+    def _order(self, outer: list[LoopRV], inner: list[LoopRV]) -> None:
+        """Put the loops over threads between those over blocks and those of a thread."""
+        schedule = self.draft.schedule
+        if not self.is_wide:
+            schedule.reorder(*outer, *self.thread_loops, *inner)
+            return
+        first, last = self.lane_loops[self.tile.rows[-1]]
+        (column,) = self.lane_loops[self.tile.column]
+        schedule.reorder(*outer, *self.thread_loops, first, column, last, *inner)
+        lanes = schedule.fuse(first, column, last)
+        self.thread_loops = [schedule.fuse(*self.thread_loops), lanes]
+        self.threads = [reduce(mul, self.threads), WARP_SIZE]
 
     def _split_spatial(self, index: int, loop: LoopRV) -> None:
         draft, extent = self.draft, self.tile.facts.axes[index].extent
         is_wide_column = self.is_wide and index == self.tile.column
-        registers = (WIDE,) if is_wide_column else self._registers(index)
-        threads, thread_column = draft.choose(_thread_counts(-(-extent // min(registers))))
+        registers = [WIDE] if is_wide_column else self._registers(index)
+        threads, thread_column = self._choose_threads(index, -(-extent // min(registers)))
         elements, register_column = draft.choose(registers)
-        block, thread, register = draft.schedule.split(loop, [None, threads, elements])
-        self.blocks.append(block)
-        self.thread_loops.append(thread)
-        self.registers.append(register)
-        self.threads[index] = threads
         self.columns[index] = {THREAD: thread_column, REGISTER: register_column}
         self.rest[index] = BLOCK
+        inner: list[Size] = [threads, *self._warp(index), elements]
+        sizes = [n for n in GROUPED_ROWS if n == 1 or n * ROWS_OF_BLOCK <= extent]
+        if index == self.tile.rows[-1] and len(sizes) > 1:
+            rows, self.columns[index][BLOCK] = draft.choose(sizes)
+            group, block, thread, *lanes, register = draft.schedule.split(
+                loop, [None, rows, *inner]
+            )
+            self.groups.append(group)
+            self.grouped.append(block)
+        else:
+            block, thread, *lanes, register = draft.schedule.split(loop, [None, *inner])
+            self.blocks.append(block)
+        self.threads.append(threads)
+        self.thread_loops.append(thread)
+        self.lane_loops[index] = lanes
+        self.registers.append(register)
+
+    def _warp(self, index: int) -> tuple[int, ...]:
+        """Return the numbers of lanes of a warp along an axis, if the sketch decides them."""
+        if not self.is_wide:
+            return ()
+        if index == self.tile.column:
+            return (WARP_COLUMNS,)
+        return WARP_ROWS if index == self.tile.rows[-1] else ()
+
+    def _choose_threads(self, index: int, extent: int) -> tuple[ExprRV, int]:
+        """Choose the threads, or warps, along an axis of so many elements of threads."""
+        lanes = prod(self._warp(index))
+        if not self.is_wide:
+            return self.draft.choose([n for n in THREADS if n < 2 * extent])
+        counts = ROW_WARPS if lanes > 1 and index != self.tile.column else COLUMN_WARPS
+        return self.draft.scaled([n for n in counts if n == 1 or n * lanes < 2 * extent], lanes)
 
     def _registers(self, index: int) -> list[int]:
         """Return the numbers of elements of a thread along an axis: a part of it, not all."""
         extent, write = self.tile.facts.axes[index].extent, self.tile.facts.write
         limit = self.draft.gpu.limits.max_vector_bytes // write.item_bytes
         most = min(limit, WIDE) if index == self.tile.column else REGISTERS[1]
+        if self.is_wide and index == self.tile.rows[-1]:
+            return list(WIDE_ROWS)
         # A single row of a tile would leave too little for all threads to copy.
         return [n for n in REGISTERS if 1 < n <= most and n < extent] or [1]
 
@@ -214,16 +322,26 @@ class _TileScheduler:
 
     def _stage(self, at: LoopRV) -> None:
         """Copy the operands that change in the reduction to shared memory."""
-        facts, wide_axis = self.tile.facts, self.tile.column if self.is_wide else None
+        draft, facts = self.draft, self.tile.facts
+        wide_axis = self.tile.column if self.is_wide else None
         copies = [
-            OperandCopy(facts, read, self.tile.tiled, wide_axis)
+            OperandCopy(facts, read, self.tile.tiled, wide_axis, self.pipeline)
             for read in facts.reads
             if any(read.strides[index] for index in self.tile.steps)
         ]
-        threads = list(self.threads.values())
-        depth = 1 + len(threads) + len(self.chunks)
-        for copy in copies:
-            copy.add(self.draft, at, threads, depth)
+        placed = [copy.place(draft, at) for copy in copies]
+        if self.is_wide:
+            for copy in placed:
+                copy.add_fragment(draft, [*self.steps, *self.unrolled][-1])
+        for copy in placed:
+            copy.distribute(draft, self.threads)
+        has_local_stage = [copy.has_local_stage for copy in placed]
+        if self.pipeline is ChunkPipeline.REGISTERS:
+            pipeline_chunks(draft.schedule, at, has_local_stage, 1)
+        elif self.pipeline is ChunkPipeline.ASYNC:
+            # Registers hold one chunk.
+            counts = CHUNKS_AHEAD[:1] if any(has_local_stage) else CHUNKS_AHEAD
+            pipeline_chunks(draft.schedule, at, has_local_stage, draft.choose(counts)[0])
 
     def _expand_epilogue(self, epilogue: BlockRV) -> None:
         """Unroll the loops over a thread's elements, and store vectors if they are aligned."""
@@ -240,8 +358,3 @@ class _TileScheduler:
             schedule.vectorize(last)
         for loop in outer:
             schedule.unroll(loop)
-
-
-def _thread_counts(extent: int) -> list[int]:
-    """Return the numbers of threads along an axis of this many elements, or vectors."""
-    return [n for n in THREADS if n < 2 * extent]
