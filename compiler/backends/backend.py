@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from compiler.backends.error import BuildError
 from compiler.backends.host_arrays import HostArrays
+from compiler.backends.host_device import DEVICE_VARIABLE, HostDevice
 from compiler.backends.inspection import Emulation
 from compiler.backends.trial_arrays import TrialArrays
 from compiler.ir.core.nodes import Stmt
@@ -66,6 +68,24 @@ class Backend(ABC):
     @abstractmethod
     def host_targets(self) -> Sequence[Target]:
         """Return the targets of this host on which kernels can run; empty without a device."""
+
+    def host_devices(self) -> Sequence[HostDevice]:
+        """Return the devices of this host: by default one for each target of the host."""
+        return [
+            HostDevice(target, target.label.rpartition("/")[2]) for target in self.host_targets()
+        ]
+
+    def open_device(self, device: HostDevice) -> None:
+        """Prepare this process for its first kernel on a device, such as by making a context."""
+        del device
+
+    def device_state(self, device: HostDevice) -> dict[str, Any]:
+        """Return the current clock, power and temperature of a device as JSON-able facts.
+
+        They are empty for a device that does not report them, such as an emulated one.
+        """
+        del device
+        return {}
 
     @abstractmethod
     def lower(self, func: PrimFunc, target: Target) -> Stmt:
@@ -198,3 +218,16 @@ def host_targets() -> list[Target]:
     """Return the targets that the backends find on this host, the CPU first."""
     kinds = sorted(BACKENDS.kinds, key=lambda kind: (kind != "cpu", kind))
     return [target for kind in kinds for target in BACKENDS.find(kind).host_targets()]
+
+
+def host_devices() -> list[HostDevice]:
+    """Return the devices that the backends find on this host."""
+    return [device for kind in BACKENDS.kinds for device in BACKENDS.find(kind).host_devices()]
+
+
+def device_of_process() -> HostDevice | None:
+    """Return the device that this process works for, by its environment; None without one."""
+    name = os.environ.get(DEVICE_VARIABLE)
+    if not name:
+        return None
+    return next((device for device in host_devices() if device.name == name), None)

@@ -29,8 +29,7 @@ def workers(
 def _table(workers: tuple[WorkerRead, ...]) -> Table:
     table = Table("worker", "host", "measures for", "state", "last seen")
     for worker in workers:
-        labels = ", ".join((worker.label, *worker.other_labels))
         table.add_row(
-            worker.name, worker.host, labels, worker.state.value, moment(worker.last_seen_at)
+            worker.name, worker.host, worker.label, worker.state.value, moment(worker.last_seen_at)
         )
     return table

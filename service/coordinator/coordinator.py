@@ -36,7 +36,7 @@ from service.wire.models import JobState
 from tuner.finish.baseline import BaselineMeasurer
 from tuner.loop.budget import StopReason
 from tuner.loop.search_result import SearchResult
-from workers.child.runner import ChildStartError, RunnerClosedError
+from workers.child.supervisor import ChildStartError, RunnerClosedError
 from workers.engine.engine import (
     EngineClosedError,
     EngineStartError,

@@ -214,9 +214,7 @@ class EngineSupervisor:
             # The workers report again soon; measuring does not wait for it.
             _log.warning("cannot list the workers of the engine", exc_info=True)
             return False
-        self._labels = self._own_labels.union(
-            label for w in seen if "refuses" not in w.facts for label in w.labels
-        )
+        self._labels = self._own_labels.union(w.label for w in seen if not w.refusal)
         try:
             with self._database.write() as session:
                 workers.record_facts(session, seen)

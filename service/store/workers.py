@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from pydantic import ValidationError
 from sqlalchemy import JSON, Integer, String, delete, select, text
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
@@ -15,14 +16,14 @@ from service.store import targets, worker_samples
 from service.store.database.base import Base, UtcDateTime, enum_column, utc_now
 from service.store.jobs.jobs import JobRow
 from service.wire.models import JobState
-from service.wire.server_models import Canary, WorkerRead, WorkerState, WorkerTask
+from service.wire.server_models import Canary, DeviceRead, WorkerRead, WorkerState, WorkerTask
 from workers.engine.engine import WorkerFacts
 
 LOST_AFTER_SECS = 60.0
 """A worker without a report for so long is lost: Dask's `worker-ttl` in
 `workers/engine/dask_settings.py`.
 """
-_SEPARATE_FACTS = frozenset({"task", "sample", "utilisation", "other_labels"})
+_SEPARATE_FACTS = frozenset({"task", "sample", "utilisation", "device"})
 
 
 class WorkerRow(Base):
@@ -53,11 +54,7 @@ def record_facts(session: Session, seen: Sequence[WorkerFacts]) -> None:
         row.host, row.label = worker.host, worker.label
         row.state = WorkerState.BUSY if worker.is_busy else WorkerState.IDLE
         row.last_seen_at = datetime.fromtimestamp(worker.last_seen, UTC)
-        row.facts = {
-            **worker.facts,
-            "pid": worker.pid,
-            "other_labels": list(worker.other_labels),
-        }
+        row.facts = {**worker.facts, "pid": worker.pid}
         if peaks := worker.facts.get("peak_flops"):
             targets.learn_peaks(session, worker.label, peaks)
         if (sample := worker.facts.get("sample")) is not None:
@@ -111,8 +108,7 @@ def served(session: Session, *, now: bool) -> dict[str, int]:
             # Workers of earlier versions, which do not report it, serve the cores of their own
             # host.
             cores = int(row.facts.get("num_cores", available_cores()))
-            for label in (row.label, *_other_labels(row)):
-                cores_by_label[label] = min(cores, cores_by_label.get(label, cores))
+            cores_by_label[row.label] = min(cores, cores_by_label.get(row.label, cores))
     return cores_by_label
 
 
@@ -126,7 +122,7 @@ def _read(
         name=row.name,
         host=row.host,
         label=row.label,
-        other_labels=_other_labels(row),
+        device=_device(row.facts.get("device")),
         state=state,
         last_seen_at=row.last_seen_at,
         task=WorkerTask(**details, job_id=job_id) if details else None,
@@ -138,9 +134,12 @@ def _read(
     )
 
 
-def _other_labels(row: WorkerRow) -> tuple[str, ...]:
-    # Rows of earlier versions do not have them.
-    return tuple(row.facts.get("other_labels", ()))
+def _device(facts: object) -> DeviceRead | None:
+    """Read the facts of a device, which a worker reports; None if they are no such facts."""
+    try:
+        return DeviceRead.model_validate(facts)
+    except ValidationError:
+        return None
 
 
 def _state(stored_state: WorkerState, last_seen_at: datetime) -> WorkerState:

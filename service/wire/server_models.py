@@ -47,6 +47,22 @@ class Canary(Response):
     utilisation: tuple[float, ...] = ()  # the share of the time since the last sample with work
 
 
+class DeviceRead(Response):
+    """The device that a worker measures on, and its state by the last report.
+
+    A device without sensors, such as an emulated one, has no state: its values are null.
+    """
+
+    name: str = Field(examples=["h200-0"])  # unique on its host
+    product: str = ""  # such as "NVIDIA H200"; empty if it is emulated
+    uuid: str = ""  # of the driver; empty if it is emulated
+    is_emulated: bool = False
+    sm_mhz: int | None = None  # the clock of its multiprocessors
+    watts: float | None = None
+    celsius: int | None = None
+    slowed_by: tuple[str, ...] = ()  # why its clock is lowered, such as "hardware slowdown"
+
+
 class WorkerRead(Response):
     """A worker by its last report, and its health over time.
 
@@ -56,8 +72,8 @@ class WorkerRead(Response):
 
     name: str
     host: str
-    label: str  # the kind of target it serves, such as "cpu/znver3"
-    other_labels: tuple[str, ...] = ()  # further kinds, such as "cuda/h200-emulated"
+    label: str  # the kind of target it serves, such as "cpu/znver3" or "cuda/h200-emulated"
+    device: DeviceRead | None = None  # null for a worker on the cores of a CPU
     state: WorkerState
     last_seen_at: datetime
     task: WorkerTask | None = None

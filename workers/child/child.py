@@ -14,7 +14,7 @@ import resource
 import sys
 from collections.abc import Iterator, Sequence
 
-from compiler.backends.backend import BACKENDS, host_targets
+from compiler.backends.backend import BACKENDS, backend_of, device_of_process, host_targets
 from compiler.driver import toolchain
 from workers.child.memory_limit import OwnMemory
 from workers.child.parent_death import die_with_parent
@@ -22,6 +22,7 @@ from workers.child.sandbox import confine, is_spent, refuse
 from workers.libraries.load import Load, load_library
 from workers.measure.compare import Announce, Build, CompareRequest
 from workers.measure.measure import CandidateMeasurer, build_candidate
+from workers.wire.built import BuiltCandidate
 from workers.wire.frames import FrameDecoder, Message, encode
 from workers.wire.phase import Phase
 from workers.wire.request import MeasureLimits, MeasureRequest, SeatRequest
@@ -43,6 +44,8 @@ def main(build: Build = build_candidate, load: Load = load_library) -> None:
     lacks = confine()
     die_with_parent(parent)  # a new name space of users would have cleared the signal
     lacks += refuse()
+    if (device := device_of_process()) is not None:
+        backend_of(device.target).open_device(device)
     own_memory = OwnMemory.now()
     measurer = CandidateMeasurer(build, slots, load)
     # What is loaded by now stays; what a candidate makes has few cycles, and many small objects.
@@ -71,7 +74,7 @@ def _replies(
     """Yield the replies to a request, with the memory limit that it sets.
 
     Args:
-        message: A comparison, a seat in one, a turn of one, or a measurement.
+        message: A comparison, a seat in one, a turn of one, a build, or a measurement.
         measurer: Answers it.
         announce: Called with each phase.
         own_memory: The memory of this process before the first request.
@@ -87,10 +90,16 @@ def _replies(
         yield measurer.sit(seat, announce)
     elif "turn" in message:
         yield measurer.turn(message["turn"], message["num_threads"])
-    else:
-        request = MeasureRequest.from_json(message)
+    elif "build" in message:
+        request = MeasureRequest.from_json(message["build"])
         own_memory.limit(request.target, (request.limits or MeasureLimits()).memory_bytes)
-        measurement = measurer.measure(request, lambda phase: announce(phase, None))
+        answer = measurer.build(request)
+        yield {**answer, "peak_bytes": _peak_bytes(), "is_spent": _is_spent(measurer)}
+    else:
+        built = BuiltCandidate.from_json(message["built"]) if "built" in message else None
+        request = MeasureRequest.from_json(message.get("measure", message))
+        own_memory.limit(request.target, (request.limits or MeasureLimits()).memory_bytes)
+        measurement = measurer.measure(request, lambda phase: announce(phase, None), built)
         answer = {"measurement": measurement.to_json(), "peak_bytes": _peak_bytes()}
         yield {**answer, "is_spent": _is_spent(measurer)}
 

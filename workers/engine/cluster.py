@@ -6,17 +6,18 @@ import asyncio
 import logging
 import signal
 import socket
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 
 import dask
 from distributed import Nanny, Scheduler
 
-from compiler.backends.backend import host_labels
 from workers.child.runner import ChildRunner
-from workers.engine import certificates, dask_worker
+from workers.engine import certificates
 from workers.engine.dask_settings import SETTINGS
 from workers.engine.engine import ClusterAddress
+from workers.engine.host_workers import HostWorker, host_workers
 from workers.engine.unpickling import restrict_dask
 from workers.engine.worker_index import take_worker_index
 from workers.health.self_test import self_test
@@ -52,7 +53,7 @@ def run_scheduler(cluster: ClusterAddress, announce: Callable[[str], None]) -> N
 
 
 def run_workers(cluster: ClusterAddress, num_workers: int, announce: Callable[[str], None]) -> None:
-    """Offer workers for this host's kind of target to a cluster until SIGINT or SIGTERM.
+    """Offer the workers of this host to a cluster until SIGINT or SIGTERM.
 
     If the scheduler disconnects, or does not answer yet, the connection is retried.
 
@@ -88,35 +89,39 @@ async def _schedule(cluster: ClusterAddress, announce: Callable[[str], None]) ->
 
 async def _work(cluster: ClusterAddress, num_workers: int, announce: Callable[[str], None]) -> None:
     is_over = _signals()
-    labels = host_labels()
-    announce(f"{num_workers} worker(s) for {', '.join(labels)} at {cluster.url}")
+    workers = host_workers(num_workers)
+    announce(f"{_summary(workers)} at {cluster.url}")
     with ExitStack() as held:
-        numbers = []
-        for _ in range(num_workers):
+        offers = []
+        for worker in workers:
             number, holder = take_worker_index(cluster.url)
             held.enter_context(holder)
-            numbers.append(number)
-        offers = [asyncio.create_task(_offer(cluster, labels, number)) for number in numbers]
+            name = worker.name if worker.settings else ""
+            full_name = "-".join(filter(None, (socket.gethostname(), str(number), name)))
+            offers.append(asyncio.create_task(_offer(cluster, worker, full_name)))
         await is_over.wait()
         for offer in offers:
             offer.cancel()
         await asyncio.gather(*offers, return_exceptions=True)
 
 
-async def _offer(cluster: ClusterAddress, labels: Sequence[str], number: int) -> None:
+def _summary(workers: list[HostWorker]) -> str:
+    """Return the number of workers for each label as text."""
+    counts = Counter(worker.label for worker in workers)
+    return ", ".join(f"{count} worker(s) for {label}" for label, count in counts.items())
+
+
+async def _offer(cluster: ClusterAddress, worker: HostWorker, name: str) -> None:
     """Offer one worker; replace it when its scheduler disconnects."""
     while True:
         with suppress(OSError, asyncio.TimeoutError, RuntimeError):
             async with Nanny(
                 cluster.url,
-                name=f"{socket.gethostname()}-{number}",
-                nthreads=1,
-                memory_limit=0,
-                resources=dict.fromkeys(labels, 1),
-                preload=[dask_worker.__name__],
+                name=name,
                 security=certificates.read(cluster.certificates),
                 protocol="tls",
                 death_timeout=60.0,
+                **worker.nanny_options,
             ) as nanny:
                 await nanny.finished()
         await asyncio.sleep(_BACK_SECS)

@@ -17,10 +17,9 @@ from threading import Event
 from typing import Self
 
 import dask
-from distributed import Client, Future, LocalCluster, Nanny
+from distributed import Client, Future, Nanny, Scheduler, SpecCluster
 from distributed.security import Security
 
-from compiler.backends.backend import host_labels
 from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.target.target import Target
 from workers.engine import certificates, dask_worker
@@ -33,6 +32,7 @@ from workers.engine.engine import (
     NoWorkerError,
     WorkerFacts,
 )
+from workers.engine.host_workers import host_workers
 from workers.engine.unpickling import restrict_dask
 from workers.measure.compare import CompareRequest
 from workers.wire.answers import read_batch
@@ -62,7 +62,7 @@ class DaskEngine:
 
     @classmethod
     def embedded(cls, num_workers: int = 1) -> Self:
-        """Start workers on this host for the targets that its backends offer.
+        """Start workers on this host: some for its CPU, and one for each of its devices.
 
         Only this process and its workers can use them: they listen on loopback, behind TLS with
         keys made for the occasion. They die with this process, however it ends.
@@ -70,33 +70,19 @@ class DaskEngine:
         Raises:
             EngineStartError: If they do not start, or their self-test fails.
         """
-        labels = host_labels()
         restrict_dask()
         with dask.config.set(SETTINGS):
             try:
-                cluster = LocalCluster(
-                    n_workers=num_workers,
-                    threads_per_worker=1,
-                    processes=True,
-                    host=_LOOPBACK,
-                    security=Security.temporary(),
-                    dashboard_address=None,
-                    # There is no dashboard, yet Dask opens a port for it: at least any port.
-                    scheduler_kwargs={"dashboard_address": f"{_LOOPBACK}:0"},
-                    silence_logs=logging.ERROR,
-                    worker_class=Nanny,
-                    memory_limit=0,
-                    resources=dict.fromkeys(labels, 1),
-                    preload=[dask_worker.__name__],
-                )
+                cluster = _local_cluster(num_workers)
             except (OSError, RuntimeError) as error:
                 raise EngineStartError(f"the workers can't be started: {error}") from error
         client = Client(cluster, set_as_default=False)
-        engine = cls(
-            client, partial(cluster.close, timeout=_CLOSE_SECS), dict.fromkeys(labels, num_workers)
-        )
-        if refusals := {w.facts["refuses"] for w in engine.workers() if "refuses" in w.facts}:
+        workers = connected_workers(client, Event())
+        labels = Counter(worker.label for worker in workers if not worker.refusal)
+        engine = cls(client, partial(cluster.close, timeout=_CLOSE_SECS), labels)
+        if not labels:
             engine.close()
+            refusals = {worker.refusal for worker in workers}
             raise EngineStartError(f"no worker accepts work: {'; '.join(sorted(refusals))}")
         return engine
 
@@ -174,9 +160,8 @@ class DaskEngine:
 
     def _slots_for(self, target: str) -> DaskSlots:
         label = Target(target).label
-        num_served = Counter(
-            label for w in self.workers() if "refuses" not in w.facts for label in w.labels
-        )
+        workers = self.workers()
+        num_served = Counter(worker.label for worker in workers if not worker.refusal)
         if label in self._slots:
             slots = self._slots[label]
             # Workers that are gone may be about to come back.
@@ -185,10 +170,12 @@ class DaskEngine:
         if label not in num_served:
             raise_if_closed(self._is_closed)
             served_labels = ", ".join(sorted({*num_served, *self._slots})) or "none at all"
+            refusals = {w.refusal for w in workers if w.label == label}
             raise NoWorkerError(
                 f"no worker serves {label}, which the target {target!r} needs (there is:"
                 f" {served_labels}); start `loopwright worker` on such a host and resume the job, "
                 "or submit it for another target"
+                + "".join(f"; one refuses work: {refusal}" for refusal in sorted(refusals))
             )
         self._slots[label] = self._new_slots(label, num_served[label])
         return self._slots[label]
@@ -203,6 +190,24 @@ class DaskEngine:
         self._is_closed.set()
         self._client.close(timeout=_CLOSE_SECS)
         self._end_cluster()
+
+
+def _local_cluster(num_workers: int) -> SpecCluster:
+    """Start the workers of this host and their scheduler, which listen on loopback."""
+    security = Security.temporary()
+    common = {"host": _LOOPBACK, "security": security, "protocol": "tls://"}
+    # There is no dashboard, yet Dask opens a port for it: at least any port.
+    scheduler = {**common, "port": 0, "dashboard": False, "dashboard_address": f"{_LOOPBACK}:0"}
+    quiet = {**common, "silence_logs": logging.ERROR}
+    return SpecCluster(
+        workers={
+            worker.name: {"cls": Nanny, "options": {**quiet, **worker.nanny_options}}
+            for worker in host_workers(num_workers)
+        },
+        scheduler={"cls": Scheduler, "options": scheduler},
+        security=security,
+        silence_logs=logging.ERROR,
+    )
 
 
 @dataclass(eq=False)

@@ -104,7 +104,7 @@ class DaskSlots:
 
     def is_served(self) -> bool:
         """Return whether there is a worker."""
-        return any(self.label in w.labels for w in connected_workers(self.client, self.is_closed))
+        return any(self.label == w.label for w in connected_workers(self.client, self.is_closed))
 
     def raise_if_closed(self) -> None:
         """Raise an error if the engine is closed."""
@@ -148,7 +148,7 @@ def _facts(worker: dict[str, Any]) -> WorkerFacts:
     reported = {**worker.get(dask_worker.FACTS, {}), **worker["metrics"].get(dask_worker.FACTS, {})}
     facts: dict[str, Any] = json.loads(json.dumps(reported, allow_nan=False))
     host, pid = str(facts.pop("host", worker["host"])), int(facts.pop("pid", 0))
-    label, *other_labels = worker["resources"]
+    (label,) = worker["resources"]
     return WorkerFacts(
         name=f"{host}/{worker['name']}",
         host=host,
@@ -157,5 +157,4 @@ def _facts(worker: dict[str, Any]) -> WorkerFacts:
         is_busy=facts.get("task") is not None,
         last_seen=worker["last_seen"],
         facts=facts,
-        other_labels=tuple(other_labels),
     )

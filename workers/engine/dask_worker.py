@@ -21,19 +21,24 @@ from typing import Any
 
 import structlog
 
+from compiler.backends.backend import backend_of, device_of_process
+from compiler.backends.host_device import HostDevice
 from compiler.runtime.measurement import Measurement
 from compiler.target.cores import available_cores
 from workers.child.parent_death import die_with_parent
-from workers.child.runner import ChildRunner, ChildStartError
+from workers.child.runner import ChildRunner
+from workers.child.supervisor import ChildStartError
 from workers.engine.unpickling import restrict_dask
 from workers.health.health import WorkerHealth
-from workers.health.self_test import SelfTestError, self_test
+from workers.health.self_test import SelfTest, SelfTestError, self_test
 from workers.logs import configure_logs
 from workers.measure.compare import BATCH_SECS, CompareRequest
 from workers.wire import answers
 from workers.wire.request import MeasureRequest
 
 FACTS = "loopwright"
+_STATE_SECS = 5.0
+"""Seconds for which the state of a device is valid; Dask asks for it twice a second. Chosen."""
 
 _log = structlog.get_logger()
 
@@ -46,14 +51,23 @@ class DaskWorker:
     """
 
     def __init__(self, idle_secs: float = 15.0) -> None:
+        self._device: HostDevice | None = None
+        self._state: dict[str, Any] = {}
+        self._state_until = 0.0
         self.runner: ChildRunner | None = None
         self.facts: dict[str, Any] = {}
         self.health: WorkerHealth | None = None
         self._idle_secs = idle_secs
         self._idle_timer: threading.Timer | None = None
 
-    def open(self, worker: str) -> None:
-        """Test this host, and accept work if it passes."""
+    def open(self, worker: str, device: HostDevice | None = None) -> None:
+        """Test this host, and accept work if it passes.
+
+        Args:
+            worker: The name under which measurements are reported.
+            device: The device to measure on; None for the cores of the CPU.
+        """
+        self._device = device
         self.facts = {
             "host": socket.gethostname(),
             "pid": os.getpid(),
@@ -63,18 +77,26 @@ class DaskWorker:
                 "python": platform.python_version(),
             },
         }
-        runner = ChildRunner(worker=worker)
+        if self._device is not None:
+            self.facts["device"] = self._device_facts()
+        runner = ChildRunner(worker=worker, device=self._device)
         try:
             tested = self_test(runner)
             self.facts["self_test"] = asdict(tested)
             if lacks := runner.host().lacks:
                 self.facts["lacks"] = list(lacks)
                 _log.warning("the isolation of candidates is incomplete", lacks=lacks)
-            self.runner, self.health = runner, WorkerHealth(runner.measure, tested)
+            self.runner = runner
+            self.health = self._health(runner, tested)
             self._release_later()
         except (SelfTestError, ChildStartError) as error:
             self.facts["refuses"] = str(error)
             runner.close()
+
+    def report(self) -> dict[str, Any]:
+        """Return the facts that change while it works."""
+        device = {} if self._device is None else {"device": self._device_facts()}
+        return device if self.health is None else {**self.health.report(), **device}
 
     def measure(self, request: MeasureRequest) -> list[Measurement]:
         """Measure a request; return its measurements in order.
@@ -106,6 +128,26 @@ class DaskWorker:
             self._idle_timer.cancel()
         if self.runner is not None:
             self.runner.close()
+
+    def _health(self, runner: ChildRunner, tested: SelfTest) -> WorkerHealth:
+        if self._device is None:
+            return WorkerHealth(runner.measure, tested)
+        # The time of an emulated GPU is an estimate, which never varies.
+        target = self._device.target.name if self._device.uuid else None
+        return WorkerHealth(runner.measure, tested, target=target, measure_peak=dict)
+
+    def _device_facts(self) -> dict[str, Any]:
+        assert self._device is not None
+        if time.monotonic() >= self._state_until:
+            self._state = backend_of(self._device.target).device_state(self._device)
+            self._state_until = time.monotonic() + _STATE_SECS
+        return {
+            "name": self._device.name,
+            "product": self._device.product,
+            "uuid": self._device.uuid,
+            "is_emulated": self._device.target.is_emulated,
+            **self._state,
+        }
 
     @contextmanager
     def _working(self, request: MeasureRequest | CompareRequest) -> Iterator[ChildRunner]:
@@ -166,16 +208,16 @@ def dask_setup(worker: Any) -> None:
     die_with_parent(parent.pid)
     configure_logs()
     restrict_dask()
-    _slot.open(f"{socket.gethostname()}/{worker.name}")
+    _slot.open(f"{socket.gethostname()}/{worker.name}", device_of_process())
 
     async def facts(_: Any) -> dict[str, Any]:
         return _slot.facts
 
-    def health(_: Any) -> dict[str, Any]:
-        return {} if _slot.health is None else _slot.health.report()
+    def report(_: Any) -> dict[str, Any]:
+        return _slot.report()
 
     worker.startup_information[FACTS] = facts
-    worker.metrics[FACTS] = health
+    worker.metrics[FACTS] = report
 
 
 def dask_teardown(worker: Any) -> None:

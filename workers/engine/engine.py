@@ -49,12 +49,11 @@ class WorkerFacts:
     is_busy: bool
     last_seen: float  # seconds since the epoch
     facts: Mapping[str, Any]  # versions, the self-test, the task and the sample of its health
-    other_labels: tuple[str, ...] = ()  # the further kinds of target it serves
 
     @property
-    def labels(self) -> tuple[str, ...]:
-        """Return all kinds of target that it serves."""
-        return (self.label, *self.other_labels)
+    def refusal(self) -> str:
+        """Return why it does not accept work; empty if it does."""
+        return str(self.facts.get("refuses", ""))
 
 
 class Engine(RequestMeasurer, Protocol):

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 from compiler.runtime.measurement import Measurement
-from workers.child.runner import ChildStartError, RunnerClosedError
-from workers.health.self_test import SelfTest, known_kernel
+from workers.child.supervisor import ChildStartError, RunnerClosedError
+from workers.health.self_test import CPU_CORE, SelfTest, known_kernel
 from workers.measure.compare import CompareRequest
 from workers.measure.peak import peak_in_child
 from workers.wire.request import MeasureRequest
@@ -35,6 +35,7 @@ class WorkerHealth:
     Args:
         first: The self-test, which is the first sample.
         measure: Measures the canary.
+        target: The target of the canary; None for no samples.
         every_secs: The time for which a sample is valid, in seconds.
         measure_peak: Called with the next sample, and again until its result is not empty.
     """
@@ -44,10 +45,12 @@ class WorkerHealth:
         measure: Measure,
         first: SelfTest,
         *,
+        target: str | None = CPU_CORE,
         every_secs: float = CANARY_SECS,
         measure_peak: Callable[[], Mapping[str, float]] = peak_in_child,
     ) -> None:
         self._measure = measure
+        self._target = target
         self._every_secs = every_secs
         self._measure_peak = measure_peak
         self._peak: Mapping[str, float] = {}
@@ -55,12 +58,14 @@ class WorkerHealth:
         self._since = time.monotonic()
         self._begun: float | None = None  # when the current request began
         self._busy_secs = 0.0  # since the newest sample, without the current request
-        self._sample = {
-            "at": time.time(),
-            "secs": first.run_secs * (1 + first.noise),
-            "noise": first.noise,
-            "utilisation": 0.0,
-        }
+        self._sample: dict[str, float] | None = None
+        if target is not None:
+            self._sample = {
+                "at": time.time(),
+                "secs": first.run_secs * (1 + first.noise),
+                "noise": first.noise,
+                "utilisation": 0.0,
+            }
 
     def report(self) -> dict[str, Any]:
         """Return the current report, as JSON-able text and numbers."""
@@ -97,7 +102,7 @@ class WorkerHealth:
         utilisation = self._utilisation(now)
         self._since, self._busy_secs = now, 0.0
         self._peak = self._peak or self._measure_peak()
-        if samples := _canary(self._measure):
+        if samples := self._canary():
             middle, shortest = statistics.median(samples), min(samples)
             self._sample = {
                 "at": time.time(),
@@ -106,18 +111,19 @@ class WorkerHealth:
                 "utilisation": utilisation,
             }
 
+    def _canary(self) -> tuple[float, ...]:
+        if self._target is None:
+            return ()
+        try:
+            [(_, measurement)] = self._measure(known_kernel(target=self._target))
+        except (ChildStartError, RunnerClosedError):
+            return ()
+        return measurement.run_secs
+
     def _utilisation(self, now: float) -> float:
         started = self._begun
         busy_secs = self._busy_secs + (0.0 if started is None else now - started)
         return min(1.0, busy_secs / max(now - self._since, 1e-9))
-
-
-def _canary(measure: Measure) -> tuple[float, ...]:
-    try:
-        [(_, measurement)] = measure(known_kernel())
-    except (ChildStartError, RunnerClosedError):
-        return ()
-    return measurement.run_secs
 
 
 def _task(request: MeasureRequest | CompareRequest) -> dict[str, Any]:

@@ -24,13 +24,14 @@ def self_test(A: T.Buffer((32, 32), "float32"), B: T.Buffer((32, 32), "float32")
             C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
 """
 TRACE = '{"format": 1, "instructions": []}'
+CPU_CORE = "cpu -num-cores=1"
 _REPEATS = 3
 """Runs of the known kernel: three distinguish a broken host from one interruption. Chosen."""
 
 
-def known_kernel(num_times: int = 1) -> MeasureRequest:
-    """Return a request for measurements that succeed on every host that can measure."""
-    return MeasureRequest(PROGRAM, "cpu -num-cores=1", (TRACE,) * num_times)
+def known_kernel(num_times: int = 1, target: str = CPU_CORE) -> MeasureRequest:
+    """Return a request for measurements that succeed on every host with a device of the target."""
+    return MeasureRequest(PROGRAM, target, (TRACE,) * num_times)
 
 
 class SelfTestError(RuntimeError):
@@ -53,7 +54,7 @@ class SelfTest:
 
 
 def self_test(runner: ChildRunner) -> SelfTest:
-    """Have a runner measure the known kernel a few times.
+    """Have a runner measure the known kernel a few times, on its device or else on one core.
 
     Raises:
         SelfTestError: If one of its measurements is an error.
@@ -61,14 +62,15 @@ def self_test(runner: ChildRunner) -> SelfTest:
     """
     start = time.monotonic()
     samples: list[float] = []
-    for _, measurement in runner.measure(known_kernel(_REPEATS)):
+    target = CPU_CORE if runner.device is None else runner.device.target.name
+    for _, measurement in runner.measure(known_kernel(_REPEATS, target)):
         if measurement.error is not None:
             raise SelfTestError(f"self-test: {measurement.error}: {measurement.message}")
         samples += measurement.run_secs
     host = runner.host()
     return SelfTest(
-        label=host.label,
-        toolchain=host.toolchain,
+        label=host.label if runner.device is None else runner.device.target.label,
+        toolchain=host.toolchain_for(target),
         run_secs=min(samples),
         noise=statistics.median(samples) / min(samples) - 1,
         test_secs=time.monotonic() - start,

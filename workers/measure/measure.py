@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from compiler.backends.backend import backend_of
 from compiler.backends.error import BuildError, DeviceFaultError, KernelFaultError
 from compiler.backends.module import Module
 from compiler.backends.trial_arrays import TrialArrays, WrongResultError
+from compiler.bounded_cache import BoundedCache
 from compiler.driver import compile_artifact
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.oracle.oracle import OracleError
@@ -25,6 +26,7 @@ from compiler.schedule.error import ScheduleError, TraceError
 from compiler.schedule.trace.trace import Trace
 from compiler.schedule.trace_prefix_cache import TracePrefixCache
 from compiler.script.error import ScriptError
+from compiler.script.parser import parse
 from compiler.target.error import TargetError
 from compiler.target.target import Target
 from workers.libraries.library import LibraryError
@@ -32,11 +34,15 @@ from workers.libraries.load import Load, load_library
 from workers.measure.compare import Announce, Build, CompareRequest, FaultError, compare
 from workers.measure.prepared import PreparedWorkloads
 from workers.measure.seat import CandidateSeat, LibrarySeat
+from workers.wire.built import BuiltCandidate
 from workers.wire.frames import Message
 from workers.wire.phase import Phase
 from workers.wire.request import MeasureRequest, SeatRequest
 
 _BEGINNINGS = TracePrefixCache()
+_MAX_PROGRAMS = 4
+"""Programs whose candidates are built without measuring them: a group interleaves several. Chosen.
+"""
 _MESSAGE_CHARS = 4000
 """Limit of an error message, which the store holds for each failed trial. Chosen."""
 # Errors that a build may raise by design; any other one is a bug of ours.
@@ -82,16 +88,42 @@ class CandidateMeasurer:
         self._build = build
         self._load = load
         self._prepared = PreparedWorkloads(slots)
+        self._programs: BoundedCache[str, PrimFunc] = BoundedCache(_MAX_PROGRAMS)
         self._seat: CandidateSeat | LibrarySeat | None = None
         self.has_lost_device = False
 
+    def build(self, request: MeasureRequest) -> Message:
+        """Build the only candidate of a request, for another process that measures it.
+
+        Returns:
+            The candidate as `{"built": ...}`, or the error as `{"measurement": ...}`.
+        """
+        (trace,) = request.traces
+        start = time.perf_counter()
+        try:
+            func = self._programs.get(request.workload)
+            if func is None:
+                func = parse(request.workload)
+                self._programs.put(request.workload, func)
+            artifact = self._build(func, trace, Target(request.target))
+            built = BuiltCandidate.of(artifact, time.perf_counter() - start)
+        except Exception as error:
+            failure = replace(self._failure(error), build_secs=time.perf_counter() - start)
+            return {"measurement": failure.to_json()}
+        return {"built": asdict(built)}
+
     def measure(
-        self, request: MeasureRequest, announce: Callable[[Phase], None] = lambda _: None
+        self,
+        request: MeasureRequest,
+        announce: Callable[[Phase], None] = lambda _: None,
+        built: BuiltCandidate | None = None,
     ) -> Measurement:
         """Measure the only candidate of a request.
 
         Args:
+            request: The candidate, its workload and its target.
             announce: Called as each phase begins.
+            built: Its artifact, if another process built it.
         """
         (trace,) = request.traces
         clock = _PhaseClock(announce)
@@ -101,7 +133,7 @@ class CandidateMeasurer:
             target = Target(request.target)
             prepared = self._prepare(request.workload, target, clock.enter)
             clock.enter(Phase.BUILD)
-            artifact = self._build(prepared.func, trace, target)
+            artifact = self._build(prepared.func, trace, target) if built is None else built.load()
             resources = backend_of(target).resources(artifact)
             module = Module(artifact)
             measurement = _check_and_time(module, prepared, request, clock)
@@ -110,7 +142,9 @@ class CandidateMeasurer:
         finally:
             if module is not None:
                 module.close()
-        return replace(clock.stamp(measurement), resources=resources)
+        stamped = replace(clock.stamp(measurement), resources=resources)
+        ahead_secs = 0.0 if built is None else built.build_secs
+        return replace(stamped, build_secs=stamped.build_secs + ahead_secs)
 
     def compare(self, request: CompareRequest, announce: Announce) -> Iterator[Message]:
         """Time the contestants of a request side by side; yield the events.

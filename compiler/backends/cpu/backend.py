@@ -15,6 +15,7 @@ from compiler.backends.cpu.lower import lower_for_cpu, lower_split
 from compiler.backends.cpu.runtime.module import CpuModule
 from compiler.backends.cpu.runtime.peak import peak_of_cores
 from compiler.backends.error import BuildError
+from compiler.backends.host_device import HostDevice
 from compiler.ir.core.nodes import Buffer, Load, Stmt, static_shape
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk
@@ -43,6 +44,10 @@ class CpuBackend(Backend):
     def host_targets(self) -> Sequence[Target]:
         """Return the CPU of this host."""
         return (CpuTarget("cpu"),)
+
+    def host_devices(self) -> Sequence[HostDevice]:
+        """Return none: any number of workers share the cores of a host."""
+        return ()
 
     def lower(self, func: PrimFunc, target: Target) -> Stmt:
         """Return loops over small buffers.

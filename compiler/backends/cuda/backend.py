@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -20,11 +20,12 @@ from compiler.backends.cuda.device_code import (
 from compiler.backends.cuda.emulate_program import emulate_program
 from compiler.backends.cuda.module import CudaModule
 from compiler.backends.cuda.nvrtc import NvrtcMissingError, nvrtc_release, nvrtc_version
-from compiler.backends.cuda.runtime.host_gpus import host_gpus
-from compiler.backends.cuda.runtime.load import trial_arrays_on_gpu
+from compiler.backends.cuda.runtime.host_gpus import host_gpus, state_of
+from compiler.backends.cuda.runtime.load import open_context, trial_arrays_on_gpu
 from compiler.backends.cuda.text.emit import emit_cuda
 from compiler.backends.error import BuildError
 from compiler.backends.host_arrays import HostArrays
+from compiler.backends.host_device import HostDevice
 from compiler.backends.inspection import Emulation
 from compiler.backends.trial_arrays import TrialArrays
 from compiler.ir.core.nodes import For, IntImm, Stmt, seq
@@ -68,6 +69,25 @@ class CudaBackend(Backend):
         """Return the GPUs of this host, and those that it emulates."""
         gpus = (gpu.target for gpu in host_gpus())
         return list(dict.fromkeys([*filter(None, gpus), *emulated_targets()]))
+
+    def host_devices(self) -> Sequence[HostDevice]:
+        """Return the GPUs of this host, and each GPU that it emulates."""
+        gpus = (gpu.device for gpu in host_gpus())
+        emulated = (
+            HostDevice(target, f"{target.label.removeprefix('cuda/')}-{number}")
+            for number, target in enumerate(emulated_targets())
+        )
+        return [*filter(None, gpus), *emulated]
+
+    def open_device(self, device: HostDevice) -> None:
+        """Import CuPy and make a context; nothing for an emulated GPU."""
+        if device.uuid:
+            open_context()
+
+    def device_state(self, device: HostDevice) -> dict[str, Any]:
+        """Return what NVML reports; nothing for an emulated GPU."""
+        state = state_of(device.uuid) if device.uuid else None
+        return {} if state is None else asdict(state)
 
     def lower(self, func: PrimFunc, target: Target) -> Stmt:
         """Return the kernels one after another, each below loops over its blocks and threads.

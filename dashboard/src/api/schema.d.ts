@@ -1406,6 +1406,45 @@ export interface components {
             is_sampled: boolean;
         };
         /**
+         * DeviceRead
+         * @description The device that a worker measures on, and its state by the last report.
+         *
+         *     A device without sensors, such as an emulated one, has no state: its values are null.
+         */
+        DeviceRead: {
+            /**
+             * Name
+             * @example h200-0
+             */
+            name: string;
+            /**
+             * Product
+             * @default
+             */
+            product?: string;
+            /**
+             * Uuid
+             * @default
+             */
+            uuid?: string;
+            /**
+             * Is Emulated
+             * @default false
+             */
+            is_emulated?: boolean;
+            /** Sm Mhz */
+            sm_mhz?: number | null;
+            /** Watts */
+            watts?: number | null;
+            /** Celsius */
+            celsius?: number | null;
+            /**
+             * Slowed By
+             * @default []
+             */
+            slowed_by?: string[];
+        };
+        /**
          * FailureCount
          * @description The number of failures of one kind, and the message of the first.
          */
@@ -2643,11 +2682,7 @@ export interface components {
             host: string;
             /** Label */
             label: string;
-            /**
-             * Other Labels
-             * @default []
-             */
-            other_labels?: string[];
+            device?: components["schemas"]["DeviceRead"] | null;
             state: components["schemas"]["WorkerState"];
             /**
              * Last Seen At

@@ -21,7 +21,7 @@ from loopwright.errors import (
 )
 from loopwright.extras import MissingExtraError
 from service.common.errors import ServiceError, UnprocessableError
-from workers.child.runner import ChildStartError
+from workers.child.supervisor import ChildStartError
 from workers.engine.engine import EngineStartError
 from workers.health.self_test import SelfTestError
 from workers.libraries.library import LibraryError

@@ -123,8 +123,12 @@ def test_the_pages_show_the_resources_and_no_measurement(
 
 
 def test_workers_say_what_they_emulate(client: lw.Client, job: lw.JobHandle) -> None:
-    (worker,) = client.workers()
-    assert worker.other_labels == ("cuda/h200-emulated",)
+    (gpu,) = (worker for worker in client.workers() if worker.device is not None)
+    assert gpu.label == "cuda/h200-emulated"
+    assert gpu.device is not None
+    assert (gpu.device.name, gpu.device.is_emulated) == ("h200-emulated-0", True)
+    assert gpu.device.sm_mhz is None
+    assert {trial.worker for trial in job.trials()} == {gpu.name}
     shown = CliRunner().invoke(app, ["workers", "--url", client.url])
     assert "cuda/h200-emulated" in shown.output
 

@@ -6,13 +6,15 @@ on a device, so any process may ask.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
 
+from compiler.backends.host_device import HostDevice
 from compiler.target.cuda import CudaTarget
 from compiler.target.gpus import ARCHS, GPUS
 
@@ -29,12 +31,16 @@ _MODELS = (
 )
 
 
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
+"""The environment variable by which CUDA limits a process to some GPUs."""
+
+
 @dataclass(frozen=True, slots=True)
 class HostGpu:
     """A GPU of this host.
 
     Attributes:
-        index: Its number among the GPUs that this process may use.
+        index: Its number on this host for NVML, which orders GPUs by their PCI addresses.
         uuid: Its identity, which no other device has.
         product: The name of the product, such as "NVIDIA H200".
         capability: The compute capability, such as (9, 0).
@@ -56,6 +62,15 @@ class HostGpu:
             if name in ARCHS:
                 return CudaTarget(f"cuda -arch={name}")
         return None
+
+    @property
+    def device(self) -> HostDevice | None:
+        """Return the device that a worker measures on; None without a target."""
+        target = self.target
+        if target is None:
+            return None
+        name = f"{target.label.removeprefix('cuda/')}-{self.index}"
+        return HostDevice(target, name, self.product, self.uuid, {_VISIBLE: self.uuid})
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +119,12 @@ def model_of(product: str) -> str | None:
 
 
 def host_gpus() -> list[HostGpu]:
-    """Return the GPUs of this host; empty without a driver or without `nvidia-ml-py`."""
+    """Return the GPUs that this process may use; empty without a driver or `nvidia-ml-py`."""
     with _nvml() as nvml:
         if nvml is None:
             return []
         handles = (nvml.nvmlDeviceGetHandleByIndex(i) for i in range(nvml.nvmlDeviceGetCount()))
-        return [
+        gpus = [
             HostGpu(
                 index,
                 nvml.nvmlDeviceGetUUID(handle),
@@ -118,6 +133,29 @@ def host_gpus() -> list[HostGpu]:
             )
             for index, handle in enumerate(handles)
         ]
+    return visible_gpus(gpus, os.environ.get(_VISIBLE))
+
+
+def visible_gpus(gpus: Sequence[HostGpu], variable: str | None) -> list[HostGpu]:
+    """Return the GPUs that `CUDA_VISIBLE_DEVICES` allows, in its order; NVML reports all.
+
+    Args:
+        gpus: All GPUs of the host.
+        variable: The value of the variable, numbers or UUIDs; None if it is not set. As in CUDA,
+            what follows an unknown GPU is left out, and a UUID may be shortened to a prefix.
+    """
+    if variable is None:
+        return list(gpus)
+    visible: list[HostGpu] = []
+    for entry in (text.strip() for text in variable.split(",")):
+        is_uuid = entry.startswith("GPU-")
+        named = [
+            g for g in gpus if (g.uuid.startswith(entry) if is_uuid else f"{g.index}" == entry)
+        ]
+        if len(named) != 1 or named[0].uuid in {gpu.uuid for gpu in visible}:
+            break
+        visible.append(named[0])
+    return visible
 
 
 def state_of(uuid: str) -> GpuState | None:
@@ -125,8 +163,8 @@ def state_of(uuid: str) -> GpuState | None:
     with _nvml() as nvml:
         if nvml is None:
             return None
-        handle = nvml.nvmlDeviceGetHandleByUUID(uuid)
         try:
+            handle = nvml.nvmlDeviceGetHandleByUUID(uuid)
             reasons = nvml.nvmlDeviceGetCurrentClocksEventReasons(handle)
             return GpuState(
                 nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM),

@@ -142,6 +142,20 @@ def _cuda_index(gpu: HostGpu) -> int:
     raise ArtifactError(f"{gpu.product} ({gpu.uuid}) is hidden from CUDA: see CUDA_VISIBLE_DEVICES")
 
 
+def open_context() -> None:
+    """Make a context on the first GPU that this process may use; it takes a second.
+
+    Nothing happens without CuPy: `load_on_gpu` reports that.
+    """
+    if importlib.util.find_spec("cupy") is None:
+        return
+    import cupy  # noqa: PLC0415  (an extra)
+
+    from compiler.backends.cuda.runtime.gpu_call import GpuKernels  # noqa: F401, PLC0415
+
+    cupy.cuda.runtime.free(0)  # the runtime makes its context with the first call
+
+
 def _runs(gpu: HostGpu, target: CudaTarget) -> bool:
     """Return whether a GPU has the model of a target, or its architecture if it names none."""
     offered = gpu.target

@@ -8,12 +8,15 @@ import { Meter } from "../../components/Figures";
 import { Numbers } from "../../components/Numbers";
 import { State } from "../../components/State";
 import { ago, percent, secs } from "../../format";
-import { canaryOf, verdict } from "./health";
+import { type Canary, canaryOf, verdict } from "./health";
+import { sensors } from "./sensors";
 
 /** One worker: what it does, how it did, and what it is. */
 export function WorkerCard({ worker }: { worker: Worker }) {
   const canary = canaryOf(worker);
-  const found = verdict(canary);
+  const health = verdict(canary);
+  const device = worker.device ?? null;
+  const isEmulated = device?.is_emulated ?? false;
   return (
     <section className="card" aria-label={worker.name}>
       <div className="page-head">
@@ -23,27 +26,39 @@ export function WorkerCard({ worker }: { worker: Worker }) {
         <State of={worker.state} />
       </div>
       <p className="quiet">
-        <span className="mono">{[worker.label, ...(worker.other_labels ?? [])].join(", ")}</span>,
-        last seen {ago(worker.last_seen_at)}
+        {device && `${device.product || "Emulated on the CPU"}, `}
+        <span className="mono">{worker.label}</span>, last seen {ago(worker.last_seen_at)}
       </p>
       <Numbers
         items={[
-          [
-            "Host",
-            <span key="host" className={found.kind}>
-              {found.text}
-            </span>,
-          ],
+          isEmulated
+            ? ["Times", "estimates: there are no clocks"]
+            : [
+                "Host",
+                <span key="host" className={health.kind}>
+                  {health.text}
+                </span>,
+              ],
+          ...(device && !isEmulated ? sensors(device) : []),
           ["Busy", <Busy key="busy" share={worker.utilisation ?? null} />],
           ["Jobs lost", worker.jobs_lost],
           ["Restarts", worker.restarts],
         ]}
       />
       <Doing worker={worker} />
+      {!isEmulated && <CanaryPlot canary={canary} text={health.text} />}
+      <Facts facts={worker.facts ?? {}} />
+    </section>
+  );
+}
+
+function CanaryPlot({ canary, text }: { canary: Canary; text: string }) {
+  return (
+    <>
       <h3>Canary: the time of a reference kernel</h3>
       {canary.at.length > 1 ? (
         <LinePlot
-          label={`The canary's time over the last ${canary.at.length} samples: ${found.text}`}
+          label={`The canary's time over the last ${canary.at.length} samples: ${text}`}
           x={canary.at.map((at) => Date.parse(at) / 1000)}
           lines={[{ label: "canary", values: canary.secs, color: colorOf(0), hasDots: true }]}
           format={tickSecs}
@@ -56,8 +71,7 @@ export function WorkerCard({ worker }: { worker: Worker }) {
           The worker times it about once a minute during a job.
         </p>
       )}
-      <Facts facts={worker.facts ?? {}} />
-    </section>
+    </>
   );
 }
 
@@ -70,7 +84,10 @@ function Busy({ share }: { share: number | null }) {
   );
 }
 
-function Doing({ worker: { task, state } }: { worker: Worker }) {
+function Doing({ worker: { task, state, facts } }: { worker: Worker }) {
+  if (facts?.refuses !== undefined) {
+    return <p className="warn">Refuses work: {String(facts.refuses)}</p>;
+  }
   if (!task) {
     const why = {
       lost: "The process was killed, or its host is unreachable.",

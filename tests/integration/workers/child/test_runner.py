@@ -18,7 +18,8 @@ from compiler.target.cores import available_cores
 from compiler.target.target import Target
 from tests.faults.requests import CHILD, COPY, DEFAULT_TRACE, LIMITS, TARGET, fault, request
 from tests.patience import PATIENCE_SECS
-from workers.child.runner import ChildRunner, ChildStartError, RunnerClosedError
+from workers.child.runner import ChildRunner
+from workers.child.supervisor import ChildStartError, RunnerClosedError
 from workers.health.self_test import self_test
 from workers.wire.request import MeasureRequest
 

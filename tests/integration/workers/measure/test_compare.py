@@ -9,7 +9,8 @@ import pytest
 
 from compiler.runtime.measurement import ErrorKind, Measurement
 from tests.faults.requests import CHILD, COPY, DEFAULT_TRACE, LIMITS, TARGET, fault
-from workers.child.runner import ChildRunner, RunnerClosedError
+from workers.child.runner import ChildRunner
+from workers.child.supervisor import RunnerClosedError
 from workers.measure.compare import CompareRequest
 from workers.wire.request import MeasureLimits
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import time
 from datetime import timedelta
 
+import pytest
 from sqlalchemy import select
 
 from service.store import targets, workers
@@ -110,15 +111,20 @@ def test_a_kind_of_target_has_the_cores_of_its_smallest_host_that_is_there(
     assert served(now=True) == {"cpu/a": 8}
 
 
-def test_a_worker_serves_its_cpu_and_the_gpus_that_it_emulates(database: Database) -> None:
-    gpus = ("cuda/h200-emulated", "cuda/a100-emulated")
-    facts = WorkerFacts("w", "here", "cpu/x", 1, False, time.time(), {"num_cores": 4}, gpus)
-    with database.write() as session:
-        workers.record_facts(session, [facts])
-        assert workers.served(session, now=True) == dict.fromkeys(("cpu/x", *gpus), 4)
+def test_a_worker_shows_the_state_of_its_gpu(database: Database) -> None:
+    state = {"sm_mhz": 1755, "watts": 612.5, "celsius": 61, "slowed_by": ["power cap"]}
+    gpu = {"name": "h200-1", "product": "NVIDIA H200", "uuid": "GPU-1", **state}
+    tell(database, device=gpu)
     worker = known(database)
-    assert (worker.label, worker.other_labels) == ("cpu/x", gpus)
-    assert "other_labels" not in worker.facts
+    assert worker.device is not None
+    assert worker.device.model_dump() == {**gpu, "is_emulated": False, "slowed_by": ("power cap",)}
+    assert "device" not in worker.facts
+
+
+@pytest.mark.parametrize("facts", [None, {}, {"name": "h200-0", "celsius": "hot"}])
+def test_facts_that_are_of_no_device_are_left_out(database: Database, facts: object) -> None:
+    tell(database, device=facts)
+    assert known(database).device is None
 
 
 def test_targets_learn_their_peak_from_a_worker_of_their_label(database: Database) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.target.cores import available_cores
-from workers.child.runner import ChildStartError
+from workers.child.supervisor import ChildStartError
 from workers.health.health import WorkerHealth
 from workers.health.self_test import PROGRAM, SelfTest
 from workers.measure.peak import peak_in_child

@@ -10,6 +10,7 @@ from compiler.backends.cuda.runtime.host_gpus import (
     driver_cuda_version,
     host_gpus,
     model_of,
+    visible_gpus,
 )
 from compiler.target.gpus import GPUS
 
@@ -53,6 +54,36 @@ def test_a_gpu_has_a_target(product: str, capability: tuple[int, int], text: str
 
 def test_a_gpu_of_an_old_architecture_has_no_target() -> None:
     assert HostGpu(0, "GPU-0", "Tesla V100-SXM2-32GB", (7, 0)).target is None
+
+
+def test_a_gpu_is_a_device_by_its_number_and_its_identity() -> None:
+    device = HostGpu(1, "GPU-1", "NVIDIA H200", (9, 0)).device
+    assert device is not None
+    assert (device.name, device.product, device.uuid) == ("h200-1", "NVIDIA H200", "GPU-1")
+    assert device.settings == {"LOOPWRIGHT_DEVICE": "h200-1", "CUDA_VISIBLE_DEVICES": "GPU-1"}
+    assert device.without == {"LOOPWRIGHT_DEVICE": "", "CUDA_VISIBLE_DEVICES": ""}
+    assert HostGpu(0, "GPU-0", "Tesla V100-SXM2-32GB", (7, 0)).device is None
+
+
+@pytest.mark.parametrize(
+    ("variable", "indices"),
+    [
+        (None, [0, 1, 2]),
+        ("", []),
+        ("2,0", [2, 0]),
+        ("GPU-b", [1]),
+        ("GPU-a, GPU-c", [0, 2]),
+        ("1,7,0", [1]),
+        ("1,1,0", [1]),
+        ("GPU-", []),
+    ],
+)
+def test_a_process_uses_the_gpus_that_its_environment_allows(
+    variable: str | None, indices: list[int]
+) -> None:
+    uuids = ("GPU-a1", "GPU-b2", "GPU-c3")
+    gpus = [HostGpu(index, uuid, "NVIDIA H200", (9, 0)) for index, uuid in enumerate(uuids)]
+    assert [gpu.index for gpu in visible_gpus(gpus, variable)] == indices
 
 
 def test_the_power_cap_does_not_count_as_throttling() -> None:
