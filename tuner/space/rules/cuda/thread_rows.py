@@ -9,6 +9,7 @@ from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
 from tuner.space.rules.cuda.levels import BLOCK, REGISTER, STEP, THREAD
+from tuner.space.rules.cuda.vector_loads import load_vectors
 from tuner.space.rules.row_chain import RowChain, find_row_chain
 from tuner.space.rules.sketch_builder import SketchBuilder
 
@@ -73,6 +74,7 @@ class _ThreadRowScheduler:
     threads: ExprRV | None = None
     around: list[LoopRV] = field(default_factory=list)
     row_loops: list[LoopRV] = field(default_factory=list)
+    reductions: list[tuple[BlockRV, LoopRV]] = field(default_factory=list)
     columns: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -115,8 +117,10 @@ class _ThreadRowScheduler:
         draft, schedule = self.draft, self.draft.schedule
         self._place_rows()
         length = self.sink.axes[max(self.chain.inner(self.sink))].extent
-        self.threads, self.columns["threads"] = draft.choose(thread_counts(length))
-        vector, self.columns["vector"] = draft.choose([n for n in LENGTHS if length % n == 0])
+        vectors = [n for n in LENGTHS if length % n == 0]
+        counts = thread_counts(length // max(vectors))
+        self.threads, self.columns["threads"] = draft.choose(counts)
+        vector, self.columns["vector"] = draft.choose(vectors)
         copies = [
             schedule.cache_read(schedule.get_block(reader), buffer, "shared")
             for buffer, reader in staged
@@ -128,11 +132,13 @@ class _ThreadRowScheduler:
             schedule.set_scope(handle, 0, "shared")
         thread_loops = [self._along(handle, vector) for handle in (*copies, *others)]
         thread_loops.append(self._along(schedule.get_block(self.sink.name), vector))
-        block = schedule.fuse(*self.around) if len(self.around) > 1 else self.around[0]
-        schedule.bind(block, "blockIdx.x")
+        grid = schedule.fuse(*self.around) if len(self.around) > 1 else self.around[0]
+        schedule.bind(grid, "blockIdx.x")
         for row, thread in zip(self.row_loops, thread_loops, strict=True):
             schedule.bind(row, "threadIdx.y")
             schedule.bind(thread, "threadIdx.x")
+        for block, thread in self.reductions:
+            load_vectors(draft, block, thread)
         draft.scheduled |= {block.name for block in self.chain.blocks}
         draft.scheduled |= {draft.block_name(copy) for copy in copies}
         for facts in self.chain.blocks:
@@ -168,12 +174,12 @@ class _ThreadRowScheduler:
             rows = [schedule.fuse(*rows)]
         fused = schedule.fuse(*inner) if len(inner) > 1 else inner[0]
         assert self.threads is not None, "chosen before"
-        outer, thread, item = schedule.split(fused, [None, self.threads, vector])
+        _, thread, item = schedule.split(fused, [None, self.threads, vector])
         self.row_loops += rows
         facts = self._facts(block)
         if facts is not None and facts.is_reduction:
-            schedule.reorder(outer, item, thread)
             schedule.unroll(item)
+            self.reductions.append((block, thread))
         else:
             schedule.vectorize(item)
         return thread
@@ -204,5 +210,5 @@ class _ThreadRowScheduler:
 
 
 def thread_counts(length: int) -> list[int]:
-    """Return the numbers of threads along a row of some length."""
+    """Return the numbers of threads along a row of this many elements, or vectors."""
     return [n for n in THREADS if n == min(THREADS) or n < 2 * length]
