@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from compiler.backends.emulator.counters import InstructionClass
 from compiler.backends.emulator.report import EmulationReport
 from compiler.target.gpus import ARCHS, WARP_SIZE, Gpu
+from compiler.target.matrix_rates import matrix_rate
 from compiler.target.occupancy import occupancy
 
 NUM_SCHEDULERS = 4
@@ -26,10 +27,6 @@ COPY_SHARE = 0.9
 L2_BYTES_PER_CYCLE = 32
 """Bytes a cycle from the second-level cache to a multiprocessor: half of the 64 that the ports are
 wide. An estimate.
-"""
-MMA_SHARE = 0.64
-"""The share of the tensor cores' rate that `mma.sync` reaches on Hopper: 494 of 757 TFLOP/s on an
-H800 (arXiv 2501.12084). `wgmma` reaches all of it there, and `mma.sync` on other architectures.
 """
 MEMORY_SECS = 600e-9
 """The latency of a load from memory under load: published microbenchmarks of Hopper find about 480
@@ -51,16 +48,6 @@ _LANES = {
 }
 _DOUBLE_LANES = {"sm_80": 32, "sm_90": 64, "sm_90a": 64, "sm_100a": 64}
 _OTHER_DOUBLE_LANES = 2
-# The rate of a data sheet that holds for a type of operands.
-_PEAKS = {
-    "f16": "float16",
-    "bf16": "bfloat16",
-    "tf32": "tf32",
-    "s8": "float8",
-    "u8": "float8",
-    "e4m3": "float8",
-    "e5m2": "float8",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +135,7 @@ def _matrix_secs(report: EmulationReport, gpu: Gpu) -> float:
     total = 0.0
     for name, operations in report.matrix_operations.items():
         instruction, _, operand = name.partition(".")
-        # GPUs without 8-bit floats multiply 8-bit integers at twice the rate of 16-bit types.
-        peak = gpu.peaks.get(_PEAKS[operand], 2 * gpu.peaks["float16"])
-        is_slow = instruction == "mma" and gpu.arch in ("sm_90", "sm_90a")
-        rate = peak * (MMA_SHARE if is_slow else 1) / gpu.num_sms
+        rate = matrix_rate(gpu, operand, is_warpgroup=instruction == "wgmma") / gpu.num_sms
         total += operations / rate
     return total
 

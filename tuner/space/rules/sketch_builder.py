@@ -23,6 +23,7 @@ from tuner.space.tables.loop_slots import sketch_program
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
 from tuner.space.tables.shared_copies import shared_copies
 from tuner.space.tables.sketch import Sketch
+from tuner.space.tables.tensor_tile import TensorTile
 
 
 @dataclass(frozen=True)
@@ -184,7 +185,9 @@ class SketchBuilder:
         levels: Mapping[int, Mapping[int, int]],
         rest: Mapping[int, int],
         vector_axis: int | None = None,
+        *,
         lanes: tuple[tuple[int, int], ...] = (),
+        tensor_tile: TensorTile | None = None,
     ) -> None:
         """Record the decisions of a block, for the filter and the cost model; see `TiledNest`.
 
@@ -195,6 +198,7 @@ class SketchBuilder:
                 level 0 if it is spatial, else at level 4.
             vector_axis: The axis whose part at level 6 is vectorized.
             lanes: On a GPU, how the lanes of a warp lie along axes, if a rule decides it.
+            tensor_tile: What one instruction of tensor cores computes.
         """
         columns = [levels.get(axis, {}) for axis in range(len(facts.axes))]
         default_levels = [4 if axis.is_reduction else 0 for axis in facts.axes]
@@ -211,6 +215,7 @@ class SketchBuilder:
                 ),
                 vector_axis,
                 lanes=lanes,
+                tensor_tile=tensor_tile,
             )
         )
 

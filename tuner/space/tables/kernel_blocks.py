@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from compiler.ir.core.nodes import Block, BlockRealize, Seq
 from compiler.ir.core.visit import walk
+from tuner.space.tables.block_names import later_names
 from tuner.space.tables.loop_slots import SketchProgram
 
 
@@ -22,12 +23,12 @@ class KernelBlocks:
     shared: tuple[str, ...] = ()
 
     def has(self, block: str) -> bool:
-        """Return whether a block is one of them; its initialisation may be another one."""
-        return block in self.blocks or f"{block}_update" in self.blocks
+        """Return whether a block is one of them, perhaps under a later name."""
+        return any(name in self.blocks for name in later_names(block))
 
     def keeps(self, block: str) -> bool:
         """Return whether the output of a block stays in shared memory."""
-        return block in self.shared or f"{block}_update" in self.shared
+        return any(name in self.shared for name in later_names(block))
 
 
 def kernel_blocks(program: SketchProgram) -> tuple[KernelBlocks, ...]:

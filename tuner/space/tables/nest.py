@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
 from tuner.space.tables.knob import Ints
+from tuner.space.tables.tensor_tile import TensorTile
 
 NUM_LEVELS = 7
 SPATIAL_LEVELS = (0, 1, 3, 6)
@@ -51,6 +52,8 @@ class TiledNest:
         lanes: On a GPU, pairs of an axis and a number of neighbours along it. The lanes of a warp
             are numbered along the last pair first. Without pairs, they are numbered along the last
             axis first.
+        tensor_tile: What one instruction of tensor cores computes: loops of these extents are at
+            the innermost level of each axis.
     """
 
     facts: BlockFacts
@@ -59,6 +62,7 @@ class TiledNest:
     vector_axis: int | None
     packed: frozenset[int] = frozenset()
     lanes: tuple[tuple[int, int], ...] = ()
+    tensor_tile: TensorTile | None = None
 
     @property
     def accesses(self) -> tuple[TensorAccess, ...]:
@@ -72,6 +76,9 @@ class TiledNest:
             for lv, column in enumerate(self.columns[a]):
                 if column is not None:
                     extents[lv, a] = values[:, column]
+            if self.tensor_tile is not None and a in self.tensor_tile.units:
+                innermost = UNROLLED_LEVEL if axis.is_reduction else REGISTER_LEVEL
+                extents[innermost, a] *= self.tensor_tile.units[a]
             level = self.remainder_levels[a]
             if level is not None:
                 extents[level, a] *= np.ceil(axis.extent / np.prod(extents[:, a], axis=0))

@@ -27,6 +27,7 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.visit import statements_in, walk
 from compiler.passes.common.local_stages import KEY as LOCAL_STAGE
+from tuner.space.tables.block_names import later_names
 from tuner.space.tables.knob import Ints
 from tuner.space.tables.loop_slots import LoopSlot, SketchProgram
 
@@ -73,8 +74,8 @@ class SharedCopy:
         return pieces
 
     def is_read_by(self, block: str) -> bool:
-        """Return whether a block reads the copy; its initialisation may have become another one."""
-        return block in self.readers or f"{block}_update" in self.readers
+        """Return whether a block reads the copy, perhaps under a later name."""
+        return any(name in self.readers for name in later_names(block))
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,11 @@ class KernelAccess:
         self.thread_tile = thread_tile
         self.threads: Floats = tables.level_extents[THREAD]
 
+    @property
+    def size_bytes(self) -> int:
+        """Return the bytes of the buffer in global memory."""
+        return self.access.size_bytes
+
     def box(self, tile: Floats) -> Floats:
         """Return the extents of the box that a tile of points touches, by dimension."""
         spans = np.ones((len(self.access.shape), tile.shape[1]))
@@ -162,10 +167,10 @@ class KernelAccess:
     @property
     def issued_bytes(self) -> Floats:
         """Return the bytes that a block moves between the second-level cache and its threads."""
-        return self.requests * self.sectors_per_request * SECTOR_BYTES * self._inside
+        return self.requests * self.sectors_per_request * SECTOR_BYTES * self.inside
 
     @cached_property
-    def _inside(self) -> Floats:
+    def inside(self) -> Floats:
         """Return the share of the points that are not beyond the end of an axis of the access."""
         share = np.ones(len(self.threads))
         for axis, stride in enumerate(self.access.strides):

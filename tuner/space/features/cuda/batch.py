@@ -10,6 +10,7 @@ from compiler.target.cuda import CudaTarget
 from tuner.space.features.cuda.kernel import SketchKernel
 from tuner.space.features.cuda.rates import GpuRates
 from tuner.space.features.cuda.roofline import LAUNCH_SECS, KernelTime
+from tuner.space.features.cuda.tensor_kernel import TensorKernel, TensorTime
 from tuner.space.features.groups.batch import CandidateBatch
 from tuner.space.tables.kernel_blocks import KernelBlocks
 from tuner.space.tables.knob import Ints
@@ -31,7 +32,7 @@ class CudaBatch(CandidateBatch):
             if launch.keeps(block.name)
         )
         self.kernels = [
-            SketchKernel(
+            (SketchKernel if tables.nest.tensor_tile is None else TensorKernel)(
                 tables,
                 self.values,
                 tuple(c for c in sketch.copies if c.is_read_by(tables.nest.facts.name)),
@@ -55,7 +56,12 @@ class CudaBatch(CandidateBatch):
     @cached_property
     def times(self) -> list[KernelTime]:
         """Return the estimated times of the kernels."""
-        return [KernelTime(kernel, self.rates) for kernel in self.kernels]
+        return [
+            TensorTime(kernel, self.rates)
+            if isinstance(kernel, TensorKernel)
+            else KernelTime(kernel, self.rates)
+            for kernel in self.kernels
+        ]
 
     @property
     def time(self) -> KernelTime:

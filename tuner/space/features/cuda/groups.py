@@ -190,7 +190,7 @@ def code_columns(batch: CudaBatch) -> Floats:
 
 def _ratio(number: Floats, divisor: Floats) -> Floats:
     """Return the logarithm of 1 and a ratio; 0 if nothing divides."""
-    ratio = np.where(divisor > 0, number / np.maximum(divisor, 1), 0)
+    ratio = np.where(divisor > 0, number / np.where(divisor > 0, divisor, 1), 0)
     logarithm: Floats = np.log2(1 + ratio)
     return logarithm
 
@@ -237,7 +237,7 @@ def buffer_columns(batch: CudaBatch) -> Floats:
         out[4] = np.log2(1 + access.requests)
         out[5] = np.log2(access.block_bytes)
         out[6] = np.log2((1 + access.issued_bytes * batch.kernel.blocks) / batch.points)
-        out[7] = np.log2(access.access.size_bytes)
+        out[7] = np.log2(access.size_bytes)
         if isinstance(access, StagedAccess):
             out[0] = 1
             out[8] = np.log2(access.length * access.access.item_bytes)

@@ -54,13 +54,18 @@ class KernelTime:
     def block(self) -> dict[str, Floats]:
         """Return, by unit of a multiprocessor, the time that one block keeps it busy."""
         kernel, clock = self._kernel, self._rates.clock
-        lanes = kernel.warps * WARP_SIZE
         return {
-            "arithmetic": self._thread_cost * lanes / self._rates.lanes / clock,
+            "arithmetic": self._arithmetic,
             "issue": self._thread_instructions * kernel.warps / NUM_SCHEDULERS / clock,
             "shared": self._wavefronts / clock,
             "l2": self.issued_bytes / kernel.blocks / self._rates.l2,
         }
+
+    @property
+    def _arithmetic(self) -> Floats:
+        """Return the time that the arithmetic of one block takes on its lanes."""
+        lanes = self._kernel.warps * WARP_SIZE
+        return self._thread_cost * lanes / self._rates.lanes / self._rates.clock
 
     @cached_property
     def _thread_points(self) -> Floats:
@@ -114,9 +119,7 @@ class KernelTime:
     @cached_property
     def unique_bytes(self) -> float:
         """Return the bytes of all different elements."""
-        sizes = {
-            a.access.buffer: a.access.size_bytes for a in self._kernel.accesses if not a.on_chip
-        }
+        sizes = {a.access.buffer: a.size_bytes for a in self._kernel.accesses if not a.on_chip}
         return float(max(sum(sizes.values()), 1))
 
     @cached_property
@@ -142,7 +145,7 @@ class KernelTime:
             moving = np.array([bool(stride) for stride in access.access.strides])[:, None]
             tiles = np.prod(np.where(moving, concurrent, 1), axis=0)
             # Overlapping and padded tiles have more elements than the buffer.
-            of_round = np.minimum(tiles * access.block_bytes, access.access.size_bytes)
+            of_round = np.minimum(tiles * access.block_bytes, access.size_bytes)
             total = total + rounds * of_round
         most = np.maximum(self.issued_bytes, self.unique_bytes)
         clipped: Floats = np.clip(total, self.unique_bytes, most)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from compiler.ir.core.scopes import ACCUMULATOR, MATRIX_A, MATRIX_B
@@ -11,6 +11,7 @@ from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from compiler.target.gpus import WARP_SIZE
 from compiler.target.tensor_cores import MMA_INSTRUCTIONS, MmaInstruction
 from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
+from tuner.space.rules.cuda.levels import BLOCK, CHUNK, REGISTER, STEP, THREAD
 from tuner.space.rules.cuda.matrix_products import (
     MatrixProduct,
     block_of,
@@ -24,6 +25,7 @@ from tuner.space.rules.cuda.matrix_products import (
 from tuner.space.rules.cuda.permuted_copies import VECTOR_BYTES, share_copy
 from tuner.space.rules.epilogue import elementwise_consumer
 from tuner.space.rules.sketch_builder import SketchBuilder
+from tuner.space.tables.tensor_tile import TensorTile
 
 WARPS_DOWN = (2, 1)
 WARPS_ACROSS = (2, 4, 1)
@@ -125,15 +127,18 @@ class _TensorScheduler:
     draft: SketchBuilder
     product: MatrixProduct
     instruction: MmaInstruction
+    columns: dict[int, dict[int, int]] = field(default_factory=dict)
 
     def run(self) -> None:
         """Tile the loops, stage the operands, and place the epilogue."""
         draft, schedule, name = self.draft, self.draft.schedule, self.product.facts.name
+        original = self.product
         lengths = [
-            self.product.vector_length(read, groups, VECTOR_BYTES // read.item_bytes)
-            for read, groups in self.product.layouts[:2]
+            original.vector_length(read, groups, VECTOR_BYTES // read.item_bytes)
+            for read, groups in original.layouts[:2]
         ]
         epilogue = self._form_matrices()
+        output = draft.block_facts()[draft.block_name(epilogue)].write
         m, n, k = self.instruction.shape
         loops, product = draft.loops(name), self.product
         (row,), (column,), (sum_axis,) = product.rows, product.columns, product.steps
@@ -141,7 +146,9 @@ class _TensorScheduler:
         block_j, warp_j, j, inner_j, warps_j = self._split(
             loops, column, n, WARPS_ACROSS, WARP_COLUMNS
         )
-        chunk_steps, _ = draft.choose(_dividing(STEPS, product.extent(product.steps) // k))
+        num_steps = product.extent(product.steps) // k
+        chunk_steps, step_column = draft.choose(_dividing(STEPS, num_steps))
+        self.columns[sum_axis] = {STEP: step_column}
         chunk, step, inner_k = schedule.split(loops[sum_axis], [None, chunk_steps, k])
         outer = [*(loops[index] for index in product.batch), block_i, block_j]
         schedule.reorder(*outer, warp_i, warp_j, chunk, step, i, j, inner_i, inner_j, inner_k)
@@ -163,6 +170,31 @@ class _TensorScheduler:
         tile = schedule.blockize(inner_i)
         draft.scheduled |= {name, draft.block_name(update), draft.block_name(tile)}
         schedule.tensorize(tile, sync_intrinsic(self.product, self.instruction))
+        self._note(original, output)
+
+    def _note(self, original: MatrixProduct, output: TensorAccess) -> None:
+        """Record the decisions, and what the product reads and writes in global memory.
+
+        Args:
+            original: The product before it became one of matrices.
+            output: The access of the epilogue to its result.
+        """
+        product = self.product
+        (row,), (column,), (sum_axis,) = product.rows, product.columns, product.steps
+        read_bytes = {
+            product.left: original.left.size_bytes,
+            product.right: original.right.size_bytes,
+        }
+        tensor_tile = TensorTile(
+            self.instruction.name,
+            (row, column, sum_axis),
+            tuple(
+                original.extent(axes) for axes in (original.rows, original.columns, original.steps)
+            ),
+            (output.size_bytes, *(read_bytes[read] for read in product.facts.reads)),
+        )
+        rest = {row: BLOCK, column: BLOCK, sum_axis: CHUNK}
+        self.draft.note(product.facts, self.columns, rest, tensor_tile=tensor_tile)
 
     def _form_matrices(self) -> BlockRV:
         """Make the product one of padded matrices; return the block that reads the sums."""
@@ -213,8 +245,9 @@ class _TensorScheduler:
         tiles = self.product.facts.axes[axis].extent // tile
         per_warp = _dividing(of_warp, tiles)
         warps = _dividing(warp_counts, tiles // max(per_warp))
-        num_warps, _ = self.draft.choose(warps)
-        num_tiles, _ = self.draft.choose(per_warp)
+        num_warps, warp_column = self.draft.choose(warps)
+        num_tiles, tile_column = self.draft.choose(per_warp)
+        self.columns[axis] = {THREAD: warp_column, REGISTER: tile_column}
         parts = self.draft.schedule.split(loops[axis], [None, num_warps, num_tiles, tile])
         block, warp, tile_loop, inner = parts
         return block, warp, tile_loop, inner, num_warps
