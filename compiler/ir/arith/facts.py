@@ -196,7 +196,31 @@ class Facts:
         without = _without_quotient(form, self.ranges)
         if without is not None and self._is_not_negative(without):
             return True
-        return self._is_not_negative_by_parts(form)
+        return self._is_obvious(self._least(form)) or self._is_not_negative_by_parts(form)
+
+    def _least(self, form: Affine) -> Affine:
+        """Return a form with the greatest values of the quotients that it subtracts.
+
+        A condition on the dividend gives them: `x <= 1023` means `x // 32 <= 31`.
+        """
+        const, terms = form.const, []
+        for atom, coefficient in form.terms:
+            greatest = self._greatest_quotient(atom) if coefficient < 0 else None
+            if greatest is None:
+                terms.append((atom, coefficient))
+            else:
+                const += coefficient * greatest
+        return Affine(tuple(terms), const, form.dtype)
+
+    def _greatest_quotient(self, atom: Expr) -> int | None:
+        match atom:
+            case BinOp("//", lhs, IntImm(divisor)) if divisor > 0 and not may_wrap(lhs):
+                dividend = normal(lhs, self.ranges)
+                limits = (condition + dividend for condition in self.not_negative)
+                quotients = (limit.const // divisor for limit in limits if not limit.terms)
+                return min(quotients, default=None)
+            case _:
+                return None
 
     def _is_not_negative_by_parts(self, form: Affine) -> bool:
         """Take a minimum or maximum apart: the least of two is at least what both are."""

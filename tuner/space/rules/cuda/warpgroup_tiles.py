@@ -10,6 +10,7 @@ from compiler.passes.device.fragments.operand_ring import STAGES
 from compiler.passes.device.fragments.warpgroup_product import widened_factors
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV
+from compiler.target.gpus import nearest_gpu
 from compiler.target.tensor_cores import DEVICE_INSTRUCTION, WGMMA_INSTRUCTIONS
 from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
 from tuner.space.rules.cuda.matrix_products import MatrixProduct, block_of, find_matrix_product
@@ -47,27 +48,43 @@ class WarpgroupTiles:
 
     It takes products of 16-bit floats with sums of float32, whose operands are arrays of rows of a
     multiple of 16 bytes: the copy engine can't gather the pixels of a convolution. Extents need not
-    be multiples of tiles. Both sketches, with and without warpgroups, remain.
+    be multiples of tiles. In a second sketch, each multiprocessor has one block, which computes
+    several tiles: it fetches the next one during the epilogue of the last one. The sketch without
+    warpgroups remains.
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
-        """Add a sketch for the products that warpgroups compute."""
+        """Add sketches for the products that warpgroups compute."""
         if not draft.gpu.limits.has_wgmma:
             return [draft]
-        fork = draft.fork("warpgroup_tiles")
+        gpu = draft.gpu.gpu or nearest_gpu(draft.gpu.arch)
+        forks = [
+            self._scheduled(draft.fork("warpgroup_tiles"), None),
+            self._scheduled(draft.fork("persistent_tiles"), gpu.num_sms),
+        ]
+        return [*(fork for fork in forks if fork is not None), draft]
+
+    def _scheduled(self, fork: SketchBuilder, num_blocks: int | None) -> SketchBuilder | None:
+        """Schedule the products of a draft; return None if there are none.
+
+        Args:
+            fork: The draft.
+            num_blocks: The blocks that share all tiles; None if each has one.
+        """
         has_any = False
-        for name in draft.block_facts():
+        for name in fork.block_facts():
+            # An epilogue of an earlier product is no block of its reader any more.
             facts = fork.block_facts().get(name)
-            product = None if facts is None else find_warpgroup_product(fork, facts)
-            if product is None or name in fork.scheduled:
+            noted = None if facts is None else find_warpgroup_product(fork, facts)
+            if noted is None or name in fork.scheduled:
                 continue
             try:
                 with fork.schedule.verified_once():
-                    _schedule(fork, product)
+                    schedule_product(fork, noted, num_blocks)
             except ScheduleError:
-                return [draft]
+                return None
             has_any = True
-        return [fork, draft] if has_any else [draft]
+        return fork if has_any else None
 
 
 @dataclass(frozen=True)
@@ -101,25 +118,39 @@ def _can_fetch(read: TensorAccess) -> bool:
     return row_bytes % STRIDE_BYTES == 0 and len(read.shape) <= MAX_RANK
 
 
-def _schedule(draft: SketchBuilder, noted: NotedProduct) -> None:
-    """Tile the loops, and place the epilogue."""
+def schedule_product(draft: SketchBuilder, noted: NotedProduct, num_blocks: int | None) -> None:
+    """Tile the loops, and place the epilogue.
+
+    Args:
+        draft: The draft.
+        noted: The product.
+        num_blocks: The blocks that share all tiles; None if each has one.
+    """
     schedule, product, facts = draft.schedule, noted.product, noted.product.facts
     (row,), (column,), (step,) = product.rows, product.columns, product.steps
     epilogue = _epilogue(draft, facts)
     loops = draft.loops(facts.name)
     num_rows, num_columns = product.extent(product.rows), product.extent(product.columns)
-    rows, _ = draft.choose(_up_to(ROWS, num_rows // max(CONSUMERS)))
-    consumers, _ = draft.choose(_up_to(CONSUMERS, num_rows // MIN_EXTENT))
-    group, _ = draft.choose(_up_to(GROUPS, num_rows // MIN_EXTENT))
-    columns, _ = draft.choose(_up_to(COLUMNS, num_columns))
+    row_choices = _up_to(ROWS, num_rows, max(CONSUMERS))
+    consumer_choices = _up_to(CONSUMERS, num_rows, max(row_choices))
+    block_rows = max(row_choices) * max(consumer_choices)
+    rows, _ = draft.choose(row_choices)
+    consumers, _ = draft.choose(consumer_choices)
+    group, _ = draft.choose(_up_to(GROUPS, num_rows, block_rows))
+    columns, _ = draft.choose(_up_to(COLUMNS, num_columns, 1))
     stages, _ = draft.choose(STAGE_COUNTS)
     group_i, block_i, warpgroup, i = schedule.split(loops[row], [None, group, consumers, rows])
     block_j, j = schedule.split(loops[column], [None, columns])
     outer = [*(loops[index] for index in product.batch), group_i, block_j, block_i]
     schedule.reorder(*outer, warpgroup, i, j, loops[step])
-    schedule.bind(schedule.fuse(*outer), "blockIdx.x")
+    tile = schedule.fuse(*outer)
     schedule.bind(warpgroup, "threadIdx.y")
     schedule.reverse_compute_at(epilogue, warpgroup, preserve_unit_loops=True)
+    # The epilogue takes the tiles of the product first: conditions on tiles would hide them.
+    if num_blocks is not None:
+        turn, tile = schedule.split(tile, [None, num_blocks])
+        schedule.reorder(tile, turn)
+    schedule.bind(tile, "blockIdx.x")
     update = schedule.get_block(facts.name)
     draft.scheduled.add(draft.block_name(schedule.decompose_reduction(update, i)))
     draft.scheduled |= {facts.name, draft.block_name(update)}
@@ -136,6 +167,6 @@ def _epilogue(draft: SketchBuilder, facts: BlockFacts) -> BlockRV:
     return block
 
 
-def _up_to(values: tuple[int, ...], most: int) -> list[int]:
-    """Return the values that are not too large; the smallest one if all are."""
-    return [value for value in values if value <= most] or [min(values)]
+def _up_to(values: tuple[int, ...], extent: int, unit: int) -> list[int]:
+    """Return the values whose product with a unit is not too large; the smallest if all are."""
+    return [value for value in values if unit * value <= extent] or [min(values)]

@@ -5,7 +5,7 @@ import pytest
 from compiler.ir.arith.facts import Facts
 from compiler.ir.core.nodes import BinOp, Compare, Expr, IntImm, Var
 
-X, Y = Var("x"), Var("y")
+X, Y, Z = Var("x"), Var("y"), Var("z")
 
 
 def number(value: int) -> Expr:
@@ -80,3 +80,13 @@ def test_a_condition_on_two_quotients_bounds_their_sum(high: int, holds: bool) -
     value = BinOp("+", BinOp("*", tile, number(16)), row)
     facts = Facts().having(X, 64).having(Y, 4896).assuming(Compare("<", value, number(58)))
     assert facts.within(value, 0, high) is holds
+
+
+@pytest.mark.parametrize(("high", "holds"), [(4095, True), (4094, False)])
+def test_a_condition_on_a_dividend_bounds_its_quotient(high: int, holds: bool) -> None:
+    """The rows of 1024 tiles of 128 rows and columns, 32 in a row, for 132 blocks."""
+    tile = BinOp("+", BinOp("*", X, number(132)), Y)
+    rows = BinOp("*", BinOp("//", tile, number(32)), number(128))
+    facts = Facts().having(X, 8).having(Y, 132).having(Z, 128)
+    facts = facts.assuming(Compare("<", tile, number(1024)))
+    assert facts.within(BinOp("+", rows, Z), 0, high) is holds

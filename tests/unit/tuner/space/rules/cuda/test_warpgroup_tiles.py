@@ -6,14 +6,18 @@ import numpy as np
 import pytest
 
 from compiler import ops, te
-from compiler.ir.core.nodes import For
+from compiler.ir.core.nodes import For, IntImm
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk_stmts
 from compiler.target.cuda import CudaTarget
 from compiler.target.tensor_cores import DEVICE_INSTRUCTION
 from tests.unit.tuner.space.gpu_spaces import H200, assert_computes
 from tuner.space.rules.auto_inline import AutoInline
-from tuner.space.rules.cuda.warpgroup_tiles import WarpgroupTiles
+from tuner.space.rules.cuda.warpgroup_tiles import (
+    WarpgroupTiles,
+    find_warpgroup_product,
+    schedule_product,
+)
 from tuner.space.rules.sketch_builder import SketchBuilder
 
 
@@ -33,8 +37,9 @@ def sketches(func: PrimFunc, target: CudaTarget = H200) -> list[SketchBuilder]:
 )
 def test_the_first_schedule_computes_the_program(spec: str) -> None:
     func = ops.from_spec(spec)
-    with_warpgroups, without = sketches(func)
-    assert (with_warpgroups.name, without.name) == (("warpgroup_tiles",), ())
+    with_warpgroups, persistent, without = sketches(func)
+    names = [draft.name for draft in (with_warpgroups, persistent, without)]
+    assert names == [("warpgroup_tiles",), ("persistent_tiles",), ()]
     schedule = with_warpgroups.schedule
     notes = [
         dict(loop.annotations)[DEVICE_INSTRUCTION]
@@ -52,6 +57,28 @@ def test_a_random_schedule_computes_the_program(seed: int) -> None:
     sketch = sketches(func)[0].finish()
     (row,) = sketch.draw(1, np.random.default_rng(seed))
     assert_computes(func, [sketch.candidate(row).trace.apply_to(func)])
+
+
+def test_blocks_compute_several_tiles_one_after_another() -> None:
+    # 12 tiles of 64 by 64, some of them beyond the ends, for 5 blocks.
+    func = ops.from_spec("matmul:200,136,72,acc_dtype=float32,out_dtype=float32:bfloat16")
+    draft = SketchBuilder.begin(func, H200)
+    noted = find_warpgroup_product(draft, draft.block_facts()["C"])
+    assert noted is not None
+    schedule_product(draft, noted, 5)
+    sketch = draft.finish()
+    smallest = [int(knob.options[:, 0].argmin()) for knob in sketch.knobs]
+    assert_computes(func, [sketch.candidate(np.array(smallest)).trace.apply_to(func)])
+
+
+def test_each_multiprocessor_has_a_block() -> None:
+    _, persistent, _ = sketches(ops.from_spec("matmul:4096,4096,64,acc_dtype=float32:bfloat16"))
+    blocks = [
+        loop.extent.value
+        for loop in walk_stmts(persistent.schedule.func.body)
+        if isinstance(loop, For) and loop.thread == "blockIdx.x" and isinstance(loop.extent, IntImm)
+    ]
+    assert blocks == [132]
 
 
 def absolute_differences() -> PrimFunc:
