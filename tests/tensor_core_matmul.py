@@ -11,6 +11,7 @@ from compiler.backends.cuda.nvrtc import compile_cuda
 from compiler.backends.cuda.text.emit import emit_cuda
 from compiler.backends.emulator.emulate import emulate
 from compiler.backends.emulator.report import EmulationReport
+from compiler.ir.core.dtypes import size_bytes
 from compiler.ir.core.nodes import static_shape
 from compiler.ir.core.program import PrimFunc
 from compiler.passes.device.lower import lower_for_device
@@ -111,7 +112,7 @@ def scheduled(
 
 def _share_copy(sch: Schedule, block: BlockRV, instruction: MmaInstruction, tiles: Tiles) -> None:
     """Let all threads of a block copy a tile together, with vectors."""
-    element_bytes = {"float32": 4, "int8": 1}.get(instruction.operand, 2)
+    element_bytes = size_bytes(instruction.operand)
     fused = sch.fuse(*sch.get_loops(block)[-2:])
     _, warp, lane, vector = sch.split(
         fused, [None, tiles.num_warps, 32, tiles.vector_bytes // element_bytes]

@@ -23,6 +23,7 @@ class GpuArch:
         shared_bytes_of_sm: The shared memory of a multiprocessor, for all its blocks.
         max_warps: The warps that a multiprocessor runs at once.
         max_blocks: The blocks that a multiprocessor runs at once.
+        capability: The compute capability, such as 89.
         has_wgmma: Whether it has the products of warpgroups, and the tensor memory accelerator.
     """
 
@@ -35,18 +36,19 @@ class GpuArch:
     registers_of_sm: int = 65536
     static_shared_bytes: int = 48 * _KIB
     max_vector_bytes: int = 16
+    capability: int = 80
     has_wgmma: bool = False
 
 
 ARCHS: Mapping[str, GpuArch] = MappingProxyType(
     {
         "sm_80": GpuArch(163 * _KIB, 164 * _KIB, 64, 32),
-        "sm_86": GpuArch(99 * _KIB, 100 * _KIB, 48, 16),
-        "sm_89": GpuArch(99 * _KIB, 100 * _KIB, 48, 24),
-        "sm_90": GpuArch(227 * _KIB, 228 * _KIB, 64, 32),
-        "sm_90a": GpuArch(227 * _KIB, 228 * _KIB, 64, 32, has_wgmma=True),
-        "sm_100a": GpuArch(227 * _KIB, 228 * _KIB, 64, 32),
-        "sm_120": GpuArch(99 * _KIB, 100 * _KIB, 48, 24),
+        "sm_86": GpuArch(99 * _KIB, 100 * _KIB, 48, 16, capability=86),
+        "sm_89": GpuArch(99 * _KIB, 100 * _KIB, 48, 24, capability=89),
+        "sm_90": GpuArch(227 * _KIB, 228 * _KIB, 64, 32, capability=90),
+        "sm_90a": GpuArch(227 * _KIB, 228 * _KIB, 64, 32, capability=90, has_wgmma=True),
+        "sm_100a": GpuArch(227 * _KIB, 228 * _KIB, 64, 32, capability=100),
+        "sm_120": GpuArch(99 * _KIB, 100 * _KIB, 48, 24, capability=120),
     }
 )
 

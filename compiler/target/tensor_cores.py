@@ -141,6 +141,19 @@ MMA_INSTRUCTIONS: Mapping[str, MmaInstruction] = MappingProxyType(
             MmaInstruction(
                 (16, 8, 32), ("s32", "s8"), "int8", "int32", 80, _BYTE_A, _BYTE_B, _SUMS
             ),
+            MmaInstruction(
+                (16, 8, 32),
+                ("f32", "e4m3"),
+                "float8_e4m3fn",
+                "float32",
+                89,
+                _BYTE_A,
+                _BYTE_B,
+                _SUMS,
+            ),
+            MmaInstruction(
+                (16, 8, 32), ("f32", "e5m2"), "float8_e5m2", "float32", 89, _BYTE_A, _BYTE_B, _SUMS
+            ),
         )
     }
 )

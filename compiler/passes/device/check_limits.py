@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import prod
 
-from compiler.ir.core.nodes import Allocate, For, Stmt, static_int
-from compiler.ir.core.visit import walk_stmts
+from compiler.ir.core.nodes import Allocate, Call, For, Stmt, static_int
+from compiler.ir.core.visit import walk, walk_stmts
 from compiler.passes.common.error import LoweringError
 from compiler.passes.device.kernel import DeviceKernel
 from compiler.passes.device.shared_memory import size_bytes
 from compiler.passes.device.virtual_threads import is_virtual
 from compiler.target.gpus import GpuArch
+from compiler.target.tensor_cores import MMA_INSTRUCTIONS
 
 MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_BLOCK = (1024, 1024, 64)
@@ -78,6 +79,7 @@ def _problems(kernel: DeviceKernel, limits: GpuArch) -> Iterator[str]:
             "computes products of warpgroups, which only sm_90a has; use an instruction of warps, "
             "such as mma.m16n8k16.bf16.f32"
         )
+    yield from _missing_instructions(kernel, limits)
     local = sum(
         size_bytes(node.buffer)
         for node in walk_stmts(kernel.body)
@@ -88,3 +90,14 @@ def _problems(kernel: DeviceKernel, limits: GpuArch) -> Iterator[str]:
             f"needs {local} bytes of local memory in each thread: at most {MAX_LOCAL_BYTES} are "
             "possible; compute fewer elements in a thread, or keep them in global memory"
         )
+
+
+def _missing_instructions(kernel: DeviceKernel, limits: GpuArch) -> Iterator[str]:
+    """Yield the instructions of tensor cores that the architecture lacks."""
+    for name in sorted({node.name for node in walk(kernel.body) if isinstance(node, Call)}):
+        instruction = MMA_INSTRUCTIONS.get(name)
+        if instruction is not None and instruction.min_capability > limits.capability:
+            yield (
+                f"runs {name}, which exists from sm_{instruction.min_capability} on; use another "
+                "type, or another GPU"
+            )

@@ -7,6 +7,7 @@ and of a row in shared memory.
 from __future__ import annotations
 
 from compiler.backends.cuda.text.effects import helper_of
+from compiler.ir.core.dtypes import size_bytes
 from compiler.target.tensor_cores import MMA_INSTRUCTIONS, MmaInstruction
 
 _INLINE = "__device__ __forceinline__"
@@ -31,7 +32,7 @@ def _product(instruction: MmaInstruction) -> str:
     m, n, k = instruction.shape
     result, operand = instruction.ptx_types
     num_a, num_b = (
-        held.num_elements * {"float32": 4, "int8": 1}.get(instruction.operand, 2) // 4
+        held.num_elements * size_bytes(instruction.operand) // 4
         for held in (instruction.a, instruction.b)
     )
     is_half = result == "f16"

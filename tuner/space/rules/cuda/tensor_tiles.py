@@ -115,8 +115,9 @@ def _instruction(draft: SketchBuilder, facts: BlockFacts) -> MmaInstruction | No
     operands = {dtypes[read.buffer] for read in facts.reads}
     for instruction in MMA_INSTRUCTIONS.values():
         types = ({instruction.operand}, instruction.accumulator)
+        is_available = instruction.min_capability <= draft.gpu.limits.capability
         if types == (operands, dtypes[facts.write.buffer]) and instruction.operand != "float32":
-            return instruction
+            return instruction if is_available else None
     return None
 
 

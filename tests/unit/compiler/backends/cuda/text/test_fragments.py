@@ -9,6 +9,7 @@ from compiler.backends.cuda.nvrtc import compile_cuda
 from compiler.backends.cuda.text.effects import EFFECTS, helper_of
 from compiler.backends.cuda.text.emit import emit_cuda
 from compiler.backends.cuda.text.prelude import HELPERS
+from compiler.passes.common.error import LoweringError
 from compiler.passes.device.lower import lower_for_device
 from compiler.target.gpus import ARCHS
 from compiler.target.tensor_cores import MMA_INSTRUCTIONS
@@ -70,6 +71,8 @@ def test_the_text_compiles_without_spills(bf16_text: str, arch: str) -> None:
         ("mma.m16n8k8.tf32.f32", False, "mma"),
         ("mma.m16n8k32.s8.s32", False, "mma"),
         ("mma.m16n8k32.s8.s32", True, "mma"),
+        ("mma.m16n8k32.e4m3.f32", True, "mma"),
+        ("mma.m16n8k32.e5m2.f32", False, "mma"),
     ],
 )
 def test_a_product_on_tensor_cores_is_exact(name: str, is_b_transposed: bool, family: str) -> None:
@@ -77,7 +80,7 @@ def test_a_product_on_tensor_cores_is_exact(name: str, is_b_transposed: bool, fa
     k = instruction.shape[2]
     tiles = Tiles((32, 32, k), (32, 32), is_b_transposed, family=family)
     func = scheduled((32, 32, 2 * k), instruction, tiles).func
-    product = emulate_product(func, instruction, is_b_transposed=is_b_transposed)
+    product = emulate_product(func, instruction, is_b_transposed=is_b_transposed, arch="sm_120")
     assert not product.report.faults
     assert np.array_equal(product.result.astype(np.int64), product.expected)
 
@@ -87,3 +90,11 @@ def test_warps_and_blocks_share_the_work_without_races() -> None:
     product = emulate_product(func)
     assert not product.report.faults
     assert np.array_equal(product.result.astype(np.int64), product.expected)
+
+
+def test_an_architecture_without_the_instruction_is_named() -> None:
+    instruction = MMA_INSTRUCTIONS["mma.m16n8k32.e4m3.f32"]
+    func = scheduled((32, 32, 32), instruction, Tiles((32, 32, 32), (32, 32))).func
+    with pytest.raises(LoweringError, match=r"runs mma\.m16n8k32\.e4m3\.f32, .* from sm_89 on"):
+        lower_for_device(func, ARCHS["sm_80"])
+    assert lower_for_device(func, ARCHS["sm_89"]).kernels

@@ -11,6 +11,7 @@ from compiler.ir.core.nodes import For
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk_stmts
 from compiler.passes.device.lower import lower_for_device
+from compiler.target.cuda import CudaTarget
 from compiler.target.gpus import ARCHS
 from compiler.target.tensor_cores import DEVICE_INSTRUCTION, MMA_INSTRUCTIONS
 from tests.tensor_core_matmul import matmul
@@ -65,6 +66,8 @@ def test_the_first_schedule_computes_the_program(func: PrimFunc) -> None:
         "dense:17,33,40,acc_dtype=float32:float16",
         "batch_matmul:2,20,12,24,acc_dtype=float32:float16",
         "matmul:40,20,72,acc_dtype=int32:int8",
+        "dense:24,20,72,acc_dtype=float32:float8_e4m3fn",
+        "matmul:24,20,40,acc_dtype=float32,out_dtype=bfloat16:float8_e5m2",
     ],
 )
 def test_a_product_of_any_extents_is_padded(spec: str) -> None:
@@ -121,3 +124,10 @@ def test_rows_whose_ends_are_no_vectors_are_copied_asynchronously(arch: str) -> 
 )
 def test_other_products_are_left_alone(func: PrimFunc) -> None:
     assert [draft.name for draft in TensorTiles().apply(SketchBuilder.begin(func, H200))] == [()]
+
+
+def test_products_of_8_bit_floats_need_their_instruction() -> None:
+    func = ops.dense(64, 64, 64, dtype="float8_e4m3fn", acc_dtype="float32", out_dtype="float32")
+    for gpu, names in (("a100", [()]), ("l40s", [("tensor_tiles",), ()])):
+        draft = SketchBuilder.begin(func, CudaTarget(f"cuda -gpu={gpu}"))
+        assert [each.name for each in TensorTiles().apply(draft)] == names
