@@ -5,9 +5,10 @@
             B[i, j] = A[i, j]                     B[...] = A[...]  # where i, j are in bounds
 
 Of each nest the outermost loops whose iterations are independent are fused, split and bound.
-Reductions stay in the thread. A loop that carries values from one iteration to the next stays on
-the host, if a loop inside it can be bound: each iteration becomes a launch. What can't be bound is
-the work of one thread. The schedule's own primitives bind, and refuse what would be wrong. The
+Reductions stay in the thread; if nothing else can be bound, the threads of one block reduce
+together. A loop that carries values from one iteration to the next stays on the host, if a loop
+inside it can be bound: each iteration becomes a launch. What can't be bound is the work of one
+thread. The schedule's own primitives bind, and refuse what would be wrong. The
 numbers are those of TVM's AutoBind.
 """
 
@@ -46,8 +47,11 @@ from compiler.schedule.primitives.loops.reorder import reorder
 from compiler.schedule.primitives.loops.split import split
 from compiler.schedule.rewrite.derive_blocks import derive_blocks
 from compiler.schedule.tree.tree import find_loop, loop_at, replace_at
+from compiler.target.gpus import WARP_SIZE
 
 _THREADS = 256
+# No other block runs, so this one has as many threads as CUDA allows.
+_REDUCING_THREADS = 1024
 _MAX_EXTENT = 2**31 - 1  # of a loop, and of a grid along x
 
 
@@ -84,11 +88,14 @@ class _Binder:
                 independent = [self._loop(loop.var) for loop in independent]
             except ScheduleError:
                 pass
+        inner = [] if independent else [self._loop(loop.var) for loop in _nests(chain[-1].body)]
+        if not independent and not inner:
+            self._reduce_together(chain)
+            return
         on_host = [loop for loop in chain if loop not in independent]
         if independent:
             on_host = chain[: chain.index(independent[0])]
         repeats *= prod(_extent(loop) for loop in on_host)
-        inner = [] if independent else [self._loop(loop.var) for loop in _nests(chain[-1].body)]
         if self.launches + repeats * max(len(inner), 1) > MAX_LAUNCHES:
             return
         for loop in inner:
@@ -98,6 +105,18 @@ class _Binder:
             first = chain.index(independent[0])
             run = [a for a, b in zip(chain[first:], independent, strict=False) if a is b]
             self._bind(run)
+
+    def _reduce_together(self, chain: Sequence[For]) -> None:
+        """Let the threads of one block share a reduction, if their results can be combined."""
+        steps = prod(map(_extent, chain))
+        threads = min(_REDUCING_THREADS, max(WARP_SIZE, 1 << (steps - 1).bit_length()))
+        try:
+            loops = [loop.var for loop in chain]
+            func, loop = fuse(self.func, loops) if len(loops) > 1 else (self.func, loops[0])
+            func, (_, thread) = split(func, loop, [None, threads])
+            self.func = bind(func, thread, "threadIdx.x")
+        except ScheduleError:
+            pass
 
     def _bind(self, loops: Sequence[For]) -> None:
         """Bind nested independent loops to blocks of threads."""

@@ -12,11 +12,6 @@ from compiler.script.parser import parse
 from tests.unit.compiler.ops.specs import SPECS
 from tests.unit.compiler.passes.device.checked_lowering import LIMITS, lower_checked
 
-# They reduce all that they read to one element, or scan a vector.
-OF_ONE_THREAD = {
-    *("sum:3,4,5", "sum:3,4,5:int32", "mean:3,4", "argmax:3,4,5", "argmax:20,50:int8"),
-    *("argmin:7", "cumsum:9"),
-}
 RUN = (
     *("matmul:4,5,6,bias=true,activation=gelu", "softmax:4,9", "softmax:7", "cumsum:3,5,axis=0"),
     *("argmax:3,4,5,axis=1", "take:6,4,indices=5", "layer_norm:4,9", "concat:2,3", "mean:3,4"),
@@ -26,8 +21,8 @@ RUN = (
 @pytest.mark.parametrize("spec", SPECS)
 def test_every_operator_becomes_kernels_of_many_threads(spec: str) -> None:
     program = lower_for_device(from_spec(spec), LIMITS)
-    # A normalization of a vector has scalars that one thread computes.
-    is_alone = spec in OF_ONE_THREAD
+    # A normalization of a vector has scalars that one thread computes; so is the scan of a vector.
+    is_alone = spec == "cumsum:9"
     assert any(kernel.axes for kernel in program.kernels) != is_alone
 
 
@@ -45,6 +40,15 @@ def test_large_nests_are_split_over_blocks_of_256_threads() -> None:
 def test_small_nests_are_one_block() -> None:
     (kernel,) = lower_for_device(from_spec("add:3,4"), LIMITS).kernels
     assert (kernel.grid, kernel.block) == ((1, 1, 1), (12, 1, 1))
+
+
+@pytest.mark.parametrize(
+    ("spec", "threads"), [("sum:5000", 1024), ("max:9,10", 128), ("argmax:3,4", 32)]
+)
+def test_threads_of_one_block_reduce_everything_together(spec: str, threads: int) -> None:
+    func = from_spec(spec)
+    first, *_ = lower_checked(func, interpret(func, random_inputs(func, 0))).kernels
+    assert (first.grid, first.block) == ((1, 1, 1), (threads, 1, 1))
 
 
 def test_reductions_stay_in_the_thread_though_their_loop_is_outermost() -> None:
