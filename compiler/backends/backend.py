@@ -75,6 +75,14 @@ class Backend(ABC):
             HostDevice(target, target.label.rpartition("/")[2]) for target in self.host_targets()
         ]
 
+    def require_host(self, target: Target) -> None:
+        """Require that this host can build kernels for a target, and run them.
+
+        Raises:
+            TargetError: If it can't, with what to do.
+        """
+        del target
+
     def open_device(self, device: HostDevice) -> None:
         """Prepare this process for its first kernel on a device, such as by making a context."""
         del device
@@ -223,6 +231,12 @@ def host_targets() -> list[Target]:
 def host_devices() -> list[HostDevice]:
     """Return the devices that the backends find on this host."""
     return [device for kind in BACKENDS.kinds for device in BACKENDS.find(kind).host_devices()]
+
+
+def device_for(target: Target) -> HostDevice | None:
+    """Return the first device of this host that a target names; None for a CPU."""
+    devices = backend_of(target).host_devices()
+    return next((device for device in devices if device.target.label == target.label), None)
 
 
 def device_of_process() -> HostDevice | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import overload
 
-from compiler.backends.backend import host_labels
+from compiler.backends.backend import backend_of, device_for, host_labels
 from compiler.ir.analysis.specialize import symbolic_problem
 from compiler.ir.core.program import PrimFunc
 from compiler.keywords import suggests_keywords
@@ -133,7 +133,7 @@ def tune(
     Raises:
         ScriptError: If the text of a script is invalid.
         OperatorError: If the operator is unknown.
-        TargetError: If the target is unknown.
+        TargetError: If the target is unknown, or this host can't measure kernels for it.
         ValueError: If `strategy` or a rule is unknown, a budget is not positive, the weights or
             trials do not fit the workloads, a shape is symbolic, a module has several entries, or a
             call in it is not legal.
@@ -146,7 +146,7 @@ def tune(
     name = tasks[0].func.name if len(tasks) == 1 else f"{len(tasks)} tasks"
     with (
         TrialProgress(name, max_trials, show=progress) as bar,
-        ChildRunner(limits or MeasureLimits()) as runner,
+        ChildRunner(limits or MeasureLimits(), device=device_for(tasks[0].target)) as runner,
     ):
         seen = _TrialReporter(tasks, bar, on_trial)
         # Not PyTorch: loading it takes as long as a short search.
@@ -193,6 +193,7 @@ def _tasks(
 ) -> list[Task]:
     several = list(workload) if isinstance(workload, list | tuple) else [workload]
     parsed_target = complete_target(target, host_labels)
+    backend_of(parsed_target).require_host(parsed_target)
     return [
         Task(_static(to_func(program)), parsed_target, weight)
         for program, weight in zip(several, weights_of(several, weights), strict=True)

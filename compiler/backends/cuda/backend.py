@@ -19,9 +19,14 @@ from compiler.backends.cuda.device_code import (
 )
 from compiler.backends.cuda.emulate_program import emulate_program
 from compiler.backends.cuda.module import CudaModule
-from compiler.backends.cuda.nvrtc import NvrtcMissingError, nvrtc_release, nvrtc_version
+from compiler.backends.cuda.nvrtc import (
+    NvrtcMissingError,
+    nvrtc_release,
+    nvrtc_version,
+    require_nvrtc,
+)
 from compiler.backends.cuda.runtime.host_gpus import host_gpus, state_of
-from compiler.backends.cuda.runtime.load import open_context, trial_arrays_on_gpu
+from compiler.backends.cuda.runtime.load import open_context, require_gpu, trial_arrays_on_gpu
 from compiler.backends.cuda.text.emit import emit_cuda
 from compiler.backends.error import BuildError
 from compiler.backends.host_arrays import HostArrays
@@ -33,11 +38,12 @@ from compiler.ir.core.program import PrimFunc
 from compiler.passes.common.error import LoweringError
 from compiler.passes.device.kernel import DeviceKernel, DeviceProgram
 from compiler.passes.device.lower import lower_for_device
-from compiler.runtime.artifact import Artifact, Param
+from compiler.runtime.artifact import Artifact, ArtifactError, Param
 from compiler.runtime.resources import KernelResources
 from compiler.runtime.sample_calls import TimedSamples
 from compiler.target.cuda import CudaTarget
 from compiler.target.emulated import emulated_targets
+from compiler.target.error import TargetError
 from compiler.target.gpus import GpuArch
 from compiler.target.occupancy import occupancy
 from compiler.target.target import Target
@@ -78,6 +84,23 @@ class CudaBackend(Backend):
             for number, target in enumerate(emulated_targets())
         )
         return [*filter(None, gpus), *emulated]
+
+    def require_host(self, target: Target) -> None:
+        """Require NVRTC, and the GPU with its driver and CuPy unless it is emulated.
+
+        Raises:
+            TargetError: If this host lacks one of them.
+        """
+        gpu = CudaTarget.of(target)
+        try:
+            require_nvrtc()
+            if not gpu.is_emulated:
+                require_gpu(gpu, self.toolchain())
+        except (ArtifactError, NvrtcMissingError) as error:
+            labels = ", ".join(each.label for each in self.host_targets()) or "none"
+            raise TargetError(
+                f"this host can't measure kernels for {target.name!r}: {error}; GPUs here: {labels}"
+            ) from error
 
     def open_device(self, device: HostDevice) -> None:
         """Import CuPy and make a context; nothing for an emulated GPU."""

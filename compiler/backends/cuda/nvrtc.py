@@ -81,6 +81,16 @@ def nvrtc_version() -> tuple[int, int]:
     return major.value, minor.value
 
 
+def require_nvrtc() -> None:
+    """Require NVRTC on this host; the library of its wheel, 100 MB, is not loaded for that.
+
+    Raises:
+        NvrtcMissingError: If this host has none.
+    """
+    if nvrtc_release() is None:
+        _library()
+
+
 @cache
 def nvrtc_release() -> str | None:
     """Return the release of NVRTC's wheel, such as 13.0.88, without loading the library.

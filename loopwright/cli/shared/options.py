@@ -11,6 +11,7 @@ from uuid import UUID
 
 import typer
 
+from compiler.backends.cuda.nvrtc import require_nvrtc
 from compiler.script import parse
 from compiler.target.emulated import emulate_gpus
 from loopwright.cli.shared.failure import InputError
@@ -101,6 +102,7 @@ def _set_emulated(gpus: list[str] | None) -> list[str] | None:
     # Workers and their children inherit them from the environment.
     if gpus:
         emulate_gpus(gpus)
+        require_nvrtc()
     return gpus
 
 

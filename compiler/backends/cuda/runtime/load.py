@@ -53,7 +53,7 @@ def load_on_gpu(artifact: Artifact, code: DeviceCode) -> GpuKernels:
             what to do.
     """
     gpu = _gpu_of(artifact.name, CudaTarget(artifact.target))
-    require_driver(artifact, driver_cuda_version())
+    require_driver(artifact.name, artifact.toolchain, driver_cuda_version())
     _require_cupy(artifact.name)
     # Imported on first use: CuPy, of an extra, takes 0.7 s.
     from compiler.backends.cuda.runtime.gpu_call import GpuKernels  # noqa: PLC0415
@@ -86,25 +86,41 @@ def trial_arrays_on_gpu(
     return GpuTrialArrays(case, device)
 
 
-def require_driver(artifact: Artifact, supported: Version | None) -> None:
-    """Require that the driver runs code of the NVRTC that compiled an artifact.
+def require_gpu(target: CudaTarget, toolchain: str) -> None:
+    """Require a GPU of this host for a target, and what its kernels are launched by.
+
+    Args:
+        target: The GPU.
+        toolchain: The compiler of the kernels, with the version of NVRTC.
+
+    Raises:
+        ArtifactError: If something is missing; with what to do.
+    """
+    _gpu_of("the search", target)
+    require_driver("the search", toolchain, driver_cuda_version())
+    _require_cupy("a kernel of a GPU")
+
+
+def require_driver(name: str, toolchain: str, supported: Version | None) -> None:
+    """Require that the driver runs code of the NVRTC that compiles a kernel.
 
     Cubins of NVRTC 13.x run with each driver of CUDA 13 and later ("minor version compatibility" in
     NVIDIA's guide to the compatibility of CUDA), and with none before.
 
     Args:
-        artifact: The artifact, whose toolchain has the version of NVRTC.
+        name: The name of the kernel.
+        toolchain: The versions of the compiler, among them that of NVRTC.
         supported: The version of CUDA that the driver supports; None if it is unknown.
 
     Raises:
         DriverTooOldError: If the driver is older.
     """
-    match = re.search(r"NVRTC (\d+)\.\d+[.\d]*", artifact.toolchain)
+    match = re.search(r"NVRTC (\d+)\.\d+[.\d]*", toolchain)
     if match is None:
-        raise ArtifactError(f"{artifact.name} has no version of NVRTC: {artifact.toolchain!r}")
+        raise ArtifactError(f"{name} has no version of NVRTC: {toolchain!r}")
     required = int(match[1]), 0
     if supported is None or supported < required:
-        raise DriverTooOldError(artifact.name, match[0], required, supported)
+        raise DriverTooOldError(name, match[0], required, supported)
 
 
 def _in_words(version: Version) -> str:
@@ -117,7 +133,7 @@ def _gpu_of(name: str, target: CudaTarget) -> HostGpu:
     if gpu is None:
         products = ", ".join(gpu.product for gpu in gpus) or "no GPU"
         raise ArtifactError(
-            f"{name} was built for {target.name}, and this host has {products}: run it on "
+            f"{name} is for {target.name}, and this host has {products}: run it on "
             f"a host with that GPU, or build it for '{target.name} -emulated' to run it on the "
             "CPU; lw.inspect shows its code and resources"
         )

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import loopwright as lw
+from compiler.backends.host_device import HostDevice
 from compiler.runtime.measurement import ErrorKind, Measurement
 from loopwright.local import tune_result, tuning
 from workers.measure.compare import CompareRequest
@@ -22,7 +23,8 @@ class AnsweringRunner:
     first = Measurement(run_secs=(2.0,))
     others = Measurement(run_secs=(3.0, 1.0))
 
-    def __init__(self, limits: MeasureLimits) -> None:
+    def __init__(self, limits: MeasureLimits, device: HostDevice | None) -> None:
+        assert device is None, "the CPU is no device"
         self.num_asked = 0
 
     def __enter__(self) -> Self:

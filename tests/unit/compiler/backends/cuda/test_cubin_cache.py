@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,20 @@ def test_a_damaged_entry_is_compiled_again(damage: bytes | None) -> None:
     entry.write_bytes(entry.read_bytes()[:-9] if damage is None else damage)
     assert compile_cached(KERNEL, "sm_80") == first
     assert compile_cached(KERNEL, "sm_80") == first
+
+
+def test_several_processes_share_the_cache() -> None:
+    sources = [KERNEL.replace("3", str(number)) for number in range(3)] * 2
+    with get_context("fork").Pool(3) as pool:
+        compiled = pool.map(_compiled_and_trimmed, sources)
+    assert compiled[:3] == compiled[3:] == [compile_cuda(text, "sm_80").ptx for text in sources[:3]]
+    assert all(entry.suffix == ".bin" for entry in cubin_directory().iterdir())
+
+
+def _compiled_and_trimmed(text: str) -> str:
+    compile_cached(text, "sm_80")
+    trim(0)  # meanwhile, others read and write
+    return compile_cached(text, "sm_80").ptx
 
 
 def test_the_oldest_entries_make_room(directory: Path) -> None:

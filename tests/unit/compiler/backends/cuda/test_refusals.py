@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import loopwright as lw
 from compiler.backends.backend import host_targets
@@ -19,7 +21,11 @@ from compiler.driver import build, compile_artifact, toolchain
 from compiler.ir.core.nodes import Evaluate, IntImm, Var
 from compiler.passes.device.kernel import Axis, DeviceKernel, DeviceProgram, Launch
 from compiler.runtime.artifact import ArtifactError
+from compiler.target.emulated import EMULATED_GPUS
+from compiler.target.error import TargetError
 from compiler.target.gpus import ARCHS
+from loopwright.cli.main import app
+from loopwright.cli.shared.failure import ExitCode
 
 EMULATED = "cuda -gpu=h200 -emulated"
 ADD = lw.ops.add(256)
@@ -65,18 +71,44 @@ def test_damaged_code_is_refused() -> None:
         lw.Module(replace(artifact, code=artifact.code[:-1]))
 
 
-def test_without_nvrtc_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def no_nvrtc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(nvrtc, "_wheel_folder", lambda: None)
     monkeypatch.setattr("ctypes.util.find_library", lambda name: "libnvrtc-of-no-host.so")
-    for cached in (nvrtc._library, nvrtc.nvrtc_release):
+    cached_functions = (nvrtc._library, nvrtc.nvrtc_release)
+    for cached in cached_functions:
         cached.cache_clear()
-    try:
-        assert toolchain("cuda").endswith(", no NVRTC")
-        with pytest.raises(BuildError, match=r"pip install 'loopwright\[cuda\]'"):
-            build(ADD, EMULATED)
-    finally:
-        for cached in (nvrtc._library, nvrtc.nvrtc_release):
-            cached.cache_clear()
+    yield
+    for cached in cached_functions:
+        cached.cache_clear()
+
+
+@pytest.mark.usefixtures("no_nvrtc")
+def test_without_nvrtc_the_error_says_what_to_install() -> None:
+    assert toolchain("cuda").endswith(", no NVRTC")
+    with pytest.raises(BuildError, match=r"pip install 'loopwright\[cuda\]'"):
+        build(ADD, EMULATED)
+
+
+@pytest.mark.usefixtures("no_nvrtc")
+def test_without_nvrtc_no_search_and_no_worker_for_an_emulated_gpu_begins(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(EMULATED_GPUS, "")
+    with pytest.raises(TargetError, match=r"pip install 'loopwright\[cuda\]'.*GPUs here: none"):
+        lw.tune(ADD, target=EMULATED, max_trials=4)
+    refused = CliRunner().invoke(app, ["worker", "tls://127.0.0.1:1", "--emulate", "h200"])
+    assert refused.exit_code == ExitCode.NO_RESULT
+    assert "pip install 'loopwright[cuda]'" in refused.output.replace("\n", " ")
+
+
+def test_a_search_for_a_gpu_that_this_host_lacks_is_refused_before_the_first_trial(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(EMULATED_GPUS, "a100")
+    message = r"this host has no GPU.*-emulated.*GPUs here: cuda/a100-emulated"
+    with pytest.raises(TargetError, match=message):
+        lw.tune(ADD, target="cuda -gpu=h200", max_trials=4)
 
 
 class ForeignArray:
