@@ -73,8 +73,7 @@ class ShadowMemory:
         cells, active = self._accesses(offsets, num_bytes, lanes)
         writer = self._writer[cells]
         if self._is_shared and (missing := writer == _NONE).any():
-            message = f"{self._name} memory is read before any thread writes it"
-            self._report(FaultKind.UNINITIALIZED, instruction, active, missing, message)
+            self._report_missing(instruction, active, missing)
         self._check_pending(instruction, cells, active)
         racing = self._unordered(writer, self._write_time[cells], active)
         if is_atomic:
@@ -244,6 +243,19 @@ class ShadowMemory:
         # One lane may find several blocks where another one finds its own block only.
         alien = chosen & (groups == _SEVERAL_BLOCKS)
         self._reader[cells[alien]] = _SEVERAL_BLOCKS
+
+    def _report_missing(self, instruction: PtxInstruction, active: Array, missing: Array) -> None:
+        """Report reads of elements that no thread has written.
+
+        A compiler joins loads of neighbours, of which the program discards some: an access counts
+        if all of its elements are missing.
+        """
+        is_wide = missing.ndim > 1
+        missing = missing.all(axis=1) if is_wide else missing
+        if missing.any():
+            lanes = (active[:, 0] if is_wide else active)[missing]
+            message = f"{self._name} memory is read before any thread writes it"
+            self._faults.report(FaultKind.UNINITIALIZED, instruction, lanes, message)
 
     def _report(
         self,

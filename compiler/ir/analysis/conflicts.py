@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from compiler.ir.analysis.dependence import Touch, agree_on
 from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.guards import conjuncts
 from compiler.ir.arith.values import UnknownError, Values, form_value, grid, value_at
 from compiler.ir.core.nodes import Call, Expr, Load, Var
 from compiler.ir.core.visit import walk
@@ -180,7 +181,7 @@ class _Trial:
         for touch, extents, used in zip(
             self._touches, self._extents, self._conditions, strict=True
         ):
-            for condition in touch.conditions:
+            for condition in (part for whole in touch.conditions for part in conjuncts(whole)):
                 if self._is_known(condition, extents):
                     used.append(condition)
                     if self._num_points() > _CONDITION_POINTS:

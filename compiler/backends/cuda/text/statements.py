@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import reduce
 from math import prod
 
@@ -68,10 +69,10 @@ class CudaStatements:
     Args:
         writer: Where the lines go.
         scope: The surroundings of the statements.
-        unrolled: The variables of serial loops to unroll.
+        unrolled: The variables of loops to unroll, with the number of copies of each.
     """
 
-    def __init__(self, writer: Writer, scope: KernelScope, unrolled: set[Var]) -> None:
+    def __init__(self, writer: Writer, scope: KernelScope, unrolled: Mapping[Var, int]) -> None:
         self._writer = writer
         self._scope = scope
         self._unrolled = unrolled
@@ -210,15 +211,15 @@ class CudaStatements:
         elif loop.kind == "vectorized":
             self._vectorized(loop.var, static_int(loop.extent), loop.body)
         else:
-            is_unrolled = loop.kind not in ("serial", "parallel") or loop.var in self._unrolled
-            self._loop(loop.var, loop.extent, loop.body, is_unrolled=is_unrolled)
+            self._loop(loop.var, loop.extent, loop.body, self._unrolled.get(loop.var))
 
-    def _loop(self, var: Var, extent: Expr, body: Stmt, *, is_unrolled: bool) -> None:
+    def _loop(self, var: Var, extent: Expr, body: Stmt, copies: int | None) -> None:
         limit = self._expressions.value(extent)
         interval = bounds(extent, self._scope.ranges)
         self._scope.ranges[var] = (0, max(0, interval[1] - 1)) if interval else (0, (1 << 31) - 2)
-        if is_unrolled:
-            self._writer.pragma("unroll")
+        if copies is not None:
+            is_whole = extent == IntImm(copies, dtype_of(extent))
+            self._writer.pragma("unroll" if is_whole else f"unroll {copies}")
         type_ = self._scope.value_type(dtype_of(var))
         with self._scope.names.scope():
             name = self._scope.names.bind(var)
@@ -247,13 +248,13 @@ class CudaStatements:
                     return
             case _:
                 pass
-        self._loop(var, IntImm(extent), body, is_unrolled=True)
+        self._loop(var, IntImm(extent), body, extent)
 
     def _in_parts(self, var: Var, extent: int, lanes: int, body: Stmt) -> None:
         part, lane = Var(var.name, var.dtype), Var("lane", var.dtype)
         whole = BinOp("+", BinOp("*", part, IntImm(lanes, dtype_of(var))), lane)
         inner = For(lane, IntImm(lanes), substitute(body, {var: whole}), "vectorized")
-        self._loop(part, IntImm(extent // lanes), inner, is_unrolled=True)
+        self._loop(part, IntImm(extent // lanes), inner, extent // lanes)
 
     def _vector(self, var: Var, store: Store, plan: VectorPlan) -> None:
         """Print a store of all lanes, and the loads before it, each by one instruction."""

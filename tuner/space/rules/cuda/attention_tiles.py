@@ -124,7 +124,7 @@ class _AttentionScheduler:
         count, self.columns["down"] = draft.choose(down)
         wide, self.columns["across"] = draft.choose(across)
         self.threads = (count, wide)
-        fitting_rows = [n for n in ROWS if n * min(down) <= min(fitting, 2 * rows)]
+        fitting_rows = [n for n in ROWS if n * min(down) <= min(fitting, 2 * rows)] or [min(ROWS)]
         self.rows, self.columns["rows"] = draft.choose(fitting_rows)
 
     def _tile_sink(self, epilogue: BlockRV) -> None:

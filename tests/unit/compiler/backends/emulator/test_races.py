@@ -154,3 +154,28 @@ def test_a_named_barrier_orders_its_threads_alone(other: str, races: bool) -> No
     report = emulate(ptx, "named", (1, 1, 1), (128, 1, 1), [a, b])
     assert bool(report.faults) == races
     assert all(fault.kind == FaultKind.RACE for fault in report.faults)
+
+
+JOINED_LOADS = """
+extern "C" __global__ void joined(float* b, int written) {
+  __shared__ __align__(16) float tile[32][4];
+  for (int n = 0; n < written; ++n) tile[threadIdx.x][n] = n;
+  __syncthreads();
+  float x, y, z, w;
+  unsigned address = __cvta_generic_to_shared(tile[threadIdx.x]);
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+    : "=f"(x), "=f"(y), "=f"(z), "=f"(w) : "r"(address) : "memory");
+  b[threadIdx.x] = written > 2 ? x + y + z : x;
+}
+"""
+
+
+@pytest.mark.parametrize(("written", "kinds"), [(3, set()), (0, {FaultKind.UNINITIALIZED})])
+def test_a_wide_read_is_a_fault_if_all_its_elements_are_missing(
+    written: int, kinds: set[FaultKind]
+) -> None:
+    b = np.zeros(32, np.float32)
+    ptx = compile_cuda(JOINED_LOADS, "sm_80").ptx
+    report = emulate(ptx, None, (1, 1, 1), (32, 1, 1), [b, written])
+    assert {fault.kind for fault in report.faults} == kinds
+    assert written == 0 or (b == 3).all()
