@@ -8,7 +8,7 @@ TRIALS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dashboard demo test test-cpus check format bench bench-check bench-parts bench-peers bench-race bench-search fuzz fuzz-cuda fuzz-requests fuzz-scripts serve clean
+.PHONY: help setup dashboard demo test test-cpus check format bench bench-check bench-gpu bench-parts bench-peers bench-race bench-search fuzz fuzz-cuda fuzz-requests fuzz-scripts serve clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -48,6 +48,9 @@ bench-race: $(VENV)/.dev ## race TVM's MetaSchedule (ARGS="--metaschedule 256 --
 
 bench-check: $(VENV)/.dev ## time the stored kernels again: is one slower than in the last run?
 	$(BIN)/python -m benchmarks.kernels --check $(ARGS)
+
+bench-gpu: $(VENV)/.dev ## measure a GPU (ARGS=checks, products, operators or winners)
+	$(BIN)/python -m benchmarks.gpu $(ARGS)
 
 bench-parts: $(VENV)/.dev ## benchmarks of the parts: compile time, memory, trials a second, ...
 	$(BIN)/python -m benchmarks $(ARGS)

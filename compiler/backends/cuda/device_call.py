@@ -19,5 +19,12 @@ class DeviceCall(ABC):
         """Return the mean seconds a run on the GPU, over `calls` runs; an estimate if emulated."""
 
     @abstractmethod
+    def warm_secs(self, calls: int) -> float:
+        """Return the mean seconds of `calls` runs in a row: their arrays are in the L2 cache.
+
+        Arrays that do not fit are not there.
+        """
+
+    @abstractmethod
     def sample(self, incumbent_secs: float | None) -> TimedSamples:
         """Return samples of the kernel, few if it is far slower than the best known time."""

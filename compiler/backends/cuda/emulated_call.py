@@ -74,6 +74,10 @@ class EmulatedCall(DeviceCall):
             self()
         return estimate_secs(self._code, self.reports, self._target)
 
+    def warm_secs(self, calls: int) -> float:
+        """Return the same estimate: the model has no cache that keeps arrays."""
+        return self.mean_secs(calls)
+
     def sample(self, incumbent_secs: float | None) -> TimedSamples:
         """Return one estimate: it does not vary."""
         del incumbent_secs  # an estimate costs the same for each kernel

@@ -170,6 +170,15 @@ class GpuCall(DeviceCall):
         with self._timing():
             return self._clock.mean_secs(calls)
 
+    def warm_secs(self, calls: int) -> float:
+        """Return the mean seconds of runs in a row.
+
+        Raises:
+            DeviceFaultError: If a kernel made the device unusable for this process.
+        """
+        with self._timing():
+            return self._clock.warm_secs(calls)
+
     def sample(self, incumbent_secs: float | None) -> TimedSamples:
         """Return samples of the kernels, and the state of the GPU afterwards.
 

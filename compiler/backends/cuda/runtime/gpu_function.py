@@ -58,6 +58,16 @@ class GpuFunction(DeviceCall):
             cupy.cuda.runtime.deviceSynchronize()
             return self._clock.mean_secs(calls)
 
+    def warm_secs(self, calls: int) -> float:
+        """Return the mean seconds of runs in a row.
+
+        Raises:
+            DeviceFaultError: If the device is not usable for this process.
+        """
+        with active_gpu(self._device):
+            cupy.cuda.runtime.deviceSynchronize()
+            return self._clock.warm_secs(calls)
+
     def sample(self, incumbent_secs: float | None) -> TimedSamples:
         """Return samples of the function.
 
