@@ -120,10 +120,14 @@ class TensorKernel(SketchKernel):
     def registers(self) -> Floats:
         """Return an estimate of the registers of a thread, without any limit."""
         operands = (read.operand_registers for read in self.fragments)
+        copies = (read.copy_registers for read in self.fragments)
         sums = self.accesses[0].registers_of(self.accumulators)
         loaded = sum(operands, np.zeros_like(sums))
         registers: Floats = (
-            BASE_REGISTERS + REGISTERS_PER_SUM * sums + REGISTERS_PER_OPERAND * loaded
+            BASE_REGISTERS
+            + REGISTERS_PER_SUM * sums
+            + REGISTERS_PER_OPERAND * loaded
+            + sum(copies, np.zeros_like(sums))
         )
         return registers
 
@@ -256,6 +260,14 @@ class FragmentAccess(StagedAccess):
     def operand_registers(self) -> Floats:
         """Return the registers of a lane for one step."""
         return self._tiles * self._map.num_elements * self.access.item_bytes / REGISTER_BYTES
+
+    @property
+    def copy_registers(self) -> Floats:
+        """Return the registers between global and shared memory: one for each single element."""
+        if self.copy.is_async:
+            return np.zeros(len(self.threads))
+        registers: Floats = np.ceil(np.prod(self.piece, axis=0) / self.length / self.threads)
+        return registers
 
     @property
     def step_loads(self) -> Floats:

@@ -6,11 +6,13 @@ from dataclasses import dataclass, field, replace
 from math import prod
 
 from compiler.ir.core.scopes import ACCUMULATOR, MATRIX_A, MATRIX_B
+from compiler.passes.common.local_stages import KEY as LOCAL_STAGE
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from compiler.target.gpus import WARP_SIZE
 from compiler.target.tensor_cores import MMA_INSTRUCTIONS, MmaInstruction
 from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
+from tuner.space.rules.cuda.chunk_pipelines import pipeline_chunks
 from tuner.space.rules.cuda.levels import BLOCK, CHUNK, REGISTER, STEP, THREAD
 from tuner.space.rules.cuda.matrix_products import (
     MatrixProduct,
@@ -22,6 +24,7 @@ from tuner.space.rules.cuda.matrix_products import (
     make_plain,
     pad,
 )
+from tuner.space.rules.cuda.operand_copies import ASYNC_BYTES
 from tuner.space.rules.cuda.permuted_copies import VECTOR_BYTES, share_copy
 from tuner.space.rules.epilogue import elementwise_consumer
 from tuner.space.rules.sketch_builder import SketchBuilder
@@ -42,10 +45,10 @@ MIN_EXTENT = 8
 """A product with fewer rows, columns or steps would be padding for the most part. Chosen."""
 MAX_PADDING = 0.25
 """The share of an extent that padding to larger tiles may add. Chosen."""
-MAX_STAGES = 3
-"""Chunks in shared memory at once: one is computed while two are copied. Chosen."""
-MAX_CHUNK_BYTES = 48 << 10
-"""The largest chunk: 128 rows of A and 256 columns of B, 128 bytes of each."""
+CHUNKS_AHEAD = (2, 3, 1)
+"""Chunks that asynchronous copies are ahead; the filter drops those that do not fit. Chosen."""
+GROUPED_ROWS = (1, 4, 8)
+"""Rows of blocks that share the columns of a product in the second-level cache. Chosen."""
 
 
 class TensorTiles:
@@ -151,7 +154,7 @@ class _TensorScheduler:
         chunk_steps, step_column = draft.choose(_dividing(STEPS, num_steps))
         self.columns[sum_axis] = {STEP: step_column}
         chunk, step, inner_k = schedule.split(loops[sum_axis], [None, chunk_steps, k])
-        outer = [*(loops[index] for index in product.batch), block_i, block_j]
+        outer = [*(loops[index] for index in product.batch), *self._order(block_i, block_j)]
         schedule.reorder(*outer, warp_i, warp_j, chunk, step, i, j, inner_i, inner_j, inner_k)
         block = schedule.fuse(*outer)
         schedule.reverse_compute_at(epilogue, warp_j, preserve_unit_loops=True)
@@ -160,14 +163,26 @@ class _TensorScheduler:
         schedule.bind(warp_j, "threadIdx.y")
         copies = inline_copies(draft, product)
         threads: list[ExprRV | int] = [warps_i, warps_j, WARP_SIZE]
-        for read, scope, length in zip(
-            (product.left, product.right), (MATRIX_A, MATRIX_B), lengths, strict=True
-        ):
-            copy = copies.get(read.buffer)
-            self._stage(read, scope, copy, (chunk, step), [*threads, length])
+        operands = (product.left, product.right)
+        has_local_stage = [
+            length * read.item_bytes < min(ASYNC_BYTES)
+            for read, length in zip(operands, lengths, strict=True)
+        ]
+        for number, read in enumerate(operands):
+            shared = self._stage(
+                read,
+                (MATRIX_A, MATRIX_B)[number],
+                copies.get(read.buffer),
+                (chunk, step),
+                [*threads, lengths[number]],
+            )
+            if has_local_stage[number]:
+                schedule.annotate(shared, LOCAL_STAGE, 1)
         update = schedule.get_block(name)
         draft.scheduled.add(draft.block_name(schedule.decompose_reduction(update, chunk)))
-        self._pipeline(chunk)
+        # Registers hold one chunk.
+        chunks = CHUNKS_AHEAD[-1:] if any(has_local_stage) else CHUNKS_AHEAD
+        pipeline_chunks(schedule, chunk, has_local_stage, draft.choose(chunks)[0])
         tile = schedule.blockize(inner_i)
         draft.scheduled |= {name, draft.block_name(update), draft.block_name(tile)}
         schedule.tensorize(tile, sync_intrinsic(self.product, self.instruction))
@@ -226,13 +241,17 @@ class _TensorScheduler:
             _multiple(product.extent(product.steps), k, (STEPS,)),
         )
 
-    def _pipeline(self, chunk: LoopRV) -> None:
-        """Copy the operands of later chunks while the instructions compute one."""
-        schedule, shared_bytes = self.draft.schedule, self.draft.gpu.limits.shared_bytes
-        stages = min(MAX_STAGES, shared_bytes // MAX_CHUNK_BYTES)
-        schedule.annotate(chunk, "software_pipeline_stage", [0, 0, stages - 1])
-        schedule.annotate(chunk, "software_pipeline_order", [0, 1, 2])
-        schedule.annotate(chunk, "software_pipeline_async_stages", [0])
+    def _order(self, block_i: LoopRV, block_j: LoopRV) -> tuple[LoopRV, ...]:
+        """Return the loops over blocks; groups of rows use the same columns at the same time."""
+        product, m = self.product, self.instruction.shape[0]
+        (row,) = product.rows
+        rows = product.extent(product.rows) // (m * max(WARPS_DOWN) * max(WARP_ROWS))
+        sizes = [size for size in GROUPED_ROWS if size == 1 or (rows and rows % size == 0)]
+        if len(sizes) == 1:
+            return block_i, block_j
+        size, self.columns[row][BLOCK] = self.draft.choose(sizes)
+        group, block_i = self.draft.schedule.split(block_i, [None, size])
+        return group, block_j, block_i
 
     def _split(
         self,
@@ -260,13 +279,16 @@ class _TensorScheduler:
         copy: str | None,
         loops: tuple[LoopRV, LoopRV],
         parts: list[ExprRV | int],
-    ) -> None:
+    ) -> BlockRV:
         """Copy an operand to shared memory for a chunk, and to fragments for a step of it.
 
         Args:
             copy: The block that makes the operand, which becomes a part of the copy.
             loops: The loops over chunks and over the steps of a chunk.
             parts: The warps down and across, the lanes, and the elements of a lane's vector.
+
+        Returns:
+            The copy to shared memory.
         """
         draft, schedule = self.draft, self.draft.schedule
         block = schedule.get_block(self.product.facts.name)
@@ -284,6 +306,7 @@ class _TensorScheduler:
         schedule.compute_at(shared, chunk, preserve_unit_loops=True)
         draft.scheduled |= {draft.block_name(fragment), draft.block_name(shared)}
         share_copy(draft, shared, len(read.shape), parts)
+        return shared
 
 
 def _dividing(values: tuple[int, ...], extent: int) -> list[int]:

@@ -14,18 +14,24 @@ from compiler.backends.emulator.counters import InstructionClass
 from compiler.backends.emulator.emulate import emulate
 from compiler.backends.emulator.report import EmulationReport
 from compiler.ir.core.nodes import static_shape
+from compiler.ir.core.program import PrimFunc
 from compiler.passes.device.kernel import DeviceKernel
 from compiler.passes.device.lower import lower_for_device
 from tests.unit.tuner.space.gpu_sketches import row
 from tests.unit.tuner.space.gpu_spaces import H200, space_of
 from tuner.space.cuda_space import CUDA_SPACE
-from tuner.space.design_space import SketchSpace
 from tuner.space.features.cuda.batch import CudaBatch
 from tuner.space.features.cuda.features import named_features
 from tuner.space.features.cuda.tensor_kernel import TensorKernel
+from tuner.space.rules.auto_inline import AutoInline
+from tuner.space.rules.cuda.tensor_tiles import TensorTiles
+from tuner.space.rules.sketch_builder import SketchBuilder
+from tuner.space.tables.sketch import Sketch
 
-Decisions = tuple[int, int, int, int, int]
-"""The warps and the tiles of a warp, down and across, and the steps of a chunk."""
+Decisions = tuple[int, ...]
+"""The warps and the tiles of a warp, down and across, the steps of a chunk, if there are choices
+the rows of blocks in a group, and the chunks that copies are ahead.
+"""
 
 
 @dataclass(frozen=True)
@@ -45,9 +51,7 @@ class Emulated:
 
 def emulated(spec: str, decisions: Decisions) -> Emulated:
     func = ops.from_spec(spec)
-    space = space_of(func)
-    index = number_of(space, "tensor_tiles")
-    sketch = space.sketches[index]
+    sketch = sketch_of(func)
     # Decisions of categorical knobs are the numbers of their options.
     values = [list(knob.options[:, 0]) for knob in sketch.knobs]
     choices = row(sketch, *(of.index(n) for of, n in zip(values, decisions, strict=True)))
@@ -65,20 +69,20 @@ def emulated(spec: str, decisions: Decisions) -> Emulated:
     return Emulated(CudaBatch(sketch, choices, H200), kernel, report)
 
 
-def number_of(space: SketchSpace, name: str) -> int:
-    (index,) = [i for i, sketch in enumerate(space.sketches) if sketch.name == name]
-    return index
+def sketch_of(func: PrimFunc) -> Sketch:
+    (draft,) = AutoInline().apply(SketchBuilder.begin(func, H200))
+    return TensorTiles().apply(draft)[0].finish()
 
 
 @pytest.mark.parametrize(
     ("spec", "decisions"),
     [
-        ("matmul:128,128,64,acc_dtype=float32,out_dtype=float32:bfloat16", (2, 2, 2, 4, 2)),
-        ("matmul:64,64,128,acc_dtype=float32,transpose_a=true:float16", (1, 2, 1, 4, 2)),
+        ("matmul:128,128,64,acc_dtype=float32,out_dtype=float32:bfloat16", (2, 2, 2, 4, 2, 1)),
+        ("matmul:512,64,128,acc_dtype=float32,transpose_a=true:float16", (1, 4, 1, 8, 2, 4, 2)),
         # Bytes of rows along n: `ldmatrix` does not transpose them, and some of their words share
         # banks.
-        ("matmul:64,64,256,acc_dtype=int32:int8", (1, 2, 1, 4, 2)),
-        ("dense:64,128,256,acc_dtype=int32:int8", (1, 4, 2, 4, 2)),
+        ("matmul:64,64,256,acc_dtype=int32:int8", (1, 2, 1, 4, 2, 2)),
+        ("dense:64,128,256,acc_dtype=int32:int8", (1, 4, 2, 4, 2, 3)),
     ],
 )
 def test_the_emulator_counts_the_same(spec: str, decisions: Decisions) -> None:
@@ -106,7 +110,7 @@ def test_the_emulator_counts_the_same(spec: str, decisions: Decisions) -> None:
     ],
 )
 def test_padding_is_computed_but_not_moved_from_memory(spec: str) -> None:
-    seen = emulated(spec, (1, 2, 1, 4, 2))
+    seen = emulated(spec, (1, 2, 1, 4, 2, 2))
     time, report = seen.batch.time, seen.report
     assert seen.tables.blocks[0] == np.prod(seen.kernel.grid)
     products = seen.tables.step_products[0] * seen.tables.instruction_steps[0]
@@ -130,10 +134,9 @@ def test_the_estimate_prefers_tensor_cores_for_large_products_of_half_floats() -
 
 def test_columns_of_a_product_by_hand() -> None:
     func = ops.matmul(1024, 1024, 1024, dtype="bfloat16", acc_dtype="float32", out_dtype="float32")
-    space = space_of(func)
-    sketch = space.sketches[number_of(space, "tensor_tiles")]
+    sketch = sketch_of(func)
     # The first options: 2 x 2 warps of 64 x 64 sums, and chunks of 32 steps.
-    columns = named_features(sketch, row(sketch, 0, 0, 0, 0, 0), H200)
+    columns = named_features(sketch, row(sketch, 0, 0, 0, 0, 0, 0, 0), H200)
     values = {name: float(column[0]) for name, column in columns.items()}
     assert (values["threads"], values["blocks"]) == (7, 6)
     assert values["accumulators"] == np.log2(128)

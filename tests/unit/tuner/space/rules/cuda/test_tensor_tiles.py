@@ -131,3 +131,14 @@ def test_products_of_8_bit_floats_need_their_instruction() -> None:
     for gpu, names in (("a100", [()]), ("l40s", [("tensor_tiles",), ()])):
         draft = SketchBuilder.begin(func, CudaTarget(f"cuda -gpu={gpu}"))
         assert [each.name for each in TensorTiles().apply(draft)] == names
+
+
+def test_rows_of_single_elements_go_through_registers() -> None:
+    func = ops.matmul(48, 33, 67, dtype="float16", acc_dtype="float32", out_dtype="float32")
+    draft = TensorTiles().apply(SketchBuilder.begin(func, H200))[0]
+    text = emit_cuda(lower_for_device(draft.schedule.func, H200.limits))
+    assert "async_copy" not in text
+    # Elements arrive while the instructions compute the chunk before theirs.
+    loop = text[text.index("for (int k_0 = 0;") :]
+    load, product, store = (loop.index(part) for part in ("? A[", "mma_m16n8k16", "] = A_pad_"))
+    assert load < product < store
