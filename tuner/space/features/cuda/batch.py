@@ -11,11 +11,13 @@ from tuner.space.features.cuda.kernel import SketchKernel
 from tuner.space.features.cuda.rates import GpuRates
 from tuner.space.features.cuda.roofline import LAUNCH_SECS, KernelTime
 from tuner.space.features.cuda.tensor_kernel import TensorKernel, TensorTime
+from tuner.space.features.cuda.warpgroup_kernel import WarpgroupKernel, WarpgroupTime
 from tuner.space.features.groups.batch import CandidateBatch
 from tuner.space.tables.kernel_blocks import KernelBlocks
 from tuner.space.tables.knob import Ints
-from tuner.space.tables.nest import Floats
+from tuner.space.tables.nest import Floats, TiledNest
 from tuner.space.tables.sketch import Sketch
+from tuner.space.tables.tensor_tile import WarpgroupTile
 
 
 class CudaBatch(CandidateBatch):
@@ -32,7 +34,7 @@ class CudaBatch(CandidateBatch):
             if launch.keeps(block.name)
         )
         self.kernels = [
-            (SketchKernel if tables.nest.tensor_tile is None else TensorKernel)(
+            _kernel_class(tables.nest)(
                 tables,
                 self.values,
                 tuple(c for c in sketch.copies if c.is_read_by(tables.nest.facts.name)),
@@ -56,12 +58,7 @@ class CudaBatch(CandidateBatch):
     @cached_property
     def times(self) -> list[KernelTime]:
         """Return the estimated times of the kernels."""
-        return [
-            TensorTime(kernel, self.rates)
-            if isinstance(kernel, TensorKernel)
-            else KernelTime(kernel, self.rates)
-            for kernel in self.kernels
-        ]
+        return [_time_of(kernel, self.rates) for kernel in self.kernels]
 
     @property
     def time(self) -> KernelTime:
@@ -78,6 +75,26 @@ class CudaBatch(CandidateBatch):
     def num_launches(self) -> int:
         """Return the number of kernels."""
         return len({id(kernel.parts[0]) for kernel in self.kernels})
+
+
+def _kernel_class(nest: TiledNest) -> type[SketchKernel]:
+    match nest.tensor_tile:
+        case None:
+            return SketchKernel
+        case WarpgroupTile():
+            return WarpgroupKernel
+        case _:
+            return TensorKernel
+
+
+def _time_of(kernel: SketchKernel, rates: GpuRates) -> KernelTime:
+    match kernel:
+        case WarpgroupKernel():
+            return WarpgroupTime(kernel, rates)
+        case TensorKernel():
+            return TensorTime(kernel, rates)
+        case _:
+            return KernelTime(kernel, rates)
 
 
 def _blocks_of(sketch: Sketch, block: str) -> KernelBlocks:

@@ -74,6 +74,11 @@ class TensorKernel(SketchKernel):
         """Return the threads of a block."""
         return self.warps * WARP_SIZE
 
+    @property
+    def holders(self) -> Floats:
+        """Return the threads of a block that hold sums."""
+        return self.threads
+
     @cached_property
     def accumulators(self) -> Floats:
         """Return the sums that a lane holds."""
@@ -182,7 +187,7 @@ class SumsAccess(KernelAccess):
     def requests(self) -> Floats:
         """Return the requests of all warps of a block to global memory."""
         pairs = self.width / self._item_bytes
-        requests: Floats = self._kernel.accumulators / pairs * self._kernel.warps
+        requests: Floats = self._kernel.accumulators / pairs * self._kernel.holders / WARP_SIZE
         return requests
 
     @cached_property
@@ -193,7 +198,7 @@ class SumsAccess(KernelAccess):
     @cached_property
     def block_bytes(self) -> Floats:
         """Return the bytes of the elements that a block stores."""
-        bytes_: Floats = self._kernel.accumulators * self._kernel.threads * self._item_bytes
+        bytes_: Floats = self._kernel.accumulators * self._kernel.holders * self._item_bytes
         return bytes_
 
     @cached_property

@@ -13,9 +13,11 @@ from compiler.schedule.trace.handle import BlockRV
 from compiler.target.gpus import nearest_gpu
 from compiler.target.tensor_cores import DEVICE_INSTRUCTION, WGMMA_INSTRUCTIONS
 from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
+from tuner.space.rules.cuda.levels import BLOCK, CHUNK, REGISTER, THREAD
 from tuner.space.rules.cuda.matrix_products import MatrixProduct, block_of, find_matrix_product
 from tuner.space.rules.epilogue import epilogue_of
 from tuner.space.rules.sketch_builder import SketchBuilder
+from tuner.space.tables.tensor_tile import WarpgroupTile
 
 ROWS = (64, 128)
 """Rows of sums of a warpgroup: the rows of one instruction, or of two."""
@@ -131,31 +133,44 @@ def schedule_product(draft: SketchBuilder, noted: NotedProduct, num_blocks: int 
     epilogue = _epilogue(draft, facts)
     loops = draft.loops(facts.name)
     num_rows, num_columns = product.extent(product.rows), product.extent(product.columns)
+    output = draft.block_facts()[draft.block_name(epilogue)].write
     row_choices = _up_to(ROWS, num_rows, max(CONSUMERS))
     consumer_choices = _up_to(CONSUMERS, num_rows, max(row_choices))
     block_rows = max(row_choices) * max(consumer_choices)
-    rows, _ = draft.choose(row_choices)
-    consumers, _ = draft.choose(consumer_choices)
-    group, _ = draft.choose(_up_to(GROUPS, num_rows, block_rows))
-    columns, _ = draft.choose(_up_to(COLUMNS, num_columns, 1))
-    stages, _ = draft.choose(STAGE_COUNTS)
+    rows, rows_column = draft.choose(row_choices)
+    consumers, consumers_column = draft.choose(consumer_choices)
+    group, group_column = draft.choose(_up_to(GROUPS, num_rows, block_rows))
+    columns, columns_column = draft.choose(_up_to(COLUMNS, num_columns, 1))
+    stages, stages_column = draft.choose(STAGE_COUNTS)
     group_i, block_i, warpgroup, i = schedule.split(loops[row], [None, group, consumers, rows])
     block_j, j = schedule.split(loops[column], [None, columns])
     outer = [*(loops[index] for index in product.batch), group_i, block_j, block_i]
     schedule.reorder(*outer, warpgroup, i, j, loops[step])
-    tile = schedule.fuse(*outer)
+    block = schedule.fuse(*outer)
     schedule.bind(warpgroup, "threadIdx.y")
     schedule.reverse_compute_at(epilogue, warpgroup, preserve_unit_loops=True)
     # The epilogue takes the tiles of the product first: conditions on tiles would hide them.
     if num_blocks is not None:
-        turn, tile = schedule.split(tile, [None, num_blocks])
-        schedule.reorder(tile, turn)
-    schedule.bind(tile, "blockIdx.x")
+        turn, block = schedule.split(block, [None, num_blocks])
+        schedule.reorder(block, turn)
+    schedule.bind(block, "blockIdx.x")
     update = schedule.get_block(facts.name)
     draft.scheduled.add(draft.block_name(schedule.decompose_reduction(update, i)))
     draft.scheduled |= {facts.name, draft.block_name(update)}
     schedule.annotate(i, DEVICE_INSTRUCTION, noted.note)
     schedule.annotate(i, STAGES, stages)
+    sizes = (output.size_bytes, *(read.size_bytes for read in facts.reads))
+    extents = (num_rows, num_columns, product.extent(product.steps))
+    is_persistent = num_blocks is not None
+    tile = WarpgroupTile(
+        noted.note, (row, column, step), extents, sizes, stages_column, is_persistent
+    )
+    levels = {
+        row: {BLOCK: group_column, THREAD: consumers_column, REGISTER: rows_column},
+        column: {REGISTER: columns_column},
+    }
+    rest = {row: BLOCK, column: BLOCK, step: CHUNK}
+    draft.note(facts, levels, rest, tensor_tile=tile)
 
 
 def _epilogue(draft: SketchBuilder, facts: BlockFacts) -> BlockRV:
