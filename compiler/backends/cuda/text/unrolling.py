@@ -40,7 +40,7 @@ CONDITION_COST = 8
 def loops_to_unroll(body: Stmt) -> dict[Var, int]:
     """Return the variables of loops that could be unrolled, with the number of copies of each.
 
-    One copy prevents that the compiler unrolls a loop by itself.
+    One copy prevents the compiler from unrolling a loop on its own initiative.
     """
     chosen: dict[Var, int] = {}
     _unrolled(body, chosen)
