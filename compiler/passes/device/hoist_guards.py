@@ -1,4 +1,4 @@
-"""Test guards outside of the loops on which they do not depend.
+"""Simplify guards, and test them outside of the loops on which they do not depend.
 
     for i in unrolled(8):               if t < 125:
         for j in unrolled(8):               for i in unrolled(8):
@@ -22,6 +22,7 @@ from compiler.ir.arith.bounds import affine_bounds
 from compiler.ir.arith.simplify import normal, simplify
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
+    BinOp,
     Compare,
     Expr,
     For,
@@ -35,18 +36,24 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.visit import map_stmt, walk
 
 
-def hoist_guards(stmt: Stmt) -> Stmt:
-    """Simplify the guards of a program, and move them out of the loops of a thread."""
-    return _visit(stmt, {})
+def simplify_guards(stmt: Stmt) -> Stmt:
+    """Leave out the terms of guards that do not decide them."""
+    return _simplify(stmt, {})
 
 
-def _visit(stmt: Stmt, ranges: Mapping[Var, int]) -> Stmt:
+def _simplify(stmt: Stmt, ranges: Mapping[Var, int]) -> Stmt:
     if isinstance(stmt, For) and isinstance(stmt.extent, IntImm):
         ranges = {**ranges, stmt.var: stmt.extent.value}
-    new = map_stmt(stmt, lambda child: _visit(child, ranges), lambda expr: expr)
+    new = map_stmt(stmt, lambda child: _simplify(child, ranges), lambda expr: expr)
+    if isinstance(new, If):
+        return replace(new, condition=_simplified(new.condition, ranges))
+    return new
+
+
+def hoist_guards(stmt: Stmt) -> Stmt:
+    """Move guards out of the loops of a thread on which they do not depend."""
+    new = map_stmt(stmt, hoist_guards, lambda expr: expr)
     match new:
-        case If(condition, then, None):
-            return If(_simplified(condition, ranges), then)
         case For(var, _, If(condition, then, None)) if _is_of_one_thread(new):
             outer, inner = _split(condition, var)
             if outer is None:
@@ -104,6 +111,14 @@ def _coarse(condition: Expr, ranges: Mapping[Var, int]) -> Expr:
         interval = affine_bounds(Affine(fine, form.const % unit, form.dtype), dict(ranges))
         if unit > 1 and interval is not None and interval[0] >= 0 and interval[1] < unit:
             whole = Affine(coarse, form.const // unit, form.dtype)
-            lhs = simplify(whole.to_expr(), dict(ranges))
-            return Compare("<", lhs, IntImm(limit // unit, dtype_of(lhs)))
+            return _below(simplify(whole.to_expr(), dict(ranges)), limit // unit)
     return condition
+
+
+def _below(lhs: Expr, limit: int) -> Expr:
+    """Return `lhs < limit`; of a quotient, the comparison of its dividend."""
+    match lhs:
+        case BinOp("//", dividend, IntImm(divisor)) if divisor > 0:
+            return _below(dividend, limit * divisor)
+        case _:
+            return Compare("<", lhs, IntImm(limit, dtype_of(lhs)))

@@ -20,7 +20,7 @@ from compiler.passes.device.bind_unbound import bind_unbound
 from compiler.passes.device.check_limits import check_limits, check_virtual_threads
 from compiler.passes.device.form_kernels import form_kernels
 from compiler.passes.device.fragments.lower_fragments import lower_fragments
-from compiler.passes.device.hoist_guards import hoist_guards
+from compiler.passes.device.hoist_guards import hoist_guards, simplify_guards
 from compiler.passes.device.kernel import DeviceProgram
 from compiler.passes.device.list_launches import list_launches
 from compiler.passes.device.private_memory import privatize
@@ -54,6 +54,7 @@ def lower_for_device(func: PrimFunc, limits: GpuArch) -> DeviceProgram:
     formed = form_kernels(realized.stmt)
     stmt = unroll_virtual_threads(formed.stmt, realized.carried)
     stmt, workspaces = privatize(stmt, formed.workspaces)
+    stmt = simplify_guards(stmt)
     stmt = compact_buffers(stmt, realized.carried, alignments_of(body))
     stmt = separate_lanes(lower_fragments(pipeline_loops(stmt, is_device=True)))
     stmt = hoist_guards(stmt)

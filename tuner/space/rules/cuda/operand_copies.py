@@ -47,6 +47,8 @@ class OperandCopy:
         tiled: The spatial axes that threads share.
         wide_axis: The axis along which each thread reads `WIDE` neighbours, if any.
         pipeline: How the elements of later pieces arrive.
+        gathered: The elements that lie together in memory, if the copy gathers them from an array
+            with another layout.
     """
 
     facts: BlockFacts
@@ -54,6 +56,7 @@ class OperandCopy:
     tiled: Sequence[int]
     wide_axis: int | None = None
     pipeline: ChunkPipeline = ChunkPipeline.NONE
+    gathered: int | None = None
 
     @property
     def last(self) -> int:
@@ -122,6 +125,8 @@ class OperandCopy:
     ) -> list[int]:
         """Return the lengths of the vectors in which the piece may be copied."""
         lengths = self._vector_lengths(draft) if producer is None else [1]
+        if self.gathered is not None:
+            lengths = [n for n in _LENGTHS if n <= self.gathered]
         if not is_async:
             return lengths
         if self.is_transposed:
@@ -187,7 +192,7 @@ class PlacedCopy:
         """
         schedule, operand = draft.schedule, self.operand
         loops = self._own_loops(draft, self.block)
-        if operand.is_wide and not operand.is_transposed:
+        if operand.is_wide and not operand.is_transposed and VECTOR in self.lengths:
             # Vectors end at halves, so their places are simple indices.
             *cut, vector = schedule.split(loops[-1], [None, WIDE // VECTOR, VECTOR])
         else:

@@ -10,23 +10,21 @@ from operator import mul
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from compiler.target.gpus import WARP_SIZE
-from tuner.space.analysis.block_facts import BlockFacts
 from tuner.space.analysis.operand_roles import dimension
 from tuner.space.rules.cuda.chunk_pipelines import CHUNKS_AHEAD, ChunkPipeline, pipeline_chunks
 from tuner.space.rules.cuda.epilogue import register_epilogue
 from tuner.space.rules.cuda.levels import BLOCK, CHUNK, REGISTER, STEP, THREAD, UNROLLED
 from tuner.space.rules.cuda.operand_copies import (
-    NUM_THREAD_AXES,
     VECTOR,
     WIDE,
     OperandCopy,
     Size,
     bind_threads,
 )
+from tuner.space.rules.cuda.product_tiles import ProductTile, find_tile
+from tuner.space.rules.cuda.window_products import WindowProduct, form_windows
 from tuner.space.rules.sketch_builder import SketchBuilder
 
-MIN_STEPS = 8
-"""A shorter sum ends before shared memory pays for its barriers. Chosen."""
 THREADS = (16, 8, 32, 4, 2, 1)
 """Threads along an axis, in the order of the knob. Chosen."""
 ROW_WARPS = (4, 2, 8, 1)
@@ -52,6 +50,7 @@ WHOLE = 7
 """A reduction axis that is at most as long, such as a window's, is a part of each chunk. Chosen."""
 MIN_PIPELINED = 32
 """A shorter reduction has too few chunks for asynchronous copies ahead. Chosen."""
+SUFFIXES = {ChunkPipeline.NONE: "", ChunkPipeline.REGISTERS: "", ChunkPipeline.ASYNC: "_async"}
 GROUPED_ROWS = (1, 4, 8, 16)
 """Rows of blocks that share the columns of a product in the second-level cache. Chosen."""
 ROWS_OF_BLOCK = 64
@@ -87,64 +86,37 @@ class ThreadTiles:
         return drafts
 
 
-@dataclass(frozen=True)
-class ProductTile:
-    """A sum of products, and its axes by their part.
-
-    Attributes:
-        rows: The longest spatial axes that an operand does not have, but for the column.
-        column: The spatial axis along which the output is contiguous, or nearly so.
-        batch: The other spatial axes: a block computes one element of them.
-    """
-
-    facts: BlockFacts
-    rows: tuple[int, ...]
-    column: int
-    batch: tuple[int, ...]
-
-    @property
-    def tiled(self) -> tuple[int, ...]:
-        """Return the axes whose tiles threads compute; the column is the last one."""
-        return (*self.rows, self.column)
-
-    @property
-    def steps(self) -> list[int]:
-        """Return the axes that are summed over."""
-        return [index for index, axis in enumerate(self.facts.axes) if axis.is_reduction]
-
-
-def find_tile(facts: BlockFacts) -> ProductTile | None:
-    """Return the axes of a sum of products of operands that neighbours share; else None."""
-    axes = facts.axes
-    length = prod(axis.extent for axis in axes if axis.is_reduction)
-    if not facts.is_reduction or not facts.is_affine or len(facts.reads) < 2 or length < MIN_STEPS:
-        return None
-    spatial = [index for index, axis in enumerate(axes) if not axis.is_reduction]
-    operands = [frozenset(i for i in spatial if read.strides[i]) for read in facts.reads]
-    tiled = [i for i in spatial if axes[i].extent > 1 and any(i not in o for o in operands)]
-    if not any((a - b) & set(tiled) and (b - a) & set(tiled) for a in operands for b in operands):
-        return None
-    column = min(tiled, key=lambda index: facts.write.strides[index])
-    others = sorted((i for i in tiled if i != column), key=lambda i: -axes[i].extent)
-    rows = tuple(sorted(others[: NUM_THREAD_AXES - 1]))
-    batch = tuple(index for index in spatial if index not in (*rows, column))
-    return ProductTile(facts, rows, column, batch)
-
-
 def _tiled(draft: SketchBuilder, tile: ProductTile) -> list[SketchBuilder]:
+    """Return a sketch for each layout and pipeline of a product, and for those of its windows."""
+    layouts = [("wide_tiles", True)] if _suits_wide(tile) else []
     forks = []
-    for name, is_wide in (("wide_tiles", True), ("tiles", False)):
-        if is_wide and not _suits_wide(tile):
-            continue
+    for name, is_wide in (*layouts, ("tiles", False)):
         for pipeline in _pipelines(tile):
-            suffix = "_async" if pipeline is ChunkPipeline.ASYNC else ""
-            fork = draft.fork(name + suffix)
+            fork = draft.fork(name + SUFFIXES[pipeline])
             try:
                 with fork.schedule.verified_once():
-                    _TileScheduler(fork, tile, is_wide=is_wide, pipeline=pipeline).run()
+                    _TileScheduler(fork, tile, is_wide, pipeline).run()
             except ScheduleError:
                 continue
             forks.append(fork)
+    return [*_window_tiles(draft, tile), *forks]
+
+
+def _window_tiles(draft: SketchBuilder, tile: ProductTile) -> list[SketchBuilder]:
+    """Return the sketches of a convolution as a product of matrices."""
+    forks = []
+    for pipeline in (ChunkPipeline.REGISTERS, ChunkPipeline.ASYNC):
+        fork = draft.fork("window_tiles" + SUFFIXES[pipeline])
+        try:
+            with fork.schedule.verified_once():
+                windows = form_windows(fork, tile.facts)
+                if windows is None:
+                    return []
+                is_wide = _suits_wide(windows.tile)
+                _TileScheduler(fork, windows.tile, is_wide, pipeline, windows).run()
+        except ScheduleError:
+            continue
+        forks.append(fork)
     return forks
 
 
@@ -161,9 +133,12 @@ def _pipelines(tile: ProductTile) -> list[ChunkPipeline]:
 def _suits_wide(tile: ProductTile) -> bool:
     """Return whether an operand has whole eights of four-byte elements along the column.
 
-    The columns must fill more than half of the lanes of a warp.
+    Columns and rows must fill more than half of the lanes of a warp.
     """
-    if 2 * tile.facts.axes[tile.column].extent <= WARP_COLUMNS * WIDE:
+    axes = tile.facts.axes
+    if 2 * axes[tile.column].extent <= WARP_COLUMNS * WIDE:
+        return False
+    if axes[tile.rows[-1]].extent <= 2 * min(WIDE_ROWS):
         return False
     for read in tile.facts.reads:
         dim = dimension(read, tile.column)
@@ -177,6 +152,7 @@ class _TileScheduler:
     """Schedules one product.
 
     Attributes:
+        windows: The convolution that the product was, if it was one.
         columns: By axis and level, the column of the sketch's table.
         rest: By axis, the level of the remainder.
         groups: The loops over groups of rows of blocks.
@@ -189,6 +165,7 @@ class _TileScheduler:
     tile: ProductTile
     is_wide: bool
     pipeline: ChunkPipeline
+    windows: WindowProduct | None = None
     columns: dict[int, dict[int, int]] = field(default_factory=dict)
     rest: dict[int, int] = field(default_factory=dict)
     groups: list[LoopRV] = field(default_factory=list)
@@ -205,7 +182,7 @@ class _TileScheduler:
     def run(self) -> None:
         """Tile the loops, stage the operands, and place the epilogue."""
         draft, facts, schedule = self.draft, self.tile.facts, self.draft.schedule
-        epilogue = register_epilogue(draft, facts, "local")
+        epilogue = self._epilogue()
         loops = draft.loops(facts.name)
         for index in self.tile.tiled:
             self._split_spatial(index, loops[index])
@@ -233,6 +210,15 @@ class _TileScheduler:
             facts, self.columns, self.rest, vector_axis=self.tile.column, lanes=self._lanes()
         )
 
+    def _epilogue(self) -> BlockRV:
+        """Keep the sums in registers; return the block that reads them."""
+        draft, facts = self.draft, self.tile.facts
+        if self.windows is None:
+            return register_epilogue(draft, facts, "local")
+        draft.schedule.set_scope(draft.schedule.get_block(facts.name), 0, "local")
+        draft.scheduled.add(self.windows.epilogue)
+        return draft.schedule.get_block(self.windows.epilogue)
+
     def _lanes(self) -> tuple[tuple[int, int], ...]:
         """Return how the lanes of a warp lie along axes, if the sketch decides it."""
         if not self.is_wide:
@@ -258,7 +244,7 @@ class _TileScheduler:
         draft, extent = self.draft, self.tile.facts.axes[index].extent
         is_wide_column = self.is_wide and index == self.tile.column
         registers = [WIDE] if is_wide_column else self._registers(index)
-        threads, thread_column = self._choose_threads(index, -(-extent // min(registers)))
+        threads, thread_column = self._choose_threads(index, registers)
         elements, register_column = draft.choose(registers)
         self.columns[index] = {THREAD: thread_column, REGISTER: register_column}
         self.rest[index] = BLOCK
@@ -287,13 +273,17 @@ class _TileScheduler:
             return (WARP_COLUMNS,)
         return WARP_ROWS if index == self.tile.rows[-1] else ()
 
-    def _choose_threads(self, index: int, extent: int) -> tuple[ExprRV, int]:
-        """Choose the threads, or warps, along an axis of so many elements of threads."""
-        lanes = prod(self._warp(index))
+    def _choose_threads(self, index: int, registers: list[int]) -> tuple[ExprRV, int]:
+        """Choose the threads, or warps, along an axis."""
+        extent = self.tile.facts.axes[index].extent
         if not self.is_wide:
-            return self.draft.choose([n for n in THREADS if n < 2 * extent])
-        counts = ROW_WARPS if lanes > 1 and index != self.tile.column else COLUMN_WARPS
-        return self.draft.scaled([n for n in counts if n == 1 or n * lanes < 2 * extent], lanes)
+            parts = -(-extent // min(registers))
+            return self.draft.choose([n for n in THREADS if n < 2 * parts])
+        lanes = prod(self._warp(index))
+        counts = ROW_WARPS if index == self.tile.rows[-1] else COLUMN_WARPS
+        # No warp is idle in all blocks: its sums would not be proved to be its own.
+        used = [n for n in counts if (n - 1) * lanes * max(registers) < extent]
+        return self.draft.scaled(used, lanes)
 
     def _registers(self, index: int) -> list[int]:
         """Return the numbers of elements of a thread along an axis: a part of it, not all."""
@@ -301,7 +291,7 @@ class _TileScheduler:
         limit = self.draft.gpu.limits.max_vector_bytes // write.item_bytes
         most = min(limit, WIDE) if index == self.tile.column else REGISTERS[1]
         if self.is_wide and index == self.tile.rows[-1]:
-            return list(WIDE_ROWS)
+            return [n for n in WIDE_ROWS if 2 * n < extent]
         # A single row of a tile would leave too little for all threads to copy.
         return [n for n in REGISTERS if 1 < n <= most and n < extent] or [1]
 
@@ -324,8 +314,11 @@ class _TileScheduler:
         """Copy the operands that change in the reduction to shared memory."""
         draft, facts = self.draft, self.tile.facts
         wide_axis = self.tile.column if self.is_wide else None
+        gathered = {} if self.windows is None else self.windows.vector_lengths
         copies = [
-            OperandCopy(facts, read, self.tile.tiled, wide_axis, self.pipeline)
+            OperandCopy(
+                facts, read, self.tile.tiled, wide_axis, self.pipeline, gathered.get(read.buffer)
+            )
             for read in facts.reads
             if any(read.strides[index] for index in self.tile.steps)
         ]
@@ -348,7 +341,11 @@ class _TileScheduler:
         schedule, write = self.draft.schedule, self.tile.facts.write
         *outer, last = self.draft.loops(epilogue)[1 + len(self.threads) :]
         is_last = dimension(write, self.tile.column) == len(write.shape) - 1
-        if not is_last or write.shape[-1] % self._registers(self.tile.column)[0]:
+        if self.windows is not None:
+            has_vectors = self.windows.has_vectors
+        else:
+            has_vectors = is_last and write.shape[-1] % self._registers(self.tile.column)[0] == 0
+        if not has_vectors:
             outer.append(last)
         elif self.is_wide:
             half, vector = schedule.split(last, [None, VECTOR])

@@ -22,7 +22,7 @@ from compiler.ir.core.nodes import (
     make_buffer,
 )
 from compiler.ir.core.visit import substitute, walk_stmts
-from compiler.passes.device.hoist_guards import hoist_guards
+from compiler.passes.device.hoist_guards import hoist_guards, simplify_guards
 
 THREAD, ROW, COLUMN = Var("t"), Var("i"), Var("j")
 OUT = make_buffer("C", (512,), "int32")
@@ -42,6 +42,10 @@ def nest(condition: Expr, extents: dict[Var, int]) -> Stmt:
         thread = "threadIdx.x" if var is THREAD else None
         stmt = For(var, IntImm(extent), stmt, "thread_binding" if thread else "serial", thread)
     return stmt
+
+
+def hoisted_guards(stmt: Stmt) -> Stmt:
+    return hoist_guards(simplify_guards(stmt))
 
 
 def runs(stmt: Stmt) -> int:
@@ -64,7 +68,7 @@ def holds(condition: Expr) -> bool:
 
 
 def test_a_part_that_divides_the_limit_is_tested_once() -> None:
-    hoisted = hoist_guards(
+    hoisted = hoisted_guards(
         nest(Compare("<", total((THREAD, 8), (ROW, 1)), IntImm(40)), {THREAD: 6, ROW: 8})
     )
     assert hoisted == For(
@@ -76,15 +80,26 @@ def test_a_part_that_divides_the_limit_is_tested_once() -> None:
     )
 
 
+def test_a_limit_of_a_quotient_is_one_of_its_dividend() -> None:
+    half = BinOp("//", THREAD, IntImm(2))
+    guard = Compare("<", BinOp("+", BinOp("*", half, IntImm(8)), ROW), IntImm(24))
+    (condition,) = (
+        node.condition
+        for node in walk_stmts(simplify_guards(nest(guard, {THREAD: 8, ROW: 8})))
+        if isinstance(node, If)
+    )
+    assert condition == Compare("<", THREAD, IntImm(6))
+
+
 @pytest.mark.parametrize("limit", [39, 41])
 def test_a_part_that_ends_inside_keeps_its_test(limit: int) -> None:
     stmt = nest(Compare("<", total((THREAD, 8), (ROW, 1)), IntImm(limit)), {THREAD: 6, ROW: 8})
-    assert hoist_guards(stmt) == stmt
+    assert hoisted_guards(stmt) == stmt
 
 
 def test_loops_over_threads_stay_outside() -> None:
     stmt = nest(Compare("<", ROW, IntImm(3)), {ROW: 4, THREAD: 6})
-    assert hoist_guards(stmt) == stmt
+    assert hoisted_guards(stmt) == stmt
 
 
 @given(
@@ -100,6 +115,6 @@ def test_the_same_points_run(scales: tuple[int, int, int], limit: int, const: in
         sum(s * n for s, n in zip(scales, point, strict=True)) + const < limit
         for point in product(*map(range, extents.values()))
     )
-    hoisted = hoist_guards(stmt)
+    hoisted = hoisted_guards(stmt)
     assert sum(isinstance(node, If) for node in walk_stmts(hoisted)) <= 2
     assert runs(hoisted) == expected

@@ -1,0 +1,51 @@
+"""Convolutions as products of matrices by threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from compiler import ops
+from compiler.passes.device.kernel import DeviceKernel
+from compiler.passes.device.lower import lower_for_device
+from compiler.schedule.schedule import Schedule
+from tests.unit.tuner.space.gpu_spaces import H200, assert_computes, draw, names, space_of
+from tuner.space.features.cuda.batch import CudaBatch
+
+WINDOWS = ["window_tiles", "window_tiles_async"]
+
+
+def kernel_of(schedule: Schedule) -> DeviceKernel:
+    (kernel,) = lower_for_device(schedule.func, H200.limits).kernels
+    return kernel
+
+
+@pytest.mark.parametrize(
+    ("spec", "sketch"),
+    [
+        # A map of 7 x 7 pixels, with an epilogue; then 3 channels, a stride, and two images.
+        ("conv2d:1,8,7,7,16,3,1,1,activation=relu", "window_tiles"),
+        ("conv2d:2,3,11,11,12,5,2,2", "window_tiles_async"),
+    ],
+)
+def test_random_schedules_compute_the_program(spec: str, sketch: str) -> None:
+    func = ops.from_spec(spec)
+    schedules = draw(func, sketch, 1)
+    assert_computes(func, schedules)
+    # Neither the windows nor the padded image are written to memory.
+    assert [b.name for b in kernel_of(schedules[0]).buffers] == [b.name for b in func.buffers]
+
+
+def test_small_maps_and_few_channels_have_wide_tiles() -> None:
+    for spec in ("conv2d:1,512,7,7,512,3,1,1", "conv2d:1,3,224,224,64,7,2,3"):
+        func = ops.from_spec(spec)
+        sketches = [s for s in space_of(func).sketches if s.name in WINDOWS]
+        assert [sketch.name for sketch in sketches] == WINDOWS
+        for sketch in sketches:
+            kernel = CudaBatch(sketch, sketch.draw(1, np.random.default_rng(0)), H200).kernel
+            assert kernel.tables.nest.lanes
+            assert [read.read_conflicts[0] for read in kernel.staged] == [1, 1]
+
+
+def test_depthwise_kernels_have_no_windows() -> None:
+    assert not set(names(ops.from_spec("depthwise_conv2d:1,16,9,9,3,1,1"))) & set(WINDOWS)
