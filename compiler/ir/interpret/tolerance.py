@@ -2,8 +2,9 @@
 
 Rounding errors grow with the number of terms of a sum, and a sum of large terms that cancel keeps
 the error of the large terms. So the tolerance is a share of an output's largest magnitude, and
-grows with the square root of the reduction length. A program that amplifies rounding errors, such
-as a recurrence, gets a tolerance from its growth of errors, which
+grows with the square root of the reduction length, in the type of the sums: a product of bfloat16
+that is summed in float32 is rounded to bfloat16 once. A program that amplifies rounding errors,
+such as a recurrence, gets a tolerance from its growth of errors, which
 `compiler.ir.interpret.error_growth` measures. Integers must be equal.
 """
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,9 @@ from compiler.ir.core.visit import statements_in, walk, walk_stmts
 # operations are chained. A sum adds a random walk, here five times its expected length.
 _ROUNDINGS = 16.0
 _ROUNDINGS_PER_ROOT = 8.0
+# A type in which nothing is computed only rounds results: by half an epsilon each, and one result
+# may feed another.
+_ROUNDINGS_OF_CONVERSIONS = 2.0
 # The roundings of a kernel have a few times the effect of moving each input by one rounding.
 # The limit keeps half of the digits, so that a defect shows.
 _GROWTHS = 8.0
@@ -85,13 +89,24 @@ class Mismatch(Exception):  # noqa: N818 - a finding, which callers turn into a 
 
 def tolerance(func: PrimFunc) -> float:
     """Return the error that rounding explains, as a share of an output's largest magnitude."""
-    roundings = _ROUNDINGS + _ROUNDINGS_PER_ROOT * math.sqrt(_reduction_length(func))
-    return computed_epsilon(func) * roundings
+    types = _float_types(func)
+    single = max(
+        _coarsest(types.computed) * _ROUNDINGS,
+        _coarsest(types.stored) * _ROUNDINGS_OF_CONVERSIONS,
+    )
+    per_root = _coarsest(types.summed or types.stored) * _ROUNDINGS_PER_ROOT
+    return single + per_root * math.sqrt(_reduction_length(func))
 
 
 def computed_epsilon(func: PrimFunc) -> float:
     """Return the epsilon of the coarsest type in which a program computes; 0 if it has none."""
-    return max((epsilon(dtype) for dtype in _float_dtypes(func)), default=0.0)
+    types = _float_types(func)
+    return _coarsest(types.computed | types.stored)
+
+
+def _coarsest(dtypes: set[DType]) -> float:
+    """Return the largest epsilon of some types; 0 for none."""
+    return max(map(epsilon, dtypes), default=0.0)
 
 
 def compare(
@@ -186,18 +201,33 @@ def _quick_error(result: NDArray[Any], expected: NDArray[Any]) -> float | None:
     return worst / scale if math.isfinite(worst + scale) else None
 
 
-def _float_dtypes(func: PrimFunc) -> set[DType]:
-    """Return the types in which a program computes, whatever the types of its inputs."""
-    dtypes: set[DType] = set()
+class _FloatTypes(NamedTuple):
+    """The floating-point types of a program, whatever the types of its inputs.
+
+    Attributes:
+        computed: Those of arithmetic.
+        stored: Those of stored values.
+        summed: Those of stored values to which terms are added.
+    """
+
+    computed: set[DType]
+    stored: set[DType]
+    summed: set[DType]
+
+
+def _float_types(func: PrimFunc) -> _FloatTypes:
+    types = _FloatTypes(set(), set(), set())
     for node in walk(func.body):
         match node:
-            case Store(buffer, _, _):
-                dtypes.add(buffer.dtype)
-            case BinOp() | Call():
-                dtypes.add(dtype_of(node))
+            case Store(buffer, indices, value) if is_float(buffer.dtype):
+                types.stored.add(buffer.dtype)
+                if Load(buffer, indices) in walk(value):
+                    types.summed.add(buffer.dtype)
+            case BinOp() | Call() if is_float(dtype_of(node)):
+                types.computed.add(dtype_of(node))
             case _:
                 pass
-    return {dtype for dtype in dtypes if is_float(dtype)}
+    return types
 
 
 def _reduction_length(func: PrimFunc) -> int:

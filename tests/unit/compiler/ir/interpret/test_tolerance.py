@@ -3,6 +3,7 @@ import pytest
 
 from compiler import ops
 from compiler.ir.core.dtypes import DType
+from compiler.ir.interpret.error_growth import check_case
 from compiler.ir.interpret.inputs import param_roles, random_inputs
 from compiler.ir.interpret.oracle.oracle import Mismatch, compare, interpret, tolerance
 from compiler.script import parse
@@ -108,6 +109,18 @@ def main(A: T.Buffer((4, 8), "float16"), B: T.Buffer((4,), "float32")):
     wide = parse(text.format('T.Cast("float32", A[vi, vk]) * T.Cast("float32", A[vi, vk])'))
     narrow = parse(text.format('T.Cast("float32", A[vi, vk] * A[vi, vk])'))
     assert tolerance(narrow) > 100 * tolerance(wide)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_a_narrow_result_of_wide_sums_is_rounded_once(dtype: DType) -> None:
+    func = ops.from_spec(f"matmul:16,16,512,acc_dtype=float32:{dtype}")
+    case = check_case(func, 0)
+    exact = case.inputs["A"].astype(np.float64) @ case.inputs["B"].astype(np.float64)
+    (name,) = case.expected
+    assert compare(func, {name: exact.astype(dtype)}, case.expected, case.growth) < 1e-2
+    most_terms = case.inputs["A"][:, :480].astype(float) @ case.inputs["B"][:480].astype(float)
+    with pytest.raises(Mismatch):
+        compare(func, {name: most_terms.astype(dtype)}, case.expected, case.growth)
 
 
 def test_a_result_of_another_shape_is_refused() -> None:
