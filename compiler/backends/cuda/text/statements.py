@@ -15,6 +15,7 @@ from compiler.backends.cuda.text.vectorized import (
     VectorPlan,
     as_loop,
     first_lane,
+    in_all_lanes,
     plan_vectors,
 )
 from compiler.backends.cuda.text.warpgroups import tensor_copy_helper
@@ -238,6 +239,14 @@ class CudaStatements:
             case If(condition, then, None) if var not in walk(condition):
                 self._if(If(condition, For(var, IntImm(extent), then, "vectorized")))
                 return
+            case If(condition, Store() as store, None):
+                plan = plan_vectors(var, extent, store, self._scope)
+                in_all = in_all_lanes(condition, var, extent)
+                if plan is not None and plan.lanes == extent and in_all is not None:
+                    lanes = IntImm(extent)
+                    one_by_one = For(var, lanes, body, "unrolled")
+                    self._if(If(in_all, For(var, lanes, store, "vectorized"), one_by_one))
+                    return
             case Store():
                 plan = plan_vectors(var, extent, body, self._scope)
                 if plan is not None and plan.lanes < extent:

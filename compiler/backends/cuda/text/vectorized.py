@@ -15,6 +15,7 @@ from math import gcd
 from compiler.backends.cuda.text.indices import flat_index
 from compiler.backends.cuda.text.scope import KernelScope
 from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.simplify import normal
 from compiler.ir.core.dtypes import size_bytes
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
@@ -22,17 +23,19 @@ from compiler.ir.core.nodes import (
     Broadcast,
     Buffer,
     Cast,
+    Compare,
     Conditional,
     Expr,
     For,
     IntImm,
     Load,
+    Logic,
     Not,
     Ramp,
     Store,
     Var,
 )
-from compiler.ir.core.visit import map_expr, operands_of, walk
+from compiler.ir.core.visit import map_expr, operands_of, substitute, walk
 
 MAX_VECTOR_BYTES = 16
 GLOBAL_ALIGNMENT = 16
@@ -84,6 +87,31 @@ def plan_vectors(var: Var, extent: int, store: Store, scope: KernelScope) -> Vec
     if not chosen:
         return None
     return VectorPlan(min(chosen), tuple(wide_loads), store_width > 1)
+
+
+def in_all_lanes(condition: Expr, var: Var, extent: int) -> Expr | None:
+    """Return a condition that holds if one holds in all lanes; None if no simple one is known.
+
+    A comparison that a lane may change is that of the last lane, or of the first one:
+
+        i * 4 + v < n   ->   i * 4 + 3 < n
+    """
+    match condition:
+        case _ if var not in walk(condition):
+            return condition
+        case Logic("and", lhs, rhs):
+            both = [in_all_lanes(side, var, extent) for side in (lhs, rhs)]
+            first, second = both
+            return None if first is None or second is None else Logic("and", first, second)
+        case Compare("<" | "<=" | ">" | ">=" as op, lhs, rhs):
+            form = normal(lhs, {var: extent}) - normal(rhs, {var: extent})
+            if any(var in walk(atom) for atom, _ in form.terms if atom != var):
+                return None
+            grows = form.coefficient(var) > 0
+            lane = extent - 1 if grows == (op in ("<", "<=")) else 0
+            return substitute(condition, {var: IntImm(lane, dtype_of(var))})
+        case _:
+            return None
 
 
 def _loads(expr: Expr, guards: tuple[Expr, ...]) -> Iterator[tuple[Load, tuple[Expr, ...]]]:

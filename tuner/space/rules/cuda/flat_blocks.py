@@ -11,7 +11,7 @@ from compiler.schedule.trace.handle import LoopRV
 from tuner.space.analysis.block_facts import BlockFacts, block_facts, sites, special_facts
 from tuner.space.rules.cuda.epilogue import register_epilogue
 from tuner.space.rules.cuda.levels import BLOCK, ITEM, REGISTER, STEP, THREAD
-from tuner.space.rules.cuda.vectors import vector_lengths
+from tuner.space.rules.cuda.vectors import flat_vector_lengths, vector_lengths
 from tuner.space.rules.sketch_builder import SketchBuilder
 
 THREADS = (256, 128, 512, 64, 1024, 32)
@@ -87,7 +87,14 @@ def _schedule_elements(draft: SketchBuilder, facts: BlockFacts) -> None:
         cut.bind(schedule)
         _note(draft, facts, cut.columns)
         return
-    length, column = draft.choose(vector_lengths(draft, facts, spatial[-1]))
+    lengths, flat_lengths = (
+        vector_lengths(draft, facts, spatial[-1]),
+        flat_vector_lengths(draft, facts),
+    )
+    if max(flat_lengths) > max(lengths):
+        # Rows are no whole vectors, but all rows together are, except for the end.
+        lengths, around = flat_lengths, [_fused(schedule, around)]
+    length, column = draft.choose(lengths)
     around[-1], vector = schedule.split(around[-1], [None, length])
     cut = _cut(draft, around, facts)
     schedule.vectorize(vector)
@@ -118,9 +125,12 @@ def _cut(draft: SketchBuilder, loops: list[LoopRV], facts: BlockFacts) -> _FlatL
     fewest = min(THREADS)
     items, item_column = draft.choose([n for n in ITEMS if n == 1 or n * fewest <= points])
     threads, thread_column = draft.choose([n for n in THREADS if n == fewest or n <= points])
-    fused = schedule.fuse(*loops) if len(loops) > 1 else loops[0]
-    block, item, thread = schedule.split(fused, [None, items, threads])
+    block, item, thread = schedule.split(_fused(schedule, loops), [None, items, threads])
     return _FlatLoops(block, item, thread, {ITEM: item_column, THREAD: thread_column})
+
+
+def _fused(schedule: Schedule, loops: list[LoopRV]) -> LoopRV:
+    return schedule.fuse(*loops) if len(loops) > 1 else loops[0]
 
 
 def _note(draft: SketchBuilder, facts: BlockFacts, columns: dict[int, int]) -> None:

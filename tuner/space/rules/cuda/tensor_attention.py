@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from compiler.ir.core.nodes import For, Seq
 from compiler.ir.core.scopes import ACCUMULATOR, MATRIX_A, MATRIX_B
-from compiler.passes.device.swizzle import KEY as PERMUTED_LAYOUT
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from compiler.target.gpus import WARP_SIZE
@@ -22,7 +21,7 @@ from tuner.space.rules.cuda.chain_rows import (
     row_axis,
 )
 from tuner.space.rules.cuda.epilogue import register_epilogue
-from tuner.space.rules.cuda.permuted_copies import VECTOR_BYTES, share_copy
+from tuner.space.rules.cuda.lane_copies import VECTOR_BYTES, share_copy
 from tuner.space.rules.cuda.tensor_tiles import find_product, sync_intrinsic
 from tuner.space.rules.product_chain import ProductChain
 from tuner.space.rules.sketch_builder import SketchBuilder
@@ -157,7 +156,8 @@ class _TensorChainScheduler:
                 self._tile(self.products[block.name], handle)
             else:
                 self._share(block, handle)
-            self._lay_out(block, handle)
+            if not block.is_reduction or block.name in self.products:
+                pad_rows(draft, handle, block.write.item_bytes)
         # Late, because each step on a program with threads is verified.
         schedule.bind(schedule.fuse(*self.around), "blockIdx.x")
         for loops in self.bound:
@@ -239,13 +239,6 @@ class _TensorChainScheduler:
             schedule.vectorize(vector)
         self.bound.append((warp_i, warp_j, lane))
 
-    def _lay_out(self, block: BlockFacts, handle: BlockRV) -> None:
-        """Permute the rows that instructions read, and pad those that lanes read."""
-        if block.write.buffer == self._last.left.buffer:
-            self.draft.schedule.annotate(handle, PERMUTED_LAYOUT, 1)
-        elif not block.is_reduction or block.name in self.products:
-            pad_rows(self.draft, handle, block.write.item_bytes)
-
     def _finish(self, product: _TensorProduct) -> None:
         """Copy operands ahead, set sums to zero, and replace tiles by instructions."""
         draft, schedule, name = self.draft, self.draft.schedule, product.facts.name
@@ -258,6 +251,7 @@ class _TensorChainScheduler:
             draft.scheduled.add(draft.block_name(copy))
             parts: list[ExprRV | int] = [*self.warps, WARP_SIZE, VECTOR_BYTES // read.item_bytes]
             share_copy(draft, copy, len(read.shape), parts)
+            pad_rows(draft, copy, read.item_bytes)
         update = schedule.get_block(name)
         init = schedule.decompose_reduction(update, self.starts[name])
         loop = schedule.get(piece)

@@ -7,12 +7,14 @@ from math import prod
 
 from compiler.ir.core.scopes import ACCUMULATOR, MATRIX_A, MATRIX_B
 from compiler.passes.common.local_stages import KEY as LOCAL_STAGE
+from compiler.passes.device.swizzle import KEY as PERMUTED_LAYOUT
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from compiler.target.gpus import WARP_SIZE
 from compiler.target.tensor_cores import MMA_INSTRUCTIONS, MmaInstruction
 from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
 from tuner.space.rules.cuda.chunk_pipelines import pipeline_chunks
+from tuner.space.rules.cuda.lane_copies import VECTOR_BYTES, share_copy
 from tuner.space.rules.cuda.levels import BLOCK, CHUNK, REGISTER, STEP, THREAD
 from tuner.space.rules.cuda.matrix_products import (
     MatrixProduct,
@@ -25,7 +27,6 @@ from tuner.space.rules.cuda.matrix_products import (
     pad,
 )
 from tuner.space.rules.cuda.operand_copies import ASYNC_BYTES
-from tuner.space.rules.cuda.permuted_copies import VECTOR_BYTES, share_copy
 from tuner.space.rules.epilogue import elementwise_consumer
 from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.tables.tensor_tile import TensorTile
@@ -306,6 +307,7 @@ class _TensorScheduler:
         schedule.compute_at(shared, chunk, preserve_unit_loops=True)
         draft.scheduled |= {draft.block_name(fragment), draft.block_name(shared)}
         share_copy(draft, shared, len(read.shape), parts)
+        schedule.annotate(shared, PERMUTED_LAYOUT, 1)
         return shared
 
 

@@ -23,14 +23,37 @@ def vector_lengths(draft: SketchBuilder, facts: BlockFacts, axis: int) -> list[i
     )
     if not is_contiguous:
         return [1]
-    item_bytes = max(access.item_bytes for access in accesses)
-    longest = draft.gpu.limits.max_vector_bytes // item_bytes
     extent = facts.axes[axis].extent
     return [
         n
-        for n in _LENGTHS
-        if n <= longest and extent % n == 0 and all(_is_aligned(a, axis, n) for a in accesses)
+        for n in _possible_lengths(draft, facts)
+        if extent % n == 0 and all(_is_aligned(a, axis, n) for a in accesses)
     ]
+
+
+def flat_vector_lengths(draft: SketchBuilder, facts: BlockFacts) -> list[int]:
+    """Return the lengths of vectors along all axes of a block together, the longest first.
+
+    They cross the ends of rows, so the block writes and reads all elements in the order of its
+    loops. Only the last vector may be incomplete.
+    """
+    accesses = (facts.write, *facts.reads)
+    is_in_order = (
+        facts.is_affine
+        and not facts.is_conditional
+        and not facts.is_reduction
+        and all(access.strides[-1] == 1 for access in accesses)
+        and all(facts.runs_on(axis - 1, axis) for axis in range(1, len(facts.axes)))
+        and facts.points > max(_LENGTHS)
+    )
+    return _possible_lengths(draft, facts) if is_in_order else [1]
+
+
+def _possible_lengths(draft: SketchBuilder, facts: BlockFacts) -> list[int]:
+    """Return the lengths of vectors that one instruction may access."""
+    item_bytes = max(access.item_bytes for access in (facts.write, *facts.reads))
+    longest = draft.gpu.limits.max_vector_bytes // item_bytes
+    return [n for n in _LENGTHS if n <= longest]
 
 
 def _is_aligned(access: TensorAccess, axis: int, length: int) -> bool:

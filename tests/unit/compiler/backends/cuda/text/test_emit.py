@@ -70,6 +70,15 @@ def vector_copy() -> DeviceKernel:
     return kernel("vector_copy", loop(v, 4, Store(B, index, Load(A, index)), "vectorized"), A, B)
 
 
+def cut_vectors() -> DeviceKernel:
+    """Vectors of which the last one is not whole."""
+    v = Var("v")
+    column = plus(BinOp("*", TX, IntImm(4)), v)
+    copy = Store(B, (BX, column), Load(A, (BX, column)))
+    body = loop(v, 4, If(Compare("<", column, IntImm(251)), copy), "vectorized")
+    return kernel("cut_vectors", body, A, B)
+
+
 def padded_vectors() -> DeviceKernel:
     """Vectors of 16-bit floats, of which the last ones are zeros."""
     half, wide = make_buffer("H", (64, 512), "float16"), make_buffer("W", (64, 512))
@@ -160,6 +169,7 @@ extern "C" __global__ void __launch_bounds__(64) shared_tile(
 """
 LAUNCHES = (
     Launch("vector_copy"),
+    Launch("cut_vectors"),
     Launch("padded_vectors"),
     Launch("shared_tile"),
     Launch("with_scalar", (0,)),
@@ -169,7 +179,7 @@ LAUNCHES = (
 
 @pytest.fixture(scope="module")
 def text() -> str:
-    kernels = (vector_copy(), padded_vectors(), shared_tile(), with_scalar())
+    kernels = (vector_copy(), cut_vectors(), padded_vectors(), shared_tile(), with_scalar())
     return emit_cuda(program(*kernels, launches=LAUNCHES))
 
 
@@ -202,6 +212,13 @@ def test_a_guarded_vector_is_loaded_under_its_guard(text: str, compiled: Compile
     assert "H_vec[lane] : 0.0f" in text
     assert "ld.global.nc.v" in code_of(compiled, "padded_vectors")
     assert "st.global.v4.f32" in code_of(compiled, "padded_vectors")
+
+
+def test_vectors_that_a_limit_cuts_are_stored_one_by_one(text: str) -> None:
+    body = text_of(text, "cut_vectors")
+    assert "if (tx * 4 + 3 < 251) {\n    store_vec(&B[" in body
+    assert body.count("load_vec<4>") == body.count("else {") == 1
+    assert "if (tx * 4 + v < 251) {" in body
 
 
 def test_arrays_of_a_thread_stay_in_registers(compiled: CompiledSource) -> None:

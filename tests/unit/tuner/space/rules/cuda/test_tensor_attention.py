@@ -51,7 +51,7 @@ def on_tensor_cores(func: PrimFunc) -> Schedule:
     "func",
     [
         mixed_attention(32, 64, 128, "bfloat16"),
-        ops.attention(1, 2, 32, 32, 32, dtype="float16", causal=True),
+        ops.attention(1, 2, 32, 96, 32, dtype="float16", causal=True),
     ],
     ids=["bfloat16, sums of 32 bits", "float16, causal"],
 )

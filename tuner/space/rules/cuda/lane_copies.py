@@ -1,10 +1,9 @@
-"""Copies of operands of tensor cores into shared memory, whose rows are permuted."""
+"""Copies of operands of tensor cores into shared memory, by all lanes of a block."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.passes.device.swizzle import KEY as PERMUTED_LAYOUT
 from compiler.schedule.trace.handle import BlockRV, ExprRV
 from tuner.space.rules.sketch_builder import SketchBuilder
 
@@ -15,7 +14,7 @@ VECTOR_BYTES = 16
 def share_copy(
     draft: SketchBuilder, copy: BlockRV, rank: int, parts: Sequence[ExprRV | int]
 ) -> None:
-    """Share a copy into shared memory among the warps and lanes of a block, and permute its rows.
+    """Share a copy into shared memory among the warps and lanes of a block.
 
     Args:
         copy: The block that copies.
@@ -30,4 +29,3 @@ def share_copy(
     schedule.bind(warp_i, "threadIdx.z")
     schedule.bind(warp_j, "threadIdx.y")
     schedule.bind(lane, "threadIdx.x")
-    schedule.annotate(copy, PERMUTED_LAYOUT, 1)
