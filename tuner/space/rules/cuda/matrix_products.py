@@ -153,15 +153,25 @@ def make_plain(draft: SketchBuilder, product: MatrixProduct) -> MatrixProduct:
     return plain
 
 
-def fuse_axes(draft: SketchBuilder, epilogue: str, product: MatrixProduct) -> None:
-    """Let an elementwise consumer of a product run over its batch, rows and columns."""
-    facts = draft.block_facts()[epilogue]
+def fuse_axes(draft: SketchBuilder, epilogue: str, product: MatrixProduct) -> MatrixProduct:
+    """Let an elementwise consumer run over batch, rows and columns of a product in between.
+
+    The product writes a matrix; return it.
+    """
+    facts, name = draft.block_facts()[epilogue], product.facts.name
     spatial = [axis for axis, of in enumerate(product.facts.axes) if not of.is_reduction]
     by_name = {of.name: axis for of, axis in zip(facts.axes, spatial, strict=True)}
     axes = [by_name[iter_var.var.name] for iter_var in block_of(draft, epilogue).iter_vars]
     groups = (*((axis,) for axis in product.batch), product.rows, product.columns)
-    block = draft.schedule.get_block(epilogue)
-    draft.schedule.transform_block_layout(block, _fused(product.facts, axes, groups))
+    schedule = draft.schedule
+    block = schedule.get_block(epilogue)
+    schedule.transform_block_layout(block, _fused(product.facts, axes, groups))
+    # Second, so that the epilogue reads the matrix by its new iterators alone.
+    text = _fused(product.facts, spatial, groups)
+    schedule.transform_layout(schedule.get_block(name), ("write", 0), text)
+    fused = find_matrix_product(draft.block_facts()[name])
+    assert fused is not None, "a product of matrices remains one"
+    return fused
 
 
 def _iterators(draft: SketchBuilder, product: MatrixProduct) -> list[int]:

@@ -220,7 +220,7 @@ class _TensorScheduler:
         epilogue = elementwise_consumer(draft, self.product.facts)
         if not self.product.is_plain:
             if epilogue is not None:
-                fuse_axes(draft, epilogue, self.product)
+                self.product = fuse_axes(draft, epilogue, self.product)
             self.product = make_plain(draft, self.product)
         self.product = pad(draft, self.product, self._multiples())
         epilogue = inline_results(draft, name, before, epilogue)

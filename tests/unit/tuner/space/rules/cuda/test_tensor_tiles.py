@@ -80,6 +80,8 @@ def test_a_product_of_any_extents_is_padded(spec: str) -> None:
         "conv2d:2,8,6,6,12,3,1,1,bias=true,activation=relu,acc_dtype=float32,out_dtype=float16:float16",
         "conv2d:1,8,9,9,16,3,2,1,layout=NHWC,acc_dtype=float32:bfloat16",
         "conv2d:2,12,4,4,8,1,acc_dtype=float32:float16",
+        # Tiles of columns that are no whole image, and cut rows of pixels.
+        "conv2d:2,8,5,6,8,3,2,1,bias=true,acc_dtype=float32:float16",
     ],
 )
 def test_a_convolution_is_a_product_of_matrices(spec: str) -> None:
