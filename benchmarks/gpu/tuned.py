@@ -19,9 +19,14 @@ from benchmarks.gpu.interleaved import (
     trial_arrays,
 )
 from benchmarks.gpu.session import Session
+from workers.wire.request import MeasureLimits
 
 _NUM_ROUNDS = 9
 """Rounds of a winner and its peers. Chosen: the middle half of nine has five."""
+_ORACLE_BYTES = 32 << 30
+"""Memory of the host for the oracle, whose arrays are float64: the scores of attention have 2 GiB.
+Chosen.
+"""
 _TUNING_SHARE = 0.7
 """The part of a case's time that is for tuning. Chosen: peers are compiled in the rest."""
 
@@ -51,6 +56,7 @@ def _tune(
         max_secs=_TUNING_SHARE * max_secs,
         progress=False,
         warm_start=None,
+        limits=MeasureLimits(memory_bytes=_ORACLE_BYTES),
     )
     best = result.best
     measured = best.measurement

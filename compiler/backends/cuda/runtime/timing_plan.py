@@ -87,8 +87,17 @@ def rotation(set_bytes: int, l2_bytes: int, launch_secs: float, free_bytes: int)
 
 
 def is_loser(secs: float, incumbent_secs: float | None) -> bool:
-    """Return whether a kernel is so slow that further samples are a waste."""
-    return incumbent_secs is not None and secs > _LOSER_RATIO * incumbent_secs
+    """Return whether a kernel is so slow that further samples are a waste.
+
+    Of a short one events do not tell: they include its start.
+
+    Args:
+        secs: A launch, timed by events.
+        incumbent_secs: The best known time, which a graph may have measured.
+    """
+    if incumbent_secs is None or secs < SHORT_SECS:
+        return False
+    return secs > _LOSER_RATIO * incumbent_secs
 
 
 def are_enough(samples: Sequence[float], spent_secs: float) -> bool:

@@ -8,6 +8,7 @@ import pytest
 import loopwright as lw
 from compiler.backends.backend import Backend
 from compiler.backends.cuda.backend import CudaBackend
+from compiler.backends.cuda.device_call import DeviceCall
 from compiler.backends.cuda.module import CudaModule
 from compiler.backends.cuda.runtime.host_gpus import host_gpus
 from compiler.target.cuda import CudaTarget
@@ -71,6 +72,32 @@ def test_an_array_that_vectors_cannot_access_is_refused() -> None:
     kernel = gpu_kernel(lw.ops.from_spec("relu:8"))
     with pytest.raises(TypeError, match="no multiple of 16 bytes"):
         kernel(cupy.zeros(9, np.float32)[1:], cupy.zeros(8, np.float32))
+
+
+@pytest.mark.parametrize("size", [1000, 1_000_000, 100_000_000])
+def test_samples_have_the_conditions_of_the_gpu(size: int) -> None:
+    arrays = [np.ones(size, np.float32), np.zeros(size, np.float32)]
+    run = gpu_kernel(lw.ops.from_spec(f"relu:{size}")).bind(*arrays)
+    assert isinstance(run, DeviceCall)
+    samples = run.sample(None)
+    assert len(samples.secs) >= 3
+    assert all(1e-7 < secs < 1e-2 for secs in samples.secs)
+    assert samples.conditions is not None
+    # The copies of the smallest arrays fit into the cache of each GPU.
+    assert samples.conditions.l2 == ("warm" if size == 1000 else "cold")
+    assert samples.conditions.sm_mhz is None or samples.conditions.sm_mhz > 100
+    if size == 100_000_000:
+        assert len(run.sample(min(samples.secs) / 10).secs) == 1  # a loser
+    np.testing.assert_array_equal(arrays[1], arrays[0])
+
+
+def test_runs_in_a_row_are_timed() -> None:
+    size = 1_000_000  # 8 MB, which each GPU's cache holds
+    run = gpu_kernel(lw.ops.from_spec(f"relu:{size}")).bind(
+        np.ones(size, np.float32), np.zeros(size, np.float32)
+    )
+    assert isinstance(run, DeviceCall)
+    assert 1e-7 < run.warm_secs(100) < 1e-3
 
 
 def test_a_kernel_is_timed_without_the_copies_of_its_arrays() -> None:

@@ -51,6 +51,7 @@ def test_a_loser_is_three_times_slower_than_the_incumbent() -> None:
     assert is_loser(3.1e-3, 1e-3)
     assert not is_loser(2.9e-3, 1e-3)
     assert not is_loser(1e3, None)
+    assert not is_loser(6e-6, 1.5e-6)  # of which some microseconds are the start
 
 
 def test_samples_are_enough_when_they_agree_or_time_is_up() -> None:
