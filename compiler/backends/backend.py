@@ -135,6 +135,14 @@ class Backend(ABC):
         del artifact
         return None
 
+    def bank_conflicts(self, run: Callable[[], object]) -> float | None:
+        """Return the bank conflicts of the last run of a bound kernel; None if they are unknown.
+
+        That is `KernelResources.bank_conflicts`.
+        """
+        del run
+        return None
+
     def emulate(self, func: PrimFunc, artifact: Artifact) -> Emulation | None:
         """Run the kernel of a program in an emulator of its device; None without an emulator."""
         del func, artifact

@@ -1,7 +1,8 @@
-"""The resources of a compiled kernel, as its compiler reports them."""
+"""The resources of a compiled kernel: what its compiler reports, and what its emulator counts."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any
@@ -17,6 +18,8 @@ class KernelResources:
         spill_bytes: The bytes of registers that are stored to local memory.
         shared_bytes: The shared memory of a block.
         occupancy: The share of a multiprocessor's warps that run at once; None if it is unknown.
+        bank_conflicts: The accesses to banks of shared memory over the least number of them, so 1
+            without conflicts; None if it is unknown: the kernel did not run in the emulator.
     """
 
     registers: int
@@ -24,6 +27,7 @@ class KernelResources:
     spill_bytes: int
     shared_bytes: int
     occupancy: float | None = None
+    bank_conflicts: float | None = None
 
     def in_words(self) -> dict[str, str]:
         """Return the resources by name, with their units."""
@@ -39,17 +43,19 @@ class KernelResources:
 
     @classmethod
     def of_all(cls, kernels: Iterable[KernelResources]) -> KernelResources | None:
-        """Return the largest need for each resource, and the lowest occupancy; None for none."""
+        """Return the worst of each resource, such as the lowest occupancy; None for no kernels."""
         needs = list(kernels)
         if not needs:
             return None
         occupancies = [need.occupancy for need in needs if need.occupancy is not None]
+        conflicts = [need.bank_conflicts for need in needs if need.bank_conflicts is not None]
         return cls(
             registers=max(need.registers for need in needs),
             stack_bytes=max(need.stack_bytes for need in needs),
             spill_bytes=max(need.spill_bytes for need in needs),
             shared_bytes=max(need.shared_bytes for need in needs),
             occupancy=min(occupancies, default=None),
+            bank_conflicts=max(conflicts, default=None),
         )
 
     @classmethod
@@ -68,10 +74,14 @@ class KernelResources:
         share: object = obj.get("occupancy")
         if share is not None and not (isinstance(share, float | int) and 0 <= share <= 1):
             raise ValueError(f"occupancy is {share!r:.50}: expected a number from 0 to 1")
+        ratio: object = obj.get("bank_conflicts")
+        if ratio is not None and not (isinstance(ratio, float | int) and 1 <= ratio < math.inf):
+            raise ValueError(f"bank_conflicts is {ratio!r:.50}: expected a number of 1 or more")
         return resources
 
 
-_COUNTS = tuple(each.name for each in fields(KernelResources) if each.name != "occupancy")
+_RATIOS = ("occupancy", "bank_conflicts")
+_COUNTS = tuple(each.name for each in fields(KernelResources) if each.name not in _RATIOS)
 
 
 def _check_count(name: str, value: object) -> None:

@@ -157,6 +157,7 @@ class ResourcesLine(BaseModel):
     spill_bytes: Count
     shared_bytes: Count
     occupancy: Annotated[float, Field(ge=0, le=1)] | None
+    bank_conflicts: Annotated[float, Field(ge=1, allow_inf_nan=False)] | None = None
 
 
 class ConditionsLine(BaseModel):

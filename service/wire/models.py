@@ -172,6 +172,8 @@ class ResourcesRead(Response):
     spill_bytes: int  # of registers that do not fit
     shared_bytes: int  # shared memory of a block
     occupancy: float | None  # the share of a multiprocessor's warps that run at once
+    # Accesses to banks of shared memory over the least number, 1 without conflicts; emulated only.
+    bank_conflicts: float | None = None
 
 
 class ConditionsRead(Response):

@@ -136,7 +136,8 @@ class CandidateMeasurer:
             artifact = self._build(prepared.func, trace, target) if built is None else built.load()
             resources = backend_of(target).resources(artifact)
             module = Module(artifact)
-            measurement = _check_and_time(module, prepared, request, clock)
+            measurement = _check_and_time(module, prepared, request, resources, clock)
+            resources = measurement.resources
         except Exception as error:
             measurement = self._failure(error)
         finally:
@@ -209,7 +210,11 @@ class CandidateMeasurer:
 
 
 def _check_and_time(
-    module: Module, prepared: TrialArrays, request: MeasureRequest, clock: _PhaseClock
+    module: Module,
+    prepared: TrialArrays,
+    request: MeasureRequest,
+    resources: KernelResources | None,
+    clock: _PhaseClock,
 ) -> Measurement:
     backend, num_threads = backend_of(Target(request.target)), module.num_threads
     clock.enter(Phase.CHECK)
@@ -220,7 +225,14 @@ def _check_and_time(
     samples = backend.sample(run, num_threads, first_secs, request.incumbent_secs)
     # A race may spare the first run.
     prepared.check_again()
-    return Measurement(run_secs=samples.secs, max_error=max_error, conditions=samples.conditions)
+    if resources is not None:
+        resources = replace(resources, bank_conflicts=backend.bank_conflicts(run))
+    return Measurement(
+        run_secs=samples.secs,
+        max_error=max_error,
+        conditions=samples.conditions,
+        resources=resources,
+    )
 
 
 def _explain(error: Exception) -> tuple[ErrorKind, str]:

@@ -18,6 +18,7 @@ from compiler.backends.cuda.device_code import (
     launch_plan,
 )
 from compiler.backends.cuda.emulate_program import emulate_program
+from compiler.backends.cuda.emulated_call import EmulatedCall
 from compiler.backends.cuda.module import CudaModule
 from compiler.backends.cuda.nvrtc import (
     NvrtcMissingError,
@@ -170,6 +171,12 @@ class CudaBackend(Backend):
             _with_launch(code.resources[launch.kernel], launch, limits)
             for launch in code.plan.launches
         )
+
+    def bank_conflicts(self, run: Callable[[], object]) -> float | None:
+        """Return what the emulator counted, of the kernel with most; None on a GPU."""
+        if not isinstance(run, EmulatedCall):
+            return None
+        return max((report.bank_conflicts for report in run.reports), default=None)
 
     def emulate(self, func: PrimFunc, artifact: Artifact) -> Emulation:
         """Run a kernel in the emulator on inputs of the oracle, and compare its result."""

@@ -2274,6 +2274,8 @@ export interface components {
             shared_bytes: number;
             /** Occupancy */
             occupancy: number | null;
+            /** Bank Conflicts */
+            bank_conflicts?: number | null;
         };
         /**
          * ScheduleQuery

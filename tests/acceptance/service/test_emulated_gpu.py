@@ -60,6 +60,8 @@ def test_every_trial_is_compiled_emulated_and_compared_with_the_oracle(
         assert trial.max_error < 1e-5
         assert trial.resources is not None
         assert 1 <= trial.resources.registers <= 255
+        assert trial.resources.bank_conflicts is not None
+        assert trial.resources.bank_conflicts >= 1
         assert "NVRTC" in trial.toolchain
 
 
@@ -110,7 +112,7 @@ def test_the_pages_show_the_resources_and_no_measurement(
         page = browser.new_page()
         page.goto(f"{client.url}/jobs/{job.id}/trials/1")
         result = page.get_by_role("region", name="Result")
-        for text in ("estimated", "Registers of a thread", "Occupancy"):
+        for text in ("estimated", "Registers of a thread", "Occupancy", "Bank conflicts"):
             expect(result.get_by_text(text)).to_be_visible()
         page.get_by_role("tab", name="PTX").click()
         expect(page.get_by_role("region", name="PTX")).to_contain_text(".target sm_90a")

@@ -75,6 +75,7 @@ function resources({ resources: used }: Trial) {
     ["Stack of a thread", bytes(used.stack_bytes)],
     ["Shared memory of a block", bytes(used.shared_bytes)],
     ["Occupancy", used.occupancy === null ? "–" : percent(used.occupancy, 0)],
+    ["Bank conflicts", bankConflicts(used.bank_conflicts ?? null)],
   ] as const;
 }
 
@@ -89,6 +90,12 @@ function conditions({ conditions: timed }: Trial) {
     ["Temperature", celsius === null ? "–" : `${celsius} °C`],
     ...(reasons.length > 0 ? ([["Slowed by", reasons.join(", ")]] as const) : []),
   ] as const;
+}
+
+/** The accesses to banks over the least number of them, as the emulator counts them. */
+function bankConflicts(ratio: number | null) {
+  if (ratio === null) return "–";
+  return ratio === 1 ? "none" : `${ratio.toFixed(2)}× the accesses`;
 }
 
 /** The result of a trial in the job's final comparison. */

@@ -32,7 +32,7 @@ export function WorkerCard({ worker }: { worker: Worker }) {
       <Numbers
         items={[
           isEmulated
-            ? ["Times", "estimates: there are no clocks"]
+            ? ["Times", "estimates"]
             : [
                 "Host",
                 <span key="host" className={health.kind}>
@@ -46,7 +46,9 @@ export function WorkerCard({ worker }: { worker: Worker }) {
         ]}
       />
       <Doing worker={worker} />
-      {!isEmulated && <CanaryPlot canary={canary} text={health.text} />}
+      {!isEmulated && worker.facts?.refuses === undefined && (
+        <CanaryPlot canary={canary} text={health.text} />
+      )}
       <Facts facts={worker.facts ?? {}} />
     </section>
   );

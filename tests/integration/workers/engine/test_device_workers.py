@@ -57,6 +57,9 @@ def test_two_gpus_work_on_one_request_and_each_measurement_names_its_gpu(
     results = dict(engine.measure(gpu_request(12)))
     assert sorted(results) == list(range(12))
     assert {measurement.message for measurement in results.values()} == {""}
+    for measurement in results.values():
+        assert measurement.resources is not None
+        assert measurement.resources.bank_conflicts == 1, "a copy does not use shared memory"
     used = {measurement.worker for measurement in results.values()}
     assert used == {workers[name].name for name in GPUS}
 

@@ -100,6 +100,8 @@ def test_a_failure_is_slower_than_any_run() -> None:
         {"resources": {**RESOURCES, "registers": True}},
         {"resources": {**RESOURCES, "shared_bytes": 2**31}},
         {"resources": {**RESOURCES, "occupancy": 1.5}},
+        {"resources": {**RESOURCES, "bank_conflicts": 0.5}},
+        {"resources": {**RESOURCES, "bank_conflicts": float("inf")}},
         {"resources": {**RESOURCES, "surprise": 1}},
     ],
 )

@@ -6,9 +6,9 @@ from compiler.runtime.resources import KernelResources
 
 
 def test_a_program_needs_what_its_most_demanding_kernel_needs() -> None:
-    first = KernelResources(32, 8, 0, 1024, occupancy=0.5)
+    first = KernelResources(32, 8, 0, 1024, occupancy=0.5, bank_conflicts=2.0)
     second = KernelResources(64, 0, 16, 0, occupancy=0.75)
-    both = KernelResources(64, 8, 16, 1024, occupancy=0.5)
+    both = KernelResources(64, 8, 16, 1024, occupancy=0.5, bank_conflicts=2.0)
     assert KernelResources.of_all([first, second]) == both
     assert KernelResources.of_all([first]) == first
 

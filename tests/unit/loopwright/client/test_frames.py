@@ -34,12 +34,17 @@ def test_a_row_is_what_the_api_said() -> None:
 def test_the_resources_of_a_kernel_are_columns() -> None:
     of_cpu = TrialRead.model_validate(EXAMPLES["TrialRead"])
     used = ResourcesRead(
-        registers=40, stack_bytes=0, spill_bytes=8, shared_bytes=4096, occupancy=0.5
+        registers=40,
+        stack_bytes=0,
+        spill_bytes=8,
+        shared_bytes=4096,
+        occupancy=0.5,
+        bank_conflicts=2,
     )
     of_gpu = of_cpu.model_copy(update={"resources": used})
     frame = trials_frame([(JOB, of_cpu), (JOB, of_gpu)])
     assert frame["registers"].isna().tolist() == [True, False]
-    assert frame.loc[1, list(ResourcesRead.model_fields)].tolist() == [40, 0, 8, 4096, 0.5]
+    assert frame.loc[1, list(ResourcesRead.model_fields)].tolist() == [40, 0, 8, 4096, 0.5, 2]
 
 
 def test_the_conditions_on_a_gpu_are_columns() -> None:
