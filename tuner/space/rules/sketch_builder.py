@@ -187,6 +187,7 @@ class SketchBuilder:
         vector_axis: int | None = None,
         *,
         lanes: tuple[tuple[int, int], ...] = (),
+        source_bytes: tuple[int, ...] = (),
         tensor_tile: TensorTile | None = None,
     ) -> None:
         """Record the decisions of a block, for the filter and the cost model; see `TiledNest`.
@@ -198,6 +199,7 @@ class SketchBuilder:
                 level 0 if it is spatial, else at level 4.
             vector_axis: The axis whose part at level 6 is vectorized.
             lanes: On a GPU, how the lanes of a warp lie along axes, if a rule decides it.
+            source_bytes: The bytes of the arrays from which elements are gathered, by access.
             tensor_tile: What one instruction of tensor cores computes.
         """
         columns = [levels.get(axis, {}) for axis in range(len(facts.axes))]
@@ -215,6 +217,7 @@ class SketchBuilder:
                 ),
                 vector_axis,
                 lanes=lanes,
+                source_bytes=source_bytes,
                 tensor_tile=tensor_tile,
             )
         )

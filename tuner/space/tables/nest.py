@@ -52,6 +52,8 @@ class TiledNest:
         lanes: On a GPU, pairs of an axis and a number of neighbours along it. The lanes of a warp
             are numbered along the last pair first. Without pairs, they are numbered along the last
             axis first.
+        source_bytes: By access, the bytes of the array in global memory, if copies gather elements
+            from arrays with other layouts.
         tensor_tile: What one instruction of tensor cores computes: loops of these extents are at
             the innermost level of each axis.
     """
@@ -62,6 +64,7 @@ class TiledNest:
     vector_axis: int | None
     packed: frozenset[int] = frozenset()
     lanes: tuple[tuple[int, int], ...] = ()
+    source_bytes: tuple[int, ...] = ()
     tensor_tile: TensorTile | None = None
 
     @property

@@ -48,7 +48,10 @@ class KernelAccess:
 
     @property
     def size_bytes(self) -> int:
-        """Return the bytes of the buffer in global memory."""
+        """Return the bytes of the buffer in global memory, or of the one it is gathered from."""
+        nest = self.tables.nest
+        if nest.source_bytes:
+            return nest.source_bytes[nest.accesses.index(self.access)]
         return self.access.size_bytes
 
     def box(self, tile: Floats) -> Floats:

@@ -207,7 +207,12 @@ class _TileScheduler:
         draft.scheduled.add(draft.block_name(schedule.decompose_reduction(update, first)))
         draft.scheduled |= {facts.name, draft.block_name(update)}
         draft.note(
-            facts, self.columns, self.rest, vector_axis=self.tile.column, lanes=self._lanes()
+            facts,
+            self.columns,
+            self.rest,
+            vector_axis=self.tile.column,
+            lanes=self._lanes(),
+            source_bytes=() if self.windows is None else self.windows.source_bytes,
         )
 
     def _epilogue(self) -> BlockRV:

@@ -40,12 +40,15 @@ class WindowProduct:
         epilogue: The block that stores the sums.
         vector_lengths: By operand, how many elements lie together in memory.
         has_vectors: Whether vectors of sums lie together in memory.
+        source_bytes: The bytes of the arrays of the convolution: the output, then the operands in
+            the order of the product's reads.
     """
 
     tile: ProductTile
     epilogue: str
     vector_lengths: Mapping[str, int]
     has_vectors: bool
+    source_bytes: tuple[int, ...]
 
 
 def form_windows(draft: SketchBuilder, facts: BlockFacts) -> WindowProduct | None:
@@ -74,4 +77,10 @@ def form_windows(draft: SketchBuilder, facts: BlockFacts) -> WindowProduct | Non
     if tile is None or epilogue is None:
         return None
     lengths = {plain.left.buffer: left, plain.right.buffer: right}
-    return WindowProduct(tile, epilogue, lengths, written == VECTOR)
+    sizes = {
+        plain.left.buffer: product.left.size_bytes,
+        plain.right.buffer: product.right.size_bytes,
+    }
+    read_bytes = (sizes[read.buffer] for read in tile.facts.reads)
+    source_bytes = (facts.write.size_bytes, *read_bytes)
+    return WindowProduct(tile, epilogue, lengths, written == VECTOR, source_bytes)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 import pytest
 
 from compiler import ops
+from compiler.ir.core.nodes import static_shape
 from compiler.passes.device.kernel import DeviceKernel
 from compiler.passes.device.lower import lower_for_device
 from compiler.schedule.schedule import Schedule
@@ -36,15 +39,25 @@ def test_random_schedules_compute_the_program(spec: str, sketch: str) -> None:
     assert [b.name for b in kernel_of(schedules[0]).buffers] == [b.name for b in func.buffers]
 
 
-def test_small_maps_and_few_channels_have_wide_tiles() -> None:
-    for spec in ("conv2d:1,512,7,7,512,3,1,1", "conv2d:1,3,224,224,64,7,2,3"):
-        func = ops.from_spec(spec)
-        sketches = [s for s in space_of(func).sketches if s.name in WINDOWS]
-        assert [sketch.name for sketch in sketches] == WINDOWS
-        for sketch in sketches:
-            kernel = CudaBatch(sketch, sketch.draw(1, np.random.default_rng(0)), H200).kernel
-            assert kernel.tables.nest.lanes
-            assert [read.read_conflicts[0] for read in kernel.staged] == [1, 1]
+@pytest.mark.parametrize(
+    ("spec", "image"),
+    [
+        ("conv2d:1,512,7,7,512,3,1,1", (512, 9, 9)),
+        ("conv2d:1,3,224,224,64,7,2,3", (3, 230, 230)),
+    ],
+)
+def test_small_maps_and_few_channels_have_wide_tiles(spec: str, image: tuple[int, ...]) -> None:
+    func = ops.from_spec(spec)
+    sketches = [s for s in space_of(func).sketches if s.name in WINDOWS]
+    assert [sketch.name for sketch in sketches] == WINDOWS
+    _, weights, output = func.buffers
+    for sketch in sketches:
+        kernel = CudaBatch(sketch, sketch.draw(1, np.random.default_rng(0)), H200).kernel
+        assert kernel.tables.nest.lanes
+        assert [read.read_conflicts[0] for read in kernel.staged] == [1, 1]
+        # Windows overlap: the memory holds each pixel of the padded image once.
+        shapes = (image, static_shape(weights), static_shape(output))
+        assert {access.size_bytes for access in kernel.accesses} == {4 * prod(s) for s in shapes}
 
 
 def test_depthwise_kernels_have_no_windows() -> None:
