@@ -9,7 +9,7 @@ from operator import mul
 
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
-from compiler.target.gpus import WARP_SIZE
+from compiler.target.gpus import WARP_SIZE, nearest_gpu
 from tuner.space.analysis.operand_roles import dimension
 from tuner.space.rules.cuda.chunk_pipelines import CHUNKS_AHEAD, ChunkPipeline, pipeline_chunks
 from tuner.space.rules.cuda.epilogue import register_epilogue
@@ -112,7 +112,7 @@ def _window_tiles(draft: SketchBuilder, tile: ProductTile) -> list[SketchBuilder
                 windows = form_windows(fork, tile.facts)
                 if windows is None:
                     return []
-                is_wide = _suits_wide(windows.tile)
+                is_wide = _suits_wide(windows.tile) and _fills_gpu(fork, windows.tile)
                 _TileScheduler(fork, windows.tile, is_wide, pipeline, windows).run()
         except ScheduleError:
             continue
@@ -145,6 +145,16 @@ def _suits_wide(tile: ProductTile) -> bool:
         if dim is not None and OperandCopy(tile.facts, read, tile.tiled, tile.column).is_wide:
             return read.item_bytes == VECTOR and read.shape[dim] % WIDE == 0
     return False
+
+
+def _fills_gpu(draft: SketchBuilder, tile: ProductTile) -> bool:
+    """Return whether the smallest wide tiles are as many as the multiprocessors."""
+    axes = tile.facts.axes
+    rows = -(-axes[tile.rows[-1]].extent // (prod(WARP_ROWS) * min(WIDE_ROWS)))
+    columns = -(-axes[tile.column].extent // (WARP_COLUMNS * WIDE))
+    others = prod(axes[index].extent for index in (*tile.batch, *tile.rows[:-1]))
+    gpu = draft.gpu.gpu or nearest_gpu(draft.gpu.arch)
+    return rows * columns * others >= gpu.num_sms
 
 
 @dataclass

@@ -40,21 +40,26 @@ def test_random_schedules_compute_the_program(spec: str, sketch: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "image"),
+    ("spec", "image", "is_wide"),
     [
-        ("conv2d:1,512,7,7,512,3,1,1", (512, 9, 9)),
-        ("conv2d:1,3,224,224,64,7,2,3", (3, 230, 230)),
+        # Wide tiles of one small map would be fewer than the multiprocessors.
+        ("conv2d:1,512,7,7,512,3,1,1", (512, 9, 9), False),
+        ("conv2d:8,512,7,7,512,3,1,1", (8, 512, 9, 9), True),
+        ("conv2d:1,3,224,224,64,7,2,3", (3, 230, 230), True),
     ],
 )
-def test_small_maps_and_few_channels_have_wide_tiles(spec: str, image: tuple[int, ...]) -> None:
+def test_maps_have_tiles_for_all_multiprocessors(
+    spec: str, image: tuple[int, ...], is_wide: bool
+) -> None:
     func = ops.from_spec(spec)
     sketches = [s for s in space_of(func).sketches if s.name in WINDOWS]
     assert [sketch.name for sketch in sketches] == WINDOWS
     _, weights, output = func.buffers
     for sketch in sketches:
         kernel = CudaBatch(sketch, sketch.draw(1, np.random.default_rng(0)), H200).kernel
-        assert kernel.tables.nest.lanes
-        assert [read.read_conflicts[0] for read in kernel.staged] == [1, 1]
+        assert bool(kernel.tables.nest.lanes) == is_wide
+        if is_wide:
+            assert [read.read_conflicts[0] for read in kernel.staged] == [1, 1]
         # Windows overlap: the memory holds each pixel of the padded image once.
         shapes = (image, static_shape(weights), static_shape(output))
         assert {access.size_bytes for access in kernel.accesses} == {4 * prod(s) for s in shapes}
