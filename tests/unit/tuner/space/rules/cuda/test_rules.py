@@ -12,6 +12,7 @@ from tuner.space.rules.cuda.attention_tiles import AttentionTiles
 from tuner.space.rules.cuda.cross_thread import CrossThread
 from tuner.space.rules.cuda.flat_blocks import FlatBlocks
 from tuner.space.rules.cuda.shared_transposes import SharedTransposes
+from tuner.space.rules.cuda.split_sums import SplitSums
 from tuner.space.rules.cuda.tensor_attention import TensorAttention
 from tuner.space.rules.cuda.tensor_tiles import TensorTiles
 from tuner.space.rules.cuda.thread_rows import ThreadRows
@@ -28,6 +29,7 @@ CLASSES = [
     ThreadRows,
     ThreadTiles,
     CrossThread,
+    SplitSums,
     SharedTransposes,
     FlatBlocks,
 ]
