@@ -111,11 +111,11 @@ class Schedule(
             ScheduleError: If the program was not verified yet, and is not legal; see
                 `verified_once`.
         """
-        self._require_legal(self._unverified or {})
+        self._require_legal()
         new = Schedule.__new__(Schedule)
         for name, value in vars(self).items():
             setattr(new, name, value.copy() if isinstance(value, dict | list) else value)
-        new._unverified = None
+        new._unverified, new._defers_threads = None, False
         new._rng = Random()
         new._rng.setstate(self._rng.getstate())
         return new

@@ -28,6 +28,7 @@ from compiler.schedule.legality.legal_result import (
     must_be_verified,
     require_legal,
 )
+from compiler.schedule.legality.thread_memory import require_sound_threads
 from compiler.schedule.rewrite.derive_blocks import derive_blocks
 from compiler.schedule.trace.handle import BlockRV, ExprRV, Handle, LoopRV, SpecialLocation, TermRV
 from compiler.schedule.trace.instruction import Argument, Decision, Instruction, NoteDict, Ref, Term
@@ -60,6 +61,7 @@ class State:
         # Inside of `verified_once`: the functions to verify, each with its form before and the last
         # primitive.
         self._unverified: dict[str, tuple[PrimFunc, str]] | None = None
+        self._defers_threads = False
 
     @property
     def func(self) -> PrimFunc:
@@ -84,7 +86,7 @@ class State:
     def _commit(self, primitive: str, func: PrimFunc) -> None:
         """Accept a changed function, unless it is not a legal program."""
         before = self._functions[func.name]
-        after = checked_step(primitive, before, func)
+        after = checked_step(primitive, before, func, with_threads=not self._defers_threads)
         if must_be_verified(primitive, after):
             if self._unverified is None:
                 require_legal(primitive, before, after)
@@ -94,11 +96,15 @@ class State:
         self._functions[func.name] = after
 
     @contextmanager
-    def verified_once(self) -> Iterator[None]:
+    def verified_once(self, *, defers_threads: bool = False) -> Iterator[None]:
         """Verify programs once, at the end of a `with` statement, not after each primitive.
 
         The verifier looks for races between threads, which takes longer than a primitive. It is for
         steps that succeed or fail together, such as those of a trace.
+
+        Args:
+            defers_threads: Whether conflicts of threads are looked for at the end only, too. If
+                not, a primitive that causes one is refused, and another one may take its place.
 
         Raises:
             ScheduleError: If the last primitives made an illegal program of a legal one.
@@ -106,16 +112,18 @@ class State:
         if self._unverified is not None:
             yield
             return
-        self._unverified = {}
+        self._unverified, self._defers_threads = {}, defers_threads
         try:
             yield
-            unverified = self._unverified
+            self._require_legal()
         finally:
-            self._unverified = None
-        self._require_legal(unverified)
+            self._unverified, self._defers_threads = None, False
 
-    def _require_legal(self, unverified: Mapping[str, tuple[PrimFunc, str]]) -> None:
-        for name, (before, primitive) in unverified.items():
+    def _require_legal(self) -> None:
+        """Verify the functions that `verified_once` has not verified yet."""
+        for name, (before, primitive) in (self._unverified or {}).items():
+            if self._defers_threads:
+                require_sound_threads(primitive, before, self._functions[name])
             require_legal(primitive, before, self._functions[name])
 
     def _fail(

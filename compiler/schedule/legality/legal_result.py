@@ -20,15 +20,24 @@ from compiler.schedule.tree.tree import statement_paths
 _MOVES = ("compute_at", "reverse_compute_at")
 
 
-def checked_step(primitive: str, before: PrimFunc, after: PrimFunc) -> PrimFunc:
+def checked_step(
+    primitive: str, before: PrimFunc, after: PrimFunc, *, with_threads: bool = True
+) -> PrimFunc:
     """Return the result of a primitive with matching types of indices, its threads checked.
+
+    Args:
+        primitive: The name of the primitive.
+        before: The program before it.
+        after: The program after it.
+        with_threads: Whether threads are checked; if not, the caller does so later.
 
     Raises:
         ScheduleError: If threads would not see what others wrote, or see what they must not.
     """
     if not statement_paths(after).is_plain:
         after = with_agreeing_types(after)
-    require_sound_threads(primitive, before, after)
+    if with_threads:
+        require_sound_threads(primitive, before, after)
     return after
 
 

@@ -46,7 +46,7 @@ def replay(
         )
 
     handle_values = dict(handles)
-    with schedule.verified_once():
+    with schedule.verified_once(defers_threads=True):
         for position, instruction in enumerate(instructions):
             extra: dict[str, object] = {}
             if position in decided:

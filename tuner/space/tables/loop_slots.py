@@ -73,7 +73,7 @@ def sketch_program(func: PrimFunc, trace: Trace, knobs: tuple[Knob, ...]) -> Ske
     handles: dict[str, Handle | None] = {}
     extents: dict[str, int] = {}
     copied: dict[str, str] = {}
-    with schedule.verified_once():
+    with schedule.verified_once(defers_threads=True):
         for instruction in trace.instructions:
             if instruction.name == "split":
                 loop = _loop(schedule, handles[instruction.refs()[0]])

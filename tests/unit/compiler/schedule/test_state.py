@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from compiler.ir.core.nodes import BlockRealize, IntImm, Stmt, Store
+from compiler.ir.core.nodes import BlockRealize, For, IntImm, Stmt, Store
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import map_stmt
 from compiler.schedule.error import ScheduleError
@@ -89,3 +89,52 @@ def test_a_copy_is_verified_and_verifies_its_steps() -> None:
         with pytest.raises(ScheduleError, match=MESSAGE):
             schedule.copy()
         schedule._commit("bind", LEGAL)
+
+
+SHARED_SUM = parse("""
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), C: T.Buffer((1,), "float32")):
+    for i in range(8):
+        with T.sblock("C"):
+            vi = T.axis.reduce(8, i)
+            T.reads(A[vi])
+            T.writes(C[0])
+            with T.init():
+                C[0] = T.float32(0)
+            C[0] = C[0] + A[vi]
+""")
+
+
+def _bound(axis: str) -> PrimFunc:
+    """Return a program whose sum is over blocks or threads, without the check of `bind`."""
+
+    def visit(stmt: Stmt) -> Stmt:
+        new = map_stmt(stmt, visit, lambda expr: expr)
+        return replace(new, kind="thread_binding", thread=axis) if isinstance(new, For) else new
+
+    body = visit(SHARED_SUM.body)
+    assert isinstance(body, BlockRealize)
+    return replace(SHARED_SUM, body=body)
+
+
+def test_conflicts_of_threads_are_found_at_once_or_after_the_last_step() -> None:
+    with pytest.raises(ScheduleError) as caught:
+        Schedule(SHARED_SUM)._commit("split", _bound("blockIdx.x"))
+    assert caught.value.code == "threads"
+    schedule = Schedule(SHARED_SUM)
+    with pytest.raises(ScheduleError) as caught, schedule.verified_once():
+        schedule._commit("split", _bound("blockIdx.x"))
+    steps = []
+
+    def run(last: PrimFunc) -> None:
+        deferring = Schedule(SHARED_SUM)
+        with deferring.verified_once(defers_threads=True):
+            deferring._commit("split", _bound("blockIdx.x"))
+            steps.append("split")
+            deferring._commit("bind", last)
+
+    with pytest.raises(ScheduleError) as caught:
+        run(_bound("blockIdx.x"))
+    assert (caught.value.primitive, caught.value.code) == ("bind", "threads")
+    run(SHARED_SUM)
+    assert steps == ["split", "split"]
