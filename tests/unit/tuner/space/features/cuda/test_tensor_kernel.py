@@ -78,11 +78,11 @@ def sketch_of(func: PrimFunc) -> Sketch:
     ("spec", "decisions"),
     [
         ("matmul:128,128,64,acc_dtype=float32,out_dtype=float32:bfloat16", (2, 2, 2, 4, 2, 1)),
-        ("matmul:512,64,128,acc_dtype=float32,transpose_a=true:float16", (1, 4, 1, 8, 2, 4, 2)),
+        ("matmul:512,64,64,acc_dtype=float32,transpose_a=true:float16", (1, 4, 1, 8, 2, 4, 1)),
         # Bytes of rows along n: `ldmatrix` does not transpose them, and some of their words share
         # banks.
         ("matmul:64,64,256,acc_dtype=int32:int8", (1, 2, 1, 4, 2, 2)),
-        ("dense:64,128,256,acc_dtype=int32:int8", (1, 4, 2, 4, 2, 3)),
+        ("dense:64,64,256,acc_dtype=int32:int8", (1, 4, 1, 4, 2, 3)),
     ],
 )
 def test_the_emulator_counts_the_same(spec: str, decisions: Decisions) -> None:
