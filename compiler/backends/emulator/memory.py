@@ -71,6 +71,7 @@ class Memory:
             self.shadow.read(instruction, offsets, num_bytes, lanes, is_atomic)
         if self.counter is not None:
             self.counter.count(instruction, offsets, num_bytes, lanes)
+        self._mark(offsets, is_read=True)
 
     def write(
         self,
@@ -85,6 +86,10 @@ class Memory:
             self.shadow.write(instruction, offsets, num_bytes, lanes, is_atomic)
         if self.counter is not None:
             self.counter.count(instruction, offsets, num_bytes, lanes)
+        self._mark(offsets, is_read=False)
+
+    def _mark(self, offsets: Array, *, is_read: bool) -> None:
+        """Record which parts of the memory were accessed at all."""
 
 
 class _Checks:
@@ -162,10 +167,8 @@ class GlobalMemory(Memory):
 
     def transfer(self, start: int, sectors: Array, is_read: bool) -> None:
         """Count sectors that the copy engine moves, from a position in `data` on."""
-        counters = self._counters
-        touched = counters.sectors_read if is_read else counters.sectors_written
-        touched[start // SECTOR_BYTES + sectors] = True
-        counters.num_transferred += len(sectors)
+        self._mark(start + SECTOR_BYTES * sectors, is_read=is_read)
+        self._counters.num_transferred += len(sectors)
 
     def content(self, number: int) -> Array:
         """Return the bytes of a buffer."""
@@ -177,29 +180,10 @@ class GlobalMemory(Memory):
         self._counters = counters
         self.counter = counters.global_
 
-    def read(
-        self,
-        instruction: PtxInstruction,
-        offsets: Array,
-        num_bytes: int,
-        lanes: Lanes,
-        is_atomic: bool = False,
-    ) -> None:
-        """Record a read."""
-        super().read(instruction, offsets, num_bytes, lanes, is_atomic)
-        self._counters.sectors_read[offsets // SECTOR_BYTES] = True
-
-    def write(
-        self,
-        instruction: PtxInstruction,
-        offsets: Array,
-        num_bytes: int,
-        lanes: Lanes,
-        is_atomic: bool = False,
-    ) -> None:
-        """Record a write."""
-        super().write(instruction, offsets, num_bytes, lanes, is_atomic)
-        self._counters.sectors_written[offsets // SECTOR_BYTES] = True
+    def _mark(self, offsets: Array, *, is_read: bool) -> None:
+        counters = self._counters
+        touched = counters.sectors_read if is_read else counters.sectors_written
+        touched[offsets // SECTOR_BYTES] = True
 
     def resolve(
         self, instruction: PtxInstruction, addresses: Array, num_bytes: int, lanes: Lanes
