@@ -19,7 +19,8 @@ class BlockBarriers:
     """The threads that wait at barriers.
 
     A barrier has a number. It lets its threads go on if all threads of the block have arrived, or
-    as many as the instruction says.
+    as many as the instruction says. Threads that have returned do not count: since Volta, barriers
+    wait for the others only (Volta tuning guide, independent thread scheduling).
     """
 
     def __init__(self, machine: Machine, queue: GroupQueue) -> None:
@@ -67,7 +68,7 @@ class BlockBarriers:
         if not ready.any():
             return
         if expected is None:
-            self._check(groups, lanes, ready, exited)
+            self._check(groups, ready)
         chosen = ready[grid.slots[lanes]]
         leaving = self._queue.whole(grid.lanes[lanes][chosen])
         self._synchronize(number, leaving, expected is not None)
@@ -144,19 +145,10 @@ class BlockBarriers:
 
     # Faults
 
-    def _check(self, groups: list[LaneGroup], lanes: Lanes, ready: Array, exited: Array) -> None:
-        """Report blocks with threads that returned, or that wait at several instructions."""
+    def _check(self, groups: list[LaneGroup], ready: Array) -> None:
+        """Report blocks whose threads wait at several instructions."""
         grid, faults = self._grid, self._machine.faults
         instructions = self._machine.program.instructions
-        active = grid.lanes[lanes]
-        wrong = (ready & (exited > 0))[grid.slots[active]]
-        if wrong.any():
-            faults.report(
-                FaultKind.DIVERGENT_BARRIER,
-                instructions[groups[0].position],
-                active[wrong],
-                "other threads of the block have returned and never arrive at the barrier",
-            )
         first = np.full(len(grid.blocks), -1)
         for group in groups:
             slots = grid.slots[group.lanes]
