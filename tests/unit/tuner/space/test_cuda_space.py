@@ -6,8 +6,7 @@ import pytest
 
 from benchmarks.kernels.traces import program
 from benchmarks.workloads import WORKLOADS, BenchmarkWorkload
-from tests.property.generators.gpu_schedules import draw_pair
-from tests.unit.tuner.space.gpu_spaces import H200, assert_computes, space_of
+from tests.unit.tuner.space.gpu_spaces import space_of
 
 PUBLIC = [
     # Attention has eight blocks, so that its sketches take seconds.
@@ -20,9 +19,3 @@ PUBLIC = [
 @pytest.mark.parametrize("workload", PUBLIC)
 def test_every_public_workload_has_schedules(workload: BenchmarkWorkload) -> None:
     assert space_of(program(workload)).sketches
-
-
-def test_random_pairs_compute_their_operators() -> None:
-    for number in range(3):
-        pair = draw_pair(1, number, H200)
-        assert_computes(pair.func, [pair.schedule])
