@@ -31,7 +31,7 @@ from tests.integration.service.tuned import SPEC, tuned
 from workers.engine.engine import WorkerFacts
 
 MIN_CASES = 2_500
-RANDOM_CASES = 20
+RANDOM_CASES = 8
 """So many for each operation and mode, besides those at the edges."""
 EXPENSIVE = {"POST /api/v1/artifacts", "GET /api/v1/jobs/{job_id}/trials/{number}/code"}
 """These have the compiler run in a process of its own: a few of them are enough."""
