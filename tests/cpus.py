@@ -42,7 +42,7 @@ PRELOADED = ("compiler.driver", "tuner.space.generate", "loopwright", "scipy.sta
 def run_level(cpu: str, tests: list[str], notes: Path, processes: int) -> bool:
     """Run tests with the host reported as a CPU whose code it can run."""
     command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider"]
-    command += ["-p", "tests.code_use", "--note-code", str(notes), "-m", "not slow"]
+    command += ["-p", "tests.code_use", f"--note-code={notes}", "-m", "not slow"]
     command += ["--numprocesses", str(processes), "--dist", "loadfile", *tests]
     environment = {**os.environ, REPORTED: cpu, "PYTHONPATH": "."}
     return subprocess.run(command, check=False, env=environment).returncode == 0
