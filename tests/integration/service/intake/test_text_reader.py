@@ -32,8 +32,13 @@ BLOCK = """    for i{0} in range(16):
             B[v] = A[v] + T.float32({0})
 """
 HEAD = '@T.prim_func\ndef f(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):\n'
-LARGE = HEAD + "".join(map(BLOCK.format, range(1500)))
-"""Takes seconds to be read."""
+GATHERING = """    for i{0}, j{0} in T.grid(4, 4):
+        with T.block("b{0}"):
+            v = T.axis.spatial(16, i{0} * 4 + j{0})
+            B[v] = A[v] + A[(v + {0}) % 16] * A[(v * 3) % 16] + A[(v * 5 + {0}) % 16]
+"""
+LARGE = HEAD + "".join(map(GATHERING.format, range(900)))
+"""Takes seconds to be read, and is just not too large."""
 
 
 @pytest.fixture(scope="module")
