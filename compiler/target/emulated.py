@@ -17,7 +17,7 @@ def emulated_targets() -> list[CudaTarget]:
     Raises:
         TargetError: If a GPU is unknown.
     """
-    return _targets(os.environ.get(EMULATED_GPUS, "").split(","))
+    return _targets(filter(None, os.environ.get(EMULATED_GPUS, "").split(",")))
 
 
 def emulate_gpus(names: Iterable[str]) -> None:
@@ -31,5 +31,4 @@ def emulate_gpus(names: Iterable[str]) -> None:
 
 
 def _targets(names: Iterable[str]) -> list[CudaTarget]:
-    stripped = (name.strip() for name in names)
-    return [CudaTarget(f"cuda -gpu={name} -emulated") for name in stripped if name]
+    return [CudaTarget(f"cuda -gpu={name.strip()} -emulated") for name in names]

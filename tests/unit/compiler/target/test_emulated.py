@@ -33,6 +33,8 @@ def test_an_unknown_gpu_is_refused_and_nothing_changes() -> None:
     emulate_gpus(["h200"])
     with pytest.raises(TargetError, match="did you mean 'h200'"):
         emulate_gpus(["a100", "h20"])
+    with pytest.raises(TargetError, match="-gpu="):
+        emulate_gpus([""])
     assert os.environ[EMULATED_GPUS] == "h200"
 
 
