@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -23,9 +23,9 @@ CHROMIUM = shutil.which("chromium")
 BUILT = Path(__file__).parents[2] / "service" / "dashboard" / "index.html"
 
 
-# Not for the session: while Playwright runs, `asyncio.run` refuses to, in all tests that follow.
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Give a browser; the test is skipped without one, or without the dashboard."""
     if CHROMIUM is None:
         pytest.skip("there is no chromium on the PATH (Debian: apt install chromium)")
     if not BUILT.exists():
@@ -35,6 +35,13 @@ def browser() -> Iterator[Browser]:
         opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield opened
         opened.close()
+
+
+# Not for the session: while Playwright runs, `asyncio.run` refuses to, in all tests that follow.
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 from typer.testing import CliRunner
 
 import loopwright as lw
@@ -16,7 +16,7 @@ from loopwright.errors import InvalidRequestError
 from service.wire.models import JobState
 from service.wire.times import TimeKind
 from tests.acceptance.service.server import Server, serving
-from tests.browser.conftest import BUILT, CHROMIUM
+from tests.browser.conftest import chromium
 from tests.patience import PATIENCE_SECS
 
 WORKLOAD = "matmul:32,32,32:float32"
@@ -103,12 +103,7 @@ def test_a_trial_shows_its_cuda_text_and_its_ptx(server: Server, job: lw.JobHand
 def test_the_pages_show_the_resources_and_no_measurement(
     client: lw.Client, job: lw.JobHandle
 ) -> None:
-    if CHROMIUM is None:
-        pytest.skip("there is no chromium on the PATH (Debian: apt install chromium)")
-    if not BUILT.exists():
-        pytest.skip("the dashboard was not built (make dashboard)")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with chromium() as browser:
         page = browser.new_page()
         page.goto(f"{client.url}/jobs/{job.id}/trials/1")
         result = page.get_by_role("region", name="Result")
@@ -121,7 +116,6 @@ def test_the_pages_show_the_resources_and_no_measurement(
         page.goto(f"{client.url}/jobs/{job.id}")
         expect(page.get_by_role("heading", name="Shortest estimate so far")).to_be_visible()
         expect(page.get_by_text("provisional")).to_have_count(0)
-        browser.close()
 
 
 def test_workers_say_what_they_emulate(client: lw.Client, job: lw.JobHandle) -> None:
