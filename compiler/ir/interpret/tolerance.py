@@ -27,6 +27,7 @@ from compiler.ir.core.nodes import (
     BlockRealize,
     Buffer,
     Call,
+    Cast,
     For,
     IntImm,
     Load,
@@ -99,9 +100,13 @@ def tolerance(func: PrimFunc) -> float:
 
 
 def computed_epsilon(func: PrimFunc) -> float:
-    """Return the epsilon of the coarsest type in which a program computes; 0 if it has none."""
+    """Return the epsilon of the coarsest type in which a program computes; 0 if it has none.
+
+    A conversion counts if its result is loaded again. One of an output only rounds it: no later
+    operation amplifies that error.
+    """
     types = _float_types(func)
-    return _coarsest(types.computed | types.stored)
+    return _coarsest(types.computed | types.converted)
 
 
 def _coarsest(dtypes: set[DType]) -> float:
@@ -206,21 +211,26 @@ class _FloatTypes(NamedTuple):
 
     Attributes:
         computed: Those of arithmetic.
+        converted: Those to which values are converted that are stored and loaded again.
         stored: Those of stored values.
         summed: Those of stored values to which terms are added.
     """
 
     computed: set[DType]
+    converted: set[DType]
     stored: set[DType]
     summed: set[DType]
 
 
 def _float_types(func: PrimFunc) -> _FloatTypes:
-    types = _FloatTypes(set(), set(), set())
+    types = _FloatTypes(set(), set(), set(), set())
+    loaded = {node.buffer for node in walk(func.body) if isinstance(node, Load)}
     for node in walk(func.body):
         match node:
             case Store(buffer, indices, value) if is_float(buffer.dtype):
                 types.stored.add(buffer.dtype)
+                if buffer in loaded and any(isinstance(part, Cast) for part in walk(value)):
+                    types.converted.add(buffer.dtype)
                 if Load(buffer, indices) in walk(value):
                     types.summed.add(buffer.dtype)
             case BinOp() | Call() if is_float(dtype_of(node)):

@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
 
-from compiler import ops
+from compiler import ops, te
 from compiler.ir.core.dtypes import DType
 from compiler.ir.interpret.error_growth import check_case
 from compiler.ir.interpret.inputs import param_roles, random_inputs
 from compiler.ir.interpret.oracle.oracle import Mismatch, compare, interpret, tolerance
+from compiler.ir.interpret.tolerance import computed_epsilon
 from compiler.script import parse
 
 FUNC = ops.matmul(16, 16, 64)
@@ -121,6 +122,26 @@ def test_a_narrow_result_of_wide_sums_is_rounded_once(dtype: DType) -> None:
     most_terms = case.inputs["A"][:, :480].astype(float) @ case.inputs["B"][:480].astype(float)
     with pytest.raises(Mismatch):
         compare(func, {name: most_terms.astype(dtype)}, case.expected, case.growth)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_a_missing_term_of_a_narrow_result_is_found(dtype: DType) -> None:
+    func = ops.from_spec(f"matmul:64,64,256,acc_dtype=float32:{dtype}")
+    case = check_case(func, 0)
+    a, b = (case.inputs[name].astype(np.float64) for name in "AB")
+    (name,) = case.expected
+    with pytest.raises(Mismatch):
+        compare(func, {name: (a[:, 1:] @ b[1:]).astype(dtype)}, case.expected, case.growth)
+
+
+def test_copies_and_last_conversions_do_not_amplify_errors() -> None:
+    spec = "conv2d:1,8,6,6,8,3,1,1,layout=NHWC,acc_dtype=float32:{}"
+    wide, narrow = (ops.from_spec(spec.format(dtype)) for dtype in ("float32", "bfloat16"))
+    assert computed_epsilon(narrow) == computed_epsilon(wide) == 2.0**-23
+    A = te.placeholder((4,), "float32", name="A")
+    rounded = te.compute((4,), lambda i: te.cast("bfloat16", A[i]), name="rounded")
+    wide_again = te.compute((4,), lambda i: te.cast("float32", rounded[i]) * 2.0, name="B")
+    assert computed_epsilon(te.create_prim_func([A, wide_again])) == 2.0**-7
 
 
 def test_a_result_of_another_shape_is_refused() -> None:
