@@ -122,7 +122,7 @@ class _Trial:
         """
         for forms in zip(*self._indices, strict=True):
             variables = _variables([atom for form in forms for atom, _ in form.terms])
-            if variables and variables <= self._common.keys():
+            if variables <= self._common.keys():
                 axes = {var: np.arange(self._common[var]) for var in variables}
                 if math.prod(map(len, axes.values())) <= MAX_POINTS:
                     points = grid(axes)

@@ -90,8 +90,18 @@ class Touch:
 
     def sharing(self, common: Mapping[Var, int]) -> Touch:
         """Return the access for a comparison in which more variables have one value."""
-        extents = {var: extent for var, extent in self.extents.items() if var not in common}
-        return replace(self, extents=extents, common={**self.common, **common})
+        key = tuple(common.items())
+        shared = self._shared.get(key)
+        if shared is None:
+            extents = {var: extent for var, extent in self.extents.items() if var not in common}
+            shared = replace(self, extents=extents, common={**self.common, **common})
+            self._shared[key] = shared
+        return shared
+
+    @cached_property
+    def _shared(self) -> dict[tuple[tuple[Var, int], ...], Touch]:
+        """The access in comparisons, by the variables that have one value."""
+        return {}
 
     @property
     def lanes(self) -> int:

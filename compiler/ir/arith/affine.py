@@ -89,13 +89,28 @@ def affine(expr: Expr) -> Affine:
         return Affine((), expr.value, expr.dtype)
     if not isinstance(expr, BinOp) or expr.op not in ("+", "-", "*"):
         return Affine(((expr, 1),), 0, dtype_of(expr))
-    a, b = affine(expr.lhs), affine(expr.rhs)
-    if expr.op == "+":
-        return a + b
-    if expr.op == "-":
-        return a - b
-    if not b.terms:
-        return a.scaled(b.const)
-    if not a.terms:
-        return b.scaled(a.const)
-    return Affine(((BinOp("*", a.to_expr(), b.to_expr()), 1),), 0, a.dtype)
+    terms: dict[Expr, int] = {}
+    const = _collect(expr, 1, terms)
+    return Affine(tuple((a, c) for a, c in terms.items() if c), const, dtype_of(expr))
+
+
+def _collect(expr: Expr, factor: int, terms: dict[Expr, int]) -> int:
+    """Add the terms of `factor * expr` to others; return its constant part."""
+    if isinstance(expr, IntImm):
+        return factor * expr.value
+    if isinstance(expr, BinOp):
+        op, lhs, rhs = expr.op, expr.lhs, expr.rhs
+        if op in ("+", "-"):
+            sign = factor if op == "+" else -factor
+            return _collect(lhs, factor, terms) + _collect(rhs, sign, terms)
+        if op == "*":
+            a, b = affine(lhs), affine(rhs)
+            if a.terms and b.terms:
+                expr = BinOp("*", a.to_expr(), b.to_expr())
+            else:
+                form, scale = (a, factor * b.const) if not b.terms else (b, factor * a.const)
+                for atom, coefficient in form.terms:
+                    terms[atom] = terms.get(atom, 0) + scale * coefficient
+                return scale * form.const
+    terms[expr] = terms.get(expr, 0) + factor
+    return 0

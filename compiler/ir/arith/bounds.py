@@ -42,6 +42,8 @@ def bounds(expr: Expr, ranges: Ranges) -> Interval | None:
 
     The interval is exact for sums of different variables; elsewhere it may be wider.
     """
+    if isinstance(expr, IntImm):
+        return expr.value, expr.value
     return affine_bounds(affine(expr), ranges)
 
 
@@ -62,11 +64,11 @@ def _atom(atom: Expr, ranges: Ranges) -> Interval | None:
         case Var():
             limits = ranges.get(atom)
             return (0, limits - 1) if isinstance(limits, int) else limits
-        case BinOp("%", lhs, IntImm(divisor)) if divisor > 0 and bounds(lhs, ranges) is None:
-            return 0, divisor - 1
-        case BinOp():
-            a, b = bounds(atom.lhs, ranges), bounds(atom.rhs, ranges)
-            return None if a is None or b is None else combine(atom.op, a, b)
+        case BinOp(op, lhs, rhs):
+            a, b = bounds(lhs, ranges), bounds(rhs, ranges)
+            if a is None and op == "%" and isinstance(rhs, IntImm) and rhs.value > 0:
+                return 0, rhs.value - 1
+            return None if a is None or b is None else combine(op, a, b)
         case Select() | Conditional():
             a, b = bounds(atom.then, ranges), bounds(atom.otherwise, ranges)
             return None if a is None or b is None else hull(a, b)

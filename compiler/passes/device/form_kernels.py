@@ -12,6 +12,7 @@ kernel, unless several kernels use it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from compiler.ir.arith.simplify import simplify
@@ -104,18 +105,17 @@ def _bind_rest(stmt: Stmt) -> Stmt:
 def _without_unit_loops(stmt: Stmt) -> Stmt:
     """Replace the variables of loops of one iteration, which would hide what indices share."""
 
-    def simplified(node: Stmt) -> Stmt:
-        return map_stmt(node, simplified, simplify)
+    def visit(node: Stmt, zeros: Mapping[Var, Expr]) -> Stmt:
+        if isinstance(node, For) and isinstance(node.extent, IntImm) and node.extent.value == 1:
+            body = visit(node.body, {**zeros, node.var: IntImm(0, dtype_of(node.var))})
+            is_plain = node.thread is None and not node.annotations
+            return body if is_plain else replace(node, body=body)
+        return map_stmt(node, lambda child: visit(child, zeros), lambda expr: new_expr(expr, zeros))
 
-    def visit(node: Stmt) -> Stmt:
-        new = map_stmt(node, visit, lambda expr: expr)
-        if not (isinstance(new, For) and isinstance(new.extent, IntImm) and new.extent.value == 1):
-            return new
-        body = simplified(substitute(new.body, {new.var: IntImm(0, dtype_of(new.var))}))
-        is_plain = new.thread is None and not new.annotations
-        return body if is_plain else replace(new, body=body)
+    def new_expr(expr: Expr, zeros: Mapping[Var, Expr]) -> Expr:
+        return simplify(substitute(expr, zeros)) if zeros else expr
 
-    return visit(stmt)
+    return visit(stmt, {})
 
 
 def _host_buffers(stmt: Stmt) -> list[Buffer]:
