@@ -96,6 +96,8 @@ class _Trial:
         self._extents = [{**t.extents, **common, _LANE: t.lanes} for t in touches]
         self._indices: list[list[Affine]] = [[] for _ in touches]
         self._conditions: list[list[Expr]] = [[] for _ in touches]
+        # By access, the variables of the indices and conditions that are considered.
+        self._used: list[set[Var]] = [set() for _ in touches]
         for dimension in range(len(touches[0].indices)):
             self._add_dimension(dimension)
 
@@ -109,10 +111,14 @@ class _Trial:
             return False
         if self._num_points() > MAX_POINTS:
             return True
-        self._add_conditions()
-        is_long = self._num_points() > _FIRST_POINTS
-        return (is_long and self._meet_at(_FIRST_POINTS, among_all)) or self._meet_at(
-            MAX_POINTS, among_all
+        conditions = self._known_conditions()
+        quick = [c for c in conditions if _variables([c[1]]) <= self._used[c[0]]]
+        # Conditions only exclude points. Those on more variables multiply the points, so they are
+        # considered only if the others leave a conflict.
+        self._add_conditions(quick)
+        return self._meet_among_points(among_all) and (
+            not self._add_conditions([c for c in conditions if c not in quick])
+            or self._meet_among_points(among_all)
         )
 
     def _is_apart_in_a_dimension(self) -> bool:
@@ -147,8 +153,9 @@ class _Trial:
             for form, extents in zip(whole, self._extents, strict=True)
             for atom, _ in form.terms
         ):
-            for form, indices in zip(whole, self._indices, strict=True):
-                indices.append(form)
+            for number, form in enumerate(whole):
+                self._indices[number].append(form)
+                self._used[number] |= _variables([atom for atom, _ in form.terms])
 
     def _form(self, touch: Touch, dimension: int) -> Affine | None:
         ramp = touch.ramps[dimension]
@@ -177,15 +184,28 @@ class _Trial:
             return False
         return True
 
-    def _add_conditions(self) -> None:
-        for touch, extents, used in zip(
-            self._touches, self._extents, self._conditions, strict=True
-        ):
-            for condition in (part for whole in touch.conditions for part in conjuncts(whole)):
-                if self._is_known(condition, extents):
-                    used.append(condition)
-                    if self._num_points() > _CONDITION_POINTS:
-                        used.pop()
+    def _known_conditions(self) -> list[tuple[int, Expr]]:
+        """Return the conditions that the loops determine, each with the number of its access."""
+        return [
+            (number, part)
+            for number, touch in enumerate(self._touches)
+            for condition in touch.conditions
+            for part in conjuncts(condition)
+            if self._is_known(part, self._extents[number])
+        ]
+
+    def _add_conditions(self, conditions: Sequence[tuple[int, Expr]]) -> bool:
+        """Consider conditions as far as the points stay few; return whether any is considered."""
+        is_any = False
+        for number, condition in conditions:
+            before = self._used[number]
+            self._used[number] = before | _variables([condition])
+            if self._num_points() > _CONDITION_POINTS:
+                self._used[number] = before
+            else:
+                self._conditions[number].append(condition)
+                is_any = True
+        return is_any
 
     # The points
 
@@ -194,19 +214,22 @@ class _Trial:
 
     def _axes(self) -> list[_Axes]:
         """Return, for each access, the values of the variables that matter."""
-        used = [
-            _variables([*(atom for form in indices for atom, _ in form.terms), *conditions])
-            for indices, conditions in zip(self._indices, self._conditions, strict=True)
-        ]
-        common = set[Var]().union(*used) & self._common.keys()
+        common = set[Var]().union(*self._used) & self._common.keys()
         all_axes = []
-        for touch, extents, variables in zip(self._touches, self._extents, used, strict=True):
-            axes = {var: range(extents[var]) for var in extents if var in variables | common}
+        for touch, extents, used in zip(self._touches, self._extents, self._used, strict=True):
+            axes = {var: range(extents[var]) for var in extents if var in used | common}
             for name, extent in self._threads.items():
                 # Threads whose number has no influence act alike: the first and last are enough.
                 axes.setdefault(touch.var_of(name), range(0, extent, max(extent - 1, 1)))
             all_axes.append(axes)
         return all_axes
+
+    def _meet_among_points(self, among_all: bool) -> bool:
+        """Return whether two threads meet; a few points are tried first."""
+        is_long = self._num_points() > _FIRST_POINTS
+        return (is_long and self._meet_at(_FIRST_POINTS, among_all)) or self._meet_at(
+            MAX_POINTS, among_all
+        )
 
     def _meet_at(self, most: int, among_all: bool) -> bool:
         tables = [self._table(n, _shortened(axes, most)) for n, axes in enumerate(self._axes())]
