@@ -175,6 +175,12 @@ class SketchKernel:
         return sizes
 
     @cached_property
+    def registers_ahead(self) -> Floats:
+        """Return the registers of the elements of the next piece that a thread holds meanwhile."""
+        ahead = (np.where(a.stages > 1, a.copy_registers, 0) for a in self.staged)
+        return sum(ahead, np.zeros_like(self.threads))
+
+    @cached_property
     def registers(self) -> Floats:
         """Return an estimate of the registers of a thread, without any limit.
 

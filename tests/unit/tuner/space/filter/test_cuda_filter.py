@@ -8,7 +8,7 @@ import pytest
 from compiler import ops
 from compiler.target.cuda import CudaTarget
 from tests.unit.tuner.space.gpu_sketches import product_sketch, row
-from tests.unit.tuner.space.gpu_spaces import H200
+from tests.unit.tuner.space.gpu_spaces import H200, space_of
 from tuner.space.features.cuda.batch import CudaBatch
 from tuner.space.filter.cuda_filter import passes
 from tuner.space.tables.sketch import Sketch
@@ -55,6 +55,19 @@ def test_what_passes_can_run() -> None:
     assert (kernel.occupancy.blocks > 0).all()
     assert (kernel.registers <= kernel.max_registers).all()
     assert (kernel.shared_bytes <= H200.limits.shared_bytes).all()
+
+
+def test_the_elements_that_a_thread_loads_ahead_fit_its_registers_thrice() -> None:
+    space = space_of(ops.conv2d(1, 32, 28, 28, 32, 3, 1, 1))
+    (tiles,) = [sketch for sketch in space.sketches if sketch.name == "tiles"]
+    choices = tiles.draw(2000, np.random.default_rng(0))
+    kernel = CudaBatch(tiles, choices, H200).kernel
+    mask = passes(tiles, choices, H200)
+    are_too_many = 3 * kernel.registers_ahead + kernel.accumulators > kernel.max_registers
+    fit_once = kernel.registers <= kernel.max_registers
+    assert (are_too_many & fit_once).any()
+    assert not mask[are_too_many].any()
+    assert (kernel.registers_ahead[mask] > 0).any()
 
 
 def test_a_row_passes_in_any_batch() -> None:
