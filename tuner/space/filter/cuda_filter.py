@@ -25,9 +25,9 @@ MIN_LANE_USE = 0.85
 """Limit of the share of a block's lanes that have a thread. Chosen: 112 threads pass, 96 + 8 fail.
 """
 REGISTERS_PER_ELEMENT_AHEAD = 3
-"""Registers for each one that holds elements of the next piece: the value, and a part of its address
-and condition. Of 26 random kernels of a convolution (64 x 56 x 56, 3 x 3) that NVRTC 13.0 compiled
-for sm_90a, this drops 11, all of which had spills or arrays in local memory; 3 of the others had.
+"""Registers for each one that holds elements of the next piece: addresses and conditions need some.
+Of 26 random kernels of a convolution (64 x 56 x 56, 3 x 3) that NVRTC 13.0 compiled for sm_90a,
+this drops 11, all of which had spills or arrays in local memory; 3 of the others had.
 """
 MAX_UNROLLED = 1024
 """Limit of the points of unrolled code: NVRTC takes half a second for 1,024 multiply-adds."""

@@ -168,3 +168,22 @@ def test_beyond_the_limit_only_what_is_proved_is_no_conflict(threads: int) -> No
     assert may_conflict(swapped, swapped, ["x"]) == (threads * 8 * 2 > MAX_POINTS)
     plain = touch(BinOp("+", scaled(X, 8), LOOP), extents=extents)
     assert not may_conflict(plain, plain, ["x"])
+
+
+def test_different_versions_are_disjoint_however_many_points_they_have() -> None:
+    extents = {X: 1 << 19, LOOP: 8}
+    swapped = BinOp("^", BinOp("+", scaled(X, 8), LOOP), number(1))
+    first = touch(number(0), swapped, extents=extents)
+    assert not may_conflict(first, touch(number(1), swapped, extents=extents), ["x"])
+    assert may_conflict(first, touch(number(0), swapped, extents=extents), ["x"])
+
+
+def test_a_condition_on_another_loop_counts() -> None:
+    # Threads 0 and 3 share an element, but the condition excludes one of them in each iteration.
+    extents = {X: 6, LOOP: 2}
+    is_half = Compare("==", BinOp("//", X, number(3)), LOOP)
+    access = touch(BinOp("%", X, number(3)), LOOP, extents=extents, conditions=(is_half,))
+    assert not may_conflict(access, access, ["x"])
+    late = Compare("<", BinOp("+", X, scaled(STEP, 3)), number(3))
+    folded = touch(BinOp("%", X, number(3)), extents={X: 6, STEP: 2}, conditions=(late,))
+    assert not may_conflict(folded, folded, ["x"])
