@@ -15,7 +15,7 @@ from queue import SimpleQueue
 from compiler.runtime.measurement import Measurement
 from compiler.target.cores import available_cores
 from workers.child.phase_clock import PhaseClock
-from workers.child.supervisor import ChildSupervisor
+from workers.child.supervisor import ChildSupervisor, RunnerClosedError
 from workers.wire.built import BuiltCandidate
 from workers.wire.frames import Message
 from workers.wire.request import MeasureRequest
@@ -47,11 +47,11 @@ class Builders:
         """Give the builds of all candidates of a request, which go on while the body runs.
 
         A failed build is a measurement. At the end, those that have not begun are left out.
+
+        Raises:
+            RunnerClosedError: If this is closed, here or as the result of a build.
         """
-        builds = [
-            self._threads.submit(self._build, request.part([index]))
-            for index in range(len(request.traces))
-        ]
+        builds = [self._submit(request.part([index])) for index in range(len(request.traces))]
         try:
             yield builds
         finally:
@@ -66,12 +66,21 @@ class Builders:
             self._free.put(child)
 
     def close(self) -> None:
-        """Kill all children, from any thread; builds in progress raise `RunnerClosedError`."""
+        """Kill all children, from any thread; all builds raise `RunnerClosedError` from then on."""
         for child in self._children:
             child.close()
-        self._threads.shutdown(wait=True, cancel_futures=True)
+        # Builds that have not begun are not cancelled: they fail at once, as those in progress.
+        self._threads.shutdown(wait=True)
         for child in self._children:
             child.end_all()
+
+    def _submit(self, request: MeasureRequest) -> Future[BuiltCandidate | Measurement]:
+        try:
+            return self._threads.submit(self._build, request)
+        except RuntimeError as error:
+            if not self._children[0].is_closed:
+                raise  # no thread can be started
+            raise RunnerClosedError("the runner is closed") from error
 
     def _build(self, request: MeasureRequest) -> BuiltCandidate | Measurement:
         child = self._free.get()

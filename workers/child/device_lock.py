@@ -11,11 +11,13 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _LOOK_SECS = 2e-3
 """Pause between two attempts to take a lock; a candidate takes many times as long. Chosen."""
+_LOCK_MODE = 0o644
+"""Each user may read a lock file, and so lock it."""
 
 
 class DeviceLock:
@@ -51,10 +53,23 @@ class DeviceLock:
 
 
 def _open(path: Path) -> int:
-    try:
-        return os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-    except FileNotFoundError:
-        return os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+    """Open a lock file for reading, which is all that `flock` requires; create it if needed.
+
+    Processes of all users share the file, so the umask of the one that creates it must not matter.
+    Another user can put something else in its place: a link is not followed, a pipe does not
+    block, and whatever exists keeps its mode.
+
+    Raises:
+        OSError: If the file is a link, or this process may not read it.
+    """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+    while True:
+        with suppress(FileNotFoundError):
+            return os.open(path, flags)
+        with suppress(FileExistsError):  # another process created it meanwhile
+            file = os.open(path, flags | os.O_CREAT | os.O_EXCL, _LOCK_MODE)
+            os.fchmod(file, _LOCK_MODE)
+            return file
 
 
 def _acquire(file: int, is_abandoned: Callable[[], bool]) -> None:

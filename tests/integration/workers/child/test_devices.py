@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -166,3 +167,27 @@ def test_closing_ends_a_wait_for_the_device() -> None:
         closed.close()
         thread.join(PATIENCE_SECS)
     assert len(errors) == 1
+
+
+def test_closing_ends_all_requests_with_the_same_error() -> None:
+    closed = ChildRunner(device=DEVICE, child_module=CHILD)
+    errors: list[Exception] = []
+
+    def ask() -> None:
+        try:
+            measure(closed, *[fault("hangs in the build")] * 8)
+        except RuntimeError as error:
+            errors.append(error)
+
+    threads = [Thread(target=ask) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    end = time.monotonic() + PATIENCE_SECS
+    while not children_by_device():  # a build has begun, and most wait for a free builder
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    closed.close()
+    for thread in threads:
+        thread.join(PATIENCE_SECS)
+    ask()
+    assert [type(error) for error in errors] == [RunnerClosedError] * 3

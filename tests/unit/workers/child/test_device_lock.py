@@ -1,3 +1,4 @@
+import os
 import tempfile
 import threading
 import time
@@ -70,4 +71,29 @@ def test_a_wait_can_be_abandoned() -> None:
 def test_a_file_in_its_place_that_is_a_link_is_refused(tmp_path: Path) -> None:
     (tmp_path / "loopwright-GPU-0.lock").symlink_to(tmp_path / "other")
     with pytest.raises(OSError, match="loopwright-GPU-0"), DeviceLock("GPU-0").taken(never):
+        pass
+
+
+def test_each_user_may_lock_the_files_whatever_the_umask_of_their_creator(tmp_path: Path) -> None:
+    umask = os.umask(0o077)
+    try:
+        with DeviceLock("GPU-0").taken(never):
+            pass
+    finally:
+        os.umask(umask)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    assert modes == {"loopwright-GPU-0.queue": 0o644, "loopwright-GPU-0.lock": 0o644}
+
+
+def test_an_existing_file_keeps_its_mode(tmp_path: Path) -> None:
+    file = tmp_path / "loopwright-GPU-0.lock"
+    file.touch(0o600)
+    with DeviceLock("GPU-0").taken(never):
+        pass
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_pipe_in_its_place_does_not_block(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "loopwright-GPU-0.lock")
+    with DeviceLock("GPU-0").taken(never):
         pass
