@@ -5,7 +5,10 @@ that only inspect code are repeated with the host reported as CPUs of `compiler/
 which the host need not support. These are one CPU of each vector width, or all of them
 (`--all`). So a test that does not name its CPU fails here, and not first on another machine.
 `tests/code_use.py` records the kind of each test while it runs: at the first level, which therefore
-runs all tests, or in an earlier run of the tests (`--notes`).
+runs all tests, or in an earlier run of the tests on the host as it is (`--notes`).
+
+The lowered code follows from the features of a CPU. So without `--all` no tests are repeated for a
+CPU with the same features as the host in the earlier run, as a level, or as an earlier CPU.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -31,7 +35,7 @@ from compiler.target import host
 from compiler.target.cores import available_cores
 from compiler.target.cpu import CpuTarget
 from compiler.target.cpus import CPUS
-from compiler.target.host import REPORTED, missing_here
+from compiler.target.host import REPORTED, detected_features, missing_here
 
 LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4", "cortex-a72", "cortex-a76")
 FOLDERS = ("tests/unit/compiler", "tests/unit/tuner", "tests/golden", "tests/tutorials")
@@ -79,10 +83,27 @@ def selected(notes: Path) -> list[str]:
     return sorted({*noted(notes, "runs"), *noted(notes, "looks")})
 
 
+def known_features(features: str) -> frozenset[str]:
+    """Return those of a CPU's features that `CPUS` names: what is lowered uses no others."""
+    named = {feature for cpu in CPUS.values() for feature in cpu.features.split(",")}
+    return frozenset(named.intersection(features.split(",")))
+
+
+def new_features(cpus: Iterable[str], tested: set[frozenset[str]]) -> list[str]:
+    """Return those CPUs whose features are not tested yet, and add these features to `tested`."""
+    new = []
+    for cpu in cpus:
+        features = known_features(CPUS[cpu].features)
+        if features not in tested:
+            tested.add(features)
+            new.append(cpu)
+    return new
+
+
 def one_of_each() -> list[str]:
     """Return the newest CPU of each architecture and vector width.
 
-    Each takes over a minute, so all 29 would make CI longer than half an hour.
+    Each takes over a minute, so all of them would make CI longer than half an hour.
     """
     targets = {name: CpuTarget(f"cpu -mcpu={name} -num-cores=1") for name in CPUS}
     return list({(CPUS[name].arch, t.vector_bits): name for name, t in targets.items()}.values())
@@ -95,7 +116,10 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="look at code for all known CPUs")
     parser.add_argument("--notes", type=Path, help="what `--note-code` of an earlier run recorded")
     options = parser.parse_args()
-    folders, cpus = list(options.folders), list(CPUS) if options.all else one_of_each()
+    folders = list(options.folders)
+    tested = {known_features(detected_features())} if options.notes else set()
+    levels = new_features((level for level in LEVELS if not missing_here(level)), tested)
+    cpus = list(CPUS) if options.all else new_features(one_of_each(), tested)
     failed = []
     with tempfile.TemporaryDirectory() as folder:
         notes = Path(folder) / "notes"
@@ -105,7 +129,7 @@ def main() -> int:
             within = tuple(f"{name.rstrip('/')}/" for name in folders)
             notes.write_text("".join(s for s in lines if s.split(" ", 1)[1].startswith(within)))
         tests = selected(notes) or folders
-        for cpu in (level for level in LEVELS if not missing_here(level)):
+        for cpu in levels:
             started = time.monotonic()
             if not run_level(cpu, tests, notes, min(4, available_cores())):
                 failed.append(cpu)
