@@ -35,6 +35,7 @@ KILLED = "the process was killed"
 SUITED = {
     "decompose_padding": ("conv1d", "conv2d", "convolution"),
     "fuse_reduction_epilogue": ("linear_relu", "matmul_bias", "matmul_bias_relu"),
+    "online_softmax": ("attention",),
     "rolling_buffer": ("max_pool2d", "pooling", "stencil"),
 }
 

@@ -17,7 +17,7 @@ from compiler.schedule.legality.thread_memory import require_sound_threads
 from compiler.schedule.tree.tree import statement_paths
 
 # Primitives that move blocks under loops whose iterations may run in parallel.
-_MOVES = ("compute_at", "reverse_compute_at")
+_MOVES = ("compute_at", "reverse_compute_at", "online_softmax")
 
 
 def checked_step(

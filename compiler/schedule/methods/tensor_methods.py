@@ -20,6 +20,7 @@ from compiler.schedule.primitives.blocks.decompose_padding import (
     decompose_padding,
 )
 from compiler.schedule.primitives.blocks.fuse_reduction_epilogue import fuse_reduction_epilogue
+from compiler.schedule.primitives.blocks.online_softmax import online_softmax
 from compiler.schedule.primitives.blocks.pad_einsum import pad_einsum
 from compiler.schedule.primitives.blocks.rfactor import rfactor
 from compiler.schedule.primitives.blocks.rolling_buffer import rolling_buffer
@@ -181,6 +182,33 @@ class TensorMethods(Queries):
         self._commit("rfactor", func)
         new = self._new_block(func, partial)
         self._record("rfactor", {"loop": loop, "factor_axis": factor_axis}, [new])
+        return new
+
+    @primitive(num_outputs=8)
+    def online_softmax(self, block: BlockRV | str, loop: LoopRV) -> list[BlockRV]:
+        """Compute a softmax with the sum that it weights; see `primitives.blocks.online_softmax`.
+
+        From now on, the block's handle refers to the update.
+
+        Args:
+            block: The weighted sum.
+            loop: Its loop over blocks of the summed axis.
+
+        Returns:
+            The new blocks: the starts of the sum, the maximum and the total; the maximum of a block
+            of a row, the factor of earlier sums, the total of a block of a row, the scaling of the
+            sum, and its division.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        handle, func, name = self._find("online_softmax", block)
+        var = self._loop_in("online_softmax", func, loop)
+        func, update, names = online_softmax(func, name, var)
+        self._commit("online_softmax", func)
+        self._rename_block(func, name, update)
+        new = [self._new_block(func, name) for name in names]
+        self._record("online_softmax", {"block": handle, "loop": loop}, new)
         return new
 
     @primitive()

@@ -54,9 +54,45 @@ def init_nest(
     Raises:
         ScheduleError: If the predicate may leave out the start of the reduction.
     """
+    assert realize.block.init is not None, "the block is a reduction"
+    return element_nest(
+        realize,
+        loops,
+        name,
+        extents,
+        refuse,
+        statement=realize.block.init,
+        iter_suffix=iter_suffix,
+        loop_suffix=loop_suffix,
+        only_used=only_used,
+        annotations=annotations,
+    )
+
+
+def element_nest(
+    realize: BlockRealize,
+    loops: Sequence[For],
+    name: str,
+    extents: Extents,
+    refuse: Refuse,
+    *,
+    statement: Stmt,
+    iter_suffix: str = "",
+    loop_suffix: str = "",
+    only_used: bool = False,
+    annotations: Annotations = (),
+) -> Stmt:
+    """Return loops and a block that run a statement for each element of a reduction.
+
+    Args:
+        statement: The statement, by the reduction's spatial iterators; for the others, see
+            `init_nest`.
+
+    Raises:
+        ScheduleError: If the predicate may leave out the start of the reduction.
+    """
     old = realize.block
-    assert old.init is not None, "the block is a reduction"
-    named = {node for node in walk(old.init) if isinstance(node, Var)}
+    named = {node for node in walk(statement) if isinstance(node, Var)}
     spatial = [
         (i, value)
         for i, value in zip(old.iter_vars, realize.iter_values, strict=True)
@@ -67,13 +103,13 @@ def init_nest(
     }
     used = {var for _, value in spatial for var in variables(value)}
     predicate = _start_predicate(realize, {loop.var for loop in loops} - used, extents, refuse)
-    init = substitute(old.init, iterators)
+    body = substitute(statement, iterators)
     block = Block(
         name,
         tuple(replace(i, var=_renamed(i.var, iterators)) for i, _ in spatial),
-        access_regions(init)[0],
+        access_regions(body)[0],
         tuple(map_region(region, lambda e: substitute(e, iterators)) for region in old.writes),
-        init,
+        body,
         annotations=annotations,
     )
     init_loops = [loop for loop in loops if loop.var in used]

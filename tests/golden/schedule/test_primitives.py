@@ -45,18 +45,18 @@ def convolution() -> PrimFunc:
     return te.create_prim_func([A, W, Y], "convolution")
 
 
-def change(schedule: Schedule, change_: Callable[[Schedule], object]) -> str:
+def change(schedule: Schedule, change_: Callable[[Schedule], object], rtol: float = 0.0) -> str:
     """Return the program before and after a change, and the calls that made it.
 
     A golden text may be updated without being read, so both programs must also compute the same,
-    except if the layout of a parameter changes.
+    except if the layout of a parameter changes. Only other sums of floats differ by `rtol`.
     """
     before = schedule.func
     num_before = len(schedule.trace.instructions)
     change_(schedule)
     verify(schedule.func)
     if not schedule.layouts:
-        computes_the_same(before, schedule.func)
+        computes_the_same(before, schedule.func, rtol)
     calls = schedule.trace.python().splitlines()[num_before:]
     return "\n".join([script(before), *(f"# {call}" for call in calls), "", script(schedule.func)])
 

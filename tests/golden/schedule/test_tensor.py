@@ -30,6 +30,18 @@ def row_sums() -> PrimFunc:
     return te.create_prim_func([A, C], "row_sums")
 
 
+def weighted_mean() -> PrimFunc:
+    """Return means of rows of `V`, weighted by the softmax of a row of `S`."""
+    S, V = te.placeholder((4, 20), name="S"), te.placeholder((20, 3), name="V")
+    k = te.reduce_axis((0, 20), "k")
+    M = te.compute((4,), lambda i: te.max(S[i, k], axis=k), "M")
+    P = te.compute((4, 20), lambda i, j: te.exp(S[i, j] - M[i]), "P")
+    L = te.compute((4,), lambda i: te.sum(P[i, k], axis=k), "L")
+    W = te.compute((4, 20), lambda i, j: P[i, j] / L[i], "W")
+    Y = te.compute((4, 3), lambda i, c: te.sum(W[i, k] * V[k, c], axis=k), "Y")
+    return te.create_prim_func([S, V, Y], "weighted_mean")
+
+
 def window_sums() -> PrimFunc:
     """Return sums over windows of three rows of an intermediate."""
     A = te.placeholder((12, 8), name="A")
@@ -75,6 +87,14 @@ def test_pad_einsum(golden: Golden) -> None:
 
 def test_fuse_reduction_epilogue(golden: Golden) -> None:
     golden(change(Schedule(biased_product()), lambda s: s.fuse_reduction_epilogue("Y", "C")))
+
+
+def test_online_softmax(golden: Golden) -> None:
+    schedule = Schedule(weighted_mean())
+    i, c, j = schedule.get_loops("Y")
+    j_0, j_1 = schedule.split(j, [None, 8])
+    schedule.reorder(j_0, i, c, j_1)
+    golden(change(schedule, lambda s: s.online_softmax("Y", j_0), rtol=1e-5))
 
 
 def test_rfactor(golden: Golden) -> None:

@@ -65,6 +65,7 @@ class RandomTrace:
 COMPOSED = frozenset(
     {
         "annotate_software_pipeline",
+        "online_softmax",
         "rolling_buffer",
         "sample_categorical",
         "sample_compute_location",

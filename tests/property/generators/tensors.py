@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.ir.core.nodes import BinOp, Block, BlockRealize, Load, Store, Var
+from compiler.ir.core.nodes import BinOp, Block, BlockRealize, Buffer, Load, Store, Var
 from compiler.ir.core.visit import walk
 from tests.property.generators.choice import (
     Draw,
@@ -99,6 +99,32 @@ def _adds(block: Block, reduction: Block) -> bool:
     match block.body:
         case Store(_, _, BinOp("+", Load(buffer), _) | BinOp("+", _, Load(buffer))):
             return buffer == reduction.writes[0].buffer
+        case _:
+            return False
+
+
+@step
+def online_softmax(draw: Draw) -> None:
+    """Cut a weighted sum into blocks, and compute its softmax with it."""
+    parameters = set(draw.schedule.func.buffers)
+    realize = draw.realize(lambda block: _weights_values(block, parameters))
+    block = draw.handle(realize)
+    kinds = [(p, kinds_of(realize, p.loop.var)) for p in draw.loops(block) if p.is_serial]
+    over = next((p.handle for p, kind in kinds if kind == {"reduce"}), None)
+    if over is None:
+        raise NotApplicableError
+    outer, inner = draw.schedule.split(over, [None, draw.choose((1, 2, 3))])
+    if not draw.chance(4):
+        spatial = [p.handle for p, kind in kinds if kind == {"spatial"}]
+        draw.schedule.reorder(outer, *spatial[-1:], inner)
+    draw.schedule.online_softmax(block, outer)
+
+
+def _weights_values(block: Block, parameters: set[Buffer]) -> bool:
+    """Return whether a block adds up products of which a factor is an intermediate result."""
+    match block.body:
+        case Store(_, _, BinOp("+", Load(), BinOp("*", Load(weights), Load()))):
+            return block.init is not None and weights not in parameters
         case _:
             return False
 

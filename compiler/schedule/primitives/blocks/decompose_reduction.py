@@ -14,7 +14,7 @@ from compiler.ir.core.nodes import (
     seq,
 )
 from compiler.ir.core.program import PrimFunc
-from compiler.schedule.error import refusal
+from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.legality.block_kind import Unclassified
 from compiler.schedule.legality.coverage import covers_reads
 from compiler.schedule.legality.placed_block import PlacedBlock
@@ -48,7 +48,13 @@ def decompose_reduction(func: PrimFunc, block: str, loop: Var) -> tuple[PrimFunc
     Raises:
         ScheduleError: If a requirement does not hold.
     """
-    refuse = refusal("decompose_reduction", func)
+    return separate_init(func, block, loop, refusal("decompose_reduction", func))
+
+
+def separate_init(
+    func: PrimFunc, block: str, loop: Var, refuse: Refuse
+) -> tuple[PrimFunc, str, str]:
+    """Do what `decompose_reduction` does, as a step of any primitive."""
     scope, site = scope_of_block(func, block, refuse)
     kind = site.kind
     if isinstance(kind, Unclassified):

@@ -49,13 +49,13 @@ def becomes(schedule: Schedule, text: str) -> None:
     assert [realize.block.name for realize in blocks(schedule.func)] == names
 
 
-def computes_the_same(before: PrimFunc, after: PrimFunc) -> None:
+def computes_the_same(before: PrimFunc, after: PrimFunc, rtol: float = 0.0) -> None:
     """Check that two programs compute the same, on whole numbers."""
     rng = np.random.default_rng(0)
     inputs = {p.name: rng.integers(-3, 4, static_shape(p)).astype(p.dtype) for p in before.buffers}
     expected = evaluate(before, inputs)
     for name, value in evaluate(after, inputs).items():
-        np.testing.assert_array_equal(value, expected[name], err_msg=name)
+        np.testing.assert_allclose(value, expected[name], rtol=rtol, err_msg=name)
 
 
 def scheduled(text: str) -> Schedule:
