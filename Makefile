@@ -6,6 +6,8 @@ DASHBOARD := service/dashboard/index.html
 PYTHON ?=
 TRIALS ?=
 ARGS ?=
+# Servers, their workers and commands are many short processes: each module is compiled once for all.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup dashboard demo test test-cpus check format bench bench-check bench-gpu bench-parts bench-peers bench-race bench-search fuzz fuzz-cuda fuzz-requests fuzz-scripts serve clean
