@@ -20,6 +20,7 @@ from compiler.passes.common.thread_loops import has_threads
 from compiler.passes.common.tile_buffers import tile_buffers, tiles_of
 from compiler.passes.cpu.hoist_constants import constant_copies, split_copies, with_room
 from compiler.passes.cpu.hoist_loads import hoist_loads
+from compiler.passes.cpu.position_in_lanes import position_in_lanes
 from compiler.passes.cpu.promote_accumulators import promote_accumulators
 from compiler.passes.cpu.reduce_in_lanes import reduce_in_lanes
 from compiler.passes.cpu.unswitch_guards import unswitch_guards
@@ -77,7 +78,8 @@ def _prepared(func: PrimFunc) -> Stmt:
 
 def _finished(stmt: Stmt, target: CpuTarget) -> Stmt:
     register_file_bytes = target.num_vector_registers * target.vector_bits // 8
-    stmt = promote_accumulators(reduce_in_lanes(stmt), register_file_bytes)
+    stmt = reduce_in_lanes(position_in_lanes(stmt))
+    stmt = promote_accumulators(stmt, register_file_bytes)
     unswitched = unswitch_guards(unswitch_paddings(stmt))
     if unswitched is not stmt:
         # Run again: whole tiles have no guards any more, which may have prevented accumulators.

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compiler.ir.core.dtypes import DType, has_infinity, is_float, smallest_and_largest
+from compiler.ir.core.dtypes import DType, has_infinity, is_float, is_integer, smallest_and_largest
 from compiler.ir.core.nodes import (
     FALSE,
     TRUE,
@@ -92,6 +92,28 @@ def reduction_of(block: Block) -> ReductionForm | str:
     identity = tuple(starts[target] for target in targets)
     form = _form_of_known_reducer(targets, tuple(store.value for store in stores), identity)
     return "does not combine its values by a known commutative reducer" if form is None else form
+
+
+def position_reduction(stmt: Stmt) -> ReductionForm | None:
+    """Return the reduction of a statement that finds the position of the greatest, or least, value.
+
+    Its identity is assumed: -1 with the smallest, or largest, finite value. Of equal values the
+    first counts, so that the values may be combined in any order.
+    """
+    stores = _assignments(stmt)
+    if stores is None or len(stores) != 2:
+        return None
+    index, extreme = (Load(store.buffer, store.indices) for store in stores)
+    if not is_integer(index.buffer.dtype) or index.buffer == extreme.buffer:
+        return None
+    results = (stores[0].value, stores[1].value)
+    start = _literal(-1, index.buffer.dtype)
+    for of_max in (True, False):
+        limits = _extremes(of_max, extreme.buffer.dtype)
+        form = _argument((index, extreme), results, (start, limits[0])) if limits else None
+        if form is not None and form.reducer.is_commutative:
+            return form
+    return None
 
 
 def combined_buffers(block: Block) -> frozenset[Buffer]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from compiler.ir.core.nodes import BlockRealize, For
-from compiler.ir.core.visit import walk
+from compiler.passes.cpu.reduce_in_lanes import KEY
 from compiler.schedule.error import ScheduleError
-from compiler.schedule.primitives.sampling.sample import divisors
-from compiler.schedule.trace.handle import BlockRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts, sites, special_facts
 from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
 
 MAX_VECTORS = 4
 """Vectors of each partial result: several buffers share the registers. Chosen."""
-MIN_LANES, MAX_LANES = 3, 32
+MAX_STRIP_VECTORS = 64
+"""Vectors of a strip of results that stays in the first-level cache, while whole rows are read."""
+MIN_LANES = 8
+"""Elements of a row: fewer do not pay for the combination of the lanes. Chosen."""
 _OUTER, _INNER, _REGISTERS = 0, 4, 6
 
 
@@ -21,11 +21,9 @@ class SpecialBlocks:
     """Vectorizes these blocks along a spatial axis, or by partial results of a row.
 
     for i, k in ...:                    for i in ...:  # parallel
-        (N[i], M[i]) = better(              for k0 in ...:
-            (N[i], M[i]), (k, A[i, k])          for k1 in range(16):  # vectorized
-        )                          ->               (N_rf[k1], M_rf[k1]) = better(...)
-                                            for k1 in range(16):
-                                                (N[i], M[i]) = better(...)
+        (N[i], M[i]) = better(     ->       for k in ...:  # in lanes
+            (N[i], M[i]), (k, A[i, k])          (N[i], M[i]) = better(...)
+        )
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
@@ -60,7 +58,7 @@ def _suits(facts: BlockFacts, index: int) -> bool:
     axis = facts.axes[index]
     if not axis.is_reduction or 1 not in steps or not steps <= {0, 1}:
         return False
-    return any(MIN_LANES <= lanes <= MAX_LANES for lanes in divisors(axis.extent))
+    return axis.extent >= MIN_LANES
 
 
 def _run_across(draft: SketchBuilder, facts: BlockFacts, vector: int, *, has_init: bool) -> None:
@@ -68,8 +66,9 @@ def _run_across(draft: SketchBuilder, facts: BlockFacts, vector: int, *, has_ini
     schedule, loops = draft.schedule, draft.loops(facts.name)
     lanes = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
     extent = facts.axes[vector].extent
-    factors, first = draft.tile(loops[vector], extent, 2, MAX_VECTORS * lanes)
-    outer, inner = schedule.split(loops[vector], factors)
+    widths = (lanes * n for n in (1, 2, MAX_VECTORS, MAX_STRIP_VECTORS))
+    size, first = draft.cut(extent, tuple(n for n in widths if n < extent) or (extent,))
+    outer, inner = schedule.split(loops[vector], [None, size])
     steps = [loops[i] for i, axis in enumerate(facts.axes) if axis.is_reduction]
     around = [
         outer if index == vector else loop
@@ -83,55 +82,44 @@ def _run_across(draft: SketchBuilder, facts: BlockFacts, vector: int, *, has_ini
         draft.parallelize(loops[:1])
     schedule.vectorize(inner)
     if has_init:
+        _copy_strips(draft, facts)
         init = schedule.decompose_reduction(schedule.get_block(facts.name), steps[0])
         schedule.vectorize(draft.loops(init)[-1])
     _add_nest(draft, facts, vector, {_OUTER: first, _REGISTERS: first + 1})
 
 
+def _copy_strips(draft: SketchBuilder, facts: BlockFacts) -> None:
+    """Copy each finished strip of results to the output, so that partial results are registers."""
+    schedule, consumers = draft.schedule, draft.consumers(facts.name)
+    others = [name for name in consumers if name != facts.name and name not in draft.scheduled]
+    reader = draft.block_facts().get(others[0]) if len(others) == 1 else None
+    if reader is None or reader.is_reduction or not draft.is_intermediate(facts.name):
+        return
+    updates = draft.loops(facts.name)
+    inside = 1 + sum(axis.is_reduction for axis in facts.axes)
+    copy = schedule.get_block(reader.name)
+    schedule.reverse_compute_at(copy, updates[-1 - inside], preserve_unit_loops=True)
+    schedule.vectorize(draft.loops(copy)[-1])
+    draft.scheduled.add(reader.name)
+
+
 def _run_along(draft: SketchBuilder, facts: BlockFacts, lane: int) -> None:
-    """Reduce into as many partial results as there are lanes, row by row."""
+    """Reduce each row in lanes with partial results, which are combined at its end."""
     schedule, loops = draft.schedule, draft.loops(facts.name)
-    lanes = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
-    extent = facts.axes[lane].extent
-    factors, first = draft.tile(loops[lane], extent, 2, MAX_VECTORS * lanes)
-    rows = sum(not axis.is_reduction for axis in facts.axes)
-    _, inner = schedule.split(loops[lane], factors)
-    partial = schedule.rfactor(inner, rows)
-    block = schedule.get_block(facts.name)
-    around = draft.loops(block)[:rows]
-    if around:
-        schedule.compute_at(partial, around[-1], preserve_unit_loops=True)
-    old_names = {axis.name for axis in facts.axes}
-    vector, steps = _parts(draft, partial, rows, old_names)
-    assert vector is not None, "the new block has the lanes as an iterator"
-    schedule.reorder(*steps, vector)
-    schedule.vectorize(vector)
-    if around:
-        draft.parallelize(around)
-    init = schedule.decompose_reduction(partial, steps[0])
-    schedule.vectorize(draft.loops(init)[-1])
-    draft.scheduled |= {draft.block_name(partial), draft.block_name(init)}
+    width = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
+    sizes = tuple(width * n for n in (1, 2, MAX_VECTORS))
+    lanes, first = draft.cut(facts.axes[lane].extent, sizes)
+    rows = [loops[i] for i, axis in enumerate(facts.axes) if not axis.is_reduction]
+    outer = [i for i, axis in enumerate(facts.axes) if axis.is_reduction and i != lane]
+    steps = [*(loops[i] for i in outer), loops[lane]]
+    schedule.reorder(*rows, *steps)
+    if outer and facts.runs_on(outer[-1], lane):
+        steps[-2:] = [schedule.fuse(*steps[-2:])]
+    schedule.annotate(steps[-1], KEY, lanes)
+    if rows:
+        draft.parallelize(rows)
+    schedule.decompose_reduction(schedule.get_block(facts.name), steps[0])
     _add_nest(draft, facts, lane, {_INNER: first, _REGISTERS: first + 1})
-
-
-def _parts(
-    draft: SketchBuilder, block: BlockRV, depth: int, old_names: set[str]
-) -> tuple[LoopRV | None, list[LoopRV]]:
-    """Return the loop of the new iterator, and the reduction loops."""
-    realize = draft.schedule.get(block)
-    assert isinstance(realize, BlockRealize), "a block's handle stands for a block"
-    vector = None
-    steps = []
-    for handle in draft.loops(block)[depth:]:
-        loop = draft.schedule.get(handle)
-        assert isinstance(loop, For), "a loop's handle stands for a loop"
-        pairs = zip(realize.block.iter_vars, realize.iter_values, strict=True)
-        iterator = next(iter_var for iter_var, value in pairs if loop.var in set(walk(value)))
-        if iterator.kind == "reduce":
-            steps.append(handle)
-        elif iterator.var.name not in old_names:
-            vector = handle
-    return vector, steps
 
 
 def _add_nest(

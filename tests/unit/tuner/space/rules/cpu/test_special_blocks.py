@@ -19,7 +19,10 @@ from tuner.task import Task
 BLOCKS = {
     "along rows": ops.argmax(5, 33, axis=1),
     "along even rows": ops.argmin(6, 64, axis=1),
+    "along prime rows": ops.argmax(4, 37, axis=1),
+    "along contiguous axes": ops.argmin(5, 7, 9, axis=(1, 2)),
     "across rows": ops.argmax(64, 6, axis=0),
+    "across prime rows": ops.argmax(7, 37, axis=0),
     "in the middle": ops.argmin(3, 16, 24, axis=1),
     "of two axes": ops.argmax(4, 5, 16, axis=(1, 2)),
     "of all": ops.argmax(64),
@@ -46,7 +49,7 @@ def test_special_blocks_are_right(func: PrimFunc, num_cores: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "func", [ops.argmax(4, 37, axis=1), ops.cumsum(3, 24)], ids=["prime rows", "scan along rows"]
+    "func", [ops.argmax(4, 7, axis=1), ops.cumsum(3, 24)], ids=["short rows", "scan along rows"]
 )
 def test_where_no_axis_suits_vectors_there_is_no_such_sketch(func: PrimFunc) -> None:
     assert "special" not in {s.name for s in design_space(Task(func, level(3))).sketches}
