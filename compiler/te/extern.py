@@ -90,6 +90,7 @@ def extern_blocks(
     inputs: Sequence[Tensor],
     fcompute: Callable[..., Stmt],
     name: str,
+    dtype: DType | None = None,
 ) -> Tensor:
     """Define a tensor by loops around blocks, which become part of the program unchanged.
 
@@ -97,13 +98,13 @@ def extern_blocks(
 
     Args:
         shape: The shape of the tensor.
-        inputs: The tensors that the blocks read; the result has the type of the first.
+        inputs: The tensors that the blocks read.
         fcompute: Takes the buffers of the inputs, then that of the tensor, and returns the loops.
         name: The name of the tensor; the blocks have their own names.
+        dtype: The type of the tensor; by default that of the first input.
     """
-    first = inputs[0]
     definition = Extern(name, tuple(inputs), PrimFunc, has_blocks=True)  # type: ignore[arg-type]
-    definition.outputs = outputs_of(definition, [(shape_of(shape), first.dtype)])
+    definition.outputs = outputs_of(definition, [(shape_of(shape), dtype or inputs[0].dtype)])
     (output,) = definition.outputs
     definition.body = fcompute(*(tensor.buffer for tensor in inputs), output.buffer)
     return output

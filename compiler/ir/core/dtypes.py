@@ -66,6 +66,11 @@ def is_narrow_float(dtype: DType) -> bool:
     return is_float(dtype) and bits(dtype) < 32
 
 
+def sum_dtype(dtype: DType) -> DType:
+    """Return the type in which operators sum values of `dtype`: float32 for narrow floats."""
+    return "float32" if is_narrow_float(dtype) else dtype
+
+
 def is_signed(dtype: DType) -> bool:
     """Return whether `dtype` is a signed integer type."""
     return dtype.startswith("int")

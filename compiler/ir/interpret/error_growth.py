@@ -19,7 +19,7 @@ from compiler.ir.core.dtypes import is_float
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.inputs import random_inputs
 from compiler.ir.interpret.oracle.oracle import estimated_secs, interpret
-from compiler.ir.interpret.tolerance import computed_epsilon, tolerance
+from compiler.ir.interpret.tolerance import computed_epsilon, conversion_nudges, tolerance
 
 Array = NDArray[Any]
 
@@ -34,7 +34,8 @@ class CheckCase:
     """Inputs of a program, its expected outputs, and the growth of errors, by name.
 
     `growth` is the change of an output as a share of its largest magnitude, if inputs and stored
-    values are moved by one rounding of the coarsest type in which the program computes.
+    values are moved by one rounding of the coarsest type in which the program computes, and values
+    that are converted and loaded again by a part of the rounding of their type.
     """
 
     inputs: Mapping[str, Array]
@@ -65,7 +66,7 @@ def _case(func: PrimFunc, inputs: Mapping[str, Array]) -> CheckCase:
     nudge = computed_epsilon(func)
     if not nudge or estimated_secs(func) > _MAX_SECS:
         return CheckCase(inputs, expected, {})
-    moved = interpret(func, inputs, nudge=nudge)
+    moved = interpret(func, inputs, nudge=nudge, nudges=conversion_nudges(func))
     names = [b.name for b in func.buffers if b.name in expected and is_float(b.dtype)]
     return CheckCase(inputs, expected, {n: _distance(expected[n], moved[n]) for n in names})
 

@@ -2,10 +2,10 @@
 
 Rounding errors grow with the number of terms of a sum, and a sum of large terms that cancel keeps
 the error of the large terms. So the tolerance is a share of an output's largest magnitude, and
-grows with the square root of the reduction length, in the type of the sums: a product of bfloat16
-that is summed in float32 is rounded to bfloat16 once. A program that amplifies rounding errors,
-such as a recurrence, gets a tolerance from its growth of errors, which
-`compiler.ir.interpret.error_growth` measures. Integers must be equal.
+grows with the square root of the reduction length, in the type of the sums. Narrow floats are
+computed in 32 bits: a product of bfloat16 that is summed in float32 is rounded to bfloat16 once. A
+program that amplifies rounding errors, such as a recurrence, gets a tolerance from its growth of
+errors, which `compiler.ir.interpret.error_growth` measures. Integers must be equal.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.ir.arith.bounds import Interval, reach
-from compiler.ir.core.dtypes import DType, epsilon, is_float
+from compiler.ir.core.dtypes import DType, epsilon, is_float, sum_dtype
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
     BinOp,
@@ -28,6 +28,7 @@ from compiler.ir.core.nodes import (
     Buffer,
     Call,
     Cast,
+    Expr,
     For,
     IntImm,
     Load,
@@ -36,18 +37,19 @@ from compiler.ir.core.nodes import (
     Var,
 )
 from compiler.ir.core.program import PrimFunc
-from compiler.ir.core.visit import statements_in, walk, walk_stmts
+from compiler.ir.core.visit import children, is_stmt, operands_of, statements_in, walk, walk_stmts
 
 # A product or an accurate function errs by one rounding, a polynomial for exp by a few, and
 # operations are chained. A sum adds a random walk, here five times its expected length.
 _ROUNDINGS = 16.0
 _ROUNDINGS_PER_ROOT = 8.0
-# A type in which nothing is computed only rounds results: by half an epsilon each, and one result
-# may feed another.
-_ROUNDINGS_OF_CONVERSIONS = 2.0
+# Two values that hardly differ may be rounded to neighbours, one epsilon apart.
+_ROUNDINGS_OF_CONVERSIONS = 1.0
 # The roundings of a kernel have a few times the effect of moving each input by one rounding.
 # The limit keeps half of the digits, so that a defect shows.
 _GROWTHS = 8.0
+# A chosen bound: zeros are off by 1. Only long sums in a narrow type reach it.
+_LARGEST_TOLERANCE = 0.5
 
 
 class Mismatch(Exception):  # noqa: N818 - a finding, which callers turn into a value
@@ -91,22 +93,24 @@ class Mismatch(Exception):  # noqa: N818 - a finding, which callers turn into a 
 def tolerance(func: PrimFunc) -> float:
     """Return the error that rounding explains, as a share of an output's largest magnitude."""
     types = _float_types(func)
-    single = max(
-        _coarsest(types.computed) * _ROUNDINGS,
-        _coarsest(types.stored) * _ROUNDINGS_OF_CONVERSIONS,
-    )
+    conversions = _coarsest(types.stored) + _coarsest(types.converted)
+    single = max(_coarsest(types.computed) * _ROUNDINGS, conversions * _ROUNDINGS_OF_CONVERSIONS)
     per_root = _coarsest(types.summed or types.stored) * _ROUNDINGS_PER_ROOT
-    return single + per_root * math.sqrt(_reduction_length(func))
+    return min(single + per_root * math.sqrt(_reduction_length(func)), _LARGEST_TOLERANCE)
 
 
 def computed_epsilon(func: PrimFunc) -> float:
-    """Return the epsilon of the coarsest type in which a program computes; 0 if it has none.
+    """Return the epsilon of the coarsest type in which a program computes; 0 if it has none."""
+    return _coarsest(_float_types(func).computed)
 
-    A conversion counts if its result is loaded again. One of an output only rounds it: no later
-    operation amplifies that error.
+
+def conversion_nudges(func: PrimFunc) -> dict[Buffer, float]:
+    """Return the shares by which to move converted values that are loaded again.
+
+    Their growth then allows one rounding of each: a conversion happens once. That of an output only
+    rounds it: no later operation amplifies its error.
     """
-    types = _float_types(func)
-    return _coarsest(types.computed | types.converted)
+    return {b: epsilon(b.dtype) / _GROWTHS for b in _converted_buffers(func)}
 
 
 def _coarsest(dtypes: set[DType]) -> float:
@@ -149,7 +153,8 @@ def allowed_errors(func: PrimFunc, growth: Mapping[str, float]) -> dict[str, flo
         growth: The growth of errors from `error_growth`, by output.
     """
     rounding = tolerance(func)
-    most = max(rounding, math.sqrt(computed_epsilon(func)))
+    types = _float_types(func)
+    most = max(rounding, math.sqrt(_coarsest(types.computed | types.converted)))
     shares = {p: max(rounding, _GROWTHS * growth.get(p.name, 0.0)) for p in func.buffers}
     return {p.name: min(share, most) if is_float(p.dtype) else 0.0 for p, share in shares.items()}
 
@@ -210,8 +215,10 @@ class _FloatTypes(NamedTuple):
     """The floating-point types of a program, whatever the types of its inputs.
 
     Attributes:
-        computed: Those of arithmetic.
-        converted: Those to which values are converted that are stored and loaded again.
+        computed: Those of arithmetic. Narrow floats are computed in float32, but a value that is
+            loaded again or converted may be rounded between: the schedule decides.
+        converted: Those to which values are converted that are stored and loaded again. Each
+            kernel has these conversions.
         stored: Those of stored values.
         summed: Those of stored values to which terms are added.
     """
@@ -223,21 +230,51 @@ class _FloatTypes(NamedTuple):
 
 
 def _float_types(func: PrimFunc) -> _FloatTypes:
-    types = _FloatTypes(set(), set(), set(), set())
-    loaded = {node.buffer for node in walk(func.body) if isinstance(node, Load)}
-    for node in walk(func.body):
-        match node:
-            case Store(buffer, indices, value) if is_float(buffer.dtype):
-                types.stored.add(buffer.dtype)
-                if buffer in loaded and any(isinstance(part, Cast) for part in walk(value)):
-                    types.converted.add(buffer.dtype)
-                if Load(buffer, indices) in walk(value):
-                    types.summed.add(buffer.dtype)
-            case BinOp() | Call() if is_float(dtype_of(node)):
-                types.computed.add(dtype_of(node))
-            case _:
-                pass
+    converted = {buffer.dtype for buffer in _converted_buffers(func)}
+    types = _FloatTypes(set(), converted, set(), set())
+    loaded = _loaded_buffers(func)
+    for stmt in walk_stmts(func.body):
+        is_result = isinstance(stmt, Store) and stmt.buffer not in loaded
+        for part in children(stmt):
+            if not isinstance(part, Block) and not is_stmt(part):
+                arithmetic = _types_of_arithmetic(part, is_result=is_result)  # type: ignore[arg-type]
+                types.computed.update(arithmetic)
+        if isinstance(stmt, Store) and is_float(stmt.buffer.dtype):
+            types.stored.add(stmt.buffer.dtype)
+            if Load(stmt.buffer, stmt.indices) in walk(stmt.value):
+                types.summed.add(stmt.buffer.dtype)
     return types
+
+
+def _loaded_buffers(func: PrimFunc) -> set[Buffer]:
+    return {node.buffer for node in walk(func.body) if isinstance(node, Load)}
+
+
+def _converted_buffers(func: PrimFunc) -> set[Buffer]:
+    """Return the buffers of converted floats that are loaded again."""
+    return {
+        stmt.buffer
+        for stmt in walk_stmts(func.body)
+        if isinstance(stmt, Store)
+        and is_float(stmt.buffer.dtype)
+        and any(isinstance(part, Cast) for part in walk(stmt.value))
+    } & _loaded_buffers(func)
+
+
+def _types_of_arithmetic(expr: Expr, *, is_result: bool) -> Iterator[DType]:
+    """Yield the types in which floats are computed.
+
+    Args:
+        expr: An expression.
+        is_result: Whether its value is stored, and not loaded again.
+    """
+    stack = [(expr, is_result)]
+    while stack:
+        node, is_stored_only = stack.pop()
+        if isinstance(node, BinOp | Call) and is_float(dtype_of(node)):
+            yield sum_dtype(dtype_of(node)) if is_stored_only else dtype_of(node)
+        below = is_stored_only and not isinstance(node, Cast)
+        stack.extend((operand, below) for operand in operands_of(node))
 
 
 def _reduction_length(func: PrimFunc) -> int:

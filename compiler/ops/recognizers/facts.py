@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+from compiler.ir.core.dtypes import is_narrow_float
 from compiler.ir.core.nodes import Block, Call, FloatImm, IntImm, Load
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk
@@ -34,6 +35,11 @@ class ProgramFacts:
         """Return the blocks without the root."""
         blocks = [node for node in self._nodes if isinstance(node, Block)]
         return [block for block in blocks if block is not self._func.root]
+
+    @property
+    def has_conversion(self) -> bool:
+        """Return whether a last block converts sums, by default, to the type of the program."""
+        return is_narrow_float(self.dtype)
 
     @cached_property
     def calls(self) -> set[str]:

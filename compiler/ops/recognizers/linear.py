@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
+from typing import Any
 
 from compiler.ops.recognizers.facts import ProgramFacts
 from compiler.ops.spec import Spec
@@ -28,8 +29,8 @@ def products(facts: ProgramFacts) -> Iterator[Spec]:
     (k, *more) = facts.steps_of_reduction()
     if more or a[:-2] != tuple(batch) or b[:-2] != tuple(batch) or bias not in ([], [(n,)]):
         return
-    ways = product((False, True), (False, True), activations(facts, 1 + len(bias)))
-    for transpose_a, transpose_b, activation in ways:
+    ways = product((False, True), (False, True), epilogues(facts, 1 + len(bias)))
+    for transpose_a, transpose_b, epilogue in ways:
         shapes = (k, m) if transpose_a else (m, k), (n, k) if transpose_b else (k, n)
         if (a[-2:], b[-2:]) == shapes:
             yield facts.spec(
@@ -39,16 +40,25 @@ def products(facts: ProgramFacts) -> Iterator[Spec]:
                 transpose_a=transpose_a,
                 transpose_b=transpose_b,
                 bias=bool(bias),
-                activation=activation,
+                **epilogue,
             )
 
 
-def activations(facts: ProgramFacts, num_blocks: int) -> tuple[str | None, ...]:
-    """Return the activations that may follow `num_blocks` blocks."""
-    num_activations = len(facts.blocks) - num_blocks
+def epilogues(facts: ProgramFacts, num_blocks: int) -> Iterator[dict[str, Any]]:
+    """Yield the options of epilogues that may follow `num_blocks` blocks."""
+    num_more = len(facts.blocks) - num_blocks
+    for activation in _activations(facts, num_more - facts.has_conversion):
+        yield {"activation": activation}
+    if facts.has_conversion:  # without it, sums have the type of the program
+        for activation in _activations(facts, num_more):
+            yield {"activation": activation, "acc_dtype": facts.dtype}
+
+
+def _activations(facts: ProgramFacts, num_activations: int) -> tuple[str | None, ...]:
+    """Return the activations that so many blocks may compute."""
     if num_activations == 0:
         return (None,)
-    if num_activations > 1:
+    if num_activations != 1:
         return ()
     called = [_BY_CALL[name] for name in facts.calls if name in _BY_CALL]
     return called[0] if called else _CALLING_NONE

@@ -55,7 +55,9 @@ def reductions(facts: ProgramFacts) -> Iterator[Spec]:
         return
     (shape,) = facts.inputs
     steps = facts.steps(facts.reduction)
-    names = ("mean",) if len(facts.blocks) == 2 else ("sum", "max", "min", "prod")
+    names: tuple[str, ...] = ("sum", "prod", "max", "min")
+    if len(facts.blocks) == 2:
+        names = ("mean", "sum", "prod") if facts.has_conversion else ("mean",)
     for axes in combinations(range(len(shape)), len(steps)):
         for keepdims in (False, True):
             if facts.output == _reduced(shape, axes, keepdims=keepdims):

@@ -10,7 +10,7 @@ from typing import Any
 from compiler.ir.core.nodes import BinOp, Block, IntImm, static_shape
 from compiler.ir.core.visit import walk
 from compiler.ops.recognizers.facts import ProgramFacts, Shape
-from compiler.ops.recognizers.linear import activations
+from compiler.ops.recognizers.linear import epilogues
 from compiler.ops.spec import Spec
 from compiler.ops.tensors.windows import LAYOUTS
 
@@ -50,8 +50,8 @@ def convolutions(facts: ProgramFacts) -> Iterator[Spec]:
         more = {"layout": images.layout, "bias": bool(bias)}
         num_blocks = 1 + is_padded + len(bias)
         for windows in islice(_windows(facts, block, images, kernel), _MAX_WAYS):
-            for activation in activations(facts, num_blocks):
-                options = {**more, **windows, "activation": activation}
+            for epilogue in epilogues(facts, num_blocks):
+                options = {**more, **windows, **epilogue}
                 if len(facts.steps(block)) == space:
                     yield from _depthwise(facts, images, weights, kernel, options)
                 else:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from compiler import te
-from compiler.ir.core.dtypes import DType, is_float
+from compiler.ir.core.dtypes import DType, is_float, sum_dtype
 from compiler.ops.error import OperatorError, check_choice, check_dtype
 from compiler.ops.tensors.operands import check_dims, dims_of
 
@@ -70,15 +70,15 @@ def check_types(
         operator: The name for errors.
         dtype: The type of the operands.
         out_dtype: The type of the result; by default that of the operands.
-        acc_dtype: The type of the sum; by default that of the result.
+        acc_dtype: The type of the sum; by default that of the result, float32 for narrow floats.
 
     Raises:
         OperatorError: If a type is not supported, or floats and integers are mixed.
     """
     result = out_dtype or dtype
-    total = acc_dtype or result
-    for name in (dtype, result, total):
+    for name in (dtype, result, acc_dtype or result):
         check_dtype(operator, name)
+    total = acc_dtype or sum_dtype(result)
     if is_float(dtype) != is_float(total) or is_float(result) != is_float(total):
         raise OperatorError(f"{operator}: products of {dtype} can't be accumulated in {total}")
     return Types(dtype, total, result)
@@ -108,17 +108,26 @@ def apply_epilogue(  # noqa: PLR0917
     if activation is not None:
         check_choice(operator, "activation", activation, tuple(ACTIVATIONS))
         check_dtype(operator, types.sum, needs_float=activation != "relu")
-    shape = dims_of(operator, total)
-    result = total
-    if bias is not None:
-        check_dims(operator, bias, (shape[axis],))
-        result = te.compute(
-            shape, lambda *i: total[i] + bias[i[axis]].astype(types.sum), name="biased"
-        )
+    result = total if bias is None else add_bias(operator, total, axis, bias)
     if activation is not None:
         function, plain = ACTIVATIONS[activation], result
-        result = te.compute(shape, lambda *i: function(plain[i]), name=activation)
-    if types.result != types.sum:
-        wide = result
-        result = te.compute(shape, lambda *i: wide[i].astype(types.result), name="converted")
-    return result
+        result = te.compute(plain.shape, lambda *i: function(plain[i]), name=activation)
+    return converted(result, types.result)
+
+
+def add_bias(operator: str, total: te.Tensor, axis: int, bias: te.Tensor) -> te.Tensor:
+    """Return a sum of products with its bias, in the type of the sum.
+
+    Raises:
+        OperatorError: If the bias has another shape.
+    """
+    shape = dims_of(operator, total)
+    check_dims(operator, bias, (shape[axis],))
+    return te.compute(shape, lambda *i: total[i] + bias[i[axis]].astype(total.dtype), name="biased")
+
+
+def converted(x: te.Tensor, dtype: DType, name: str = "converted") -> te.Tensor:
+    """Return a tensor converted to a type; the tensor itself if it has the type."""
+    if x.dtype == dtype:
+        return x
+    return te.compute(x.shape, lambda *i: x[i].astype(dtype), name=name)

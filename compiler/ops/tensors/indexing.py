@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from compiler import te
 from compiler.ir.analysis.regions import with_regions
+from compiler.ir.core.dtypes import sum_dtype
 from compiler.ir.core.nodes import (
     TRUE,
     BinOp,
     Block,
     BlockRealize,
     Buffer,
+    Cast,
     Compare,
     Conditional,
     Expr,
@@ -25,6 +27,7 @@ from compiler.ir.core.nodes import (
     Var,
 )
 from compiler.ops.error import OperatorError, check_axis, check_choice, check_dtype, check_shape
+from compiler.ops.tensors.epilogue import converted
 from compiler.ops.tensors.operands import dims_of
 from compiler.te.extern import extern_blocks
 
@@ -89,9 +92,12 @@ def cumsum(x: te.Tensor, *, axis: int = -1) -> te.Tensor:
     check_dtype("cumsum", x.dtype)
     dims = dims_of("cumsum", x)
     axis = check_axis("cumsum", axis, len(dims))
-    return extern_blocks(
-        dims, [x], lambda source, target: _running_sum(source, target, dims, axis), name="B"
-    )
+
+    def loops(source: Buffer, target: Buffer) -> Stmt:
+        return _running_sum(source, target, dims, axis)
+
+    running = extern_blocks(dims, [x], loops, name="B", dtype=sum_dtype(x.dtype))
+    return converted(running, x.dtype)
 
 
 def _running_sum(source: Buffer, target: Buffer, dims: tuple[int, ...], axis: int) -> Stmt:
@@ -103,9 +109,12 @@ def _running_sum(source: Buffer, target: Buffer, dims: tuple[int, ...], axis: in
     index: tuple[Expr, ...] = tuple(iter_var.var for iter_var in iters)
     step = iters[axis].var
     before = Load(target, (*index[:axis], BinOp("-", step, IntImm(1)), *index[axis + 1 :]))
-    start = te.const(0, source.dtype).expr
+    start = te.const(0, target.dtype).expr
     so_far = Conditional(Compare("<", IntImm(0), step), before, start)
-    store = Store(target, index, BinOp("+", so_far, Load(source, index)))
+    term: Expr = Load(source, index)
+    if source.dtype != target.dtype:
+        term = Cast(target.dtype, term)
+    store = Store(target, index, BinOp("+", so_far, term))
     block = with_regions(Block("cumsum", iters, (), (), store))
     loops = [Var(f"i{n}") for n in range(len(dims))]
     nest: Stmt = BlockRealize(tuple(loops), TRUE, block)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from compiler import te
 from compiler.ir.core.dtypes import DType
 from compiler.ops.error import OperatorError, check_flags
-from compiler.ops.tensors.epilogue import Types, apply_epilogue, check_types
+from compiler.ops.tensors.epilogue import Types, add_bias, apply_epilogue, check_types, converted
 from compiler.ops.tensors.operands import check_same_dtype, dims_of
 
 
@@ -89,7 +89,8 @@ def linear_relu(x: te.Tensor, weight: te.Tensor) -> te.Tensor:
     """
     types = check_types("linear_relu", x.dtype, None, None)
     dims_of("linear_relu", x, 2)
-    return _relu(_product("linear_relu", x, weight, types, transpose_b=True, name="linear"), "out")
+    product = _product("linear_relu", x, weight, types, transpose_b=True, name="linear")
+    return _relu(product, types, "out")
 
 
 def mm_relu(a: te.Tensor, b: te.Tensor) -> te.Tensor:
@@ -100,7 +101,7 @@ def mm_relu(a: te.Tensor, b: te.Tensor) -> te.Tensor:
     """
     types = check_types("mm_relu", a.dtype, None, None)
     dims_of("mm_relu", a, 2)
-    return _relu(_product("mm_relu", a, b, types, name="Y"), "C")
+    return _relu(_product("mm_relu", a, b, types, name="Y"), types, "C")
 
 
 def matmul_bias_relu(a: te.Tensor, b: te.Tensor, bias: te.Tensor) -> te.Tensor:
@@ -113,11 +114,12 @@ def matmul_bias_relu(a: te.Tensor, b: te.Tensor, bias: te.Tensor) -> te.Tensor:
     types = check_types(operator, a.dtype, None, None)
     dims_of(operator, a, 2)
     product = _product(operator, a, b, types)
-    return _relu(apply_epilogue(operator, product, 1, types, bias), "D")
+    return _relu(add_bias(operator, product, 1, bias), types, "D")
 
 
-def _relu(x: te.Tensor, name: str) -> te.Tensor:
-    return te.compute(x.shape, lambda i, j: te.max(x[i, j], 0), name=name)
+def _relu(x: te.Tensor, types: Types, name: str) -> te.Tensor:
+    positive = te.compute(x.shape, lambda i, j: te.max(x[i, j], 0), name=name)
+    return converted(positive, types.result)
 
 
 def _product(

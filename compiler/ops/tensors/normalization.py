@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from compiler import te
+from compiler.ir.core.dtypes import DType, sum_dtype
 from compiler.ops.error import check_axis, check_dtype, check_number
 from compiler.ops.tensors.operands import check_dims, check_same_dtype, dims_of
 
@@ -15,14 +17,22 @@ def softmax(x: te.Tensor, *, axis: int = -1) -> te.Tensor:
     Raises:
         OperatorError: If the axis or the type is out of range.
     """
-    dims, axis = _along("softmax", x, axis)
+    _, axis = _along("softmax", x, axis)
+    return converted_softmax(x, axis, x.dtype)
+
+
+def converted_softmax(x: te.Tensor, axis: int, dtype: DType) -> te.Tensor:
+    """Return the softmax of a tensor along an axis, from 0 on, converted to a type."""
+    dims, at = dims_of("softmax", x), _widened(x)
     largest = _largest(x, dims, axis)
-    powers = te.compute(dims, lambda *i: te.exp(x[i] - largest[_without(i, axis)]), name="powers")
+    powers = te.compute(dims, lambda *i: te.exp(at(*i) - largest[_without(i, axis)]), name="powers")
     k = te.reduce_axis((0, dims[axis]), name="k")
     total = te.compute(
         _without(dims, axis), lambda *i: te.sum(powers[_with(i, axis, k)], axis=k), name="total"
     )
-    return te.compute(dims, lambda *i: powers[i] / total[_without(i, axis)], name="B")
+    return te.compute(
+        dims, lambda *i: (powers[i] / total[_without(i, axis)]).astype(dtype), name="B"
+    )
 
 
 def log_softmax(x: te.Tensor, *, axis: int = -1) -> te.Tensor:
@@ -32,17 +42,18 @@ def log_softmax(x: te.Tensor, *, axis: int = -1) -> te.Tensor:
         OperatorError: If the axis or the type is out of range.
     """
     dims, axis = _along("log_softmax", x, axis)
+    at = _widened(x)
     largest = _largest(x, dims, axis)
     k = te.reduce_axis((0, dims[axis]), name="k")
     total = te.compute(
         _without(dims, axis),
-        lambda *i: te.sum(te.exp(x[_with(i, axis, k)] - largest[i]), axis=k),
+        lambda *i: te.sum(te.exp(at(*_with(i, axis, k)) - largest[i]), axis=k),
         name="total",
     )
 
     def element(*i: te.Value) -> te.Value:
         row = _without(i, axis)
-        return x[i] - largest[row] - te.log(total[row])
+        return (at(*i) - largest[row] - te.log(total[row])).astype(x.dtype)
 
     return te.compute(dims, element, name="B")
 
@@ -60,22 +71,24 @@ def layer_norm(
     rows, inner = dims[:axis], dims[axis:]
     for parameter in (gamma, beta):
         check_dims("layer_norm", parameter, inner)
-    count = math.prod(inner)
+    count, at = math.prod(inner), _widened(x)
     k = _axes(inner)
-    total = te.compute(rows, lambda *i: te.sum(x[(*i, *k)], axis=k), name="total")
+    total = te.compute(rows, lambda *i: te.sum(at(*i, *k), axis=k), name="total")
     mean = te.compute(rows, lambda *i: total[i] / count, name="mean")
     r = _axes(inner)
     # Two passes: the mean of squares minus the square of the mean would cancel.
     spread = te.compute(
         rows,
-        lambda *i: te.sum((x[(*i, *r)] - mean[i]) * (x[(*i, *r)] - mean[i]), axis=r),
+        lambda *i: te.sum((at(*i, *r) - mean[i]) * (at(*i, *r) - mean[i]), axis=r),
         name="spread",
     )
 
     def element(*i: te.Value) -> te.Value:
         row, column = i[:axis], i[axis:]
         scale = te.rsqrt(spread[row] / count + epsilon)
-        return (x[i] - mean[row]) * scale * gamma[column] + beta[column]
+        centred = at(*i) - mean[row]
+        scaled = centred * scale * _widened(gamma)(*column) + _widened(beta)(*column)
+        return scaled.astype(x.dtype)
 
     return te.compute(dims, element, name="B")
 
@@ -92,12 +105,13 @@ def rms_norm(
     check_number("rms_norm", epsilon=epsilon)
     rows, inner = dims[:axis], dims[axis:]
     check_dims("rms_norm", weight, inner)
-    count = math.prod(inner)
+    count, at = math.prod(inner), _widened(x)
     k = _axes(inner)
-    squares = te.compute(rows, lambda *i: te.sum(x[(*i, *k)] * x[(*i, *k)], axis=k), name="squares")
+    squares = te.compute(rows, lambda *i: te.sum(at(*i, *k) * at(*i, *k), axis=k), name="squares")
 
     def element(*i: te.Value) -> te.Value:
-        return x[i] * te.rsqrt(squares[i[:axis]] / count + epsilon) * weight[i[axis:]]
+        scaled = at(*i) * te.rsqrt(squares[i[:axis]] / count + epsilon)
+        return (scaled * _widened(weight)(*i[axis:])).astype(x.dtype)
 
     return te.compute(dims, element, name="B")
 
@@ -138,10 +152,15 @@ def _along(
     return dims, check_axis(operator, axis, len(dims))
 
 
+def _widened(x: te.Tensor) -> Callable[..., te.Value]:
+    """Return the elements of a tensor by their indices, in the type of sums."""
+    return lambda *index: x[index].astype(sum_dtype(x.dtype))
+
+
 def _largest(x: te.Tensor, dims: tuple[int, ...], axis: int) -> te.Tensor:
-    k = te.reduce_axis((0, dims[axis]), name="k")
+    k, at = te.reduce_axis((0, dims[axis]), name="k"), _widened(x)
     return te.compute(
-        _without(dims, axis), lambda *i: te.max(x[_with(i, axis, k)], axis=k), name="largest"
+        _without(dims, axis), lambda *i: te.max(at(*_with(i, axis, k)), axis=k), name="largest"
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler import te
+from compiler.ir.core.dtypes import sum_dtype
 from compiler.ops.error import Numbers, OperatorError, check_dtype, check_flags
 from compiler.ops.tensors.operands import dims_of
 from compiler.ops.tensors.windows import (
@@ -92,10 +93,12 @@ def avg_pool2d(
     window = _windows(operator, space, kernel, stride, padding, 1, ceil_mode)
     margins = windows(operator, space, kernel, window.stride, padding, 1)
     padded, steps = _padded(data, axis, window, 0)
+    dtype = sum_dtype(data.dtype)
 
     def total(*index: te.Value) -> te.Reduction:
         nn, cc, at = split(index, axis)
-        return te.sum(padded[arranged(axis, nn, cc, window.places(at, steps))], axis=steps)
+        image = padded[arranged(axis, nn, cc, window.places(at, steps))]
+        return te.sum(image.astype(dtype), axis=steps)
 
     def mean(*index: te.Value) -> te.Value:
         counts = [
@@ -104,8 +107,8 @@ def avg_pool2d(
         ]
         count = counts[0] * counts[1]
         if isinstance(count, te.Value):
-            return sums[index] / count.astype(data.dtype)
-        return sums[index] / float(count)
+            return (sums[index] / count.astype(dtype)).astype(data.dtype)
+        return (sums[index] / float(count)).astype(data.dtype)
 
     shape = _result_shape(data, axis, window)
     sums = te.compute(shape, total, name="pool_sum", varargs_names=_AXES)

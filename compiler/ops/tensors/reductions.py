@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from compiler import te
+from compiler.ir.core.dtypes import DType, sum_dtype
 from compiler.ops.error import Numbers, check_axes, check_dtype, check_flags
+from compiler.ops.tensors.epilogue import converted
 from compiler.ops.tensors.operands import dims_of
 
 
@@ -29,10 +31,16 @@ class ReductionOnTensor(Protocol):
         ...
 
 
-def _reduction(name: str, reduce: Callable[..., te.Reduction], text: str) -> ReductionOnTensor:
+def _reduction(
+    name: str, reduce: Callable[..., te.Reduction], text: str, *, is_exact: bool = False
+) -> ReductionOnTensor:
+    """Return a reduction; one that is not exact is computed in the type of sums."""
+
     def operator(x: te.Tensor, *, axis: Numbers | None = None, keepdims: bool = False) -> te.Tensor:
         axes = _checked(name, x, axis, keepdims)
-        return _reduced(x, axes, keepdims, reduce, "B")
+        if is_exact:
+            return _reduced(x, axes, keepdims, reduce, "B", x.dtype)
+        return _rounded_once(x, axes, keepdims, reduce)
 
     operator.__name__ = operator.__qualname__ = name
     operator.__doc__ = f"""Return {text} over some axes, or all.
@@ -50,8 +58,8 @@ def _reduction(name: str, reduce: Callable[..., te.Reduction], text: str) -> Red
 
 sum = _reduction("sum", te.sum, "the sum of a tensor")
 prod = _reduction("prod", te.prod, "the product of the elements of a tensor")
-max = _reduction("max", te.max, "the largest element of a tensor")
-min = _reduction("min", te.min, "the smallest element of a tensor")
+max = _reduction("max", te.max, "the largest element of a tensor", is_exact=True)
+min = _reduction("min", te.min, "the smallest element of a tensor", is_exact=True)
 
 
 def mean(x: te.Tensor, *, axis: Numbers | None = None, keepdims: bool = False) -> te.Tensor:
@@ -62,10 +70,9 @@ def mean(x: te.Tensor, *, axis: Numbers | None = None, keepdims: bool = False) -
     """
     axes = _checked("mean", x, axis, keepdims)
     check_dtype("mean", x.dtype, needs_float=True)
-    total = _reduced(x, axes, keepdims, te.sum, "total")
-    dims = dims_of("mean", x)
-    count = math.prod(dims[k] for k in axes)
-    return te.compute(_result_dims(dims, axes, keepdims), lambda *i: total[i] / count, name="B")
+    total = _reduced(x, axes, keepdims, te.sum, "total", sum_dtype(x.dtype))
+    count = math.prod(dims_of("mean", x)[k] for k in axes)
+    return te.compute(total.shape, lambda *i: (total[i] / count).astype(x.dtype), name="B")
 
 
 def row_sum(x: te.Tensor) -> te.Tensor:
@@ -76,7 +83,7 @@ def row_sum(x: te.Tensor) -> te.Tensor:
     """
     check_dtype("row_sum", x.dtype)
     dims_of("row_sum", x, 2)
-    return _reduced(x, (1,), False, te.sum, "B")
+    return _rounded_once(x, (1,), False, te.sum)
 
 
 def argmax(x: te.Tensor, *, axis: Numbers | None = None, keepdims: bool = False) -> te.Tensor:
@@ -138,21 +145,31 @@ def _checked(name: str, x: te.Tensor, axis: Numbers | None, keepdims: bool) -> t
     return check_axes(name, axis, len(dims_of(name, x)))
 
 
-def _reduced(
+def _rounded_once(
+    x: te.Tensor, axes: tuple[int, ...], keepdims: bool, reduce: Callable[..., te.Reduction]
+) -> te.Tensor:
+    """Return a reduction that is computed in the type of sums, in the type of the tensor."""
+    return converted(_reduced(x, axes, keepdims, reduce, "B", sum_dtype(x.dtype)), x.dtype)
+
+
+def _reduced(  # noqa: PLR0917
     x: te.Tensor,
     axes: tuple[int, ...],
     keepdims: bool,
     reduce: Callable[..., te.Reduction],
     name: str,
+    dtype: DType,
 ) -> te.Tensor:
+    """Return a reduction that is computed in a type."""
     dims = dims_of(name, x)
     names = {axes[0]: "k"} if len(axes) == 1 else {axis: f"k{axis}" for axis in axes}
     k = {axis: te.reduce_axis((0, dims[axis]), name=names[axis]) for axis in axes}
-    return te.compute(
-        _result_dims(dims, axes, keepdims),
-        lambda *i: reduce(x[_whole_index(i, dims, axes, keepdims, k)], axis=list(k.values())),
-        name=name,
-    )
+
+    def element(*i: te.Value) -> te.Reduction:
+        term = x[_whole_index(i, dims, axes, keepdims, k)].astype(dtype)
+        return reduce(term, axis=list(k.values()))
+
+    return te.compute(_result_dims(dims, axes, keepdims), element, name=name)
 
 
 def _result_dims(dims: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:

@@ -6,7 +6,8 @@ import math
 
 from compiler import te
 from compiler.ops.error import check_dtype, check_flags, check_number
-from compiler.ops.tensors.normalization import softmax
+from compiler.ops.tensors.epilogue import check_types, converted
+from compiler.ops.tensors.normalization import converted_softmax
 from compiler.ops.tensors.operands import check_dims, check_same_dtype, dims_of
 
 
@@ -19,6 +20,9 @@ def attention(
     scale: float | None = None,
 ) -> te.Tensor:
     """Return `softmax(q @ k.T * scale) @ v` for each head.
+
+    The softmax of narrow floats is computed in float32 and converted to their type, which is that
+    of the operands of both products: units for products of narrow floats take no others.
 
     Args:
         q: The queries, `[batch, heads, m, d]`, the shape of the result.
@@ -40,20 +44,24 @@ def attention(
         check_dims(operator, operand, (batch, heads, n, d))
     factor = 1 / math.sqrt(d) if scale is None else scale
     check_number(operator, scale=factor)
+    types = check_types(operator, q.dtype, None, None)
     r = te.reduce_axis((0, d), name="k")
     dims = (batch, heads, m, n)
     products = te.compute(
-        dims, lambda b, h, i, j: te.sum(q[b, h, i, r] * k[b, h, j, r], axis=r), name="products"
+        dims,
+        lambda b, h, i, j: te.sum(types.product(q[b, h, i, r], k[b, h, j, r]), axis=r),
+        name="products",
     )
 
     def score(b: te.Value, h: te.Value, i: te.Value, j: te.Value) -> te.Value:
         scaled = products[b, h, i, j] * factor
-        return te.if_then_else(j <= i, scaled, te.min_value(q.dtype)) if causal else scaled
+        return te.if_then_else(j <= i, scaled, te.min_value(types.sum)) if causal else scaled
 
-    weights = softmax(te.compute(dims, score, name="scores"), axis=3)
+    weights = converted_softmax(te.compute(dims, score, name="scores"), 3, q.dtype)
     s = te.reduce_axis((0, n), name="k")
-    return te.compute(
+    out = te.compute(
         (batch, heads, m, d),
-        lambda b, h, i, c: te.sum(weights[b, h, i, s] * v[b, h, s, c], axis=s),
+        lambda b, h, i, c: te.sum(types.product(weights[b, h, i, s], v[b, h, s, c]), axis=s),
         name="out",
     )
+    return converted(out, types.result)

@@ -11,10 +11,12 @@ tensor expression take seconds; the oracle runs once a workload.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 import numpy as np
 
 from compiler.ir.core.dtypes import is_float
+from compiler.ir.core.nodes import Buffer
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.inputs import ParamRoles, param_roles, random_inputs
 from compiler.ir.interpret.oracle.oracle_memory import given_array, nudged, run_in_lockstep
@@ -47,6 +49,7 @@ def interpret(
     inputs: Mapping[str, Array],
     limit_secs: float = 3600.0,
     nudge: float = 0.0,
+    nudges: Mapping[Buffer, float] = MappingProxyType({}),
 ) -> dict[str, Array]:
     """Run a program.
 
@@ -56,6 +59,7 @@ def interpret(
         limit_secs: The limit on the run time, as estimated beforehand.
         nudge: The share by which each floating-point input is moved, up or down at random. Stored
             values are moved, too, except in loops that run one scalar at a time.
+        nudges: The share for the stored values of some buffers, if that is larger.
 
     Returns:
         The parameters that the program writes, by name.
@@ -83,7 +87,7 @@ def interpret(
                 f"{secs:.0f} s to run them in lockstep: expected {limit_secs:.0f} s at most"
             )
         return run_in_lockstep(func, arrays, roles)
-    run = OracleRun(func, arrays, plan, roles, nudge)
+    run = OracleRun(func, arrays, plan, roles, nudge, nudges)
     with np.errstate(all="ignore"):
         run.program(func.root.body)
     return run.outputs()

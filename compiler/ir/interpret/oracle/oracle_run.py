@@ -61,15 +61,17 @@ _REDUCTIONS: dict[str, np.ufunc] = {
 class OracleRun:
     """One run: the buffers, in wide types."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0917
         self,
         func: PrimFunc,
         inputs: Mapping[Buffer, Array],
         plan: OraclePlan,
         roles: ParamRoles,
         nudge: float,
+        nudges: Mapping[Buffer, float],
     ) -> None:
         self._nudge = nudge
+        self._nudges = nudges
         self._params = func.buffers
         self._roles = roles
         self._plan = plan
@@ -101,7 +103,8 @@ class OracleRun:
     def _held(self, value: Array, buffer: Buffer) -> Array:
         """Return a value as a buffer holds it after a store."""
         stored = rounded(value, buffer.dtype)
-        return nudged(stored, self._nudge) if self._nudge and is_float(buffer.dtype) else stored
+        nudge = max(self._nudge, self._nudges.get(buffer, 0.0))
+        return nudged(stored, nudge) if nudge and is_float(buffer.dtype) else stored
 
     def outputs(self) -> dict[str, Array]:
         """Return the outputs converted to their declared types."""

@@ -2,6 +2,7 @@
 
 SPECS = """
 matmul:5,6,7 matmul:5,6,7:float64 matmul:5,6,7:int32 matmul:5,6,7:float16 matmul:5,6,7:bfloat16
+matmul:5,6,7,acc_dtype=float16:float16 matmul:5,6,7,acc_dtype=bfloat16:bfloat16
 matmul:4,5,6,transpose_a=true matmul:4,5,6,transpose_b=true matmul:4,5,6,batch=3
 matmul:4,5,6,transpose_a=true,transpose_b=true,batch=2x3 matmul:4,5,6,bias=true,activation=gelu
 matmul:4,5,6,bias=true,activation=gelu_tanh matmul:4,5,6,activation=silu
@@ -58,4 +59,11 @@ take:6,4,indices=5 take:6,4,indices=2x3,axis=1 take:3,6,4,indices=5,axis=1,index
 gather:4,8 gather:4,8,indices=4x3,axis=1 gather:4,8,indices=2x5 embedding:10,4,7
 embedding:10,4,2,3,index_dtype=int64 cumsum:9 cumsum:3,5 cumsum:3,5,axis=0
 cumsum:2,3,4,axis=1:int32
+mm_relu:4,5,6:bfloat16 matmul_bias_relu:4,5,6:float16 linear_relu:3,4,5:bfloat16
+dense:4,5,6,bias=true,activation=gelu:float16 conv2d:2,3,8,8,4,3,bias=true,activation=relu:bfloat16
+depthwise_conv2d:2,3,8,9,3:float16 conv2d_transpose:2,3,5,4,4,3:bfloat16
+conv2d_nchwc:2,8,7,6,12,3,2,1,1,4,6:float16 avg_pool2d:2,3,8,9,3,2,1,ceil_mode=true:bfloat16
+softmax:4,9:float16 log_softmax:5,9:bfloat16 layer_norm:4,9:bfloat16 rms_norm:3,8:float16
+attention:1,2,6,6,4,causal=true:bfloat16 sum:3,4,5,axis=1:bfloat16 prod:3,4,axis=1:float16
+mean:3,4,5,axis=1x2:float16 row_sum:3,9:float8_e4m3fn cumsum:3,5:bfloat16 softmax:4,9:float8_e5m2
 """.split()  # noqa: SIM905 - as they are typed

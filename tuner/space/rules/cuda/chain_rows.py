@@ -74,9 +74,11 @@ def place_rows(
     return placed
 
 
-def pad_rows(draft: SketchBuilder, block: BlockRV, item_bytes: int) -> None:
+def pad_rows(
+    draft: SketchBuilder, block: BlockRV, item_bytes: int, padding_bytes: int = PADDING_BYTES
+) -> None:
     """Pad the rows of a block's results in shared memory."""
-    factor, offset = _BANK_BYTES // item_bytes, PADDING_BYTES // item_bytes
+    factor, offset = _BANK_BYTES // item_bytes, padding_bytes // item_bytes
     draft.schedule.storage_align(block, 0, -2, factor, offset)
 
 

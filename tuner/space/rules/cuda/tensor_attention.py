@@ -42,6 +42,8 @@ STAGES = 2
 MULTIPLE = 32
 """Divides all extents: the rows and columns of an instruction by 2 and 4, and 2 steps of it."""
 BANK_BYTES = 4
+FRAGMENT_PADDING = 8
+"""Elements of padding: the lanes that store 4 pairs each in 8 rows of a tile use all banks once."""
 MAX_KEYS = MAX_ROWS = 128
 """Keys in a piece, and rows of a block: 4 warps of 2 tiles of 16 rows."""
 
@@ -157,7 +159,8 @@ class _TensorChainScheduler:
             else:
                 self._share(block, handle)
             if not block.is_reduction or block.name in self.products:
-                pad_rows(draft, handle, block.write.item_bytes)
+                items = block.write.item_bytes
+                pad_rows(draft, handle, items, FRAGMENT_PADDING * items)
         # Late, because each step on a program with threads is verified.
         schedule.bind(schedule.fuse(*self.around), "blockIdx.x")
         for loops in self.bound:

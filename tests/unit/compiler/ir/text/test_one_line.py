@@ -12,7 +12,7 @@ from compiler.script import parse
 
 def test_a_program_is_its_signature() -> None:
     assert describe_func(ops.matmul(4, 6, 8, "float16")) == (
-        "matmul(A: float16[4, 8], B: float16[8, 6], C: float16[4, 6])"
+        "matmul(A: float16[4, 8], B: float16[8, 6], converted: float16[4, 6])"
     )
 
 

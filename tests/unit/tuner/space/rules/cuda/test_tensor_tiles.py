@@ -119,7 +119,7 @@ def test_rows_whose_ends_are_no_vectors_are_copied_asynchronously(arch: str) -> 
     "func",
     [
         ops.matmul(64, 64, 64),  # tf32 would round the operands
-        ops.matmul(64, 64, 64, dtype="bfloat16"),  # sums of 16 bits
+        ops.matmul(64, 64, 64, "bfloat16", acc_dtype="bfloat16"),  # sums of 16 bits
         ops.dense(4, 64, 64, dtype="float16"),  # padding for the most part
         ops.depthwise_conv2d(1, 16, 8, 8, 3, dtype="float16"),  # no operand has rows of its own
     ],

@@ -96,7 +96,7 @@ def absolute_differences() -> PrimFunc:
     "func",
     [
         ops.matmul(64, 64, 64),
-        ops.from_spec("matmul:64,64,64:float16"),  # with sums of float16
+        ops.from_spec("matmul:64,64,64,acc_dtype=float16:float16"),
         ops.from_spec("matmul:64,68,64,acc_dtype=float32:bfloat16"),
         ops.from_spec("matmul:64,32,64,acc_dtype=float32:bfloat16"),
         ops.from_spec("conv2d:1,8,9,9,64,3,acc_dtype=float32:bfloat16"),
