@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any, Protocol, overload
 
 from compiler.backends.backend import BACKENDS, SourceCode, backend_of, host_labels
@@ -11,8 +12,9 @@ from compiler.backends.inspection import CodeText, Inspection
 from compiler.backends.kernel_set import KernelSet
 from compiler.backends.module import Module
 from compiler.bounded_cache import BoundedCache
+from compiler.ir.analysis.constant_params import constant_params
 from compiler.ir.analysis.structural import structural_hash
-from compiler.ir.core.nodes import Stmt
+from compiler.ir.core.nodes import Buffer, Stmt
 from compiler.ir.core.program import IRModule, PrimFunc
 from compiler.ir.modules.inline_calls import inline_calls, only_entry
 from compiler.ir.verify.verify import VerifyError, verify, verify_but_for_races
@@ -55,10 +57,16 @@ def lower(func: PrimFunc, target: str | Target = "cpu") -> Stmt:
 def emit(func: PrimFunc, target: Target) -> SourceCode:
     """Return the source code of a program: LLVM IR for a CPU.
 
+    That of a program with constants is the part that runs in each call.
+
     Raises:
         BuildError: If it can't be lowered, or is too large once expanded.
     """
-    return backend_of(target).emit(func, target)
+    backend = backend_of(target)
+    constants = _declared(func, target)
+    if constants:
+        return backend.emit_with_constants(func, constants, target).kernel
+    return backend.emit(func, target)
 
 
 def compile_artifact(
@@ -66,13 +74,16 @@ def compile_artifact(
 ) -> Artifact:
     """Compile a program, scheduled or not, for a target that need not be this host.
 
+    The artifact of a program with constant parameters (the attribute `layout_free_buffers`) takes
+    them when it is loaded: `Module(artifact, const_params)`.
+
     Raises:
         BuildError: If it is not legal, or can't be compiled.
         TargetError: If the target is unknown.
         TypeError: If `program` is not a program.
     """
-    func = _legal(_only_function(program), is_schedule=_is_schedule(program))
-    return _compiled(func, _target(target))[0]
+    func, goal = _legal(_only_function(program), is_schedule=_is_schedule(program)), _target(target)
+    return _compiled(func, goal, _declared(func, goal))[0]
 
 
 def inspect(program: PrimFunc | IRModule | Scheduled, target: str | Target = "cpu") -> Inspection:
@@ -89,7 +100,7 @@ def inspect(program: PrimFunc | IRModule | Scheduled, target: str | Target = "cp
     func = _legal(_only_function(program), is_schedule=_is_schedule(program))
     goal = _target(target)
     backend = backend_of(goal)
-    artifact, source = _compiled(func, goal)
+    artifact, source = _compiled(func, goal, _declared(func, goal))
     return Inspection(
         name=func.name,
         target=goal.name,
@@ -102,12 +113,24 @@ def inspect(program: PrimFunc | IRModule | Scheduled, target: str | Target = "cp
     )
 
 
-def _compiled(func: PrimFunc, target: Target) -> tuple[Artifact, str]:
+def _compiled(
+    func: PrimFunc, target: Target, constants: Collection[Buffer] = ()
+) -> tuple[Artifact, str]:
     """Return a kernel, and the source code that it was compiled from."""
     backend = backend_of(target)
+    if constants:
+        split = backend.emit_with_constants(func, constants, target)
+        packer = backend.compile(func.name, split.packer_params, split.packer, target)
+        kernel = backend.compile(func.name, split.kernel_params, split.kernel, target)
+        return replace(kernel, packer=packer), split.kernel.text
     source = backend.emit(func, target)
     params = params_of(func.buffers, stored_buffers(func.body))
     return backend.compile(func.name, params, source, target), source.text
+
+
+def _declared(func: PrimFunc, target: Target) -> tuple[Buffer, ...]:
+    """Return the constants of a program; none if they are passed in each call for this target."""
+    return constant_params(func) if backend_of(target).packs_constants else ()
 
 
 def _target(target: str | Target) -> Target:
@@ -163,11 +186,12 @@ def build(
         target: The target to compile for.
         const_params: Arrays for constant parameters, by name, such as weights: callers of the
             module omit them. Copies that the schedule makes of constants, for example into packed
-            panels, are made now and not in each call.
+            panels, are made now and not in each call. Without it, the kernel takes all parameters
+            in each call, also those that the program declares as constants.
 
     Raises:
-        BuildError: If it is not legal, can't be compiled, or a constant is not a parameter, or is
-            written.
+        BuildError: If it is not legal, can't be compiled, if a constant is not a parameter or is
+            written, or if a constant that the program declares is missing.
         TargetError: If the target is unknown.
         TypeError: If `program` is not a program.
         ArtifactError: If this host can't run code for the target.
@@ -181,10 +205,36 @@ def build(
 
 
 def _loaded(func: PrimFunc, target: Target, const_params: Mapping[str, Any] | None) -> Module:
-    if const_params:
-        return backend_of(target).build_with_constants(func, target, const_params)
-    artifact, source = _compiled(func, target)
-    return Module(artifact, source=source)
+    constants = _chosen_constants(func, target, const_params) if const_params else ()
+    artifact, source = _compiled(func, target, constants)
+    return Module(artifact, const_params, source)
+
+
+def _chosen_constants(
+    func: PrimFunc, target: Target, const_params: Mapping[str, Any]
+) -> tuple[Buffer, ...]:
+    """Return the parameters that a caller gives as constants.
+
+    Raises:
+        BuildError: If they are not parameters, are written, lack a constant that the program
+            declares, or if the target has no constants.
+    """
+    names, written = list(const_params), stored_buffers(func.body)
+    constants = tuple(buffer for buffer in func.buffers if buffer.name in const_params)
+    unknown = [name for name in names if name not in {b.name for b in constants}]
+    changed = [buffer.name for buffer in constants if buffer in written]
+    missing = [buffer.name for buffer in constant_params(func) if buffer.name not in names]
+    for wrong, reason in (
+        ([] if backend_of(target).packs_constants else names, f"not supported for {target.name!r}"),
+        (unknown, "not a parameter"),
+        (changed, "the program writes it"),
+        (missing, "missing, and the program declares it as a constant"),
+    ):
+        if wrong:
+            readable = ", ".join(buffer.name for buffer in func.buffers if buffer not in written)
+            problem = f"{', '.join(wrong)}: {reason}; it reads {readable}"
+            raise BuildError(f"{func.name}: const_params: {problem}", "constants")
+    return constants
 
 
 def _is_schedule(program: PrimFunc | IRModule | Scheduled) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from compiler.backends.host_arrays import HostArrays
 from compiler.backends.host_device import DEVICE_VARIABLE, HostDevice
 from compiler.backends.inspection import Emulation
 from compiler.backends.trial_arrays import TrialArrays
-from compiler.ir.core.nodes import Stmt
+from compiler.ir.core.nodes import Buffer, Stmt
 from compiler.ir.core.program import PrimFunc
 from compiler.runtime.artifact import Artifact, Param
 from compiler.runtime.resources import KernelResources
@@ -41,6 +41,21 @@ class SourceCode:
     num_threads: int = 1
 
 
+@dataclass(frozen=True, slots=True)
+class SplitSource:
+    """The source code of a kernel with constants; see `Artifact` for the order of parameters.
+
+    Attributes:
+        packer: Prepares the constants, once.
+        kernel: Runs in each call.
+    """
+
+    packer: SourceCode
+    packer_params: tuple[Param, ...]
+    kernel: SourceCode
+    kernel_params: tuple[Param, ...]
+
+
 class Backend(ABC):
     """All steps for one kind of target, from a scheduled program to its measurement.
 
@@ -60,6 +75,9 @@ class Backend(ABC):
 
     assembly_language: str = "Assembly"
     """The language of `assembly`, for people."""
+
+    packs_constants: bool = False
+    """Whether constant parameters are passed once; otherwise they are passed in each call."""
 
     @abstractmethod
     def toolchain(self) -> str:
@@ -148,17 +166,19 @@ class Backend(ABC):
         del func, artifact
         return None
 
-    def build_with_constants(
-        self, func: PrimFunc, target: Target, arrays: Mapping[str, Any]
-    ) -> Module:
-        """Build a kernel with constant parameters; see `driver.build`.
+    def emit_with_constants(
+        self, func: PrimFunc, constants: Collection[Buffer], target: Target
+    ) -> SplitSource:
+        """Lower a program with constant parameters, and generate the source code of both parts.
+
+        Only a backend that `packs_constants` defines it. Copies that the schedule makes of
+        constants, and all else that follows from constants alone, are made by the packer.
 
         Raises:
-            BuildError: If the backend does not support it, or the arrays do not fit the program.
+            BuildError: As `emit` does.
         """
-        names = ", ".join(arrays)
-        reason = f"not supported for {target.name!r}"
-        raise BuildError(f"{func.name}: const_params {names}: {reason}", "constants")
+        del constants
+        raise BuildError(f"{func.name}: no constants for {target.name!r}", "constants")
 
     def time_calls(self, run: Callable[[], object], num_threads: int, calls: int) -> float:
         """Return the mean seconds a call, over `calls` calls of a bound kernel."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from compiler.backends.backend import BACKENDS
 from compiler.runtime.artifact import Artifact, ArtifactError, describe_kernel
+from compiler.runtime.memory import aligned_empty
+from compiler.runtime.param_check import ArgumentError, ParamCheck
 from compiler.runtime.time_calls import Clock, calls_per_sample
 from compiler.runtime.timing import Timing
 from compiler.target.registry import UnknownKindError
@@ -23,21 +28,28 @@ class Module:
     `languages` the formats of `get_source`.
 
     Args:
-        constants: Arrays for the last parameters, which callers then omit.
+        artifact: The kernel.
+        const_params: An array for each constant parameter of the artifact, by name. They are packed
+            now, and calls omit them. Later changes of these arrays do not matter.
         source: The source code that the kernel was compiled from, if it is known.
 
     Raises:
         ArtifactError: If this host can't run the artifact.
+        ArgumentError: If a constant is missing, is not a constant of this kernel, or does not have
+            the shape and the type of its parameter.
     """
 
     languages: tuple[str, ...] = ()
     """The formats of its source: the backend's language, then that of its assembly, if any."""
 
     def __new__(
-        cls, artifact: Artifact, constants: Sequence[Any] = (), source: str | None = None
+        cls,
+        artifact: Artifact,
+        const_params: Mapping[str, Any] | None = None,
+        source: str | None = None,
     ) -> Any:
         """Make a module of the class of the artifact's backend."""
-        del constants, source  # used by `__init__`
+        del const_params, source  # used by `__init__`
         if cls is not Module:
             return object.__new__(cls)
         try:
@@ -46,12 +58,15 @@ class Module:
             raise ArtifactError(f"{artifact.name} can't be loaded here: {error}") from error
 
     def __init__(
-        self, artifact: Artifact, constants: Sequence[Any] = (), source: str | None = None
+        self,
+        artifact: Artifact,
+        const_params: Mapping[str, Any] | None = None,
+        source: str | None = None,
     ) -> None:
         self.artifact = artifact
-        self.params = artifact.params[: len(artifact.params) - len(constants)]
+        self.params = artifact.arguments
         self.num_threads = artifact.num_threads
-        self._constants = tuple(constants)
+        self._constants = _prepared(artifact, const_params or {})
         self._source = source
 
     def __repr__(self) -> str:
@@ -59,23 +74,25 @@ class Module:
         return f"<Module {signature} for {self.artifact.target}>"
 
     @classmethod
-    def load(cls, path: str | Path) -> Module:
+    def load(cls, path: str | Path, const_params: Mapping[str, Any] | None = None) -> Module:
         """Load an artifact from a file.
+
+        Args:
+            path: The file.
+            const_params: An array for each constant parameter, by name.
 
         Raises:
             ArtifactError: If the file is not an artifact, or this host can't run it.
+            ArgumentError: If the constants do not fit the kernel.
             OSError: If it can't be read.
         """
-        return cls(Artifact.load(path))
+        return cls(Artifact.load(path), const_params)
 
     def save(self, path: str | Path) -> None:
         """Write the kernel to a file that `load` reads, also in another process.
 
-        Raises:
-            ArtifactError: If it has constants: a file holds code, and no data.
+        The file has the code, and not the values of constants: `load` takes them again.
         """
-        if self._constants:
-            raise ArtifactError(f"{self.artifact.name} has constants: a file holds no data")
         self.artifact.save(path)
 
     def __call__(self, *arrays: Any, num_threads: int | None = None) -> None:
@@ -105,6 +122,21 @@ class Module:
     def close(self) -> None:
         """Unload the code as soon as no call is in progress; a second call does nothing."""
         raise NotImplementedError
+
+    def _require_arrays(self, arrays: Sequence[Any]) -> None:
+        """Require one array for each parameter of a call.
+
+        Raises:
+            ArgumentError: If there are more or fewer.
+        """
+        if len(arrays) == len(self.params):
+            return
+        names = ", ".join(param.name for param in self.params)
+        message = f"takes {len(self.params)} arrays ({names}): got {len(arrays)}"
+        if self.artifact.constants:
+            constants = ", ".join(param.name for param in self.artifact.constants)
+            message += f"; the constants ({constants}) were passed when the kernel was loaded"
+        raise ArgumentError(f"{self.artifact.name} {message}")
 
     @property
     def clock(self) -> Clock:
@@ -186,3 +218,34 @@ class Module:
     def export_library(self, path: str | Path) -> None:
         """Write the kernel to a file that `Module.load` reads; see `save`."""
         self.save(path)
+
+
+def _prepared(artifact: Artifact, const_params: Mapping[str, Any]) -> tuple[NDArray[Any], ...]:
+    """Return the arrays that follow the arguments of a kernel: constants, then packed copies.
+
+    Raises:
+        ArgumentError: If the constants do not fit the kernel.
+    """
+    names = [param.name for param in artifact.constants]
+    for problem, wrong in (
+        ("lacks", [name for name in names if name not in const_params]),
+        ("has", [name for name in const_params if name not in names]),
+    ):
+        if wrong:
+            constants = f"the constants {', '.join(names)}" if names else "no constants"
+            raise ArgumentError(
+                f"{artifact.name} takes {constants}: const_params {problem} {', '.join(wrong)}"
+            )
+    if artifact.packer is None:
+        return ()
+    arrays = [ParamCheck(param).array(const_params[param.name]) for param in artifact.constants]
+    copies = [aligned_empty(param.shape, param.dtype) for param in artifact.packed_copies]
+    for copy in copies:
+        copy.fill(0)  # elements beyond the end are read, though never used
+    packer = Module(artifact.packer)
+    packer(*arrays, *copies)
+    packer.close()
+    num_direct = len(artifact.params) - len(artifact.arguments) - len(copies)
+    direct_names = {param.name for param in artifact.params[len(artifact.arguments) :][:num_direct]}
+    direct = [np.array(a) for a, name in zip(arrays, names, strict=True) if name in direct_names]
+    return (*direct, *copies)

@@ -10,14 +10,25 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import wraps
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ParamSpec,
+    Protocol,
+    TypeAlias,
+    cast,
+    overload,
+)
 
 from numpy.typing import NDArray
 
 from compiler import te
+from compiler.ir.analysis.constant_params import with_constants
 from compiler.ir.core.program import PrimFunc
 from compiler.keywords import suggests_keywords
+from compiler.ops.error import OperatorError
 
 if TYPE_CHECKING:
     from compiler.ops.recognizers.facts import ProgramFacts
@@ -30,7 +41,25 @@ Options: TypeAlias = SimpleNamespace
 Recognizer: TypeAlias = "Callable[[ProgramFacts], Iterable[Spec]]"
 """Takes the facts of a program, and yields arguments with which operators may have built it."""
 
-Program = TypeVar("Program", bound=Callable[..., PrimFunc])
+P = ParamSpec("P")
+
+CONSTANT = "constant"
+"""The option of each operator that names its constant inputs, joined by `+`."""
+
+
+class ProgramMaker(Protocol[P]):
+    """A function of extents and options that builds a program.
+
+    Besides its own arguments it takes `constant`: the names of inputs that never change, such as
+    the weights, as in `constant="W"` or `constant="W+bias"`. See `constant_params`.
+    """
+
+    __name__: str
+
+    @overload
+    def __call__(self, *args: P.args, **options: P.kwargs) -> PrimFunc: ...
+    @overload
+    def __call__(self, *args: Any, constant: str | None, **options: Any) -> PrimFunc: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +111,7 @@ def operator(
     *,
     reference: Callable[..., Array],
     recognize: Recognizer | None = None,
-) -> Callable[[Program], Program]:
+) -> Callable[[Callable[P, PrimFunc]], ProgramMaker[P]]:
     """Declare the decorated function, which builds a program, as an operator of its name.
 
     Args:
@@ -94,12 +123,41 @@ def operator(
         ValueError: If the name is taken.
     """
 
-    def declare(program: Program) -> Program:
+    def declare(program: Callable[P, PrimFunc]) -> ProgramMaker[P]:
         name = program.__name__
         if name in OPERATORS:
             raise ValueError(f"operator {name} is declared twice")
-        checked = suggests_keywords(program)
-        OPERATORS[name] = Operator(name, checked, tensors, reference, recognize)
-        return checked  # type: ignore[return-value]
+        maker = suggests_keywords(_taking_constants(program))
+        OPERATORS[name] = Operator(name, maker, tensors, reference, recognize)
+        return cast(ProgramMaker[P], maker)
 
     return declare
+
+
+def _taking_constants(program: Callable[..., PrimFunc]) -> Callable[..., PrimFunc]:
+    """Return a function of a program's arguments and of `constant`."""
+
+    @wraps(program)
+    def made(*args: Any, constant: str | None = None, **options: Any) -> PrimFunc:
+        func = program(*args, **options)
+        if constant is None:
+            return func
+        *inputs, _ = (buffer.name for buffer in func.buffers)
+        names = str(constant).split("+")
+        for name in names:
+            if name not in inputs:
+                expected = ", ".join(inputs)
+                raise OperatorError(
+                    f"{func.name}: constant is {constant!r}: expected inputs joined by +,"
+                    f" of {expected}"
+                )
+        return with_constants(func, names)
+
+    signature = inspect.signature(program)
+    option = inspect.Parameter(
+        CONSTANT, inspect.Parameter.KEYWORD_ONLY, default=None, annotation="str | None"
+    )
+    made.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[*signature.parameters.values(), option]
+    )
+    return made

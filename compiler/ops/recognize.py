@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from itertools import islice
 
+from compiler.ir.analysis.constant_params import constant_params, without_constants
 from compiler.ir.analysis.structural import structural_equal
 from compiler.ir.core.nodes import Buffer, static_shape
 from compiler.ir.core.program import PrimFunc
 from compiler.ops.error import OperatorError
-from compiler.ops.operator import OPERATORS
+from compiler.ops.operator import CONSTANT, OPERATORS
 from compiler.ops.recognizers.facts import ProgramFacts
 from compiler.ops.spec import Spec
 
@@ -28,6 +29,16 @@ def recognize(func: PrimFunc) -> Spec | None:
     general one. Operators that move elements by indices, and programs of several types, are not
     recognized.
     """
+    spec = _recognize(without_constants(func))
+    constants = constant_params(func)
+    if spec is None or not constants:
+        return spec
+    named = zip(spec.build().buffers, func.buffers, strict=True)
+    names = [of_operator.name for of_operator, buffer in named if buffer in constants]
+    return Spec(spec.name, spec.args, {**spec.options, CONSTANT: "+".join(names)})
+
+
+def _recognize(func: PrimFunc) -> Spec | None:
     if any(not isinstance(param, Buffer) for param in func.params) or len(func.params) < 2:
         return None
     try:

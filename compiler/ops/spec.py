@@ -4,7 +4,7 @@ Grammar: `NAME:ARGUMENT,ARGUMENT,...[:DTYPE]`, for example `matmul:512,512,512:f
 `conv2d:1,64,56,56,64,3,1,1` or `conv2d:1,8,32,32,16,3x5,stride=2,activation=relu`. The integers are
 the operator's arguments in their order; trailing ones with a default are optional. Several
 numbers for one argument are written `3x5`. Options are given by name. The type is float32 by
-default.
+default. Each operator takes `constant=W`, or `constant=W+bias`: the inputs that never change.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 from compiler.ir.core.program import PrimFunc
 from compiler.ops.error import OperatorError
-from compiler.ops.operator import OPERATORS
+from compiler.ops.operator import CONSTANT, OPERATORS
 
 # A chosen bound: no operator needs more, and an error quotes the text.
 _MAX_CHARS = 1000
@@ -130,7 +130,8 @@ def signature(name: str) -> str:
             words.append(parameter.name)
         else:
             words.append(f"{parameter.name}={parameter.default}")
-    options = [p.name for p in _parameters(name) if p.kind is p.KEYWORD_ONLY]
+    named = (p.name for p in _parameters(name) if p.kind is p.KEYWORD_ONLY)
+    options = [option for option in named if option != CONSTANT]  # each operator has it
     more = f" (options: {', '.join(options)})" if options else ""
     return f"{name}:{','.join(words)}[:dtype]{more}"
 
@@ -160,7 +161,7 @@ def _value(name: str, key: str, text: str) -> Any:
         return numbers if len(numbers) > 1 else numbers[0]
     if re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", text):
         return float(text)
-    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text):
+    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*(\+[A-Za-z_][A-Za-z0-9_]*)*", text):
         return text
     raise OperatorError(f"{name}: {key}={text!r} is neither a number nor a word")
 

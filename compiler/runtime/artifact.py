@@ -1,6 +1,7 @@
 """Artifacts: a compiled kernel with its calling convention, as one file.
 
-The file is a zip of `meta.json` and `kernel.o`, which holds the code in the form of its backend.
+The file is a zip of `meta.json` and `kernel.o`, which holds the code in the form of its backend. A
+kernel with constant parameters also has `packer.zip`, the artifact that prepares them.
 Reading an artifact runs nothing. Loading it into a `Module` runs machine code: load only artifacts
 from sources that you trust.
 """
@@ -13,7 +14,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Container, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -21,6 +22,8 @@ from compiler.ir.core.dtypes import DType
 from compiler.ir.core.nodes import Buffer, static_shape
 
 FORMAT_VERSION = 2
+PACKER_FORMAT_VERSION = 3
+"""The format of an artifact with a packer: versions that would ignore it refuse the file."""
 # A limit against files that would unpack to more memory than the process has.
 _LIMIT_BYTES = 64 << 20
 # Artifacts of versions with a single backend do not name it.
@@ -78,6 +81,9 @@ class Artifact:
         num_threads: The most threads that the kernel can use; 1 without a parallel loop.
         code: For a CPU an object file; otherwise the form that the backend loads.
         backend: The kind of the backend that generated the code, and loads it.
+        packer: The kernel that runs once, when a module is loaded with its constants. It takes the
+            constants, and writes packed copies of them. The parameters of this kernel end with
+            those constants that it reads directly, then the copies.
     """
 
     name: str
@@ -90,21 +96,45 @@ class Artifact:
     num_threads: int
     code: bytes
     backend: str = _OLDEST_BACKEND
+    packer: Artifact | None = None
 
     def __repr__(self) -> str:
         size = f"{len(self.code)} bytes of code"
-        return f"<Artifact {describe_kernel(self.name, self.params)} for {self.target}: {size}>"
+        return f"<Artifact {describe_kernel(self.name, self.arguments)} for {self.target}: {size}>"
+
+    @property
+    def constants(self) -> tuple[Param, ...]:
+        """Return the constant parameters, which are passed once, when a module is loaded."""
+        params = () if self.packer is None else self.packer.params
+        return tuple(param for param in params if not param.is_output)
+
+    @property
+    def packed_copies(self) -> tuple[Param, ...]:
+        """Return the copies of constants that the packer writes."""
+        params = () if self.packer is None else self.packer.params
+        return tuple(param for param in params if param.is_output)
+
+    @property
+    def arguments(self) -> tuple[Param, ...]:
+        """Return the parameters that are passed in each call."""
+        constants = {param.name for param in self.constants}
+        before_copies = self.params[: len(self.params) - len(self.packed_copies)]
+        return tuple(param for param in before_copies if param.name not in constants)
 
     def to_bytes(self) -> bytes:
         """Return the artifact as the bytes of a file."""
-        meta = {name: value for name, value in asdict(self).items() if name != "code"}
+        meta = asdict(replace(self, packer=None))
+        del meta["code"], meta["packer"]
         if self.backend == _OLDEST_BACKEND:
             del meta["backend"]  # omitted, so that older versions can read the file
         meta["sha256"] = hashlib.sha256(self.code).hexdigest()
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
-            _write(file, "meta.json", json.dumps({"format": FORMAT_VERSION, **meta}).encode())
+            version = FORMAT_VERSION if self.packer is None else PACKER_FORMAT_VERSION
+            _write(file, "meta.json", json.dumps({"format": version, **meta}).encode())
             _write(file, "kernel.o", self.code)
+            if self.packer is not None:
+                _write(file, "packer.zip", self.packer.to_bytes())
         return buffer.getvalue()
 
     @classmethod
@@ -120,20 +150,24 @@ class Artifact:
                     raise ArtifactError(f"the artifact unpacks to more than {_LIMIT_BYTES} bytes")
                 meta = json.loads(file.read("meta.json"))
                 code = file.read("kernel.o")
-            return cls._from_meta(meta, code)
+                packer = None
+                if isinstance(meta, dict) and meta.get("format") == PACKER_FORMAT_VERSION:
+                    packer = cls.from_bytes(file.read("packer.zip"))
+            return cls._from_meta(meta, code, packer)
         except ArtifactError:
             raise
         except _MALFORMED as error:
             raise ArtifactError(f"not a Loopwright artifact: {error}") from error
 
     @classmethod
-    def _from_meta(cls, meta: dict[str, Any], code: bytes) -> Artifact:
+    def _from_meta(cls, meta: dict[str, Any], code: bytes, packer: Artifact | None) -> Artifact:
         if not isinstance(meta, dict):
             raise TypeError("its meta.json holds no object")
         version = meta.pop("format", None)
-        if version != FORMAT_VERSION:
+        if version not in (FORMAT_VERSION, PACKER_FORMAT_VERSION):
             raise ArtifactError(
-                f"the artifact has format {version}: this version reads {FORMAT_VERSION}"
+                f"the artifact has format {version}:"
+                f" this version reads {FORMAT_VERSION} and {PACKER_FORMAT_VERSION}"
             )
         # LLVM's linker crashes on damaged objects, so the checksum comes first.
         if meta.pop("sha256") != hashlib.sha256(code).hexdigest():
@@ -155,7 +189,23 @@ class Artifact:
         threads = meta["num_threads"]
         if not isinstance(threads, int) or threads < 1:
             raise TypeError(f"it uses {threads!r} threads")
-        return cls(**meta, params=tuple(params), code=code)
+        artifact = cls(**meta, params=tuple(params), code=code, packer=packer)
+        artifact._check_packer()
+        return artifact
+
+    def _check_packer(self) -> None:
+        """Refuse a packer that does not prepare what the kernel takes.
+
+        Raises:
+            ValueError: If it does not.
+        """
+        copies = tuple(replace(param, is_output=False) for param in self.packed_copies)
+        first = len(self.params) - len(copies)
+        names = {param.name for param in self.params[:first]}
+        direct = tuple(param for param in self.constants if param.name in names)
+        is_nested = self.packer is not None and self.packer.packer is not None
+        if is_nested or self.params[first - len(direct) :] != direct + copies:
+            raise ValueError("its packer does not prepare the parameters of its kernel")
 
     def save(self, path: str | Path) -> None:
         """Write the artifact to a file."""

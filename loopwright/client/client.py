@@ -8,7 +8,7 @@ client and the asynchronous one.
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
@@ -193,6 +193,7 @@ class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]
         nearest: bool = False,
         enqueue: bool = False,
         fallback: bool = True,
+        const_params: Mapping[str, Any] | None = None,
     ) -> Plan[Kernel]:
         """Return the fastest kernel on the server, compiled and loaded.
 
@@ -207,19 +208,22 @@ class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]
             enqueue: Whether the server queues a job if this workload was not tuned: see `best`.
             fallback: Whether to fall back to a kernel of the default schedule; if not, errors are
                 raised.
+            const_params: An array for each constant of the workload, by name. They stay here: they
+                are packed once, now, and calls of the kernel omit them.
 
         Raises:
+            ArgumentError: If a constant is missing, or does not fit its parameter.
             ServerUnreachableError: Without fallback, if no server answers.
             NotFoundError: Without fallback, if this workload was not tuned for this target.
             ArtifactRefusedError: Without fallback, if this host cannot run the kernel.
         """
         try:
             query = schedule_query(workload, target, nearest=nearest, enqueue=enqueue)
-            return (yield from self._known.kernel(query))
+            return (yield from self._known.kernel(query, const_params))
         except NO_TUNED_KERNEL as error:
             if not fallback:
                 raise
-            return (yield from default_kernel(workload, target, error))
+            return (yield from default_kernel(workload, target, error, const_params))
 
     @request
     def workers(self) -> Plan[tuple[WorkerRead, ...]]:

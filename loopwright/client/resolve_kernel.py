@@ -6,9 +6,11 @@ one, the default schedule is built here.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
 import httpx2
 
@@ -75,9 +77,11 @@ class KernelResolver:
         yield from work(partial(self.cache.put, _SCHEDULES, self.url, query, cached))
         return best
 
-    def kernel(self, query: ScheduleQuery) -> Plan[Kernel]:
+    def kernel(
+        self, query: ScheduleQuery, const_params: Mapping[str, Any] | None = None
+    ) -> Plan[Kernel]:
         """Return the tuned kernel; see `Client.kernel`."""
-        cached, kernel = yield from work(partial(self._cached_kernel, query))
+        cached, kernel = yield from work(partial(self._cached_kernel, query, const_params))
         headers = {} if cached is None else {"If-None-Match": cached.etag}
         try:
             response = yield from send(
@@ -94,13 +98,23 @@ class KernelResolver:
         signature = response.headers.get(SIGNATURE_HEADER, "")
         yield from work(partial(self._verify, query, signature, word, response.content))
         schedule = schedule_of(word)
-        fetched = yield from work(partial(load, response.content, KernelSource.SERVER, schedule))
+        fetched = yield from work(
+            partial(
+                load,
+                response.content,
+                KernelSource.SERVER,
+                schedule,
+                const_params=const_params,
+            )
+        )
         if "ETag" in response.headers:
             cached = _cached_answer(response, schedule, signature)
             yield from work(partial(self.cache.put, _KERNELS, self.url, query, cached))
         return fetched
 
-    def _cached_kernel(self, query: ScheduleQuery) -> tuple[CachedAnswer | None, Kernel | None]:
+    def _cached_kernel(
+        self, query: ScheduleQuery, const_params: Mapping[str, Any] | None
+    ) -> tuple[CachedAnswer | None, Kernel | None]:
         """Return the kernel in the cache; None if it cannot be loaded."""
         cached = self.cache.get(_KERNELS, self.url, query)
         if cached is None:
@@ -108,7 +122,10 @@ class KernelResolver:
         try:
             self._verify(query, cached.signature, cached.schedule, cached.content)
             schedule = schedule_of(cached.schedule)
-            return cached, load(cached.content, KernelSource.CACHE, schedule, cached.fetched_at)
+            kernel = load(
+                cached.content, KernelSource.CACHE, schedule, cached.fetched_at, const_params
+            )
+            return cached, kernel
         except (ArtifactRefusedError, SignatureError):
             return None, None
 
@@ -134,7 +151,10 @@ class KernelResolver:
 
 
 def default_kernel(
-    workload: WorkloadLike, target: Target | str, why: LoopwrightError
+    workload: WorkloadLike,
+    target: Target | str,
+    why: LoopwrightError,
+    const_params: Mapping[str, Any] | None = None,
 ) -> Plan[Kernel]:
     """Build the default schedule, with a warning."""
     warn_user(f"no tuned kernel, using the default schedule: {why}", FallbackWarning)
@@ -143,7 +163,7 @@ def default_kernel(
     build_target = requested if isinstance(requested, Target) else Target(requested)
     func = to_func(workload)
     artifact = yield from work(partial(compile_artifact, func, build_target))
-    return Kernel(artifact, KernelSource.DEFAULT, KernelSchedule.DEFAULT)
+    return Kernel(artifact, KernelSource.DEFAULT, KernelSchedule.DEFAULT, const_params=const_params)
 
 
 NO_TUNED_KERNEL = (*_AWAY, NotFoundError, ArtifactRefusedError)

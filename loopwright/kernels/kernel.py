@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -30,10 +31,12 @@ class KernelSchedule(StrEnum):
 class Kernel:
     """A kernel, called like its program: arrays in the order of the parameters, outputs in place.
 
-    If it comes from the cache, `fetched_at` is the time when the server sent it.
+    If it comes from the cache, `fetched_at` is the time when the server sent it. The constants of
+    the program are passed once, in `const_params`, and packed.
 
     Raises:
         ArtifactRefusedError: If the artifact is for another CPU.
+        ArgumentError: If the constants do not fit the kernel.
     """
 
     def __init__(
@@ -42,13 +45,14 @@ class Kernel:
         source: KernelSource,
         schedule: KernelSchedule = KernelSchedule.BEST,
         fetched_at: datetime | None = None,
+        const_params: Mapping[str, Any] | None = None,
     ) -> None:
         self.artifact = artifact
         self.source = source
         self.schedule = schedule
         self.fetched_at = fetched_at
         try:
-            self._module = Module(artifact)
+            self._module = Module(artifact, const_params)
         except ArtifactError as error:
             raise ArtifactRefusedError(str(error)) from error
 
@@ -56,7 +60,7 @@ class Kernel:
         """Run on arrays; outputs are written in place.
 
         Args:
-            arrays: One a parameter.
+            arrays: One a parameter that is not constant.
             num_threads: The maximum number of threads, by default the number of cores.
 
         Raises:
@@ -89,14 +93,16 @@ def load(
     source: KernelSource,
     schedule: KernelSchedule = KernelSchedule.BEST,
     fetched_at: datetime | None = None,
+    const_params: Mapping[str, Any] | None = None,
 ) -> Kernel:
     """Load a kernel that a server compiled.
 
     Raises:
         ArtifactRefusedError: If the bytes are damaged, or for another CPU.
+        ArgumentError: If the constants do not fit the kernel.
     """
     try:
         artifact = Artifact.from_bytes(content)
     except ArtifactError as error:
         raise ArtifactRefusedError(str(error)) from error
-    return Kernel(artifact, source, schedule, fetched_at)
+    return Kernel(artifact, source, schedule, fetched_at, const_params)

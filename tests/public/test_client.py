@@ -48,6 +48,31 @@ def test_a_workload_goes_in_and_a_right_and_faster_kernel_comes_out(client: lw.C
     assert client.kernel(MATMUL, target=TARGET, fallback=False).source is lw.KernelSource.CACHE
 
 
+def test_constant_weights_are_packed_once_by_the_tuner_and_by_the_user(client: lw.Client) -> None:
+    spec = "dense:16,96,64,constant=W"
+    job = client.tune(spec, target=TARGET, max_trials=8).wait(timeout_secs=PATIENCE_SECS)
+    assert job.state is JobState.SUCCEEDED
+    assert job.best_secs is not None
+    with pytest.raises(lw.NotFoundError):  # another task
+        client.best("dense:16,96,64", target=TARGET)
+
+    rng = np.random.default_rng(1)
+    a = rng.standard_normal((16, 64), dtype="float32")
+    w = rng.standard_normal((96, 64), dtype="float32")
+    best = client.best(spec, target=TARGET).apply(lw.ops.from_spec(spec))
+    kernel = client.kernel(spec, target=TARGET, fallback=False, const_params={"W": w})
+    for kernel_with_weights in (kernel, lw.build(best, TARGET, const_params={"W": w})):
+        c = np.full((16, 96), np.nan, "float32")
+        kernel_with_weights(a, c)
+        np.testing.assert_allclose(c, a @ w.T, rtol=1e-4, atol=1e-4)
+    with pytest.raises(lw.ArgumentError, match=r"got 3; the constants \(W\) were passed"):
+        kernel(a, w, c)
+    with pytest.raises(lw.ArgumentError, match="const_params lacks W"):
+        client.kernel(spec, target=TARGET)
+    with pytest.raises(lw.ArgumentError, match="parameter W is float32"):
+        client.kernel(spec, target=TARGET, const_params={"W": a})
+
+
 def test_before_a_shape_is_tuned_the_nearest_one_has_a_schedule(client: lw.Client) -> None:
     client.tune("matmul:32,48,32:float32", target=TARGET, max_trials=8).wait(
         timeout_secs=PATIENCE_SECS

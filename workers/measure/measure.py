@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
+from typing import Any
 
 from compiler.backends.backend import backend_of
 from compiler.backends.error import BuildError, DeviceFaultError, KernelFaultError
@@ -34,6 +35,7 @@ from workers.libraries.load import Load, load_library
 from workers.measure.compare import Announce, Build, CompareRequest, FaultError, compare
 from workers.measure.prepared import PreparedWorkloads
 from workers.measure.seat import CandidateSeat, LibrarySeat
+from workers.measure.timed_run import load_kernel
 from workers.wire.built import BuiltCandidate
 from workers.wire.frames import Message
 from workers.wire.phase import Phase
@@ -135,8 +137,8 @@ class CandidateMeasurer:
             clock.enter(Phase.BUILD)
             artifact = self._build(prepared.func, trace, target) if built is None else built.load()
             resources = backend_of(target).resources(artifact)
-            module = Module(artifact)
-            measurement = _check_and_time(module, prepared, request, resources, clock)
+            module, arguments = load_kernel(artifact, prepared)
+            measurement = _check_and_time(module, arguments, prepared, request, resources, clock)
             resources = measurement.resources
         except Exception as error:
             measurement = self._failure(error)
@@ -209,8 +211,9 @@ class CandidateMeasurer:
         return prepared
 
 
-def _check_and_time(
+def _check_and_time(  # noqa: PLR0917
     module: Module,
+    arguments: Sequence[Any],
     prepared: TrialArrays,
     request: MeasureRequest,
     resources: KernelResources | None,
@@ -218,7 +221,7 @@ def _check_and_time(
 ) -> Measurement:
     backend, num_threads = backend_of(Target(request.target)), module.num_threads
     clock.enter(Phase.CHECK)
-    run = module.bind(*prepared.fresh_arrays())
+    run = module.bind(*arguments)
     first_secs = backend.time_calls(run, num_threads, 1)
     max_error = prepared.check()
     clock.enter(Phase.TIME)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 from compiler.backends.module import Module
 from compiler.backends.trial_arrays import TrialArrays
@@ -71,14 +72,28 @@ class TimedRun:
         return min(self.sample() for _ in range(repeats))
 
 
+def load_kernel(artifact: Artifact, arrays: TrialArrays) -> tuple[Module, list[Any]]:
+    """Load a candidate with the constants of its workload; return it with the arrays of a call.
+
+    Constants are packed here, and so outside of what is timed.
+
+    Raises:
+        ArtifactError: If it can't be loaded.
+    """
+    names = (buffer.name for buffer in arrays.func.buffers)
+    by_name = dict(zip(names, arrays.fresh_arrays(), strict=True))
+    module = Module(artifact, {param.name: by_name[param.name] for param in artifact.constants})
+    return module, [by_name[param.name] for param in artifact.arguments]
+
+
 def run_of_kernel(artifact: Artifact, arrays: TrialArrays) -> TimedRun:
     """Bind a candidate to arrays.
 
     Raises:
         ArtifactError: If it can't be loaded.
     """
-    module = Module(artifact)
-    run = module.bind(*arrays.fresh_arrays())
+    module, arguments = load_kernel(artifact, arrays)
+    run = module.bind(*arguments)
     return TimedRun(run, module.num_threads, arrays.check, module.clock)
 
 

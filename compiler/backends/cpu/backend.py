@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
-import numpy as np
-
-from compiler.backends.backend import Backend, SourceCode
+from compiler.backends.backend import Backend, SourceCode, SplitSource
 from compiler.backends.cpu.codegen.error import CodegenError
 from compiler.backends.cpu.codegen.machine_code import compile_object, disassemble, llvm_version
 from compiler.backends.cpu.codegen.module import emit_module
@@ -16,13 +13,12 @@ from compiler.backends.cpu.runtime.module import CpuModule
 from compiler.backends.cpu.runtime.peak import peak_of_cores
 from compiler.backends.error import BuildError
 from compiler.backends.host_device import HostDevice
-from compiler.ir.core.nodes import Buffer, Load, Stmt, static_shape
+from compiler.ir.core.nodes import Buffer, Load, Stmt
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk
 from compiler.ir.verify.verify_buffers import stored_buffers
 from compiler.passes.common.error import LoweringError
 from compiler.runtime.artifact import Artifact, Param, params_of
-from compiler.runtime.memory import aligned_empty
 from compiler.target.cpu import CpuTarget
 from compiler.target.target import Target
 
@@ -36,6 +32,7 @@ class CpuBackend(Backend):
     kind = "cpu"
     module_class = CpuModule
     source_language = "LLVM IR"
+    packs_constants = True
 
     def toolchain(self) -> str:
         """Return the versions of the code generator and of LLVM."""
@@ -94,50 +91,28 @@ class CpuBackend(Backend):
         """Measure the float32 multiply-adds of all cores at once, as two operations each."""
         return peak_of_cores(CpuTarget.of(target), num_cores)
 
-    def build_with_constants(
-        self, func: PrimFunc, target: Target, arrays: Mapping[str, Any]
-    ) -> CpuModule:
-        """Build a kernel that keeps its constants, and packed copies of them.
+    def emit_with_constants(
+        self, func: PrimFunc, constants: Collection[Buffer], target: Target
+    ) -> SplitSource:
+        """Return LLVM IR of a kernel that reads packed copies, and of the packer.
 
         Raises:
-            BuildError: If a constant is not a parameter, or is written, or the build fails.
-            ArgumentError: If a constant is not an array of the parameter's shape and type.
+            BuildError: As `emit` does.
         """
-        cpu = CpuTarget.of(target)
-        constants = {buffer for buffer in func.buffers if buffer.name in arrays}
-        written = stored_buffers(func.body)
-        _check_constants(func, constants, written, arrays)
+        cpu, written = CpuTarget.of(target), stored_buffers(func.body)
         try:
-            copies, packing, remaining = lower_split(func, constants, cpu)
+            copies, packing, remaining = lower_split(func, set(constants), cpu)
             used = {node.buffer for node in walk(remaining) if isinstance(node, Load)}
             constant_buffers = tuple(b for b in func.buffers if b in constants)
             used_constants = tuple(b for b in constant_buffers if b in used)
             arguments = tuple(b for b in func.buffers if b not in constants)
-            packers = emit_module((*constant_buffers, *copies), packing, cpu)
-            kernel = emit_module((*arguments, *used_constants, *copies), remaining, cpu)
+            packer_buffers = (*constant_buffers, *copies)
+            kernel_buffers = (*arguments, *used_constants, *copies)
+            return SplitSource(
+                packer=emit_module(packer_buffers, packing, cpu),
+                packer_params=params_of(packer_buffers, set(copies)),
+                kernel=emit_module(kernel_buffers, remaining, cpu),
+                kernel_params=params_of(kernel_buffers, written),
+            )
         except (CodegenError, LoweringError) as error:
             raise BuildError(f"{func.name}: {error}", error.code) from error
-        params = params_of((*constant_buffers, *copies), set(copies))
-        packer = CpuModule(self.compile(func.name, params, packers, cpu))
-        packed = [aligned_empty(static_shape(b), b.dtype) for b in copies]
-        for array in packed:
-            array.fill(0)  # elements beyond the end are read, though never used
-        packer(*(arrays[b.name] for b in constant_buffers), *packed)
-        packer.close()
-        used_as_they_are = [np.array(arrays[b.name]) for b in used_constants]
-        params = params_of((*arguments, *used_constants, *copies), written)
-        artifact = self.compile(func.name, params, kernel, cpu)
-        return CpuModule(artifact, (*used_as_they_are, *packed), kernel.text)
-
-
-def _check_constants(
-    func: PrimFunc, constants: set[Buffer], written: set[Buffer], arrays: Mapping[str, Any]
-) -> None:
-    unknown = arrays.keys() - {buffer.name for buffer in constants}
-    changed = {buffer.name for buffer in constants & written}
-    if unknown or changed:
-        names = ", ".join(sorted(unknown or changed))
-        readable = ", ".join(buffer.name for buffer in func.buffers if buffer not in written)
-        reason = "the program writes it" if changed else "not a parameter"
-        message = f"{func.name}: const_params: {names}: {reason}; it reads {readable}"
-        raise BuildError(message, "constants")

@@ -8,12 +8,12 @@ from compiler.ir.analysis.resolve_views import resolve_views
 from compiler.ir.core.nodes import Buffer, Load, Stmt
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.replace_buffers import replace_buffers
-from compiler.ir.core.visit import walk
+from compiler.ir.core.visit import walk, walk_stmts
 from compiler.passes.common.align_buffers import alignments_of
 from compiler.passes.common.check_indices import check_indices
 from compiler.passes.common.check_parameters import check_parameters
 from compiler.passes.common.compact_buffers import compact_buffers, private_buffers
-from compiler.passes.common.mark_pipelines import mark_pipelines
+from compiler.passes.common.mark_pipelines import is_pipelined, mark_pipelines
 from compiler.passes.common.pipeline_loops import pipeline_loops
 from compiler.passes.common.realize_blocks import NOTHING, Realized, realize_blocks
 from compiler.passes.common.thread_loops import has_threads
@@ -58,7 +58,10 @@ def lower_split(
     if has_threads(body):
         return (), NOTHING, _finished(_lower_threads(body), target)
     realized, tiled = _realized(body)
-    copies = tuple(tiled.get(copy, copy) for copy in constant_copies(body, constants))
+    # The stages of a pipelined loop number its statements, so a copy can't leave it.
+    has_pipelines = any(map(is_pipelined, walk_stmts(body)))
+    hoisted = () if has_pipelines else constant_copies(body, constants)
+    copies = tuple(tiled.get(copy, copy) for copy in hoisted)
     first, remaining = split_copies(realized.stmt, set(copies))
     if {n.buffer for n in walk(first) if isinstance(n, Load)} - constants - set(copies):
         copies, first, remaining = (), NOTHING, realized.stmt

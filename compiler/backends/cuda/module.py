@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from compiler.backends.cuda.device_code import DeviceCode
@@ -29,9 +29,12 @@ class CudaModule(Module):
     languages = ("cu", "ptx")
 
     def __init__(
-        self, artifact: Artifact, constants: Sequence[Any] = (), source: str | None = None
+        self,
+        artifact: Artifact,
+        const_params: Mapping[str, Any] | None = None,
+        source: str | None = None,
     ) -> None:
-        super().__init__(artifact, constants, source)
+        super().__init__(artifact, const_params, source)
         self._target = CudaTarget(artifact.target)
         self._code: DeviceCode | None = DeviceCode.from_bytes(artifact.code)
         self._code.plan.require_arrays(len(artifact.params))
@@ -67,17 +70,12 @@ class CudaModule(Module):
             raise ArgumentError(f"{self.artifact.name} was closed")
         if num_threads is not None and num_threads < 1:
             raise ArgumentError(f"num_threads is {num_threads}: expected 1 or more")
-        if len(arrays) != len(self.params):
-            names = ", ".join(param.name for param in self.params)
-            raise ArgumentError(
-                f"{self.artifact.name} takes {len(self.params)} arrays ({names}): got {len(arrays)}"
-            )
-        arguments = (*arrays, *self._constants)
+        self._require_arrays(arrays)
         if self._kernels is not None:
-            return self._kernels.bind(self._checks, arguments, self._outputs, stream)
+            return self._kernels.bind(self._checks, arrays, self._outputs, stream)
         if stream is not None:
             raise ArgumentError(f"{self.artifact.name} runs on an emulated GPU, without streams")
-        checked = list(map(ParamCheck.array, self._checks, arguments))
+        checked = list(map(ParamCheck.array, self._checks, arrays))
         check_overlaps(self._checks, list(map(address_of, checked)), self._outputs)
         return EmulatedCall(self._code, checked, self._target)
 

@@ -10,6 +10,7 @@ and threads do not race (`compiler.ir.verify.races.check`).
 from __future__ import annotations
 
 from compiler.ir.analysis.checked_indices import is_loaded
+from compiler.ir.analysis.constant_params import constant_problem
 from compiler.ir.analysis.specialize import symbolic_vars
 from compiler.ir.arith.bounds import limits_of, reach
 from compiler.ir.arith.facts import Facts
@@ -102,6 +103,9 @@ class _Verifier(Accesses):
             raise VerifyError(
                 f"function {func.name} writes none of its parameters", func, "structure"
             )
+        problem = constant_problem(func, self._written)
+        if problem is not None:
+            raise VerifyError(f"function {func.name}: {problem}", func, "structure")
         for buffer, node in self.read.items():
             is_stored = buffer in self._written or self.buffers.is_view(buffer)
             if not is_stored and buffer not in func.buffers:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import numpy as np
 
@@ -11,18 +11,18 @@ from compiler.ir.core.dtypes import DType
 from compiler.ir.core.program import PrimFunc
 from compiler.ops.build import build, operand
 from compiler.ops.error import check_shape
-from compiler.ops.operator import Array, operator
+from compiler.ops.operator import Array, ProgramMaker, operator
 from compiler.ops.recognizers.rows import elementwise as recognizer
 from compiler.ops.references import elementwise as references
 from compiler.ops.tensors import elementwise as tensors
-
-F = TypeVar("F", bound=Callable[..., PrimFunc])
 
 
 class Unary(Protocol):
     """An operator on one tensor of any shape."""
 
-    def __call__(self, *shape: int, dtype: DType = "float32") -> PrimFunc:
+    def __call__(
+        self, *shape: int, dtype: DType = "float32", constant: str | None = None
+    ) -> PrimFunc:
         """Return its program."""
         ...
 
@@ -31,7 +31,11 @@ class Binary(Protocol):
     """An operator on two tensors: `B` has the shape of `A`, or `other`, which is broadcast."""
 
     def __call__(
-        self, *shape: int, other: Sequence[int] | None = None, dtype: DType = "float32"
+        self,
+        *shape: int,
+        other: Sequence[int] | None = None,
+        dtype: DType = "float32",
+        constant: str | None = None,
     ) -> PrimFunc:
         """Return its program."""
         ...
@@ -66,11 +70,11 @@ def _binary(
 
 
 def _declared(
-    program: F,
+    program: Callable[..., PrimFunc],
     on_tensors: tensors.UnaryOnTensor | tensors.BinaryOnTensors,
     function: Callable[..., Array],
     text: str,
-) -> F:
+) -> ProgramMaker[...]:
     program.__name__ = program.__qualname__ = on_tensors.__name__
     raises = "Raises:\n        OperatorError: If an extent or the type is out of range."
     program.__doc__ = f"`{text}`.\n\n    {raises}\n    "

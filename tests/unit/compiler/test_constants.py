@@ -10,10 +10,12 @@ import pytest
 from compiler import ops
 from compiler.backends.cpu.lower import lower_split
 from compiler.backends.error import BuildError
-from compiler.driver import build
+from compiler.backends.module import Module
+from compiler.driver import build, compile_artifact, emit
+from compiler.ir.analysis.constant_params import with_constants
 from compiler.ir.core.nodes import Allocate, Store, static_shape
 from compiler.ir.core.visit import walk
-from compiler.runtime.artifact import ArtifactError
+from compiler.runtime.artifact import Artifact
 from compiler.runtime.param_check import ArgumentError
 from compiler.schedule.schedule import Schedule
 from compiler.script.parser import parse
@@ -127,10 +129,73 @@ def test_a_constant_of_another_shape_is_refused() -> None:
         build(ops.matmul(20, 32, 24), ONE_CORE, const_params={"B": A})
 
 
-def test_a_module_with_constants_can_not_be_saved(tmp_path: Path) -> None:
-    module = build(packed(), ONE_CORE, const_params={"B": B})
-    with pytest.raises(ArtifactError, match="constants"):
-        module.save(tmp_path / "kernel.zip")
+def test_a_saved_module_takes_its_constants_again(tmp_path: Path) -> None:
+    file = tmp_path / "kernel.zip"
+    build(packed(), ONE_CORE, const_params={"B": B}).save(file)
+    for scale in (1, 2):
+        module = Module.load(file, {"B": B * np.float32(scale)})
+        assert [param.name for param in module.params] == ["A", "C"]
+        out = np.empty((20, 32), "float32")
+        module(A, out)
+        np.testing.assert_allclose(out, A @ B * scale, rtol=1e-5, atol=1e-5)
+
+
+def declared() -> Schedule:
+    """Return the product whose right operand is declared as a constant, and packed."""
+    sch = packed()
+    return sch.trace.apply_to(with_constants(ops.matmul(20, 32, 24), ["B"]))
+
+
+def test_the_artifact_of_declared_constants_takes_them_when_it_is_loaded() -> None:
+    artifact = compile_artifact(declared(), ONE_CORE)
+    assert [param.name for param in artifact.constants] == ["B"]
+    assert [param.name for param in artifact.arguments] == ["A", "C"]
+    module = Module(Artifact.from_bytes(artifact.to_bytes()), {"B": B})
+    out = np.empty((20, 32), "float32")
+    module(A, out)
+    np.testing.assert_allclose(out, A @ B, rtol=1e-5, atol=1e-5)
+
+
+def test_constants_that_do_not_fit_an_artifact_are_refused() -> None:
+    artifact = compile_artifact(declared(), ONE_CORE)
+    with pytest.raises(ArgumentError, match="takes the constants B: const_params lacks B"):
+        Module(artifact)
+    with pytest.raises(ArgumentError, match="takes the constants B: const_params has A"):
+        Module(artifact, {"A": A, "B": B})
+    with pytest.raises(ArgumentError, match=r"parameter B is float32\[20, 24\]: expected float32"):
+        Module(artifact, {"B": A})
+    with pytest.raises(ArgumentError, match="parameter B is float64"):
+        Module(artifact, {"B": B.astype("float64")})
+    module = Module(artifact, {"B": B})
+    with pytest.raises(ArgumentError, match=r"takes 2 arrays \(A, C\): got 3; the constants \(B\)"):
+        module(A, B, np.empty((20, 32), "float32"))
+    with pytest.raises(ArgumentError, match="takes no constants: const_params has B"):
+        Module(compile_artifact(packed(), ONE_CORE), {"B": B})
+
+
+def test_without_const_params_declared_constants_are_passed_in_each_call() -> None:
+    module = build(declared(), ONE_CORE)
+    out = np.empty((20, 32), "float32")
+    module(A, B, out)
+    np.testing.assert_allclose(out, A @ B, rtol=1e-5, atol=1e-5)
+
+
+def test_a_declared_constant_must_be_among_the_const_params() -> None:
+    with pytest.raises(BuildError, match="B: missing, and the program declares it"):
+        build(declared(), ONE_CORE, const_params={"A": A})
+
+
+def test_the_source_of_a_kernel_with_constants_packs_nothing() -> None:
+    text = emit(declared().func, ONE_CORE).text
+    assert len(text) < len(emit(packed().func, ONE_CORE).text)
+
+
+def test_a_gpu_takes_declared_constants_in_each_call() -> None:
+    func = with_constants(ops.relu(64), ["A"])
+    artifact = compile_artifact(func, "cuda -arch=sm_86 -emulated")
+    assert [param.name for param in artifact.arguments] == ["A", "B"]
+    with pytest.raises(BuildError, match="not supported for 'cuda"):
+        build(func, "cuda -arch=sm_86 -emulated", const_params={"A": np.ones(64, "float32")})
 
 
 def test_threads_share_the_constants() -> None:
@@ -139,6 +204,17 @@ def test_threads_share_the_constants() -> None:
     module = build(sch, CpuTarget("cpu -num-cores=2"), const_params={"B": B})
     out = np.empty((20, 32), "float32")
     module(A, out)
+    np.testing.assert_allclose(out, A @ B, rtol=1e-5, atol=1e-5)
+
+
+def test_a_copy_stays_in_its_pipelined_loop() -> None:
+    sch = Schedule(ops.matmul(20, 32, 24))
+    i = sch.get_loops("C")[0]
+    sch.compute_at(sch.cache_read("C", 1, "global"), i)
+    sch.annotate(i, "software_pipeline_stage", [0, 1])
+    sch.annotate(i, "software_pipeline_order", [0, 1])
+    out = np.empty((20, 32), "float32")
+    build(sch, ONE_CORE, const_params={"B": B})(A, out)
     np.testing.assert_allclose(out, A @ B, rtol=1e-5, atol=1e-5)
 
 

@@ -6,7 +6,7 @@ import ctypes
 import operator
 import struct
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -43,11 +43,14 @@ class CpuModule(Module):
     languages = ("ll", "asm")
 
     def __init__(
-        self, artifact: Artifact, constants: Sequence[Array] = (), source: str | None = None
+        self,
+        artifact: Artifact,
+        const_params: Mapping[str, Any] | None = None,
+        source: str | None = None,
     ) -> None:
         _check_host(artifact)
-        super().__init__(artifact, constants, source)
-        self._constant_addresses = list(map(address_of, constants))
+        super().__init__(artifact, const_params, source)
+        self._constant_addresses = list(map(address_of, self._constants))
         self.num_threads = min(artifact.num_threads, available_cores())
         self._checks = tuple(ParamCheck(param) for param in self.params)
         self._outputs = [position for position, param in enumerate(self.params) if param.is_output]
@@ -103,11 +106,7 @@ class CpuModule(Module):
 
     def _located(self, arrays: Sequence[Any]) -> tuple[list[Array], list[int]]:
         """Check the arrays; return them, and the addresses of all buffers of the kernel."""
-        if len(arrays) != len(self.params):
-            names = ", ".join(p.name for p in self.params)
-            raise ArgumentError(
-                f"{self.artifact.name} takes {len(self.params)} arrays ({names}): got {len(arrays)}"
-            )
+        self._require_arrays(arrays)
         checked = list(map(ParamCheck.array, self._checks, arrays))
         addresses = list(map(address_of, checked))
         check_overlaps(self._checks, addresses, self._outputs)

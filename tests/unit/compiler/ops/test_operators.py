@@ -8,12 +8,15 @@ from numpy.typing import NDArray
 
 import loopwright as lw
 from compiler import ops
+from compiler.ir.analysis.constant_params import constant_params
 from compiler.ir.analysis.flops import flops
 from compiler.ir.analysis.structural import structural_equal
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.evaluator.evaluate import evaluate
 from compiler.ir.interpret.oracle.oracle import compare, interpret, random_inputs
 from compiler.ir.text.printer import script
+from compiler.ops.recognize import recognize
+from compiler.ops.spec import Spec
 from compiler.script import parse
 from tests.unit.compiler.ops.records import described, recorded
 from tests.unit.compiler.ops.specs import SPECS
@@ -77,6 +80,18 @@ def test_the_program_of_an_operator_does_not_change(spec: str) -> None:
     assert described(spec) == RECORDED[spec]
 
 
+def test_any_operator_takes_constant_inputs() -> None:
+    func = ops.dense(4, 6, 8, bias=True, constant="W+bias")
+    assert [buffer.name for buffer in constant_params(func)] == ["W", "bias"]
+    assert structural_equal(func, ops.from_spec("dense:4,6,8,bias=true,constant=W+bias"))
+    assert str(recognize(func)) == "matmul:4,6,8,transpose_b=True,bias=True,constant=B+bias"
+    text = str(Spec("add", (4,), {"constant": "B", "dtype": "float64"}))
+    assert text == "add:4,constant=B:float64"
+    assert structural_equal(ops.from_spec(text), ops.add(4, dtype="float64", constant="B"))
+    a, b = np.ones((4, 8), np.float32), np.ones((6, 8), np.float32)
+    np.testing.assert_array_equal(ops.reference("dense:4,6,8,constant=W")(a, b), a @ b.T)
+
+
 def test_a_convolution_without_padding_has_no_pad_block() -> None:
     assert "pad_temp" not in script(ops.conv2d(1, 3, 8, 8, 4, 3))
     assert "pad_temp" in script(ops.conv2d(1, 3, 8, 8, 4, 3, padding=1))
@@ -127,6 +142,9 @@ def test_an_argmax_takes_the_first_of_equal_elements() -> None:
         ("matmul:1,2,3,activation=sine", "activation is 'sine': expected one of gelu, "),
         ("matmul:1,2,3,activation=gelu:int32", "type 'int32' is not supported: expected one of b"),
         ("matmul:1,2,3,out_dtype=int32", "products of float32 can't be accumulated in int32"),
+        ("matmul:1,2,3,constant=W", "constant is 'W': expected inputs joined by +, of A, B"),
+        ("matmul:1,2,3,constant=B+C", "constant is 'B+C': expected inputs joined by +, of A, B"),
+        ("matmul:1,2,3,constant=true", "constant is True: expected inputs joined by +, of A, B"),
         ("matmul:1,2,3,batch=0", "batch0 is 0"),
         ("softmax:4,4:int32", "type 'int32' is not supported"),
         ("softmax:4,4,axis=2", "softmax: axis is 2: expected -2 to 1"),
@@ -166,4 +184,4 @@ def test_numbers_must_be_integers() -> None:
     with pytest.raises(ops.OperatorError, match="given as text, such as matmul:64,64,64, not None"):
         ops.from_spec(None)  # type: ignore[arg-type]
     with pytest.raises(ops.OperatorError, match=r"matmul: m is 2\.5: expected an integer"):
-        ops.matmul(2.5, 3, 4)  # type: ignore[arg-type]
+        ops.matmul(2.5, 3, 4)  # type: ignore[call-overload]

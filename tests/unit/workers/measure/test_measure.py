@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -11,9 +12,10 @@ from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.schedule.schedule import Schedule
 from compiler.target.target import Target
 from tests.faults.requests import COPY, DEFAULT_TRACE, TARGET
-from workers.measure.measure import CandidateMeasurer
+from workers.measure.compare import CompareRequest
+from workers.measure.measure import CandidateMeasurer, build_candidate
 from workers.wire.phase import Phase
-from workers.wire.request import MeasureRequest
+from workers.wire.request import MeasureRequest, SeatRequest
 
 
 def measure(workload: str, trace: str = DEFAULT_TRACE, target: str = TARGET) -> Measurement:
@@ -39,6 +41,56 @@ def test_a_trace_is_replayed() -> None:
     schedule.split(schedule.get_loops(block)[0], [None, 4])
     found = measure(script(func), json.dumps(schedule.trace.to_json()))
     assert found.ok, found.message
+
+
+def packed_weights(workload: PrimFunc) -> str:
+    """Return the trace of a product that copies its weights into panels."""
+    schedule = Schedule(workload)
+    _, column, _ = schedule.get_loops("C")
+    schedule.split(column, [None, 8])
+    copy = schedule.cache_read("C", 1, "global")
+    schedule.annotate(copy, "buffer_tile", [0, 8, 0])
+    return json.dumps(schedule.trace.to_json())
+
+
+def test_constants_are_packed_before_a_candidate_runs() -> None:
+    built: list[Artifact] = []
+
+    def build(func: PrimFunc, trace: str, target: Target) -> Artifact:
+        built.append(build_candidate(func, trace, target))
+        return built[-1]
+
+    func = from_spec("dense:16,24,8,constant=W")
+    request = MeasureRequest(script(func), TARGET, (packed_weights(func),))
+    measurer = CandidateMeasurer(build)
+    found = measurer.measure(request)
+    assert found.ok, found.message
+    assert [param.name for param in built[0].constants] == ["W"]
+    assert [param.name for param in built[0].packed_copies] == ["W_global"]
+
+    # The finish and a race do the same.
+    rounds = CompareRequest(request.workload, TARGET, request.traces * 2, num_rounds=1, seed=0)
+    (samples,) = measurer.compare(rounds, lambda phase, contestant: None)
+    assert samples["samples"].keys() == {"0", "1"}
+    seat = SeatRequest(request.workload, TARGET, trace=request.traces[0])
+    assert "seated" in measurer.sit(seat, lambda phase, contestant: None)
+    assert measurer.turn(0, 1)["secs"] > 0
+    assert all(artifact.constants for artifact in built)
+
+
+def test_wrongly_packed_constants_are_found() -> None:
+    def build(func: PrimFunc, trace: str, target: Target) -> Artifact:
+        wrong = build_candidate(from_spec("dense:16,24,8,constant=A"), DEFAULT_TRACE, target)
+        artifact = build_candidate(func, trace, target)
+        assert artifact.packer is not None
+        assert wrong.packer is not None
+        # A packer that does nothing: the copies stay zero.
+        idle = replace(artifact.packer, code=wrong.packer.code)
+        return replace(artifact, packer=idle)
+
+    func = from_spec("dense:16,24,8,constant=W")
+    request = MeasureRequest(script(func), TARGET, (packed_weights(func),))
+    assert CandidateMeasurer(build).measure(request).error == ErrorKind.WRONG_RESULT
 
 
 @pytest.mark.parametrize(
