@@ -18,6 +18,7 @@ from compiler.passes.common.pipeline_loops import pipeline_loops
 from compiler.passes.common.realize_blocks import NOTHING, Realized, realize_blocks
 from compiler.passes.common.thread_loops import has_threads
 from compiler.passes.common.tile_buffers import tile_buffers, tiles_of
+from compiler.passes.cpu.drop_guards import drop_guards
 from compiler.passes.cpu.hoist_constants import constant_copies, split_copies, with_room
 from compiler.passes.cpu.hoist_loads import hoist_loads
 from compiler.passes.cpu.position_in_lanes import position_in_lanes
@@ -81,7 +82,7 @@ def _prepared(func: PrimFunc) -> Stmt:
 
 def _finished(stmt: Stmt, target: CpuTarget) -> Stmt:
     register_file_bytes = target.num_vector_registers * target.vector_bits // 8
-    stmt = reduce_in_lanes(position_in_lanes(stmt))
+    stmt = reduce_in_lanes(position_in_lanes(drop_guards(stmt)))
     stmt = promote_accumulators(stmt, register_file_bytes)
     unswitched = unswitch_guards(unswitch_paddings(stmt))
     if unswitched is not stmt:

@@ -9,6 +9,7 @@ from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts
 from tuner.space.analysis.product_roles import Operand, Product, find_product
+from tuner.space.rules.cpu.padded_sizes import MAX_WASTE, padded_sizes
 from tuner.space.rules.epilogue import is_epilogue
 from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
@@ -33,10 +34,6 @@ _WIDE_BLOCKS = (1, 2, 4, 8)
 """The same for blocks whose tiles are wide. Chosen."""
 _MAX_VECTORS = 4
 """Vectors in a row of a register tile: more leave too few registers for rows. Chosen."""
-_MAX_WASTE = 1.15
-"""Limit of the padded points, as a multiple of the extent: see
-`tuner.space.filter.static_filter.MAX_PADDED`.
-"""
 _OUTER, _ROWS, _STEPS, _PANELS, _INNER, _UNROLLED, _TILE = range(NUM_LEVELS)
 
 
@@ -207,14 +204,13 @@ class _Packing:
     def _heights(self, extent: int) -> tuple[int, ...]:
         sizes = range(1, min(self._most_rows(), extent) + 1)
         wastes = {size: -(-extent // size) * size / extent for size in sizes}
-        long = [size for size in sizes if wastes[size] <= _MAX_WASTE and size > 2]
+        long = [size for size in sizes if wastes[size] <= MAX_WASTE and size > 2]
         return tuple(long or sizes)
 
     def _widths(self, extent: int) -> tuple[int, ...]:
         lanes = max(1, self._draft.cpu.vector_bits // (8 * self._facts.write.item_bytes))
         sizes = [n * lanes for n in range(1, _MAX_VECTORS + 1) if (n - 1) * lanes < extent]
-        wastes = {size: -(-extent // size) * size / extent for size in sizes}
-        return tuple(s for s in sizes if wastes[s] <= max(_MAX_WASTE, min(wastes.values())))
+        return padded_sizes(extent, sizes)
 
     def _pack(self, block: BlockRV, operand: Operand, loop: LoopRV, tile: ExprRV) -> None:
         """Copy the elements of an operand that one run of a loop reads into panels, in vectors."""

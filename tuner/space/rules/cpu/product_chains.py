@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -13,6 +14,7 @@ from compiler.schedule.primitives.sampling.sample import divisors
 from compiler.schedule.trace.handle import ExprRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
 from tuner.space.analysis.operand_roles import dimension
+from tuner.space.rules.cpu.padded_sizes import padded_sizes
 from tuner.space.rules.epilogue import is_epilogue
 from tuner.space.rules.product_chain import ProductChain, find_product_chain
 from tuner.space.rules.sketch_builder import SketchBuilder
@@ -21,11 +23,36 @@ from tuner.space.tables.nest import NUM_LEVELS, TiledNest
 MAX_ROWS = 8
 """Rows of a register tile: with two vectors of columns they fill the 16 vector registers of AVX2.
 """
+MIN_ROWS = 4
+"""Rows whose number has no divisor from here to `MAX_ROWS` are cut into tiles that need not divide
+it: smaller tiles load too much for each multiply-add. Chosen.
+"""
 MAX_VECTORS = 4
 """Vectors of a row of a register tile, or of its partial results. Chosen."""
+_COUNTS = (1, 2, 4, 8, 16)
+"""Options for the register tiles of an iteration, if they do not divide the rows. Chosen."""
+_STEPS = (2, 4, 1, 3, 5, 7)
+"""Options for the unrolled steps of a sum, the best first; three of those that divide it are in a
+sketch. Chosen.
+"""
 _Copy: TypeAlias = tuple[str, TensorAccess, int]
 """The block that copies an operand, the access to it, and its dimension along columns."""
 _OUTER, _COLUMNS, _TILE, _INNER, _UNROLLED, _REGISTERS = 0, 1, 3, 4, 5, 6
+
+
+@dataclass(frozen=True)
+class _ColumnTiles:
+    """The loops over the panels of a product's columns and over the lanes of one.
+
+    Attributes:
+        width: The number of lanes.
+        columns: The columns of the table with their extents, by level.
+    """
+
+    panels: LoopRV
+    lanes: LoopRV
+    width: ExprRV
+    columns: dict[int, int]
 
 
 class ProductChains:
@@ -40,6 +67,10 @@ class ProductChains:
     An operand whose rows run along the sum, such as `K`, is transposed once for all rows that use
     it. The copy consists of panels as wide as a register tile. In full rows, whose stride is often
     a power of two, the lines of a panel would evict each other from the first-level cache.
+
+    Tiles need not divide rows or columns. Then the panels are padded, and so are all intermediate
+    results, because they are buffers of one iteration. Rows that are read from a parameter, such as
+    those of `Q`, are first copied into a padded panel. So only the output has guards.
 
     Worked example, `attention:1,12,128,128,64` (12 heads, 128 rows, 64 columns):
 
@@ -78,13 +109,14 @@ class _ProductScheduler:
 
     draft: SketchBuilder
     chain: ProductChain
-    factors: list[ExprRV] = field(default_factory=list)
-    first: int = 0
+    height: ExprRV | None = None
+    row_columns: dict[int, int] = field(default_factory=dict)
     around: list[LoopRV] = field(default_factory=list)
     lanes: tuple[ExprRV, int] | None = None
     unrolled: tuple[ExprRV, int] | None = None
     starts: dict[str, LoopRV] = field(default_factory=dict)
     is_packed: bool = False
+    is_padded: bool = False
 
     def run(self) -> None:
         """Place all blocks under the loops over tiles of rows, and expand each."""
@@ -93,6 +125,8 @@ class _ProductScheduler:
         done: set[str] = set()
         for block in self.chain.blocks:
             if block.name in self.chain.tiled:
+                if self.is_padded:
+                    self._copy_rows(block)
                 done |= self._tile(block, copies[block.name])
             elif block.is_reduction:
                 self._reduce(block)
@@ -125,14 +159,64 @@ class _ProductScheduler:
         sink = self.chain.sink
         rows = self.chain.rows.of[sink.name]
         schedule, loops = self.draft.schedule, self.draft.loops(sink.name)
-        last = sink.axes[rows[-1]].extent
-        self.factors, self.first = self.draft.tile(loops[rows[-1]], last, 3, MAX_ROWS)
-        outer, *parts = schedule.split(loops[rows[-1]], self.factors)
+        outer, *parts = self._split_rows(loops[rows[-1]], sink.axes[rows[-1]].extent)
         self.around = [*(loops[row] for row in rows[:-1]), outer]
         inner = [loop for index, loop in enumerate(loops) if index not in rows]
         schedule.reorder(*self.around, *parts, *inner)
         for block in reversed(self.chain.blocks[:-1]):
             schedule.compute_at(schedule.get_block(block.name), outer, preserve_unit_loops=True)
+
+    def _split_rows(self, loop: LoopRV, extent: int) -> list[LoopRV]:
+        """Cut rows into iterations of register tiles; round up if no good tile divides them."""
+        draft = self.draft
+        if extent < MIN_ROWS or any(extent % n == 0 for n in range(MIN_ROWS, MAX_ROWS + 1)):
+            factors, first = draft.tile(loop, extent, 3, MAX_ROWS)
+            self.height = factors[2]
+            self.row_columns = {_OUTER: first, _TILE: first + 1, _REGISTERS: first + 2}
+            return list(draft.schedule.split(loop, factors))
+        self.is_padded = True
+        heights = padded_sizes(extent, range(MAX_ROWS, 1, -1))
+        counts = [n for n in _COUNTS if n <= -(-extent // heights[0])]
+        count, self.row_columns[_TILE] = draft.choose(counts)
+        self.height, self.row_columns[_REGISTERS] = draft.choose(heights)
+        return list(draft.schedule.split(loop, [None, count, self.height]))
+
+    def _split_columns(
+        self, loop: LoopRV, extent: int, lanes: int, *, is_copied: bool
+    ) -> _ColumnTiles:
+        """Cut columns into register tiles; round up if vectors do not divide those of a copy."""
+        draft = self.draft
+        if extent % lanes == 0 or not is_copied:
+            factors, first = draft.tile(loop, extent, 2, MAX_VECTORS * lanes)
+            panels, vector = draft.schedule.split(loop, factors)
+            return _ColumnTiles(
+                panels, vector, factors[1], {_COLUMNS: first, _REGISTERS: first + 1}
+            )
+        sizes = (n * lanes for n in range(1, MAX_VECTORS + 1) if (n - 1) * lanes < extent)
+        widths = padded_sizes(extent, sizes)
+        width, column = draft.choose(widths)
+        panels, vector = draft.schedule.split(loop, [None, width])
+        return _ColumnTiles(panels, vector, width, {_REGISTERS: column})
+
+    def _copy_rows(self, block: BlockFacts) -> None:
+        """Copy the rows of a parameter, in panels as high as a register tile, with padding."""
+        schedule = self.draft.schedule
+        row, (column, step) = self.chain.rows.of[block.name][-1], self.chain.tiled[block.name]
+        made = {other.write.buffer for other in self.chain.blocks}
+        for read in block.reads:
+            across, along = dimension(read, row), dimension(read, step)
+            if across is None or along is None or read.strides[column] or read.buffer in made:
+                continue
+            assert self.height is not None, "rows were split before"
+            copy = schedule.cache_read(schedule.get_block(block.name), read.buffer, "global")
+            schedule.compute_at(copy, self.around[-1], preserve_unit_loops=True)
+            loops = self.draft.loops(copy)[-len(read.shape) :]
+            panels, lane = schedule.split(loops[across], [None, self.height])
+            schedule.reorder(panels, lane, loops[along])
+            schedule.unroll(lane)
+            schedule.vectorize(loops[along])
+            schedule.annotate(copy, PANELS, [0, across, self.height])
+            self.draft.scheduled.add(self.draft.block_name(copy))
 
     def _loops(self, block: BlockFacts) -> tuple[LoopRV, LoopRV, dict[int, LoopRV]]:
         """Return the outer and the register loop over the rows of a tile, and the other loops."""
@@ -145,7 +229,7 @@ class _ProductScheduler:
         names = [iterator.var.name for iterator in realize.block.iter_vars]
         by_axis = {i: loops[names.index(axis.name)] for i, axis in enumerate(block.axes)}
         row = by_axis[self.chain.rows.of[block.name][-1]]
-        tile, registers = self.draft.schedule.split(row, [None, self.factors[2]])
+        tile, registers = self.draft.schedule.split(row, [None, self.height])
         return tile, registers, {i: by_axis[i] for i in inner}
 
     def _tile(self, block: BlockFacts, copy: _Copy | None) -> set[str]:
@@ -154,14 +238,13 @@ class _ProductScheduler:
         column, step = self.chain.tiled[block.name]
         tile, registers, inner = self._loops(block)
         lanes = max(1, self.draft.cpu.vector_bits // (8 * block.write.item_bytes))
-        extent = block.axes[column].extent
-        factors, first = self.draft.tile(inner[column], extent, 2, MAX_VECTORS * lanes)
-        panel, vector = schedule.split(inner[column], factors)
+        extent, is_copied = block.axes[column].extent, copy is not None
+        cut = self._split_columns(inner[column], extent, lanes, is_copied=is_copied)
+        panel, vector = cut.panels, cut.lanes
         if self.unrolled is None:
             extents = [b.axes[self.chain.tiled[b.name][1]].extent for b in self.chain.products]
-            self.unrolled = self.draft.choose(
-                [n for n in (2, 4, 1) if not any(e % n for e in extents)]
-            )
+            dividing = [n for n in _STEPS if not any(e % n for e in extents)]
+            self.unrolled = self.draft.choose(dividing[:3])
         outer, steps = schedule.split(inner[step], [None, self.unrolled[0]])
         schedule.reorder(panel, tile, outer, steps, registers, vector)
         taken = self._take_up(block, tile)
@@ -170,12 +253,12 @@ class _ProductScheduler:
         schedule.vectorize(vector)
         self.starts[block.name] = outer
         columns_by_axis = {
-            column: {_COLUMNS: first, _REGISTERS: first + 1},
+            column: cut.columns,
             step: {_UNROLLED: self.unrolled[1]},
         }
         self._add_nest(block, columns_by_axis, column)
         if copy is not None:
-            self._pack(copy, factors[1])
+            self._pack(copy, cut.width)
         return taken
 
     def _take_up(self, block: BlockFacts, tile: LoopRV) -> set[str]:
@@ -249,22 +332,25 @@ class _ProductScheduler:
         self, block: BlockFacts, columns_by_axis: dict[int, dict[int, int]], vector: int
     ) -> None:
         rows = self.chain.rows.of[block.name]
-        tile = {_OUTER: self.first, _TILE: self.first + 1, _REGISTERS: self.first + 2}
-        cut = {rows[-1]: tile, **columns_by_axis}
+        cut = {rows[-1]: self.row_columns, **columns_by_axis}
         columns = tuple(
             tuple(cut.get(index, {}).get(level) for level in range(NUM_LEVELS))
             for index in range(len(block.axes))
         )
-        # Knobs decide all parts of an axis that they cut, except for the steps of a sum.
         remainder_levels = tuple(
-            None
-            if index in cut and _UNROLLED not in cut[index]
-            else _OUTER
-            if index in rows
-            else _INNER
+            _remainder_level(cut.get(index, {}), is_row=index in rows)
             for index in range(len(block.axes))
         )
         self.draft.nests.append(TiledNest(block, columns, remainder_levels, vector))
+
+
+def _remainder_level(cut: Mapping[int, int], *, is_row: bool) -> int | None:
+    """Return the level of the part of an axis that no knob decides; None if there is none."""
+    if is_row:
+        return None if _OUTER in cut else _OUTER
+    if _COLUMNS in cut or {_INNER, _REGISTERS} <= cut.keys():
+        return None
+    return _COLUMNS if _REGISTERS in cut else _INNER
 
 
 def _divisor(extent: int, most: int) -> int:
