@@ -80,11 +80,12 @@ class Roofline:
     def _packed_bytes(self) -> Floats:
         """Return the bytes that are copied into panels: once for each visit of a block.
 
-        Panels that do not move with the loops of level 1 were packed before them.
+        Panels that do not move with the loops of level 1 were packed before them. Panels of
+        constants were packed before the run.
         """
         tables, block = self._tables, 3
         total: Floats = np.zeros_like(tables.trips[0])
-        for index in tables.nest.packed:
+        for index in tables.nest.packed - tables.nest.prepacked:
             access = tables.nest.accesses[index]
             visits = tables.trips[block].copy()
             for axis, stride in enumerate(access.strides):

@@ -21,6 +21,7 @@ from tuner.space.tables.knob import ChoiceKnob, CutKnob, Knob, ScaledKnob, TileK
 from tuner.space.tables.labels import knob_labels
 from tuner.space.tables.loop_slots import sketch_program
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
+from tuner.space.tables.prepacked import without_packing
 from tuner.space.tables.shared_copies import shared_copies
 from tuner.space.tables.sketch import Sketch
 from tuner.space.tables.tensor_tile import TensorTile
@@ -235,7 +236,8 @@ class SketchBuilder:
 
     def finish(self) -> Sketch:
         """Return the sketch."""
-        heaviest = sorted(self.nests, key=lambda n: -n.facts.points * (1 + n.facts.flops_per_point))
+        nests = without_packing(self.nests, self.func, self.schedule.func, self.target)
+        heaviest = sorted(nests, key=lambda n: -n.facts.points * (1 + n.facts.flops_per_point))
         program = sketch_program(self.func, self.schedule.trace, tuple(self.knobs))
         return Sketch(
             "/".join(self.name),

@@ -49,6 +49,7 @@ class TiledNest:
             None if the knobs decide the whole axis. A column at the same level is a factor too.
         vector_axis: The axis whose innermost part is vectorized.
         packed: The indices of the accesses that are first copied into panels, in the order of use.
+        prepacked: Those of `packed` whose panels are made once, of constants, outside of each run.
         lanes: On a GPU, pairs of an axis and a number of neighbours along it. The lanes of a warp
             are numbered along the last pair first. Without pairs, they are numbered along the last
             axis first.
@@ -63,6 +64,7 @@ class TiledNest:
     remainder_levels: tuple[int | None, ...]
     vector_axis: int | None
     packed: frozenset[int] = frozenset()
+    prepacked: frozenset[int] = frozenset()
     lanes: tuple[tuple[int, int], ...] = ()
     source_bytes: tuple[int, ...] = ()
     tensor_tile: TensorTile | None = None
