@@ -67,28 +67,27 @@ class Meaning:
         except OracleError:
             return evaluate(self.numbered, self.inputs)
 
-    def hold(self, schedule: Schedule, *, computes: bool = True) -> None:
+    def hold(self, schedule: Schedule) -> None:
         """Check the conditions that must hold after each primitive.
 
         The result verifies. Its text parses to the same program. Its trace, read from JSON, replays
         to it. It computes the same results, in any order of concurrent loops.
 
-        Args:
-            computes: Whether to check the results, too, which takes longest.
-
         Raises:
             Exception: If a condition does not hold; an AssertionError if a result differs.
         """
+        self.hold_form(schedule)
+        runnable = numbered(schedule.func)
+        self.assert_same(evaluate(runnable, self.inputs))
+        if is_concurrent(runnable):
+            self.assert_same(evaluate(reverse_concurrent_loops(runnable), self.inputs))
+
+    def hold_form(self, schedule: Schedule) -> None:
+        """Check the conditions of `hold` but for the results."""
         scheduled = schedule.func
         verify(scheduled)
         assert structural_equal(parse(scheduled.script()), scheduled), "the text is another program"
         self._check_replay(schedule)
-        if not computes:
-            return
-        runnable = numbered(scheduled)
-        self.assert_same(evaluate(runnable, self.inputs))
-        if is_concurrent(runnable):
-            self.assert_same(evaluate(reverse_concurrent_loops(runnable), self.inputs))
 
     def hold_built(self, schedule: Schedule) -> bool:
         """Check the results of the built schedule; return whether it could be built.

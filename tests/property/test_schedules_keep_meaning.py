@@ -28,8 +28,8 @@ from tests.property.generators.schedules import (
 )
 from tests.property.generators.workloads import WORKLOADS
 
-# Each primitive is looked at, so a pair takes twice as long as its end alone would.
-NUM_PAIRS = 600
+# Each workload and each primitive has its turn twice; `make fuzz` tries thousands.
+NUM_PAIRS = 300
 # What finds, shows, remembers or copies, and changes no program.
 NOT_TRANSFORMATIONS = {
     "can_decompose_padding",
@@ -65,11 +65,12 @@ def test_a_legal_trace_computes_what_the_program_computes() -> None:
     counts, failures = run_in_parallel(seed=1, numbers=range(NUM_PAIRS))
     assert not failures, "\n".join(explain(shrink(failure)) for failure in failures[:2])
 
-    # What is refused shows nothing: most must be accepted, and each primitive now and then.
+    # What is refused shows nothing: most must be accepted, and each primitive now and then, on each
+    # workload.
     assert counts.acceptance >= 0.6
     assert counts.unbuilt <= 0.05 * NUM_PAIRS
     for name in WORKLOADS:
-        assert counts.scheduled[name] >= 10, f"{name}: too little is accepted"
+        assert counts.scheduled[name] >= 2, f"{name}: too little is accepted"
     for name in STEPS:
         assert counts.accepted[name] >= 2, f"{name}: {counts.refused[name]} refused"
 
@@ -96,7 +97,7 @@ def test_odd_programs_keep_their_meaning_too(data: st.DataObject) -> None:
     meaning = Meaning(func)
     for _ in range(data.draw(st.integers(1, 8))):
         steps.step()
-        meaning.hold(steps.schedule, computes=False)
+        meaning.hold_form(steps.schedule)
     for is_accepted, counts in ((True, steps.accepted), (False, steps.refused)):
         for _ in range(counts.total()):
             odd_primitives.count(is_accepted)
