@@ -25,7 +25,7 @@ def trial_arrays(func: PrimFunc, gpu: BenchGpu) -> TrialArrays:
     """Return arrays of a workload on a GPU, with the result that the oracle expects."""
     case = check_case(func, 0)
     backend = backend_of(gpu.target)
-    return backend.arrays(func, gpu.target, case.inputs, case.expected, case.growth)
+    return backend.arrays(func, gpu.target, case)
 
 
 def contestants(artifact: Artifact, spec: str, arrays: TrialArrays, gpu: BenchGpu) -> Contestants:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from compiler.backends.inspection import Emulation
 from compiler.backends.trial_arrays import TrialArrays
 from compiler.ir.core.nodes import Buffer, Stmt
 from compiler.ir.core.program import PrimFunc
+from compiler.ir.interpret.error_growth import CheckCase
 from compiler.runtime.artifact import Artifact, Param
 from compiler.runtime.resources import KernelResources
 from compiler.runtime.sample_calls import TimedSamples, sample_secs
@@ -210,21 +211,16 @@ class Backend(ABC):
         self,
         func: PrimFunc,
         target: Target,
-        inputs: Mapping[str, Any],
-        expected: Mapping[str, Any],
-        growth: Mapping[str, float],
+        case: CheckCase,
     ) -> TrialArrays:
         """Return arrays to run candidates on, which compare the results with the oracle's.
 
         Args:
             target: The target of the candidates.
-            inputs: The inputs by name, in the memory of the host.
-            expected: The expected outputs by name, in the memory of the host.
-            growth: The growth of rounding errors by output; see
-                `compiler.ir.interpret.error_growth`.
+            case: The inputs and what is expected of the outputs, in the memory of the host.
         """
         del target  # its kernels run on arrays of the host
-        return HostArrays(func, inputs, expected, growth)
+        return HostArrays(func, case)
 
     def peak_flops(self, target: Target, num_cores: int) -> float | None:
         """Measure the peak float32 rate of a target, in FLOP/s; None if it is unknown."""

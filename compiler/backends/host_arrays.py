@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,7 +10,10 @@ from numpy.typing import NDArray
 from compiler.backends.trial_arrays import TrialArrays, WrongResultError
 from compiler.ir.core.nodes import static_shape
 from compiler.ir.core.program import PrimFunc
-from compiler.ir.interpret.oracle.oracle import Mismatch, compare
+from compiler.ir.interpret.compare_case import compare_case
+from compiler.ir.interpret.error_growth import CheckCase
+from compiler.ir.interpret.spot_check.signed_sums import SumMismatchError
+from compiler.ir.interpret.tolerance import Mismatch
 
 Array = NDArray[Any]
 
@@ -21,37 +22,29 @@ class HostArrays(TrialArrays):
     """Arrays in the memory of the host; see `TrialArrays`.
 
     Args:
-        inputs: The inputs of the program, by name.
-        expected: The expected outputs, by name.
-        growth: The growth of rounding errors by output; see `compiler.ir.interpret.error_growth`.
+        func: The program.
+        case: Its inputs, and what is expected of its outputs.
     """
 
-    def __init__(
-        self,
-        func: PrimFunc,
-        inputs: Mapping[str, Array],
-        expected: Mapping[str, Array],
-        growth: Mapping[str, float] = MappingProxyType({}),
-    ) -> None:
+    def __init__(self, func: PrimFunc, case: CheckCase) -> None:
         self.func = func
-        self._inputs = inputs
-        self._expected = expected
-        self._growth = growth
+        self.is_spot_checked = case.spot is not None
+        self._case = case
         # NumPy arrays, as clients pass them: on aligned ones, streaming kernels are a fifth faster.
         self._arrays = {b.name: np.empty(static_shape(b), b.dtype) for b in func.buffers}
         self._first: dict[str, Array] = {}
 
     def again(self) -> HostArrays:
         """Return the same case with other arrays to run on."""
-        return HostArrays(self.func, self._inputs, self._expected, self._growth)
+        return HostArrays(self.func, self._case)
 
     def fresh_arrays(self) -> list[Array]:
         """Return one array a parameter: inputs with their values, outputs poisoned."""
         for name, array in self._arrays.items():
-            if (input_array := self._inputs.get(name)) is not None:
+            if (input_array := self._case.inputs.get(name)) is not None:
                 np.copyto(array, input_array)
             else:
-                _poison(array, self._expected[name])
+                _poison(array, None if self._case.spot else self._case.expected[name])
         return list(self._arrays.values())
 
     def check(self) -> float:
@@ -60,14 +53,14 @@ class HostArrays(TrialArrays):
         Raises:
             WrongResultError: If they differ by more than rounding explains.
         """
-        for name in self._inputs.keys() - self._expected.keys():
-            if not _have_same_bytes(self._arrays[name], self._inputs[name]):
+        for name in self._case.inputs.keys() - self._case.expected.keys():
+            if not _have_same_bytes(self._arrays[name], self._case.inputs[name]):
                 raise WrongResultError(f"the kernel wrote to its input {name}")
-        outputs = {name: self._arrays[name] for name in self._expected}
+        outputs = {name: self._arrays[name] for name in self._case.expected}
         self._first = {name: array.copy() for name, array in outputs.items()}
         try:
-            return float(compare(self.func, outputs, self._expected, self._growth))
-        except Mismatch as error:
+            return compare_case(self.func, outputs, self._case)
+        except (Mismatch, SumMismatchError) as error:
             raise WrongResultError(str(error)) from error
 
     def check_result(self, result: Array) -> None:
@@ -89,7 +82,7 @@ class HostArrays(TrialArrays):
         Raises:
             WrongResultError: If a later run went wrong, as the race of a parallel loop may.
         """
-        if self._inputs.keys() & self._expected.keys():
+        if self._case.inputs.keys() & self._case.expected.keys():
             return  # each run starts from the result of the run before
         if all(_have_same_bytes(self._arrays[name], first) for name, first in self._first.items()):
             return
@@ -99,12 +92,14 @@ class HostArrays(TrialArrays):
             raise WrongResultError(f"a later run differs from the first: {error}") from error
 
 
-def _poison(array: Array, expected: Array) -> None:
-    """Fill an array so that no element equals the expected one."""
-    if array.dtype.kind in "biu":
-        np.invert(expected, out=array)
-    else:  # bfloat16 has no numeric kind in NumPy
+def _poison(array: Array, expected: Array | None) -> None:
+    """Fill an array so that no element equals the expected one; if unknown, no sum of elements."""
+    if array.dtype.kind not in "biu":  # bfloat16 has no numeric kind in NumPy
         array.fill(np.nan)
+    elif expected is None:
+        array.fill(np.iinfo(array.dtype).max)
+    else:
+        np.invert(expected, out=array)
 
 
 def _have_same_bytes(first: Array, second: Array) -> bool:

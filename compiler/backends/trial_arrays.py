@@ -20,6 +20,8 @@ class TrialArrays(ABC):
 
     func: PrimFunc
     """Return the workload."""
+    is_spot_checked: bool
+    """Return whether `check` compares some rows, and sums of elements: results are large."""
 
     @abstractmethod
     def again(self) -> Self:

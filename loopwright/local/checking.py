@@ -36,10 +36,12 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import IRModule, PrimFunc
 from compiler.ir.core.spelling import Dialect
+from compiler.ir.interpret.compare_case import compare_case
 from compiler.ir.interpret.error_growth import CheckCase, check_case
 from compiler.ir.interpret.evaluator.evaluate import EvaluationError, evaluate
 from compiler.ir.interpret.inputs import param_roles, random_inputs
 from compiler.ir.interpret.oracle.oracle import Mismatch, OracleError, compare
+from compiler.ir.interpret.spot_check.signed_sums import SumMismatchError
 from compiler.ir.modules.inline_calls import inline_calls
 from compiler.ir.verify.verify import VerifyError
 from compiler.runtime.param_check import ArgumentError
@@ -163,10 +165,10 @@ def _check_results(func: PrimFunc, function_check: FunctionCheck, report: Report
         kernel(*(arrays[buffer.name] for buffer in func.buffers))
     kernel.close()
     report(f"comparing {func.name}")
-    with _step("compare", Mismatch, EvaluationError, ValueError):
+    with _step("compare", Mismatch, SumMismatchError, EvaluationError, ValueError):
         if not isinstance(case, OracleError):
             function_check.compared_with = "oracle"
-            function_check.max_error = compare(func, arrays, case.expected, case.growth)
+            function_check.max_error = compare_case(func, arrays, case)
         elif (expected := _evaluated(func, before, case, function_check, report)) is not None:
             function_check.max_error = compare(func, arrays, expected)
 

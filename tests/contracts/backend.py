@@ -25,7 +25,7 @@ WITHOUT_RELU = ops.matmul(4, 6, 8, bias=True)
 
 def trial_arrays(backend: Backend, target: Target) -> TrialArrays:
     case = check_case(FUNC, 0)
-    return backend.arrays(FUNC, target, case.inputs, case.expected, case.growth)
+    return backend.arrays(FUNC, target, case)
 
 
 class BackendContract:

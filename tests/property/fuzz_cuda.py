@@ -66,7 +66,7 @@ def check(pair: GpuPair, target: CudaTarget) -> None:
         WrongResultError: If the result is wrong.
     """
     case = check_case(pair.func, pair.number)
-    arrays = HostArrays(pair.func, case.inputs, case.expected, case.growth)
+    arrays = HostArrays(pair.func, case)
     module = build(pair.schedule, target)
     try:
         module(*arrays.fresh_arrays())

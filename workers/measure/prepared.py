@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from compiler.backends.backend import backend_of
 from compiler.backends.trial_arrays import TrialArrays
 from compiler.ir.core.program import PrimFunc
-from compiler.ir.interpret.error_growth import check_case
+from compiler.ir.interpret.error_growth import CheckCase, check_case
+from compiler.ir.interpret.spot_check.spot_check import SpotCheck
 from compiler.script.parser import parse
 from compiler.target.target import Target
 from workers.measure.shared_arrays import SharedArrays
@@ -23,7 +24,7 @@ from workers.measure.shared_arrays import SharedArrays
 Array = NDArray[Any]
 
 _SEED = 0
-_INPUT, _EXPECTED, _GROWTH = "input ", "expected ", "growth "
+_INPUT, _EXPECTED, _GROWTH, _SPOT = "input ", "expected ", "growth ", "spot "
 
 
 class PreparedWorkloads:
@@ -72,18 +73,21 @@ class PreparedWorkloads:
             **{_EXPECTED + name: array for name, array in case.expected.items()},
             **{_GROWTH + name: np.asarray([grown]) for name, grown in case.growth.items()},
         }
+        if case.spot is not None:
+            arrays |= {_SPOT + name: array for name, array in case.spot.to_arrays().items()}
         key = _key(workload)
         return self._take(key, target, func, self._shelf.put(key, arrays))
 
     def _take(
         self, key: str, target: Target, func: PrimFunc, arrays: Mapping[str, Array]
     ) -> TrialArrays:
-        inputs, expected, growth = (
+        inputs, expected, growth, spot = (
             {name.removeprefix(role): a for name, a in arrays.items() if name.startswith(role)}
-            for role in (_INPUT, _EXPECTED, _GROWTH)
+            for role in (_INPUT, _EXPECTED, _GROWTH, _SPOT)
         )
         shares = {name: float(array[0]) for name, array in growth.items()}
-        self._current = backend_of(target).arrays(func, target, inputs, expected, shares)
+        case = CheckCase(inputs, expected, shares, SpotCheck.from_arrays(spot) if spot else None)
+        self._current = backend_of(target).arrays(func, target, case)
         self._key = (key, target.label)
         return self._current
 

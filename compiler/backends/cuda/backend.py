@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import prod
 from typing import Any
@@ -36,6 +36,7 @@ from compiler.backends.inspection import Emulation
 from compiler.backends.trial_arrays import TrialArrays
 from compiler.ir.core.nodes import For, IntImm, Stmt, seq
 from compiler.ir.core.program import PrimFunc
+from compiler.ir.interpret.error_growth import CheckCase
 from compiler.passes.common.error import LoweringError
 from compiler.passes.device.kernel import DeviceKernel, DeviceProgram
 from compiler.passes.device.lower import lower_for_device
@@ -208,9 +209,7 @@ class CudaBackend(Backend):
         self,
         func: PrimFunc,
         target: Target,
-        inputs: Mapping[str, Any],
-        expected: Mapping[str, Any],
-        growth: Mapping[str, float],
+        case: CheckCase,
     ) -> TrialArrays:
         """Return arrays on the GPU, or on the host if the GPU is emulated.
 
@@ -219,8 +218,8 @@ class CudaBackend(Backend):
         """
         gpu = CudaTarget.of(target)
         if gpu.is_emulated:
-            return HostArrays(func, inputs, expected, growth)
-        return trial_arrays_on_gpu(func, gpu, inputs, expected, growth)
+            return HostArrays(func, case)
+        return trial_arrays_on_gpu(func, gpu, case)
 
     def assembly(self, source: str, target: Target) -> str:
         """Return the PTX of CUDA C++."""

@@ -48,7 +48,7 @@ def emulate_program(func: PrimFunc, artifact: Artifact) -> Emulation:
     case, problem = _case(func)
     if len(launches) > 1 and not is_complete:
         problem = "not compared: a launch reads results of blocks that were left out"
-    trial = HostArrays(func, case.inputs, case.expected, case.growth)
+    trial = HostArrays(func, case)
     arrays = trial.fresh_arrays()
     before = [array.copy() for array in arrays]
     try:

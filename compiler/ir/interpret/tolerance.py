@@ -89,6 +89,18 @@ class Mismatch(Exception):  # noqa: N818 - a finding, which callers turn into a 
         self.tolerance = tolerance
         self.count = count
 
+    def at(self, index: tuple[int, ...]) -> Mismatch:
+        """Return the same mismatch with another index of its element."""
+        return Mismatch(
+            self.output,
+            index,
+            got=self.got,
+            expected=self.expected,
+            error=self.error,
+            tolerance=self.tolerance,
+            count=self.count,
+        )
+
 
 def tolerance(func: PrimFunc) -> float:
     """Return the error that rounding explains, as a share of an output's largest magnitude."""

@@ -8,9 +8,8 @@ elements are decoded here. The same code runs on both. The allowed errors are th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,6 +19,8 @@ from compiler.backends.trial_arrays import WrongResultError
 from compiler.ir.core.dtypes import DType, is_float, size_bytes
 from compiler.ir.core.nodes import Buffer, static_shape
 from compiler.ir.core.program import PrimFunc
+from compiler.ir.interpret.error_growth import CheckCase
+from compiler.ir.interpret.spot_check.signed_sums import SumMismatchError, three_dims
 from compiler.ir.interpret.tolerance import Mismatch, allowed_errors
 
 Bytes: TypeAlias = Any
@@ -35,7 +36,7 @@ class ExpectedOutput:
 
     Attributes:
         param: The parameter.
-        raw: The expected bytes.
+        raw: The expected bytes; with a spot check, of the known rows alone.
         scale: The largest finite magnitude, of which errors are shares; 1 if that is 0.
         allowed: The largest error that is allowed.
     """
@@ -51,32 +52,26 @@ class DeviceCase:
 
     Args:
         xp: The module of the arrays: CuPy, or NumPy.
-        inputs: The inputs by name, in the memory of the host.
-        expected: The expected outputs by name, in the memory of the host.
-        growth: The growth of rounding errors by output; see `compiler.ir.interpret.error_growth`.
+        func: The workload.
+        case: Its inputs, and what is expected of its outputs, in the memory of the host.
     """
 
-    def __init__(
-        self,
-        xp: Any,
-        func: PrimFunc,
-        inputs: Mapping[str, NDArray[Any]],
-        expected: Mapping[str, NDArray[Any]],
-        growth: Mapping[str, float] = MappingProxyType({}),
-    ) -> None:
+    def __init__(self, xp: Any, func: PrimFunc, case: CheckCase) -> None:
         self.func = func
+        self.is_spot_checked = case.spot is not None
         self._xp = xp
-        self._inputs = {name: self._upload(array) for name, array in inputs.items()}
-        allowed = allowed_errors(func, growth)
+        self._spot = case.spot
+        self._inputs = {name: self._upload(array) for name, array in case.inputs.items()}
+        allowed = allowed_errors(func, case.growth)
         self._outputs = [
             ExpectedOutput(
                 param,
-                self._upload(expected[param.name]),
-                _scale(expected[param.name]),
+                self._upload(case.expected[param.name]),
+                _scale(case.expected[param.name]),
                 allowed[param.name],
             )
             for param in func.buffers
-            if param.name in expected
+            if param.name in case.expected
         ]
 
     @property
@@ -130,12 +125,32 @@ class DeviceCase:
     def _poison(self, raw: Bytes, output: ExpectedOutput) -> None:
         if is_float(output.param.dtype):
             raw.fill(0xFF)  # a NaN in each of the types
+        elif self._spot is not None:
+            raw.fill(0x55)  # no sum of results
         elif output.param.dtype == "bool":
             self._xp.bitwise_xor(output.raw, 1, out=raw)
         else:
             self._xp.invert(output.raw, out=raw)
 
     def _check_output(self, raw: Bytes, output: ExpectedOutput) -> float:
+        if self._spot is None:
+            return self._check_elements(raw, output)
+        rows = _slices(self._xp, raw, output.param, self._spot.row_axis)
+        error = self._check_elements(rows(self._spot.rows), output)
+        summed = _slices(self._xp, raw, output.param, self._spot.sum_axis)
+        dims = three_dims(static_shape(output.param), self._spot.sum_axis)
+
+        def slices(part: slice) -> Any:
+            decoded = values(self._xp, summed(part), output.param.dtype)
+            return decoded.reshape(dims[0], -1, dims[2])
+
+        try:
+            self._spot.require_sums(self._xp, output.param, slices, output.allowed)
+        except SumMismatchError as error_of_sums:
+            raise WrongResultError(str(error_of_sums)) from error_of_sums
+        return error
+
+    def _check_elements(self, raw: Bytes, output: ExpectedOutput) -> float:
         worst, index, num_wrong = 0.0, 0, 0
         for start, errors in self._errors(raw, output):
             largest = float(errors.max())
@@ -170,16 +185,26 @@ class DeviceCase:
         size = size_bytes(dtype)
         part = slice(index * size, (index + 1) * size)
         got, expected = (bytes(int(byte) for byte in each[part]) for each in (raw, output.raw))
-        shape = static_shape(output.param)
+        shape = list(static_shape(output.param))
+        if self._spot is not None:
+            shape[self._spot.row_axis] = len(self._spot.rows)
+        position = tuple(int(i) for i in np.unravel_index(index, shape))
         return Mismatch(
             output.param.name,
-            tuple(int(i) for i in np.unravel_index(index, shape)),
+            position if self._spot is None else self._spot.index_of(position),
             got=np.frombuffer(got, dtype)[0].item(),
             expected=np.frombuffer(expected, dtype)[0].item(),
             error=error,
             tolerance=output.allowed,
             count=count,
         )
+
+
+def _slices(xp: Any, raw: Bytes, param: Buffer, axis: int) -> Callable[[Any], Bytes]:
+    """Return what selects slices of an array along an axis, as flat bytes."""
+    outer, extent, inner = three_dims(static_shape(param), axis)
+    cube = raw.reshape(outer, extent, inner * size_bytes(param.dtype))
+    return lambda part: xp.ascontiguousarray(cube[:, part]).reshape(-1)
 
 
 def values(xp: Any, raw: Bytes, dtype: DType) -> Any:

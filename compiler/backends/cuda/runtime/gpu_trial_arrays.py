@@ -25,6 +25,7 @@ class GpuTrialArrays(TrialArrays):
 
     def __init__(self, case: DeviceCase, device: int) -> None:
         self.func = case.func
+        self.is_spot_checked = case.is_spot_checked
         self._case = case
         self._device = device
         with active_gpu(device):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from compiler.backends.cuda.device_code import DeviceCode
 from compiler.backends.cuda.runtime.compare import DeviceCase
@@ -17,6 +16,7 @@ from compiler.backends.cuda.runtime.host_gpus import (
 )
 from compiler.backends.trial_arrays import TrialArrays
 from compiler.ir.core.program import PrimFunc
+from compiler.ir.interpret.error_growth import CheckCase
 from compiler.runtime.artifact import Artifact, ArtifactError
 from compiler.target.cuda import CudaTarget
 
@@ -61,13 +61,7 @@ def load_on_gpu(artifact: Artifact, code: DeviceCode) -> GpuKernels:
     return GpuKernels(code, _cuda_index(gpu), gpu.uuid)
 
 
-def trial_arrays_on_gpu(
-    func: PrimFunc,
-    target: CudaTarget,
-    inputs: Mapping[str, Any],
-    expected: Mapping[str, Any],
-    growth: Mapping[str, float],
-) -> TrialArrays:
+def trial_arrays_on_gpu(func: PrimFunc, target: CudaTarget, case: CheckCase) -> TrialArrays:
     """Return arrays of a workload on the GPU on which its candidates are loaded.
 
     Raises:
@@ -82,8 +76,8 @@ def trial_arrays_on_gpu(
 
     device = _cuda_index(gpu)
     with active_gpu(device):
-        case = DeviceCase(cupy, func, inputs, expected, growth)
-    return GpuTrialArrays(case, device)
+        uploaded = DeviceCase(cupy, func, case)
+    return GpuTrialArrays(uploaded, device)
 
 
 def require_gpu(target: CudaTarget, toolchain: str) -> None:

@@ -31,13 +31,13 @@ def factors(term: Expr) -> list[Load] | None:
             return None if left is None or right is None else [*left, *right]
         case Load():
             return [term]
-        case Cast(dtype, Load(buffer, _) as load) if _keeps_values(buffer.dtype, dtype):
+        case Cast(dtype, Load(buffer, _) as load) if keeps_values(buffer.dtype, dtype):
             return [load]
         case _:
             return None
 
 
-def _keeps_values(source: DType, to: DType) -> bool:
+def keeps_values(source: DType, to: DType) -> bool:
     """Return whether a conversion preserves all values."""
     if source == "bool" or is_float(source) != is_float(to):
         return False

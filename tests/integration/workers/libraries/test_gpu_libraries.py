@@ -52,7 +52,7 @@ def time_library(name: str, spec: str) -> float:
     func, target = lw.ops.from_spec(spec), host_gpus()[0].target
     assert target is not None
     case = check_case(func, 0)
-    arrays = CudaBackend().arrays(func, target, case.inputs, case.expected, case.growth)
+    arrays = CudaBackend().arrays(func, target, case)
     library = load_library(name)
     library.start(1)
     run = run_of_library(library, spec, 1, arrays)

@@ -3,7 +3,9 @@ import os
 import numpy as np
 import pytest
 
+import loopwright as lw
 from compiler.backends.trial_arrays import TrialArrays, WrongResultError
+from compiler.ir.interpret import error_growth
 from compiler.target.target import Target
 from tests.faults.requests import COPY
 from workers.measure.prepared import PreparedWorkloads
@@ -131,3 +133,22 @@ def test_workloads_take_turns() -> None:
     finally:
         for fd in slots:
             os.close(fd)
+
+
+def test_a_result_that_is_checked_in_parts_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(error_growth, "_MAX_SECS_OF_WHOLE", 0.0)
+    workload = str(lw.ops.matmul(1024, 1024, 4))
+    slot = os.memfd_create("slot")
+    try:
+        assert PreparedWorkloads([slot]).add(workload, Target("cpu")).is_spot_checked
+        again = PreparedWorkloads([slot]).find(workload, Target("cpu"))
+        assert again is not None
+        assert again.is_spot_checked
+        a, b, c = again.fresh_arrays()
+        c[:] = a @ b
+        assert again.check() < 1e-6
+        c[700, 500] += 1
+        with pytest.raises(WrongResultError, match=r"C\[700"):
+            again.check()
+    finally:
+        os.close(slot)

@@ -64,7 +64,7 @@ class CompiledPrograms:
         """
         func = self._programs[name]
         case = check_case(func, 0)
-        arrays = HostArrays(func, case.inputs, case.expected, case.growth)
+        arrays = HostArrays(func, case)
         code = _code_of(self._plans[name], self._compiled)
         EmulatedCall(code, arrays.fresh_arrays(), self._target)()
         return arrays.check()

@@ -19,13 +19,13 @@ RELU = lw.ops.from_spec("relu:8")
 
 
 def device_case(func: lw.PrimFunc, case: CheckCase) -> DeviceCase:
-    return DeviceCase(np, func, case.inputs, case.expected, case.growth)
+    return DeviceCase(np, func, case)
 
 
 def error_on_both(func: lw.PrimFunc, case: CheckCase, name: str, result: np.ndarray) -> list[str]:
     """Return the messages of both comparisons for a result; without one, the largest error."""
     messages = []
-    on_host = HostArrays(func, case.inputs, case.expected, case.growth)
+    on_host = HostArrays(func, case)
     for array, buffer in zip(on_host.fresh_arrays(), func.buffers, strict=True):
         if buffer.name in case.expected:
             np.copyto(array, result if buffer.name == name else case.expected[buffer.name])

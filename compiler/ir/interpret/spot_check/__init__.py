@@ -1,0 +1,1 @@
+"""Checks of large results by exact rows and by sums of columns with random signs."""
