@@ -32,8 +32,10 @@ from workers.wire.frames import Message
 from workers.wire.phase import Phase
 from workers.wire.request import MeasureLimits, MeasureRequest
 
-_MAX_ORACLE_TIMEOUTS = 16
-"""Workloads that are remembered because their oracle takes too long. Chosen."""
+_MAX_ORACLE_FAILURES = 16
+"""Workloads that are remembered because the oracle can't run them under some limits. Chosen."""
+_FAILURES_OF_WORKLOADS = (ErrorKind.TIMEOUT, ErrorKind.OUT_OF_MEMORY, ErrorKind.BUILD_ERROR)
+"""Errors of the oracle that its next run would repeat."""
 _NUM_SLOTS = 4
 """Workloads whose expected result outlives a child: a group interleaves several. Each takes up to
 `workers.measure.shared_arrays.MAX_BYTES`. Chosen, not measured.
@@ -68,8 +70,8 @@ class ChildRunner:
         self.worker = worker or f"{socket.gethostname()}/{os.getpid()}"
         self.device = device
         self._turn = threading.Lock()
-        self._oracle_timeouts: BoundedCache[tuple[str, MeasureLimits], Measurement]
-        self._oracle_timeouts = BoundedCache(_MAX_ORACLE_TIMEOUTS)
+        self._oracle_failures: BoundedCache[tuple[str, MeasureLimits], Measurement]
+        self._oracle_failures = BoundedCache(_MAX_ORACLE_FAILURES)
         self._slots = [os.memfd_create("loopwright-shelf") for _ in range(_NUM_SLOTS)]
         # On the CPU, a spare that starts and builds beside a timed kernel would disturb it.
         self._child = ChildSupervisor(
@@ -203,9 +205,9 @@ class ChildRunner:
     ) -> Measurement:
         assert request.limits is not None, "`measure` filled them in"
         # Otherwise every candidate of the workload would wait for its oracle in vain.
-        timeout = self._oracle_timeouts.get((request.workload, request.limits))
-        if timeout is not None:
-            return timeout
+        failure = self._oracle_failures.get((request.workload, request.limits))
+        if failure is not None:
+            return failure
         message: Message = request.to_json()
         if built is not None:
             message = {"measure": message, "built": asdict(built)}
@@ -220,8 +222,8 @@ class ChildRunner:
     def _give_up_workload(self, request: MeasureRequest, failure: Measurement) -> None:
         assert request.limits is not None, "`measure` filled them in"
         assert self._child.host is not None
-        timeout = replace(failure, toolchain=self._child.host.toolchain_for(request.target))
-        self._oracle_timeouts.put((request.workload, request.limits), timeout)
+        stamped = replace(failure, toolchain=self._child.host.toolchain_for(request.target))
+        self._oracle_failures.put((request.workload, request.limits), stamped)
 
     def _attempt(
         self, message: Message, request: MeasureRequest, *, is_last: bool
@@ -233,7 +235,8 @@ class ChildRunner:
         """
         attempt = PhaseClock(request)
         measurement = self._child.ask(message, attempt, _read, is_last=is_last)
-        if measurement and measurement.error is ErrorKind.TIMEOUT and attempt.is_of_the_oracle:
+        is_of_workload = measurement and measurement.error in _FAILURES_OF_WORKLOADS
+        if measurement and is_of_workload and attempt.is_of_the_oracle:
             self._give_up_workload(request, measurement)
         return measurement
 

@@ -207,7 +207,10 @@ class CandidateMeasurer:
         prepared = self._prepared.find(workload, target)
         if prepared is None:
             announce(Phase.ORACLE)
-            prepared = self._prepared.add(workload, target)
+            try:
+                prepared = self._prepared.add(workload, target)
+            except MemoryError as error:
+                raise MemoryError(f"the oracle can't hold the expected result: {error}") from error
         return prepared
 
 

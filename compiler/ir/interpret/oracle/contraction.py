@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ def keeps_values(source: DType, to: DType) -> bool:
 
 
 def stepped(
-    loads: list[Load], reduced: Mapping[Var, int], moving: Mapping[Var, int]
+    loads: list[Load], reduced: AbstractSet[Var], moving: AbstractSet[Var]
 ) -> frozenset[Var] | None:
     """Return the reduction iterators that share an index with another iterator.
 
@@ -65,15 +66,13 @@ def stepped(
             if any(not isinstance(a, Var) or (a in moving and scale < 1) for a, scale in terms):
                 return None
             # One iterator an index, and one index an iterator, make a grid; others are fixed.
-            stepped_vars = (
-                variables if len(variables) > 1 else variables & earlier
-            ) & reduced.keys()
+            stepped_vars = (variables if len(variables) > 1 else variables & earlier) & reduced
             if len(variables - stepped_vars) > 1 or (variables - stepped_vars) & earlier:
                 return None
             steps |= stepped_vars
             earlier |= variables
         used |= earlier
-    return frozenset(steps) if reduced.keys() <= used else None
+    return frozenset(steps) if reduced <= used else None
 
 
 def contract(loads: list[Load], at: ArrayEvaluator, reduced: Mapping[Var, int]) -> NDArray[Any]:

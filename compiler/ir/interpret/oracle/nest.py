@@ -97,18 +97,19 @@ class OracleNest:
     @property
     def num_lanes(self) -> int:
         """Return the maximum number of lanes."""
-        return self._count(lanes=True)
+        return self.num_points(self.lanes)
 
     @property
     def num_steps(self) -> int:
         """Return the maximum number of steps of each lane."""
-        return self._count(lanes=False)
+        return math.prod(self.loops.values()) // max(self.num_lanes, 1)
 
-    def _count(self, *, lanes: bool) -> int:
+    def num_points(self, iterators: AbstractSet[Var]) -> int:
+        """Return the maximum number of points of some iterators and those of their groups."""
         return math.prod(
             self.loops[loop]
             for group in self.groups
-            if lanes != self.lanes.isdisjoint(group.iterators)
+            if not iterators.isdisjoint(group.iterators)
             for loop in group.loops
         )
 

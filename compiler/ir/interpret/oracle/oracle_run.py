@@ -306,11 +306,11 @@ class OracleRun:
         self, reduction: NestReduction, frame: OracleFrame, steps: Box
     ) -> Iterator[Array]:
         """Yield the values to combine with the output, for parts that cover the reduction."""
-        moving = {**frame.box.extents, **steps.extents}
+        moving = frame.box.extents.keys() | steps.extents.keys()
         product = factors(reduction.term) if reduction.op == "+" else None
         stepped_vars = None
         if product and len(product) > 1:
-            stepped_vars = stepped(product, steps.extents, moving)
+            stepped_vars = stepped(product, steps.extents.keys(), moving)
         if product and stepped_vars is not None:
             at_once, one_by_one = steps.parted(stepped_vars)
             for point in one_by_one.cut(1):

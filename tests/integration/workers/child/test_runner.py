@@ -99,6 +99,20 @@ def test_an_oracle_that_takes_too_long_is_not_waited_for_again() -> None:
     assert patient.ok, patient.message
 
 
+def test_an_oracle_without_memory_is_not_tried_again() -> None:
+    workload = script(from_spec("add:20000,1,other=1x20000"))
+    with ChildRunner() as runner:
+        hopeless = MeasureRequest(workload, TARGET, (DEFAULT_TRACE,) * 2, limits=LIMITS)
+        measurements = runner.measure(hopeless)
+        _, first = next(measurements)
+        runner.release()
+        _, second = next(measurements)
+        assert runner.child_pid is None, "the second candidate needed no child"
+    assert first.error is ErrorKind.OUT_OF_MEMORY
+    assert "the oracle can't hold the expected result: Unable to allocate" in first.message
+    assert second == first
+
+
 def test_a_child_that_was_killed_while_idle_is_replaced() -> None:
     with ChildRunner() as runner:
         list(runner.measure(request(DEFAULT_TRACE)))
