@@ -26,9 +26,8 @@ Array = NDArray[Any]
 
 # Longer runs are not repeated: the tolerance then follows from the structure of the program alone.
 _MAX_SECS = 5.0
-# Results of longer runs are checked by parts, if the program allows it. Chosen: a product of
-# matrices takes about a tenth of its estimate, so this is some seconds.
-_MAX_SECS_OF_WHOLE = 100.0
+# Results of longer runs are checked by parts, if the program allows it. Chosen.
+_MAX_SECS_OF_WHOLE = 10.0
 # The number of attempts with smaller inputs; each attempt halves them.
 _MOST_HALVINGS = 6
 
