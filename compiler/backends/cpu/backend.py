@@ -13,7 +13,7 @@ from compiler.backends.cpu.runtime.module import CpuModule
 from compiler.backends.cpu.runtime.peak import peak_of_cores
 from compiler.backends.error import BuildError
 from compiler.backends.host_device import HostDevice
-from compiler.ir.core.nodes import Buffer, Load, Stmt
+from compiler.ir.core.nodes import Allocate, Buffer, Load, Stmt
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk
 from compiler.ir.verify.verify_buffers import stored_buffers
@@ -106,6 +106,10 @@ class CpuBackend(Backend):
             constant_buffers = tuple(b for b in func.buffers if b in constants)
             used_constants = tuple(b for b in constant_buffers if b in used)
             arguments = tuple(b for b in func.buffers if b not in constants)
+            for copy in copies:
+                if copy not in used:  # other copies are made of it
+                    packing = Allocate(copy, packing)
+            copies = tuple(copy for copy in copies if copy in used)
             packer_buffers = (*constant_buffers, *copies)
             kernel_buffers = (*arguments, *used_constants, *copies)
             return SplitSource(

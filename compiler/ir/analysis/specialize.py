@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from compiler.ir.analysis.constant_params import constant_params, with_constants
 from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.dtypes import is_float, is_integer, smallest_and_largest
 from compiler.ir.core.nodes import (
@@ -109,7 +110,10 @@ class _Specializer:
                     self._buffer(buffer)
         body = replace_buffers(self._stmt(func.body), self._buffers)
         assert isinstance(body, BlockRealize)
-        return replace(func, params=params, body=body)
+        specialized = replace(func, params=params, body=body)
+        # Constants are positions of parameters, which move if a scalar before them is replaced.
+        constants = [buffer.name for buffer in constant_params(func)]
+        return with_constants(specialized, constants) if constants else specialized
 
     def _stmt(self, stmt: Stmt) -> Stmt:
         new = map_stmt(stmt, self._stmt, self._expr)

@@ -207,6 +207,19 @@ def test_threads_share_the_constants() -> None:
     np.testing.assert_allclose(out, A @ B, rtol=1e-5, atol=1e-5)
 
 
+def test_what_is_computed_on_the_way_to_a_copy_is_not_kept() -> None:
+    """The weights of a Winograd convolution are transformed by rows, then by columns."""
+    spec = "conv2d_winograd:1,4,6,6,8,1"
+    func = with_constants(ops.from_spec(spec), ["W"])
+    artifact = compile_artifact(func, ONE_CORE)
+    assert [param.name for param in artifact.packed_copies] == ["kernel_tiles"]
+    image = RNG.standard_normal((1, 4, 6, 6)).astype("float32")
+    weights = RNG.standard_normal((8, 4, 3, 3)).astype("float32")
+    out = np.empty((1, 8, 6, 6), "float32")
+    Module(artifact, {"W": weights})(image, out)
+    np.testing.assert_allclose(out, ops.reference(spec)(image, weights), rtol=1e-4, atol=1e-4)
+
+
 def test_a_copy_stays_in_its_pipelined_loop() -> None:
     sch = Schedule(ops.matmul(20, 32, 24))
     i = sch.get_loops("C")[0]

@@ -54,3 +54,22 @@ def test_constants_make_another_workload_and_another_operator() -> None:
 def test_what_lists_no_constants_is_refused(value: AnnotationValue, message: str) -> None:
     with pytest.raises(VerifyError, match=message):
         verify(FUNC.with_attr(KEY, value))
+
+
+def test_constants_stay_the_same_parameters_when_scalars_before_them_are_replaced() -> None:
+    symbolic = parse(
+        """
+@T.prim_func(s_tir=True)
+def scale(n: T.int32, A: T.Buffer((8,), "int32"), W: T.Buffer((8,), "int32"),
+          B: T.Buffer((8,), "int32")):
+    T.func_attr({"layout_free_buffers": [2]})
+    for i in range(8):
+        with T.sblock("B"):
+            v = T.axis.spatial(8, i)
+            B[v] = A[v] * W[v] + n
+"""
+    )
+    assert names(symbolic) == ["W"]
+    func = symbolic.specialize({"n": 3})
+    assert names(func) == ["W"]
+    assert dict(func.attrs)[KEY] == (1,)
