@@ -17,7 +17,7 @@ from compiler.ir.arith.affine import Affine
 from compiler.ir.arith.bijectivity import determined
 from compiler.ir.arith.bounds import affine_bounds
 from compiler.ir.arith.iter_map import Extents, Guards, variables
-from compiler.ir.core.nodes import Var
+from compiler.ir.core.nodes import Expr, Var
 
 _NOTHING: Guards = {}
 
@@ -75,13 +75,19 @@ def _common_part(
 
     remainders = [form - p - f for form, p, f in zip(forms, parts, fixed, strict=True)]
     greatest = max(abs(scale) for _, scale in part.terms)
-    coarse = [abs(c) for remainder in remainders for _, c in remainder.terms if abs(c) > greatest]
+    terms = [term for remainder in remainders for term in remainder.terms]
+    coarse = [abs(c) for a, c in terms if abs(c) > greatest and not _is_zero(a, extents)]
     width = _width([_fine(remainder, greatest) for remainder in remainders], extents)
     if width is None or width >= math.gcd(*(scale for _, scale in part.terms)):
         return None
     if coarse and (interval is None or interval[1] - interval[0] + width >= math.gcd(*coarse)):
         return None
     return part
+
+
+def _is_zero(atom: Expr, extents: Extents) -> bool:
+    """Return whether an atom is the variable of a loop of one iteration."""
+    return isinstance(atom, Var) and extents.get(atom) == 1
 
 
 def _select(form: Affine, is_selected: Callable[[AbstractSet[Var]], bool]) -> Affine:

@@ -14,6 +14,7 @@ The last allows another order, but not two iterations at the same time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -75,12 +76,12 @@ def has_disjoint_iterations(nest: IterationNest, buffer: Buffer) -> bool:
         guards = _common_guards(guards, site_guards)
     for _, access in accesses:
         extents.update(access.inner)
-    for terms, bound in (guards or {}).items():
-        if all(scale > 0 for _, scale in terms):
-            # If i * 8 + j < 20, then i < 3.
-            for atom, scale in terms:
-                if isinstance(atom, Var) and atom in extents:
-                    extents[atom] = min(extents[atom], max(-(-bound // scale), 1))
+    _tighten(extents, guards or {}, extents.keys())
+    for site in sites:
+        # Loops around one block only run under its guards, whatever those of the others are.
+        others = (other.extents.keys() for other in sites if other is not site)
+        own_loops = nest.inner(site).difference(*others)
+        _tighten(extents, bounds_of(conjuncts(site.realize.predicate), site.extents), own_loops)
 
     def is_separated(forms: Sequence[tuple[Affine, ...]], known_guards: Guards) -> bool:
         return separates_iterations(forms, nest.moving, nest.outer(sites[0]), extents, known_guards)
@@ -92,6 +93,16 @@ def has_disjoint_iterations(nest: IterationNest, buffer: Buffer) -> bool:
     # Simplification separates the splits of one number; unsimplified forms may prove more.
     unsimplified = _distinct(site.indices_as_they_are(access) for site, access in accesses)
     return is_separated(unsimplified, guards or {})
+
+
+def _tighten(extents: dict[Var, int], guards: Guards, loops: AbstractSet[Var]) -> None:
+    """Reduce the extents of some loops to the iterations that guards allow."""
+    for terms, bound in guards.items():
+        if all(scale > 0 for _, scale in terms):
+            # If i * 8 + j < 20, then i < 3.
+            for atom, scale in terms:
+                if isinstance(atom, Var) and atom in loops and atom in extents:
+                    extents[atom] = min(extents[atom], max(-(-bound // scale), 1))
 
 
 def _distinct(forms: Iterable[tuple[Affine, ...]]) -> list[tuple[Affine, ...]]:

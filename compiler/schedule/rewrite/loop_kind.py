@@ -54,11 +54,12 @@ def require_concurrent(
         reason = f"iterations of loop {name} are not proved to touch different elements of"
         raise refuse(f"{reason} {buffer.name}", writer.realize, "not_proved")
     for site in nest.sites:
-        if _is_recurrence(site) and all(
+        kind = classify_block(site.block)
+        may_continue = _is_recurrence(site) or kind in ("in_place", "update")
+        if may_continue and all(
             has_disjoint_iterations(nest, b) for b in site.facts.written_buffers()
         ):
             continue
-        kind = classify_block(site.block)
         if isinstance(kind, Unclassified):
             raise refuse(kind.reason, site.realize, "block_kind")
         if kind not in ("complete", "reduction"):

@@ -29,10 +29,10 @@ def bind(func: PrimFunc, loop: Var, thread: str) -> PrimFunc:
         `thread` is one of `THREAD_TAGS`. No loop around or inside is bound to it already, except
         that the threads of a loop around may share the work: see
         `compiler.schedule.legality.same_threads`. The blocks below the loop are complete or
-        reductions. It binds spatial iterators only; the threads of a block ("threadIdx") may also
-        reduce together, if only the reduction accesses its output. Different iterations access
-        different elements of all other buffers that are written, or private buffers. No loop around
-        it is vectorized.
+        reductions, or change elements that no other iteration touches. It binds spatial iterators
+        only; the threads of a block ("threadIdx") may also reduce together, if only the reduction
+        accesses its output. Different iterations access different elements of all other buffers
+        that are written, or private buffers. No loop around it is vectorized.
 
     Rewrites:
         for i in range(n):   ->   for i in T.thread_binding(n, thread="threadIdx.x"):

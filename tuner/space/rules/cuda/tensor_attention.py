@@ -75,7 +75,7 @@ class TensorAttention:
             return [draft]
         products = {}
         for block in chain.products:
-            product = _find_tensor_product(draft, block)
+            product = find_chain_product(draft, block)
             if product is None:
                 return [draft]
             products[block.name] = product
@@ -92,7 +92,7 @@ class TensorAttention:
 
 
 @dataclass(frozen=True)
-class _TensorProduct:
+class ChainProduct:
     """A product of a chain, the instruction that computes its tiles, and the intrinsic of that."""
 
     facts: BlockFacts
@@ -102,7 +102,7 @@ class _TensorProduct:
     sync: str
 
 
-def _find_tensor_product(draft: SketchBuilder, facts: BlockFacts) -> _TensorProduct | None:
+def find_chain_product(draft: SketchBuilder, facts: BlockFacts) -> ChainProduct | None:
     """Return the product that a block computes, if instructions compute whole tiles of it."""
     match = find_product(draft, facts)
     if match is None:
@@ -113,7 +113,7 @@ def _find_tensor_product(draft: SketchBuilder, facts: BlockFacts) -> _TensorProd
     if not is_plain or any(product.extent(group) % MULTIPLE for group in groups):
         return None
     sync = sync_intrinsic(product, instruction)
-    return _TensorProduct(facts, product.left, product.right, instruction, sync)
+    return ChainProduct(facts, product.left, product.right, instruction, sync)
 
 
 @dataclass
@@ -122,7 +122,7 @@ class _TensorChainScheduler:
 
     draft: SketchBuilder
     chain: ProductChain
-    products: Mapping[str, _TensorProduct]
+    products: Mapping[str, ChainProduct]
     warps: Sequence[ExprRV] = ()
     across: Sequence[int] = ()
     around: list[LoopRV] = field(default_factory=list)
@@ -133,7 +133,7 @@ class _TensorChainScheduler:
     fragments: dict[tuple[str, str], BlockRV] = field(default_factory=dict)
 
     @property
-    def _last(self) -> _TensorProduct:
+    def _last(self) -> ChainProduct:
         return self.products[self.chain.sink.name]
 
     @property
@@ -196,7 +196,7 @@ class _TensorChainScheduler:
         self.tiles[sink.name] = inner_i
         self._load(self._last, steps)
 
-    def _tile(self, product: _TensorProduct, epilogue: BlockRV) -> None:
+    def _tile(self, product: ChainProduct, epilogue: BlockRV) -> None:
         """Compute a product in tiles of columns, with the whole sum of a tile at once."""
         schedule, name = self.draft.schedule, product.facts.name
         m, n, k = product.instruction.shape
@@ -218,7 +218,7 @@ class _TensorChainScheduler:
         self.pieces[name], self.starts[name], self.tiles[name] = piece, steps, inner_i
         self._load(product, steps)
 
-    def _load(self, product: _TensorProduct, step: LoopRV) -> None:
+    def _load(self, product: ChainProduct, step: LoopRV) -> None:
         """Load the fragments of both operands for one step of a sum."""
         schedule, name = self.draft.schedule, product.facts.name
         for read, scope in ((product.left, MATRIX_A), (product.right, MATRIX_B)):
@@ -242,7 +242,7 @@ class _TensorChainScheduler:
             schedule.vectorize(vector)
         self.bound.append((warp_i, warp_j, lane))
 
-    def _finish(self, product: _TensorProduct) -> None:
+    def _finish(self, product: ChainProduct) -> None:
         """Copy operands ahead, set sums to zero, and replace tiles by instructions."""
         draft, schedule, name = self.draft, self.draft.schedule, product.facts.name
         piece = self.pieces[name]

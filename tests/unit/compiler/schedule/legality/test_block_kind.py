@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from compiler.ir.verify.verify import verify
 from compiler.schedule.legality.block_kind import Unclassified, classify_block, is_commutative
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.tree.tree import find_block, realize_at
@@ -68,10 +69,17 @@ def test_a_block_in_place_is_neither_moved_nor_cached() -> None:
     assert classify_block(realize_at(find_block(sch.func, "C") or ()).block) == "in_place"
     with refused(sch, "block C adds to what C held before", at='"C"'):
         sch.cache_write("C", 0, "local")
+
+
+def test_iterations_of_a_block_in_place_run_at_once_if_they_are_apart() -> None:
+    sch = block("spatial", "C[vi, vk] = C[vi, vk] + A[vi, vk]")
     i, k = sch.get_loops("C")
     sch.reorder(k, i)
-    with refused(sch, "block C adds to previous values", at='"C"'):
-        sch.parallel(k)
+    sch.parallel(k)
+    verify(sch.func)
+    sch = block("spatial", "C[vi, 0] = C[vi, 0] + A[vi, vk]")
+    with refused(sch, "touch different elements of C", at='"C"'):
+        sch.parallel(sch.get_loops("C")[1])
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,92 @@
+"""Attention with blocks of keys on tensor cores."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from compiler import ops
+from compiler.backends.emulator.counters import InstructionClass
+from compiler.backends.emulator.report import EmulationReport
+from compiler.ir.core.program import PrimFunc
+from compiler.schedule.schedule import Schedule
+from tests.unit.tuner.space.gpu_spaces import H200, assert_computes, emulate
+from tuner.space.rules.auto_inline import AutoInline
+from tuner.space.rules.cuda.online_tensor_attention import OnlineTensorAttention
+from tuner.space.rules.sketch_builder import SketchBuilder
+from tuner.space.tables.sketch import Sketch
+
+
+def sketch_of(func: PrimFunc) -> Sketch:
+    """Return the sketch of the rule; another draft remains."""
+    draft = SketchBuilder.begin(func, H200)
+    AutoInline().apply(draft)
+    online, without = OnlineTensorAttention().apply(draft)
+    assert (online.name, without.name) == (("online_tensor_attention",), ())
+    return online.finish()
+
+
+def schedule_of(func: PrimFunc, seed: int | None = None) -> Schedule:
+    """Return the first schedule of the sketch, or a random one."""
+    sketch = sketch_of(func)
+    row = np.zeros(len(sketch.knobs), np.int64)
+    if seed is not None:
+        row = sketch.draw(1, np.random.default_rng(seed))[0]
+    return sketch.candidate(row).trace.apply_to(func)
+
+
+@pytest.mark.parametrize(
+    ("func", "seed"),
+    [
+        (ops.attention(1, 2, 32, 64, 32, dtype="float16", causal=True), None),
+        (ops.attention(1, 1, 128, 64, 32, dtype="bfloat16"), 2),
+    ],
+    ids=["causal, two heads", "at random"],
+)
+def test_schedules_compute_the_program(func: PrimFunc, seed: int | None) -> None:
+    assert_computes(func, [schedule_of(func, seed)])
+
+
+@pytest.fixture(scope="module")
+def report() -> EmulationReport:
+    """The report of attention over three blocks of keys."""
+    func = ops.attention(1, 1, 32, 192, 32, dtype="bfloat16")
+    (report,) = emulate(func, schedule_of(func))
+    return report
+
+
+def test_tensor_cores_compute_both_products(report: EmulationReport) -> None:
+    assert report.matrix_operations == {"mma.bf16": 2 * 2 * 32 * 192 * 32}
+
+
+def test_blocks_of_keys_are_copied_while_the_last_one_is_computed(report: EmulationReport) -> None:
+    assert report.instructions[InstructionClass.ASYNC_COPY] > 0
+    read, written = 2 * 32 * 32 + 2 * 2 * 192 * 32, 2 * 32 * 32
+    assert report.global_bytes == read + 2 * written  # pairs of results fill half of a sector
+
+
+def test_operands_are_read_without_bank_conflicts(report: EmulationReport) -> None:
+    reads = [a for a in report.accesses if "ldmatrix" in a.instruction]
+    assert reads
+    assert all(access.ratio == 1 for access in reads)
+    assert report.bank_conflicts < 1.25  # scores are stored in pairs
+
+
+def test_any_number_of_keys_fits() -> None:
+    func = ops.attention(1, 1, 64, 1 << 15, 128, dtype="float16")
+    assert sketch_of(func).size > 1
+
+
+@pytest.mark.parametrize(
+    "func",
+    [
+        ops.attention(1, 1, 32, 32, 32),  # tf32 would round the operands
+        ops.attention(1, 1, 32, 40, 32, dtype="float16"),  # no whole tiles
+        ops.softmax(32, 64),
+    ],
+    ids=["float32", "ragged", "softmax"],
+)
+def test_other_chains_are_left_alone(func: PrimFunc) -> None:
+    draft = SketchBuilder.begin(func, H200)
+    AutoInline().apply(draft)
+    assert OnlineTensorAttention().apply(draft) == [draft]
