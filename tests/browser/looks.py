@@ -36,11 +36,12 @@ def wait_until(page: Page, claim: str) -> None:
 
 def violations(page: Page) -> list[str]:
     """Return the violations that axe reports, as JSON."""
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run()")
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE.read_text(encoding="utf-8"))
+    # All rules run, but a description of each element that passes one takes most of the time.
+    violated = page.evaluate("axe.run({resultTypes: ['violations']}).then((r) => r.violations)")
     return [
-        json.dumps({"id": v["id"], "nodes": [n["html"] for n in v["nodes"]][:3]})
-        for v in found["violations"]
+        json.dumps({"id": v["id"], "nodes": [n["html"] for n in v["nodes"]][:3]}) for v in violated
     ]
 
 
