@@ -25,6 +25,7 @@ from math import gcd
 
 from compiler.ir.arith.affine import Affine, affine
 from compiler.ir.arith.bijectivity import is_complete
+from compiler.ir.arith.bounds import FixedRanges
 from compiler.ir.arith.extents import extent_or_unknown
 from compiler.ir.arith.guards import bounds_of, conjuncts
 from compiler.ir.arith.iter_map import Guards, may_overlap, split_of
@@ -130,11 +131,15 @@ class Touch:
         return None if ramp is None else (self._form(ramp.base), ramp.stride)
 
     def _form(self, expr: Expr) -> Affine:
-        return normal(substitute(expr, self._zeros), self._all_extents)
+        return normal(substitute(expr, self._zeros), self._ranges)
 
     @cached_property
     def _all_extents(self) -> dict[Var, int]:
         return {**self.common, **self.extents}
+
+    @cached_property
+    def _ranges(self) -> FixedRanges:
+        return FixedRanges(self._all_extents)
 
     @cached_property
     def _zeros(self) -> dict[Var, Expr]:

@@ -13,6 +13,7 @@ Example, with `i` below 4 and `j` below 8:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TypeAlias
 
 from compiler.ir.arith.affine import Affine, affine
@@ -35,6 +36,29 @@ Interval: TypeAlias = tuple[int, int]
 
 Ranges: TypeAlias = Mapping[Var, int | Interval]
 """Ranges of variables: an extent `n` (so 0 to n - 1), or an interval."""
+
+
+class FixedRanges(dict[Var, int | Interval]):
+    """Ranges under which many expressions are simplified: what is found of their parts is kept.
+
+    The index of an element occurs again in its guards, and in other accesses.
+
+    Attributes:
+        forms: The linear forms of parts that are no sums.
+        intervals: The intervals of such parts.
+    """
+
+    def __init__(self, ranges: Ranges = MappingProxyType({})) -> None:
+        super().__init__(ranges)
+        self.forms: dict[Expr, Affine] = {}
+        self.intervals: dict[Expr, Interval | None] = {}
+
+    def __setitem__(self, var: Var, values: int | Interval) -> None:
+        """Set the range of a variable; another one than before invalidates what was kept."""
+        if self.get(var, values) != values:
+            self.forms.clear()
+            self.intervals.clear()
+        super().__setitem__(var, values)
 
 
 def bounds(expr: Expr, ranges: Ranges) -> Interval | None:
@@ -64,11 +88,12 @@ def _atom(atom: Expr, ranges: Ranges) -> Interval | None:
         case Var():
             limits = ranges.get(atom)
             return (0, limits - 1) if isinstance(limits, int) else limits
-        case BinOp(op, lhs, rhs):
-            a, b = bounds(lhs, ranges), bounds(rhs, ranges)
-            if a is None and op == "%" and isinstance(rhs, IntImm) and rhs.value > 0:
-                return 0, rhs.value - 1
-            return None if a is None or b is None else combine(op, a, b)
+        case BinOp():
+            if not isinstance(ranges, FixedRanges):
+                return _of_operation(atom, ranges)
+            if atom not in ranges.intervals:
+                ranges.intervals[atom] = _of_operation(atom, ranges)
+            return ranges.intervals[atom]
         case Select() | Conditional():
             a, b = bounds(atom.then, ranges), bounds(atom.otherwise, ranges)
             return None if a is None or b is None else hull(a, b)
@@ -77,6 +102,14 @@ def _atom(atom: Expr, ranges: Ranges) -> Interval | None:
             return literal, literal
         case _:
             return None
+
+
+def _of_operation(expr: BinOp, ranges: Ranges) -> Interval | None:
+    op, rhs = expr.op, expr.rhs
+    a, b = bounds(expr.lhs, ranges), bounds(rhs, ranges)
+    if a is None and op == "%" and isinstance(rhs, IntImm) and rhs.value > 0:
+        return 0, rhs.value - 1
+    return None if a is None or b is None else combine(op, a, b)
 
 
 def combine(op: str, a: Interval, b: Interval) -> Interval | None:

@@ -83,14 +83,20 @@ def _has_growth(expr: Expr) -> bool:
 
 
 def _is_checked(expr: Expr) -> bool:
-    match expr:
-        case Var() | IntImm():
-            return expr.dtype in _LIMITS
-        case BinOp():
-            return expr.op in _CHECKED and _is_checked(expr.lhs) and _is_checked(expr.rhs)
-        case Select() | Conditional():
-            return _is_checked(expr.then) and _is_checked(expr.otherwise)
-        case Cast():
-            return expr.dtype in _LIMITS and _is_checked(expr.value)
-        case _:
+    remaining = [expr]
+    while remaining:
+        part = remaining.pop()
+        if isinstance(part, BinOp):
+            if part.op not in _CHECKED:
+                return False
+            remaining += part.lhs, part.rhs
+        elif isinstance(part, Select | Conditional):
+            remaining += part.then, part.otherwise
+        elif isinstance(part, Var | IntImm | Cast):
+            if part.dtype not in _LIMITS:
+                return False
+            if isinstance(part, Cast):
+                remaining.append(part.value)
+        else:
             return False
+    return True

@@ -16,7 +16,7 @@ import math
 from collections.abc import Mapping
 
 from compiler.ir.arith.affine import Affine, affine, from_terms
-from compiler.ir.arith.bounds import Ranges, affine_bounds
+from compiler.ir.arith.bounds import FixedRanges, Ranges, affine_bounds
 from compiler.ir.arith.iter_map import Peeled, peel
 from compiler.ir.arith.overflow import may_wrap
 from compiler.ir.core.dtypes import DType, is_integer, wrapped
@@ -146,6 +146,15 @@ def _collect(expr: Expr, factor: int, ranges: Ranges, terms: dict[Expr, int]) ->
 
 def _atomic(expr: Expr, ranges: Ranges) -> Affine:
     """Return the normal form of what is no sum and no multiple of one thing."""
+    if isinstance(ranges, FixedRanges):
+        form = ranges.forms.get(expr)
+        if form is None:
+            form = ranges.forms[expr] = _form_of_atom(expr, ranges)
+        return form
+    return _form_of_atom(expr, ranges)
+
+
+def _form_of_atom(expr: Expr, ranges: Ranges) -> Affine:
     match expr:
         case BinOp("*", lhs, rhs):
             a, b = normal(lhs, ranges), normal(rhs, ranges)

@@ -29,14 +29,14 @@ def dtype_of(expr: Expr) -> DType:
     # Called many times for every node: `match` with patterns would cost several times more.
     while isinstance(expr, BinOp):
         expr = expr.lhs
+    if isinstance(expr, Var):
+        assert expr.dtype != "handle", "a buffer's storage variable is not a value"
+        return expr.dtype
     match expr:
-        case Load():
-            return expr.buffer.dtype
-        case Var():
-            assert expr.dtype != "handle", "a buffer's storage variable is not a value"
-            return expr.dtype
         case IntImm() | FloatImm() | Cast() | Call():
             return expr.dtype
+        case Load():
+            return expr.buffer.dtype
         case Compare() | Logic() | Not():
             return "bool"
         case Select() | Conditional():

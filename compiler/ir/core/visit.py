@@ -68,6 +68,12 @@ def walk_stmts(stmt: Stmt) -> Iterator[Stmt]:
         stack += statements_in(top)[::-1]
 
 
+def uses(expr: Expr, var: Var) -> bool:
+    """Return whether a variable occurs in an expression."""
+    # Faster than `var in walk(expr)`, which would compare the variable with the content of nodes.
+    return any(node is var for node in walk(expr))
+
+
 def statements_in(stmt: Stmt) -> tuple[Stmt, ...]:
     """Return the statements directly below a statement, in program order; an init comes first."""
     return STATEMENTS_IN[type(stmt)](stmt)

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from compiler.ir.arith.affine import Affine
-from compiler.ir.arith.bounds import affine_bounds, bounds
+from compiler.ir.arith.bounds import FixedRanges, Ranges, affine_bounds, bounds
 from compiler.ir.arith.simplify import normal
 from compiler.ir.arith.values import UnknownError, form_value, grid, value_at
 from compiler.ir.arith.vectors import as_ramp
@@ -109,9 +109,13 @@ class LoweredAccess:
         return loop_extents(self.path)
 
     @cached_property
+    def _ranges(self) -> FixedRanges:
+        return FixedRanges(self.extents)
+
+    @cached_property
     def forms(self) -> list[RampForm | None]:
         """Return the indices in linear form."""
-        return [ramp_form(index, self.extents) for index in self.indices]
+        return [ramp_form(index, self._ranges) for index in self.indices]
 
 
 def _trimmed(
@@ -212,7 +216,7 @@ def loop_extents(path: Path) -> dict[Var, int]:
     return extents
 
 
-def ramp_form(index: Expr, ranges: Mapping[Var, int]) -> RampForm | None:
+def ramp_form(index: Expr, ranges: Ranges) -> RampForm | None:
     """Return the linear form of an index, and the distance from its first lane to its last."""
     ramp = as_ramp(index)
     if ramp is None:

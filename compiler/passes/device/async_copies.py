@@ -11,6 +11,7 @@ which is slower but correct: their data is there when the thread goes on.
 from __future__ import annotations
 
 from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.bounds import FixedRanges
 from compiler.ir.arith.simplify import normal, simplify
 from compiler.ir.core.dtypes import bits
 from compiler.ir.core.expr_types import dtype_of
@@ -31,27 +32,29 @@ from compiler.ir.core.nodes import (
     Var,
 )
 from compiler.ir.core.scopes import is_shared_scope
-from compiler.ir.core.visit import map_stmt, substitute, walk
+from compiler.ir.core.visit import map_stmt, substitute, uses
 from compiler.passes.common.asynchronous import is_asynchronous
 
 _WIDTHS = (4, 8, 16)  # the sizes in bytes of `cp.async`
 
 
-def copy_asynchronously(stmt: Stmt, *, is_marked: bool = False) -> Stmt:
+def copy_asynchronously(stmt: Stmt) -> Stmt:
     """Rewrite the copies under the mark of asynchronous statements, and remove the marks."""
-    if is_asynchronous(stmt):
-        assert isinstance(stmt, For)
-        return copy_asynchronously(stmt.body, is_marked=True)
-    if is_marked:
-        copy = _async_copy(stmt)
+    anywhere = FixedRanges()
+
+    def visit(node: Stmt, *, is_marked: bool) -> Stmt:
+        if is_asynchronous(node):
+            assert isinstance(node, For)
+            return visit(node.body, is_marked=True)
+        copy = _async_copy(node, anywhere) if is_marked else None
         if copy is not None:
             return copy
-    return map_stmt(
-        stmt, lambda child: copy_asynchronously(child, is_marked=is_marked), lambda expr: expr
-    )
+        return map_stmt(node, lambda child: visit(child, is_marked=is_marked), lambda expr: expr)
+
+    return visit(stmt, is_marked=False)
 
 
-def _async_copy(stmt: Stmt) -> Stmt | None:
+def _async_copy(stmt: Stmt, anywhere: FixedRanges) -> Stmt | None:
     """Return the asynchronous form of a copy of neighbouring elements, if it has one."""
     lane: Var | None = None
     lanes, store = 1, stmt
@@ -59,45 +62,52 @@ def _async_copy(stmt: Stmt) -> Stmt | None:
         lane, lanes, store = stmt.var, stmt.extent.value, stmt.body
     if not (isinstance(store, Store) and is_shared_scope(store.buffer.scope)):
         return None
-    value, valid = _guarded_value(store.value)
+    value, valid = _guarded_value(store.value, anywhere)
     if not (isinstance(value, Load) and value.buffer.scope == "global"):
         return None
     size = lanes * bits(store.buffer.dtype) // 8
-    depends = lane is not None and any(lane in walk(condition) for condition in valid)
+    depends = lane is not None and any(uses(condition, lane) for condition in valid)
     if size not in _WIDTHS or depends or value.buffer.dtype != store.buffer.dtype:
         return None
-    target = _first_element(store.buffer, store.indices, lane, lanes)
-    source = _first_element(value.buffer, value.indices, lane, lanes)
+    ranges = FixedRanges({} if lane is None else {lane: lanes})
+    target = _first_element(store.buffer, store.indices, lane, ranges, anywhere)
+    source = _first_element(value.buffer, value.indices, lane, ranges, anywhere)
     if target is None or source is None:
         return None
     return Evaluate(Call("async_copy", (target, source, IntImm(size), *valid), "int32"))
 
 
-def _guarded_value(value: Expr) -> tuple[Expr, tuple[Expr, ...]]:
+def _guarded_value(value: Expr, anywhere: FixedRanges) -> tuple[Expr, tuple[Expr, ...]]:
     """Return what a copy loads, and the condition under which it is not zero, if it has one."""
     match value:
         case Conditional(condition, then, FloatImm(0.0) | IntImm(0)):
-            inner, conditions = _guarded_value(then)
+            inner, conditions = _guarded_value(then, anywhere)
             for other in conditions:
                 condition = Logic("and", condition, other)
-            return inner, (simplify(condition),)
+            return inner, (simplify(condition, anywhere),)
         case _:
             return value, ()
 
 
 def _first_element(
-    buffer: Buffer, indices: tuple[Expr, ...], lane: Var | None, lanes: int
+    buffer: Buffer,
+    indices: tuple[Expr, ...],
+    lane: Var | None,
+    ranges: FixedRanges,
+    anywhere: FixedRanges,
 ) -> Load | None:
     """Return the first of some neighbouring elements, if it is aligned to all of them."""
     if lane is None:
         return Load(buffer, indices)
     offset = Affine((), 0)
     for index, stride in zip(indices, strides_of(buffer), strict=True):
-        offset = offset + normal(index, {lane: lanes}).scaled(stride)
+        offset = offset + normal(index, ranges).scaled(stride)
     rest = [(atom, scale) for atom, scale in offset.terms if atom is not lane]
-    if offset.coefficient(lane) != 1 or any(lane in walk(atom) for atom, _ in rest):
+    if offset.coefficient(lane) != 1 or any(uses(atom, lane) for atom, _ in rest):
         return None
+    lanes = ranges[lane]
+    assert isinstance(lanes, int)
     if offset.const % lanes or any(scale % lanes for _, scale in rest):
         return None
     first: dict[Var, Expr] = {lane: IntImm(0, dtype_of(lane))}
-    return Load(buffer, tuple(simplify(substitute(index, first)) for index in indices))
+    return Load(buffer, tuple(simplify(substitute(index, first), anywhere) for index in indices))

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from compiler.ir.arith.bounds import FixedRanges
 from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
@@ -113,7 +114,9 @@ def _without_unit_loops(stmt: Stmt) -> Stmt:
         return map_stmt(node, lambda child: visit(child, zeros), lambda expr: new_expr(expr, zeros))
 
     def new_expr(expr: Expr, zeros: Mapping[Var, Expr]) -> Expr:
-        return simplify(substitute(expr, zeros)) if zeros else expr
+        return simplify(substitute(expr, zeros), ranges) if zeros else expr
+
+    ranges = FixedRanges()
 
     return visit(stmt, {})
 

@@ -97,13 +97,14 @@ class _Hoister:
     def __init__(self, kernel: Stmt, axes: Mapping[str, Axis]) -> None:
         self._kernel = kernel
         self._axes = axes
+        self._has_fragments = touches_fragments(kernel)
 
     def visit(self, stmt: Stmt, entered: Collection[str]) -> Stmt:
         if isinstance(stmt, For) and stmt.thread is not None and stmt.thread in self._axes:
             axis_var: Expr = self._axes[stmt.thread].var
             if dtype_of(axis_var) != dtype_of(stmt.var):
                 axis_var = Cast(dtype_of(stmt.var), axis_var)
-            if stmt.thread == LANES and touches_fragments(stmt.body):
+            if stmt.thread == LANES and self._has_fragments and touches_fragments(stmt.body):
                 raise LoweringError(
                     f"fragments are used inside loop {stmt.var.name} over {LANES}, but all lanes "
                     "of a warp use a fragment together: bind the loops over warps to threadIdx.y"

@@ -149,12 +149,13 @@ class _Lister:
                 body = If(wrapper.condition, body)
             else:
                 body = Let(wrapper.var, wrapper.value, body)
-        copies = [n for n in walk(body) if isinstance(n, Call) and n.name == "tensor_copy"]
+        nodes = list(walk(body))
+        copies = [n for n in nodes if isinstance(n, Call) and n.name == "tensor_copy"]
         fetched = {id(copy.args[1]) for copy in copies}
-        nodes = [node for node in walk(body) if id(node) not in fetched]
-        names = {node for node in nodes if isinstance(node, Var)}
+        accesses = [n for n in nodes if isinstance(n, Load | Store) and id(n) not in fetched]
+        names = {node for node in nodes if isinstance(node, Var)} if loops else set()
         unit = {a.var: IntImm(0, dtype_of(a.var)) for a in axes if a.extent == 1}
-        touched = {node.buffer for node in nodes if isinstance(node, Load | Store)}
+        touched = {access.buffer for access in accesses}
         number = len(self.kernels)
         offsets = {b: offset for b, offset in self.shared_offsets.items() if b in touched}
         return DeviceKernel(
@@ -162,9 +163,9 @@ class _Lister:
             axes=tuple(axis for axis in axes if axis.extent > 1),
             buffers=tuple(b for b in (*self.func.buffers, *self.workspaces) if b in touched),
             written=frozenset(
-                node.buffer
-                for node in nodes
-                if isinstance(node, Store) and node.buffer.scope == "global"
+                access.buffer
+                for access in accesses
+                if isinstance(access, Store) and access.buffer.scope == "global"
             ),
             scalars=tuple(var for var in loops if var in names),
             body=substitute(body, unit),

@@ -12,9 +12,10 @@ its length: the comparison has one result for all lanes.
 from __future__ import annotations
 
 from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.bounds import FixedRanges
 from compiler.ir.arith.simplify import normal, simplify
 from compiler.ir.core.nodes import BinOp, Compare, CompareOp, Expr, For, IntImm, Stmt, Var
-from compiler.ir.core.visit import map_expr, map_stmt, walk
+from compiler.ir.core.visit import map_expr, map_stmt, uses
 
 _MIRRORED: dict[CompareOp, CompareOp] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -22,10 +23,7 @@ _MIRRORED: dict[CompareOp, CompareOp] = {"<": ">", "<=": ">=", ">": "<", ">=": "
 def separate_lanes(stmt: Stmt) -> Stmt:
     """Rewrite the indices in the vectorized loops of a program."""
     if isinstance(stmt, For) and stmt.kind == "vectorized" and isinstance(stmt.extent, IntImm):
-        lane, extent = stmt.var, stmt.extent.value
-
-        def on_expr(expr: Expr) -> Expr:
-            return _separated(expr, lane, extent)
+        on_expr = _Separation(stmt.var, stmt.extent.value).of
 
         def on_stmt(inner: Stmt) -> Stmt:
             return map_stmt(inner, on_stmt, on_expr)
@@ -34,26 +32,42 @@ def separate_lanes(stmt: Stmt) -> Stmt:
     return map_stmt(stmt, separate_lanes, lambda expr: expr)
 
 
-def _separated(expr: Expr, lane: Var, extent: int) -> Expr:
-    new = map_expr(expr, lambda inner: _separated(inner, lane, extent))
-    match new:
-        case BinOp("//" | "%" as op, value, IntImm(divisor)) if divisor > 0 and lane in walk(value):
-            form = normal(value, {lane: extent})
-            coarse = Affine(tuple((a, c) for a, c in form.terms if a != lane), form.const)
-            parts = (coarse.const, *(c for _, c in coarse.terms))
-            is_apart = form.coefficient(lane) == 1 and not any(part % extent for part in parts)
-            hidden = any(lane in walk(atom) for atom, _ in coarse.terms)
-            if is_apart and not hidden and divisor % extent == 0:
-                rest = simplify(BinOp(op, coarse.to_expr(), IntImm(divisor)))
-                return rest if op == "//" else BinOp("+", rest, lane)
-        case Compare("<" | "<=" | ">" | ">=" as op, lhs, rhs) if lane in walk(new):
-            return (
-                _compared(
-                    op, normal(lhs, {lane: extent}) - normal(rhs, {lane: extent}), lane, extent
-                )
-                or new
-            )
-    return new
+class _Separation:
+    """Separates one lane. Results are kept, since the guards of a load repeat its indices."""
+
+    def __init__(self, lane: Var, extent: int) -> None:
+        self._lane = lane
+        self._extent = extent
+        self._ranges = FixedRanges({lane: extent})
+        self._results: dict[Expr, Expr] = {}
+
+    def of(self, expr: Expr) -> Expr:
+        """Return an expression whose quotients, remainders and comparisons omit the lane."""
+        if not uses(expr, self._lane) or expr is self._lane:
+            return expr
+        result = self._results.get(expr)
+        if result is None:
+            result = self._results[expr] = self._separated(map_expr(expr, self.of))
+        return result
+
+    def _separated(self, new: Expr) -> Expr:
+        lane, extent = self._lane, self._extent
+        match new:
+            case BinOp("//" | "%" as op, value, IntImm(divisor)) if divisor > 0 and uses(
+                value, lane
+            ):
+                form = normal(value, self._ranges)
+                coarse = Affine(tuple((a, c) for a, c in form.terms if a is not lane), form.const)
+                parts = (coarse.const, *(c for _, c in coarse.terms))
+                is_apart = form.coefficient(lane) == 1 and not any(part % extent for part in parts)
+                hidden = any(uses(atom, lane) for atom, _ in coarse.terms)
+                if is_apart and not hidden and divisor % extent == 0:
+                    rest = simplify(BinOp(op, coarse.to_expr(), IntImm(divisor)))
+                    return rest if op == "//" else BinOp("+", rest, lane)
+            case Compare("<" | "<=" | ">" | ">=" as op, lhs, rhs) if uses(new, lane):
+                difference = normal(lhs, self._ranges) - normal(rhs, self._ranges)
+                return _compared(op, difference, lane, extent) or new
+        return new
 
 
 def _compared(op: CompareOp, form: Affine, lane: Var, extent: int) -> Expr | None:
@@ -64,7 +78,7 @@ def _compared(op: CompareOp, form: Affine, lane: Var, extent: int) -> Expr | Non
     # Of whole numbers, x <= 0 is x - 1 < 0; the others are the opposites of these two.
     limit = form.const - (1 if op in ("<=", ">") else 0)
     is_uniform = not limit % extent and not any(factor % extent for _, factor in terms)
-    is_hidden = any(lane in walk(atom) for atom, _ in terms)
+    is_hidden = any(uses(atom, lane) for atom, _ in terms)
     if form.coefficient(lane) != 1 or not is_uniform or is_hidden:
         return None
     return simplify(

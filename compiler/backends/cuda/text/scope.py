@@ -11,9 +11,9 @@ from compiler.backends.cuda.text.types import (
     storage_type,
     value_type,
 )
-from compiler.ir.arith.bounds import Interval, bounds
+from compiler.ir.arith.bounds import FixedRanges, bounds
 from compiler.ir.core.dtypes import DType, is_narrow_float
-from compiler.ir.core.nodes import Buffer, Expr, Load, Var
+from compiler.ir.core.nodes import Buffer, Expr, Load
 from compiler.ir.text.names import Names
 from compiler.passes.device.kernel import TensorBox
 
@@ -35,7 +35,7 @@ class KernelScope:
     shared_offsets: Mapping[Buffer, int]
     helpers: set[str]
     names: Names = field(default_factory=names_of_kernel)
-    ranges: dict[Var, Interval] = field(default_factory=dict)
+    ranges: FixedRanges = field(default_factory=FixedRanges)
     replaced: dict[Load, str] = field(default_factory=dict)
     tensors: dict[TensorBox, str] = field(default_factory=dict)
 

@@ -19,6 +19,7 @@ from compiler.ir.core.nodes import (
     Seq,
     Stmt,
     Store,
+    StringImm,
     Var,
     make_buffer,
 )
@@ -49,6 +50,21 @@ def test_nodes_are_equal_by_content_and_type() -> None:
     assert BinOp("+", _ONE, _ONE) != BinOp("-", _ONE, _ONE)
     assert hash(BinOp("+", _ONE, _ONE)) == hash(BinOp("+", IntImm(1), IntImm(1)))
     assert repr(_ONE) == "IntImm(value=1, dtype='int32')"
+
+
+def test_the_hash_of_a_value_is_computed_once() -> None:
+    hashed: list[str] = []
+
+    class Name(str):
+        __slots__ = ()
+
+        def __hash__(self) -> int:
+            hashed.append(self)
+            return super().__hash__()
+
+    node = BinOp("+", StringImm(Name("n")), _ONE)
+    assert {node: 1}[node] == 1
+    assert hashed == ["n"]
 
 
 @pytest.mark.parametrize(
