@@ -82,7 +82,7 @@ def reduction(choose: Choose) -> PrimFunc:
     )
     if make in (ops.argmax, ops.argmin) and not isinstance(axis, int):
         shape, axis = (40, 70), 1  # one thread searches a whole row
-    dtype = "float32" if make is ops.mean else choose(("float32", "float32", "int32"))
+    dtype = choose(_FLOATS if make is ops.mean else (*_FLOATS, "int32"))
     return make(*shape, axis=axis, dtype=dtype)
 
 
@@ -96,8 +96,9 @@ def transposition(choose: Choose) -> PrimFunc:
 
 def attention(choose: Choose) -> PrimFunc:
     """Return an attention of a few heads."""
-    m, n = choose((8, 17, 32)), choose((16, 24, 33))
-    return ops.attention(1, choose((1, 2)), m, n, choose((8, 16, 20)), causal=choose((False, True)))
+    m, n, d = choose(((8, 16, 8), (17, 24, 16), (32, 33, 20), (32, 64, 32)))
+    dtype, causal = choose(_FLOATS), choose((False, True))
+    return ops.attention(1, choose((1, 2)), m, n, d, dtype, causal=causal)
 
 
 def operator(choose: Choose) -> PrimFunc:

@@ -6,7 +6,8 @@ import pytest
 
 from benchmarks.kernels.traces import program
 from benchmarks.workloads import WORKLOADS, BenchmarkWorkload
-from tests.unit.tuner.space.gpu_spaces import space_of
+from compiler import ops
+from tests.unit.tuner.space.gpu_spaces import names, space_of
 
 PUBLIC = [
     # Attention has eight blocks, so that its sketches take seconds.
@@ -19,3 +20,22 @@ PUBLIC = [
 @pytest.mark.parametrize("workload", PUBLIC)
 def test_every_public_workload_has_schedules(workload: BenchmarkWorkload) -> None:
     assert space_of(program(workload)).sketches
+
+
+@pytest.mark.parametrize(
+    ("spec", "sketches"),
+    [
+        ("matmul:128,128,64:float16", {"tensor_tiles", "warpgroup_tiles", "persistent_tiles"}),
+        (
+            "dense:64,64,64,bias=true,activation=gelu:bfloat16",
+            {"tensor_tiles", "warpgroup_tiles"},
+        ),
+        ("batch_matmul:2,64,64,64:bfloat16", {"tensor_tiles", "warpgroup_tiles"}),
+        ("matmul_bias_relu:128,128,64:float16", {"tensor_tiles", "warpgroup_tiles"}),
+        ("conv2d:1,16,8,8,32,1,layout=NHWC:bfloat16", {"tensor_tiles"}),
+        ("attention:1,2,64,64,32:bfloat16", {"tensor_attention"}),
+        ("matmul:128,128,64:float8_e4m3fn", {"tensor_tiles"}),
+    ],
+)
+def test_narrow_products_reach_tensor_cores(spec: str, sketches: set[str]) -> None:
+    assert sketches <= set(names(ops.from_spec(spec)))
