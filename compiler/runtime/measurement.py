@@ -87,8 +87,7 @@ class LibraryFacts:
         )
         _text(facts.kernel_set)
         _text(facts.setting)
-        if not isinstance(facts.is_below_cpu, bool):
-            raise ValueError(f"expected true or false, not {facts.is_below_cpu!r:.50}")
+        _flag(facts.is_below_cpu)
         return facts
 
 
@@ -101,6 +100,7 @@ class Measurement:
         error: Why there are no samples.
         message: The error in words.
         max_error: The largest difference from the oracle, relative to the output's magnitude.
+        is_spot_checked: Whether some rows and sums of a large result were compared, not all of it.
         build_secs, check_secs, time_secs: The duration of each phase.
         worker: The worker that measured.
         toolchain: The versions of the code generator and of its compiler.
@@ -113,6 +113,7 @@ class Measurement:
     error: ErrorKind | None = None
     message: str = ""
     max_error: float | None = None
+    is_spot_checked: bool = False
     build_secs: float = 0.0
     check_secs: float = 0.0
     time_secs: float = 0.0
@@ -161,6 +162,7 @@ class Measurement:
         fields["run_secs"] = tuple(map(_secs, run_secs or ()))
         fields["error"] = None if error is None else ErrorKind(error)
         fields["max_error"] = None if max_error is None else _number(max_error)
+        fields["is_spot_checked"] = _flag(obj.get("is_spot_checked", False))
         resources, conditions, library = map(obj.get, ("resources", "conditions", "library"))
         fields["resources"] = None if resources is None else KernelResources.from_json(resources)
         fields["conditions"] = (
@@ -191,6 +193,12 @@ def _secs(value: object) -> float:
     if (secs := _number(value)) < 0:
         raise ValueError(f"expected seconds, not {secs}")
     return secs
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"expected true or false, not {value!r:.50}")
+    return value
 
 
 def _text(value: object) -> str:

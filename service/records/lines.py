@@ -187,6 +187,7 @@ class TrialLine(Line):
     message: Text
     run_secs: tuple[RunSecs, ...]
     max_error: Known
+    is_spot_checked: bool = False
     build_secs: Secs
     check_secs: Secs
     time_secs: Secs

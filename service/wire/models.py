@@ -196,6 +196,7 @@ class TrialRead(Response):
     message: str
     run_secs: tuple[float, ...]
     max_error: float | None
+    is_spot_checked: bool = False  # some rows and sums of the result were compared, not all of it
     build_secs: float
     check_secs: float
     time_secs: float

@@ -236,6 +236,7 @@ def _check_and_time(  # noqa: PLR0917
     return Measurement(
         run_secs=samples.secs,
         max_error=max_error,
+        is_spot_checked=prepared.is_spot_checked,
         conditions=samples.conditions,
         resources=resources,
     )

@@ -2633,6 +2633,11 @@ export interface components {
             run_secs: number[];
             /** Max Error */
             max_error: number | null;
+            /**
+             * Is Spot Checked
+             * @default false
+             */
+            is_spot_checked?: boolean;
             /** Build Secs */
             build_secs: number;
             /** Check Secs */

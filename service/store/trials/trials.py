@@ -15,6 +15,7 @@ from sqlalchemy import (
     String,
     Text,
     UniqueConstraint,
+    false,
     func,
     select,
 )
@@ -55,6 +56,7 @@ class TrialRow(Base):
     run_secs: Mapped[list[float]] = mapped_column(JSON)
     best_secs: Mapped[float | None]
     max_error: Mapped[float | None]
+    is_spot_checked: Mapped[bool] = mapped_column(default=False, server_default=false())
     build_secs: Mapped[float]
     check_secs: Mapped[float]
     time_secs: Mapped[float]

@@ -149,6 +149,7 @@ class History:
             message="" if error is None else "it said\nthis: \u00e4 \u2603",
             run_secs=() if error else tuple(rng.uniform(1e-6, 1e-3) for _ in range(3)),
             max_error=rng.choice([None, 1e-7, float("inf"), float("nan")]),
+            is_spot_checked=number % 2 == 1,
             build_secs=rng.random(),
             check_secs=rng.random(),
             time_secs=rng.random(),

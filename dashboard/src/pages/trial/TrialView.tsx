@@ -49,6 +49,7 @@ function figures(trial: Trial, job: Job | undefined) {
     ["Speed", rate(job?.flops, shortest)],
     ["Predicted score", trial.predicted === null ? "none" : trial.predicted.toFixed(3)],
     ["Largest error", trial.max_error === null ? "–" : trial.max_error.toExponential(1)],
+    ...(trial.is_spot_checked ? ([["Checked", "64 rows, and sums of all"]] as const) : []),
     ["Build", secs(trial.build_secs)],
     ["Check", secs(trial.check_secs)],
     ["Timing", secs(trial.time_secs)],

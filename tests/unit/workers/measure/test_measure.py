@@ -5,6 +5,7 @@ import pytest
 
 from compiler.backends.error import DeviceFaultError
 from compiler.ir.core.program import PrimFunc
+from compiler.ir.interpret import error_growth
 from compiler.ir.text.printer import script
 from compiler.ops import from_spec
 from compiler.runtime.artifact import Artifact
@@ -162,3 +163,16 @@ def test_a_kernel_that_makes_the_device_unusable_is_a_device_error_and_ends_the_
     found = measurer.measure(MeasureRequest(COPY, TARGET, (DEFAULT_TRACE,)))
     assert (found.error, found.message) == (ErrorKind.DEVICE_ERROR, "illegal address")
     assert measurer.has_lost_device
+
+
+def test_a_measurement_says_whether_its_result_was_checked_in_parts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for spec, is_large in (("matmul:1024,1024,2", True), ("matmul:16,16,2", False)):
+        monkeypatch.setattr(error_growth, "_MAX_SECS_OF_WHOLE", 0.0)
+        func = from_spec(spec)
+        request = MeasureRequest(script(func), TARGET, (DEFAULT_TRACE,))
+        measurement = CandidateMeasurer().measure(request)
+        assert measurement.ok, measurement.message
+        assert measurement.is_spot_checked == is_large
+        assert Measurement.from_json(measurement.to_json()) == measurement
