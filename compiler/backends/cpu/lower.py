@@ -24,6 +24,7 @@ from compiler.passes.cpu.hoist_loads import hoist_loads
 from compiler.passes.cpu.position_in_lanes import position_in_lanes
 from compiler.passes.cpu.promote_accumulators import promote_accumulators
 from compiler.passes.cpu.reduce_in_lanes import reduce_in_lanes
+from compiler.passes.cpu.scan_in_lanes import scan_in_lanes
 from compiler.passes.cpu.unswitch_guards import unswitch_guards
 from compiler.passes.cpu.unswitch_paddings import unswitch_paddings
 from compiler.passes.cpu.widen_accumulators import widen_accumulators
@@ -82,7 +83,8 @@ def _prepared(func: PrimFunc) -> Stmt:
 
 def _finished(stmt: Stmt, target: CpuTarget) -> Stmt:
     register_file_bytes = target.num_vector_registers * target.vector_bits // 8
-    stmt = reduce_in_lanes(position_in_lanes(drop_guards(stmt)))
+    stmt = scan_in_lanes(drop_guards(stmt), target.vector_bits)
+    stmt = reduce_in_lanes(position_in_lanes(stmt))
     stmt = promote_accumulators(stmt, register_file_bytes)
     unswitched = unswitch_guards(unswitch_paddings(stmt))
     if unswitched is not stmt:

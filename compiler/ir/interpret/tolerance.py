@@ -28,6 +28,7 @@ from compiler.ir.core.nodes import (
     Buffer,
     Call,
     Cast,
+    Conditional,
     Expr,
     For,
     IntImm,
@@ -300,8 +301,19 @@ def _reduction_length(func: PrimFunc) -> int:
             extents = {iv: max(reach(iv.extent, ranges)[1], 1) for iv in node.iter_vars}
             ranges.update((iv.var, (0, extent - 1)) for iv, extent in extents.items())
             reduced = [extent for iv, extent in extents.items() if iv.kind == "reduce"]
+            if not reduced and _is_running_sum(node.body):
+                reduced = [extent for iv, extent in extents.items() if iv.kind == "scan"]
             total += math.prod(reduced) if reduced else 0
     return total
+
+
+def _is_running_sum(stmt: Stmt) -> bool:
+    """Return whether a statement adds to an element of the buffer that it stores to."""
+    if not isinstance(stmt, Store) or not isinstance(stmt.value, BinOp) or stmt.value.op != "+":
+        return False
+    sides = (stmt.value.lhs, stmt.value.rhs)
+    terms = [side.then if isinstance(side, Conditional) else side for side in sides]
+    return any(isinstance(term, Load) and term.buffer == stmt.buffer for term in terms)
 
 
 def _terms_of_loops(stmt: Stmt, loops: tuple[For, ...]) -> Iterator[int]:

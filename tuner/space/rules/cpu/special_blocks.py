@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from compiler.passes.cpu.reduce_in_lanes import KEY
+from compiler.passes.cpu.scan_in_lanes import KEY as SCAN_KEY
 from compiler.schedule.error import ScheduleError
 from tuner.space.analysis.block_facts import BlockFacts, sites, special_facts
 from tuner.space.rules.sketch_builder import SketchBuilder
@@ -14,7 +15,7 @@ MAX_STRIP_VECTORS = 64
 """Vectors of a strip of results that stays in the first-level cache, while whole rows are read."""
 MIN_LANES = 8
 """Elements of a row: fewer do not pay for the combination of the lanes. Chosen."""
-_OUTER, _INNER, _REGISTERS = 0, 4, 6
+_OUTER, _STEPS, _INNER, _REGISTERS = 0, 2, 4, 6
 
 
 class SpecialBlocks:
@@ -24,6 +25,10 @@ class SpecialBlocks:
         (N[i], M[i]) = better(     ->       for k in ...:  # in lanes
             (N[i], M[i]), (k, A[i, k])          (N[i], M[i]) = better(...)
         )
+
+    for i, k in ...:                    for i in ...:  # parallel
+        B[i, k] = B[i, k - 1] + ... ->      for k in ...:  # in vectors, with a carry
+                                                B[i, k] = B[i, k - 1] + ...
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
@@ -45,6 +50,8 @@ def _scheduled(draft: SketchBuilder, facts: BlockFacts, *, has_init: bool) -> Sk
             _run_across(fork, facts, vector, has_init=has_init)
         elif lane is not None and has_init:
             _run_along(fork, facts, lane)
+        elif lane == len(facts.axes) - 1 and facts.write.strides[lane] == 1:
+            _scan_along(fork, facts, lane)
         else:
             return draft
     except ScheduleError:
@@ -120,6 +127,18 @@ def _run_along(draft: SketchBuilder, facts: BlockFacts, lane: int) -> None:
         draft.parallelize(rows)
     schedule.decompose_reduction(schedule.get_block(facts.name), steps[0])
     _add_nest(draft, facts, lane, {_INNER: first, _REGISTERS: first + 1})
+
+
+def _scan_along(draft: SketchBuilder, facts: BlockFacts, lane: int) -> None:
+    """Scan each row in vectors, some of them a step."""
+    schedule, loops = draft.schedule, draft.loops(facts.name)
+    width = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
+    sizes = tuple(width * n for n in (1, 2, MAX_VECTORS))
+    size, first = draft.cut(facts.axes[lane].extent, sizes)
+    schedule.annotate(loops[lane], SCAN_KEY, size)
+    if lane and not any(axis.is_reduction for axis in facts.axes[:lane]):
+        draft.parallelize(loops[:lane])
+    _add_nest(draft, facts, lane, {_STEPS: first, _REGISTERS: first + 1})
 
 
 def _add_nest(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from compiler.backends.cpu.codegen.operations.conversions import Conversions
+from compiler.backends.cpu.codegen.operations.lane_prefixes import lane_prefixes, last_lane
 from compiler.backends.cpu.codegen.operations.library_calls import library_call
 from compiler.backends.cpu.codegen.operations.math_functions import (
     LIBRARY_FUNCTIONS,
@@ -19,6 +20,7 @@ from compiler.ir.core.dtypes import DType, is_float
 from compiler.ir.core.expr_types import dtype_of, lanes_of
 from compiler.ir.core.llvm_calls import LLVM_CALL, llvm_function, llvm_result
 from compiler.ir.core.nodes import Call, Expr, FloatImm, IntImm, StringImm
+from compiler.passes.cpu.scan_in_lanes import LAST, PREFIXES
 
 
 class Calls:
@@ -53,6 +55,8 @@ class Calls:
         has_polynomial = self._has_fma and scalar_type(call.dtype) == "float"
         if has_polynomial and call.name in POLYNOMIALS:
             return POLYNOMIALS[call.name](self._lanes("float32"), *map(self._value, call.args))
+        if call.name in (PREFIXES, LAST):
+            return self._across_lanes(call)
         match expand(call):
             case Call("sigmoid", (x,), dtype):
                 scalar = scalar_type(dtype)
@@ -79,6 +83,15 @@ class Calls:
                 )
             case expanded:
                 return self._value(expanded)
+
+    def _across_lanes(self, call: Call) -> RegisterValue:
+        """Emit what combines the lanes of a vector."""
+        scalar, x = scalar_type(call.dtype), self._value(call.args[-1])
+        match call.args[0]:
+            case StringImm(op):
+                return lane_prefixes(self._instructions, op, scalar, x)
+            case _:
+                return last_lane(self._instructions, scalar, x)
 
     def _llvm_call(self, name: str, operands: list[Expr], dtype: DType) -> RegisterValue:
         """Call a function of LLVM with exactly the lanes that its operands have."""

@@ -42,6 +42,17 @@ def test_a_mismatch_names_the_worst_element() -> None:
     assert str(mismatch).startswith("C[5, 6] is ")
 
 
+def test_cumulative_sums_may_be_added_in_another_order() -> None:
+    func = ops.cumsum(2, 50_000)
+    inputs = random_inputs(func, 0)
+    exact = np.cumsum(inputs["A"].astype(np.float64), axis=1)
+    error = compare(func, {"B": exact.astype(np.float32)}, interpret(func, inputs))
+    assert 0 < error < tolerance(func) / 3
+    shifted = exact + np.abs(exact).max() * 2 * tolerance(func)
+    with pytest.raises(Mismatch):
+        compare(func, {"B": shifted.astype(np.float32)}, interpret(func, inputs))
+
+
 def test_a_nan_is_a_mismatch_wherever_it_is() -> None:
     spoiled = EXPECTED["C"].copy()
     spoiled[0, 0] = np.nan

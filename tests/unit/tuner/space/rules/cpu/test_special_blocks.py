@@ -26,6 +26,9 @@ BLOCKS = {
     "in the middle": ops.argmin(3, 16, 24, axis=1),
     "of two axes": ops.argmax(4, 5, 16, axis=(1, 2)),
     "of all": ops.argmax(64),
+    "scan along rows": ops.cumsum(3, 24),
+    "scan along prime rows": ops.cumsum(2, 3, 37),
+    "scan across prime rows": ops.cumsum(7, 37, axis=0),
     "scan across rows": ops.cumsum(12, 24, axis=0),
     "scan in the middle": ops.cumsum(3, 5, 24, axis=1),
 }
@@ -49,7 +52,9 @@ def test_special_blocks_are_right(func: PrimFunc, num_cores: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "func", [ops.argmax(4, 7, axis=1), ops.cumsum(3, 24)], ids=["short rows", "scan along rows"]
+    "func",
+    [ops.argmax(4, 7, axis=1), ops.cumsum(3, 7)],
+    ids=["short rows", "scan along short rows"],
 )
 def test_where_no_axis_suits_vectors_there_is_no_such_sketch(func: PrimFunc) -> None:
     assert "special" not in {s.name for s in design_space(Task(func, level(3))).sketches}
