@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, overload
 
@@ -187,7 +187,8 @@ def build(
         const_params: Arrays for constant parameters, by name, such as weights: callers of the
             module omit them. Copies that the schedule makes of constants, for example into packed
             panels, are made now and not in each call. Without it, the kernel takes all parameters
-            in each call, also those that the program declares as constants.
+            in each call, also those that the program declares as constants. For a module of several
+            kernels it maps their names to the constants of each.
 
     Raises:
         BuildError: If it is not legal, can't be compiled, if a constant is not a parameter or is
@@ -198,10 +199,32 @@ def build(
         ArgumentError: If a constant is not an array of the parameter's shape and type.
     """
     goal = _target(target)
-    functions = (_only_function(program),) if const_params else _functions(program)
+    functions = _functions(program)
     legal = [_legal(func, is_schedule=_is_schedule(program)) for func in functions]
-    kernels = {func.name: _loaded(func, goal, const_params) for func in legal}
+    constants = _constants_by_kernel(legal, const_params or {})
+    kernels = {func.name: _loaded(func, goal, constants.get(func.name)) for func in legal}
     return KernelSet(kernels) if len(kernels) > 1 else kernels[legal[0].name]
+
+
+def _constants_by_kernel(
+    functions: Sequence[PrimFunc], const_params: Mapping[str, Any]
+) -> Mapping[str, Mapping[str, Any]]:
+    """Return the constants of each function by its name.
+
+    Raises:
+        BuildError: If there are several functions, and the constants do not name theirs.
+    """
+    names = [func.name for func in functions]
+    if len(names) == 1:
+        return {names[0]: const_params}
+    for name, constants in const_params.items():
+        if name not in names or not isinstance(constants, Mapping):
+            raise BuildError(
+                f"const_params has {name}: for several kernels it maps their names"
+                f" ({', '.join(names)}) to constants",
+                "several_functions",
+            )
+    return const_params
 
 
 def _loaded(func: PrimFunc, target: Target, const_params: Mapping[str, Any] | None) -> Module:

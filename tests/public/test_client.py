@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -48,7 +50,9 @@ def test_a_workload_goes_in_and_a_right_and_faster_kernel_comes_out(client: lw.C
     assert client.kernel(MATMUL, target=TARGET, fallback=False).source is lw.KernelSource.CACHE
 
 
-def test_constant_weights_are_packed_once_by_the_tuner_and_by_the_user(client: lw.Client) -> None:
+def test_constant_weights_are_packed_once_by_the_tuner_and_by_the_user(
+    client: lw.Client, tmp_path: Path
+) -> None:
     spec = "dense:16,96,64,constant=W"
     job = client.tune(spec, target=TARGET, max_trials=8).wait(timeout_secs=PATIENCE_SECS)
     assert job.state is JobState.SUCCEEDED
@@ -65,6 +69,14 @@ def test_constant_weights_are_packed_once_by_the_tuner_and_by_the_user(client: l
         c = np.full((16, 96), np.nan, "float32")
         kernel_with_weights(a, c)
         np.testing.assert_allclose(c, a @ w.T, rtol=1e-4, atol=1e-4)
+    near = client.best("dense:16,96,128,constant=W", target=TARGET, nearest=True)
+    assert near.nearest is not None
+    assert near.nearest.workload_key == job.workload_key
+
+    client.export_records(tmp_path / "records.jsonl", jobs=[job.id])
+    assert "layout_free_buffers" in (tmp_path / "records.jsonl").read_text()
+    assert client.import_records(tmp_path / "records.jsonl").trials == 0  # the same workload
+
     with pytest.raises(lw.ArgumentError, match=r"got 3; the constants \(W\) were passed"):
         kernel(a, w, c)
     with pytest.raises(lw.ArgumentError, match="const_params lacks W"):

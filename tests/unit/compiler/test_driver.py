@@ -82,9 +82,17 @@ def test_a_set_without_main_is_not_called() -> None:
         _ran(kernels)
 
 
-def test_constants_are_for_one_kernel() -> None:
-    with pytest.raises(BuildError, match="a kernel is one function: the module holds double, main"):
-        build(parse_module(TWO), const_params={"A": np.ones(8, "float32")})
+def test_each_kernel_of_a_module_has_constants_of_its_own() -> None:
+    ones = np.ones(8, "float32")
+    kernels = build(parse_module(TWO), const_params={"double": {"A": ones * 7}})
+    assert isinstance(kernels, KernelSet)
+    out = np.empty(8, "float32")
+    kernels["double"](out)
+    np.testing.assert_array_equal(out, ones * 14)
+    assert _ran(kernels["main"]) == 15
+    for wrong in ({"A": ones}, {"double": ones}):
+        with pytest.raises(BuildError, match=r"maps their names \(double, main\) to constants"):
+            build(parse_module(TWO), const_params=wrong)
 
 
 def test_a_module_that_is_not_legal_is_not_built() -> None:
