@@ -10,7 +10,7 @@ ARGS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dashboard demo test test-cpus check format bench bench-check bench-gpu bench-parts bench-peers bench-race bench-search fuzz fuzz-cuda fuzz-requests fuzz-scripts serve clean
+.PHONY: help setup dashboard demo test test-cpus check check-python check-dashboard format bench bench-check bench-gpu bench-parts bench-peers bench-race bench-search fuzz fuzz-cuda fuzz-requests fuzz-scripts serve clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -30,10 +30,15 @@ test-cpus: $(VENV)/.dev ## run what generates code again, with the host reported
 	$(BIN)/python -m tests.cpus $(ARGS)
 
 check: $(VENV)/.dev $(DASHBOARD) ## ruff, mypy and import-linter; the same for the dashboard
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync check-python check-dashboard
+
+check-python: $(VENV)/.dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+check-dashboard: $(VENV)/.dev $(DASHBOARD)
 	$(BIN)/python dashboard/npm.py check test
 	$(BIN)/python dashboard/schema.py --check
 
