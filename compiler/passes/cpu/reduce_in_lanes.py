@@ -11,6 +11,9 @@
 inside other loops: the remainder of the extent goes to the first lanes. The annotation allows
 another order of summation. A loop that does anything else than reduce by `+`, `*`, `min` or `max`
 stays as it is.
+
+`reduce_in_lanes=[16, 4]` also unrolls four steps of `k_0`. If unrolled rows inside of the loop have
+a guard, whole tiles of rows are reduced together, and the rows of a last, partial tile one by one.
 """
 
 from __future__ import annotations
@@ -48,6 +51,7 @@ from compiler.passes.common.accesses import (
     split_form,
 )
 from compiler.passes.common.compact_buffers import relative_index
+from compiler.passes.cpu.unswitch_guards import whole_condition, without_guards
 
 KEY = "reduce_in_lanes"
 _INNER = ("serial", "unrolled")
@@ -72,6 +76,9 @@ def reduce_in_lanes(stmt: Stmt) -> Stmt:
 def _visit(stmt: Stmt, outer: Path) -> Stmt:
     path = (*outer, stmt)
     if isinstance(stmt, For) and any(key == KEY for key, _ in stmt.annotations):
+        choice = _choice_of_tiles(stmt, outer)
+        if choice is not None:
+            return _visit(choice, outer)
         count = _lanes(stmt)
         targets = _targets(stmt, outer, count) if count > 1 else None
         if targets:
@@ -79,11 +86,43 @@ def _visit(stmt: Stmt, outer: Path) -> Stmt:
     return map_stmt(stmt, lambda child: _visit(child, path), lambda expr: expr)
 
 
+def _choice_of_tiles(loop: For, outer: Path) -> If | None:
+    """Return the reductions of whole tiles of guarded rows and of single rows; None without guards.
+
+    The guards must not depend on the loop.
+    """
+    rows: list[For] = []
+    body = loop.body
+    while isinstance(body, For) and body.kind == "unrolled":
+        rows.append(body)
+        body = body.body
+    if not rows or not isinstance(body, If) or body.otherwise is not None:
+        return None
+    test = whole_condition(rows[0], loop_extents(outer))
+    if test is None or any(loop.var in set(walk(c)) for c in (test, body.condition)):
+        return None
+    single: Stmt = If(body.condition, replace(loop, body=body.then))
+    for row in reversed(rows):
+        single = replace(row, body=single, kind="serial")
+    return If(test, replace(loop, body=without_guards(rows[0])), single)
+
+
+def _requested(loop: For) -> tuple[int, int]:
+    """Return the requested lanes, and the steps to unroll; zeros if the annotation is invalid."""
+    match dict(loop.annotations)[KEY]:
+        case int() as lanes:
+            return lanes, 1
+        case (int() as lanes, int() as steps):
+            return lanes, max(1, steps)
+        case _:
+            return 0, 0
+
+
 def _lanes(loop: For) -> int:
     """Return the number of lanes, a power of two: the requested one, or what the extent allows."""
-    num_lanes = dict(loop.annotations)[KEY]
+    num_lanes, _ = _requested(loop)
     extent = loop.extent
-    if loop.kind != "serial" or not isinstance(extent, IntImm) or not isinstance(num_lanes, int):
+    if loop.kind != "serial" or not isinstance(extent, IntImm) or num_lanes < 1:
         return 1
     return 1 << (max(1, min(num_lanes, extent.value)).bit_length() - 1)
 
@@ -162,10 +201,19 @@ def _identity(op: ArithOp, dtype: DType) -> Expr:
 def _rewritten(loop: For, targets: list[_LaneReduction], count: int) -> Stmt:
     assert isinstance(loop.extent, IntImm), "the extent is constant: the caller checked it"
     num_full, remainder = divmod(loop.extent.value, count)
-    outer = Var(f"{loop.var.name}_0")
     stmts = [_each(target, _started(target, count)) for target in targets]
-    main = _step(loop, targets, BinOp("*", outer, IntImm(count)), count)
-    stmts.append(For(outer, IntImm(num_full), main))
+    _, steps = _requested(loop)
+    num_long = num_full // steps * steps
+    if num_long:
+        outer, inner = Var(f"{loop.var.name}_0"), Var(f"{loop.var.name}_1")
+        index = BinOp("+", BinOp("*", outer, IntImm(steps)), inner)
+        main = _step(loop, targets, BinOp("*", index, IntImm(count)), count)
+        main = For(inner, IntImm(steps), main, "unrolled")
+        stmts.append(For(outer, IntImm(num_long // steps), main))
+    if num_full > num_long:
+        outer = Var(f"{loop.var.name}_0")
+        first = BinOp("+", BinOp("*", outer, IntImm(count)), IntImm(num_long * count))
+        stmts.append(For(outer, IntImm(num_full - num_long), _step(loop, targets, first, count)))
     if remainder:
         stmts.append(_step(loop, targets, IntImm(num_full * count), remainder))
     for target in targets:

@@ -37,8 +37,8 @@ def _visit(stmt: Stmt, ranges: Ranges) -> Stmt:
     if interval is None or interval[1] < 1:
         return stmt
     if stmt.kind in EXPANDED:
-        test = _whole(stmt, ranges)
-        return stmt if test is None else If(test, _without_guards(stmt), stmt)
+        test = whole_condition(stmt, ranges)
+        return stmt if test is None else If(test, without_guards(stmt), stmt)
     body = _visit(stmt.body, {**ranges, stmt.var: interval[1]})
     if stmt.kind == "serial" and body is not stmt.body and _is_choice(body, stmt.var):
         assert isinstance(body, If)
@@ -54,7 +54,7 @@ def _is_choice(body: Stmt, var: Var) -> bool:
     return not any(isinstance(node, Load) or node is var for node in walk(body.condition))
 
 
-def _whole(nest: For, ranges: Ranges) -> Expr | None:
+def whole_condition(nest: For, ranges: Ranges) -> Expr | None:
     """Return the condition under which all guards of a nest hold; None if there is none."""
     inner: Ranges = {}
     for node in walk_stmts(nest):
@@ -110,7 +110,8 @@ def _strictest(condition: Expr, inner: Ranges, ranges: Ranges) -> dict[Expr, Non
     return {Compare("<", most.to_expr(), zero): None}
 
 
-def _without_guards(nest: Stmt) -> Stmt:
+def without_guards(nest: Stmt) -> Stmt:
+    """Return a nest whose conditions are known to hold."""
     if isinstance(nest, If):
-        return _without_guards(nest.then)
-    return map_stmt(nest, _without_guards, lambda expr: expr)
+        return without_guards(nest.then)
+    return map_stmt(nest, without_guards, lambda expr: expr)

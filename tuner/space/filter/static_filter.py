@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from math import prod
 
 import numpy as np
 
@@ -56,6 +57,8 @@ MIN_SHARED_POINTS = 1 << 15
 Chosen.
 """
 
+TILE_LEVEL = 3
+"""The level of the loops whose output is accumulated across the outer loop of a reduction."""
 FMA_FLOPS = 2
 """A fused multiply-add is a multiplication and an addition."""
 PACKED = frozenset({"packed", "packed_right"})
@@ -212,16 +215,29 @@ def _uses_cores(tables: NestTables, target: CpuTarget) -> Mask:
 def _fits_caches(tables: NestTables, target: CpuTarget) -> Mask:
     """Keep rows whose output tile, accumulated across the reduction's outer loop, fits the caches.
 
-    For packed operands, a panel of each must fit.
+    If a single row exceeds them, no decision changes that. For packed operands, a panel of each
+    must fit.
     """
     if not tables.nest.packed:
-        tile: Floats = tables.footprints[0, 3]
-        near: Mask = tile <= target.l2_bytes // 2
+        tile: Floats = tables.footprints[0, TILE_LEVEL]
+        near: Mask = tile <= max(target.l2_bytes // 2, _least_tile_bytes(tables.nest))
         return near
     panels: Floats = tables.footprints[:, 4].max(axis=0, initial=0)
     small: Mask = panels <= target.l2_bytes // 2
     near = small & (_block_read_again(tables) <= MAX_BLOCK * target.l2_bytes)
     return near & _has_long_steps(tables)
+
+
+def _least_tile_bytes(nest: TiledNest) -> int:
+    """Return the bytes of the output along the axes that no decision cuts, such as a whole row."""
+    whole = [
+        axis.extent
+        for index, axis in enumerate(nest.facts.axes)
+        if (nest.remainder_levels[index] or 0) >= TILE_LEVEL
+        and all(column is None for column in nest.columns[index])
+        and nest.facts.write.strides[index]
+    ]
+    return prod(whole) * nest.facts.write.item_bytes
 
 
 def _block_read_again(tables: NestTables) -> Floats:

@@ -26,6 +26,8 @@ _ANNOTATIONS = {
     "software_pipeline_stage": "steps copied ahead",
 }
 """Words for annotations; annotations of user-defined rules keep their keys."""
+_PARTS = {("reduce_in_lanes", 1): "unrolled steps"}
+"""Words for the numbers of annotations with several, by their positions."""
 
 
 def knob_labels(trace: Trace, func: PrimFunc | None) -> tuple[str, ...]:
@@ -89,6 +91,9 @@ def _use(variable: str, later: Sequence[Instruction], names: Mapping[str, str]) 
         return _part(_name(arguments["loop"], names), factors.index(Ref(variable)))
     key = str(arguments.get("ann_key", user.name))
     purpose = _ANNOTATIONS.get(key, key)
+    value = arguments.get("ann_val")
+    if isinstance(value, tuple) and Ref(variable) in value:
+        purpose = _PARTS.get((key, value.index(Ref(variable))), purpose)
     of_what = next(
         (names[a.name] for a in arguments.values() if isinstance(a, Ref) and a.name in names), None
     )

@@ -10,6 +10,7 @@ from compiler import te
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
+from tuner.space.analysis.operand_roles import find_roles
 from tuner.space.rules.epilogue import epilogue_of
 from tuner.space.rules.sketch_builder import SketchBuilder, Tiling
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
@@ -80,7 +81,8 @@ class FlatColumns:
                 _schedule(flat, facts, product)
             except ScheduleError:
                 return [draft]  # the program has other schedules
-            return [flat] if facts.points > MAX_DIRECT_POINTS else [flat, draft]
+            is_large = facts.points > MAX_DIRECT_POINTS
+            return [flat] if is_large and not _is_packable(facts, draft) else [flat, draft]
         return [draft]
 
 
@@ -111,6 +113,12 @@ def _find(facts: BlockFacts, draft: SketchBuilder) -> _Product | None:
                 image, rows[0], steps[0], columns, image_dims[:-1], image_dims[-1], tiles[0]
             )
     return None
+
+
+def _is_packable(facts: BlockFacts, draft: SketchBuilder) -> bool:
+    """Return whether the rule for packed windows has a sketch of the block, too."""
+    lanes = draft.cpu.vector_bits // 32
+    return find_roles(facts, lanes, draft.cpu.num_vector_registers) is not None
 
 
 def _columns(facts: BlockFacts, image: TensorAccess, weights: TensorAccess) -> tuple[int, ...]:

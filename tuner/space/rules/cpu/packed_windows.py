@@ -10,6 +10,7 @@ from compiler.schedule.trace.handle import BlockRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
 from tuner.space.analysis.operand_roles import OperandRoles, dimension, find_roles
 from tuner.space.rules.cpu.copy_tiles import schedule_copy
+from tuner.space.rules.cpu.padded_sizes import padded_sizes
 from tuner.space.rules.epilogue import epilogue_of
 from tuner.space.rules.sketch_builder import SketchBuilder, Tiling
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
@@ -20,6 +21,12 @@ are better spent on how to pack. Chosen.
 """
 MAX_ROWS = 8
 """Unrolled rows along one axis; two such axes fill the vector registers of AVX2. Chosen."""
+MIN_ROWS = 3
+"""If no number of pixels from here to `MAX_ROWS` divides a row of them, its last tile is shorter:
+with smaller tiles, multiply-adds wait for each other. Chosen.
+"""
+COUNTS = (1, 2, 4, 8)
+"""Options for the tiles in a block of pixels, if they do not divide a row. Chosen."""
 MAX_UNROLLED_STEPS = 8
 """Channels unrolled in a step, perhaps with the row of a window: fewer loop instructions against
 longer code. Chosen.
@@ -212,7 +219,14 @@ def _tile(
     ):
         parts = [loop]
         axis_columns: dict[int, int] = {}
-        if len(used) > 1 and axis.extent > 1:
+        if _TILE in used and len(used) > 1 and _needs_padding(axis.extent):
+            sizes = padded_sizes(axis.extent, range(MAX_ROWS, 0, -1))
+            counts = [n for n in COUNTS if n <= -(-axis.extent // sizes[0])]
+            count, first = draft.choose(counts)
+            size, last = draft.choose(sizes)
+            parts = schedule.split(loop, [None, count, size])
+            axis_columns = {_MIDDLE: first, _TILE: last}
+        elif len(used) > 1 and axis.extent > 1:
             limits = {_MIDDLE: axis.extent, _TILE: MAX_ROWS, _UNROLLED: MAX_UNROLLED_ROW}
             limit = MAX_UNROLLED_STEPS if axis is facts.axes[-1] else limits[used[-1]]
             factors, first = draft.tile(loop, axis.extent, len(used), limit)
@@ -221,7 +235,7 @@ def _tile(
         for level, part_loop in zip(used, parts, strict=False):
             levels[level].append(part_loop)
         columns.append(tuple(axis_columns.get(level) for level in range(NUM_LEVELS)))
-        remainder_levels.append(None if axis_columns else used[0])
+        remainder_levels.append(None if used[0] in axis_columns else used[0])
     # Neighbouring windows read the same pixels: unroll single channels, while registers suffice.
     levels[_UNROLLED].reverse()
     schedule.reorder(*(loop for level in levels for loop in level))
@@ -239,6 +253,11 @@ def _tile(
     draft.nests.append(TiledNest(facts, tuple(columns), tuple(remainder_levels), vector))
     draft.scheduled.add(name)
     return levels[_OUTER]
+
+
+def _needs_padding(extent: int) -> bool:
+    """Return whether no good number of pixels divides a row of them."""
+    return extent > MAX_ROWS and all(extent % n for n in range(MIN_ROWS, MAX_ROWS + 1))
 
 
 def _expand(draft: SketchBuilder, loops: Sequence[LoopRV]) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 
 from compiler.ir.core.nodes import BlockRealize
 from compiler.passes.cpu.reduce_in_lanes import KEY
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts
+from tuner.space.rules.cpu.padded_sizes import padded_sizes
 from tuner.space.rules.row_chain import RowChain, find_row_chain
 from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
@@ -19,6 +21,10 @@ latency of four cycles need eight.
 """
 MAX_VECTORS = 8
 """Vectors of partial results a row, or of columns: half of the vector registers of AVX2. Chosen."""
+STEPS = (1, 2, 4)
+"""Unrolled steps of a reduction: fewer loop instructions against longer code. Chosen."""
+PIECES = (1, 2, 4, 8)
+"""Options for the vectors that an elementwise block computes in a step. Chosen."""
 _OUTER, _TILE, _INNER, _REGISTERS = 0, 3, 4, 6
 
 
@@ -47,8 +53,9 @@ class RowChains:
     All blocks share the rows i0, which are cut in two: with tiles of 4 rows, an iteration reads 16
     KiB of the input from memory. `powers` has the same size and stays in the caches until `B` is
     written. The four rows are unrolled inside of the loop over k, so that four chains of dependent
-    maxima, or additions, overlap. The sketch has two knobs: the rows of a tile, and the number of
-    partial results (8, 16, 32 or 64 with vectors of 8 floats).
+    maxima, or additions, overlap. The sketch has four knobs: the rows of a tile, which need not
+    divide them, the number of partial results (8, 16, 32 or 64 with vectors of 8 floats), the
+    unrolled steps of a reduction, and the elements that `powers` and `B` compute at once.
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
@@ -71,9 +78,12 @@ class _RowScheduler:
     draft: SketchBuilder
     chain: RowChain
     depth: int = 0
+    row: int = -1
     row_column: int | None = None
     lanes: ExprRV | None = None
     lane_column: int = 0
+    steps: ExprRV | None = None
+    piece: ExprRV | None = None
     around: list[LoopRV] = field(default_factory=list)
     reductions: dict[str, LoopRV] = field(default_factory=dict)
 
@@ -82,6 +92,7 @@ class _RowScheduler:
         self._place()
         if not self.chain.is_across:
             self._choose_lanes()
+            self._choose_pieces()
         for block in self.chain.blocks:
             if block.is_reduction:
                 self._expand_reduction(block)
@@ -105,12 +116,20 @@ class _RowScheduler:
             return
         schedule = self.draft.schedule
         loops = self.draft.loops(sink.name)
-        limit = MAX_VECTORS * self._lanes_a_vector(sink) if self.chain.is_across else MAX_ROWS
-        factors, self.row_column = self.draft.tile(
-            loops[rows[-1]], sink.axes[rows[-1]].extent, 2, limit
-        )
-        outer, tile = schedule.split(loops[rows[-1]], factors)
-        self.around = [*(loops[row] for row in rows[:-1]), outer]
+        if self.chain.is_across:
+            limit = MAX_VECTORS * self._lanes_a_vector(sink)
+            factors, self.row_column = self.draft.tile(
+                loops[rows[-1]], sink.axes[rows[-1]].extent, 2, limit
+            )
+            outer, tile = schedule.split(loops[rows[-1]], factors)
+        else:
+            extents = [sink.axes[row].extent for row in rows]
+            self.row = max((i for i, extent in enumerate(extents) if extent > 1), default=-1)
+            extent = extents[self.row]
+            sizes = padded_sizes(extent, range(1, min(MAX_ROWS, extent) + 1))
+            size, self.row_column = self.draft.cut(extent, sizes)
+            outer, tile = schedule.split(loops[rows[self.row]], [None, size])
+        self.around = [*(loops[row] for row in rows if row != rows[self.row]), outer]
         inner = [loop for index, loop in enumerate(loops) if index not in rows]
         schedule.reorder(*self.around, tile, *inner)
         self.depth = len(self.around)
@@ -126,6 +145,18 @@ class _RowScheduler:
         sizes = tuple(width * n for n in (1, 2, 4, 8) if n <= MAX_VECTORS)
         extent = block.axes[block.lane_axis or 0].extent
         self.lanes, self.lane_column = self.draft.cut(extent, sizes)
+        self.steps, _ = self.draft.choose(STEPS)
+
+    def _choose_pieces(self) -> None:
+        """Choose the elements of a row that an elementwise block computes in one step."""
+        spatial = [block for block in self.chain.blocks if not block.is_reduction]
+        inner = [[b.axes[i].extent for i in self.chain.inner(b)] for b in spatial]
+        lengths = {prod(extents) for extents in inner if extents}
+        if len(lengths) == 1 and all(len(extents) < 2 for extents in inner):
+            (length,) = lengths
+            lanes = self._lanes_a_vector(spatial[-1])
+            sizes = [length, *(lanes * n for n in PIECES if lanes * n < length)]
+            self.piece, _ = self.draft.choose(sizes)
 
     def _loops(self, block: BlockFacts) -> tuple[list[LoopRV], dict[int, LoopRV]]:
         """Return the loops of a block over the rows of a tile, and those over its other axes."""
@@ -155,7 +186,8 @@ class _RowScheduler:
             axes = [index for index in inner if block.axes[index].is_reduction]
             steps = self._joined(block, axes, steps)
             assert self.lanes is not None, "chosen before"
-            schedule.annotate(steps[-1], KEY, self.lanes)
+            assert self.steps is not None, "chosen before"
+            schedule.annotate(steps[-1], KEY, [self.lanes, self.steps])
             self._unroll(rows)
         self.reductions[block.name] = steps[0]
 
@@ -174,6 +206,8 @@ class _RowScheduler:
             schedule.vectorize(rows[-1])
         elif inner:
             loops = self._joined(block, list(inner), list(inner.values()))
+            if self.piece is not None:
+                loops = [*loops[:-1], *schedule.split(loops[-1], [None, self.piece])]
             if self._shares_reads(block):
                 schedule.reorder(*loops, *rows)
                 self._unroll(rows)
@@ -211,7 +245,7 @@ class _RowScheduler:
         remainder_levels: list[int | None] = []
         for index, axis in enumerate(block.axes):
             axis_columns: dict[int, int] = {}
-            if rows and index == rows[-1] and self.row_column is not None:
+            if rows and index == rows[self.row] and self.row_column is not None:
                 is_register = self.chain.is_across or block.is_reduction
                 is_register |= self._shares_reads(block)
                 level = _REGISTERS if is_register else _TILE

@@ -22,7 +22,7 @@ from tests.targets import level
 from tests.unit.compiler.backends.cpu.codegen.programs import ONE_CORE, check_against_evaluation
 
 
-def in_lanes(func: PrimFunc, lanes: int, rows: int = 1, block: str = "B") -> PrimFunc:
+def in_lanes(func: PrimFunc, lanes: int | list[int], rows: int = 1, block: str = "B") -> PrimFunc:
     """Return a program that reduces rows, `rows` of them at once."""
     schedule = Schedule(func)
     row, step = schedule.get_loops(schedule.get_block(block))
@@ -45,6 +45,27 @@ def has_lanes(func: PrimFunc) -> bool:
 def test_any_extent_is_reduced_in_any_number_of_lanes(extent: int, lanes: int, rows: int) -> None:
     func = in_lanes(ops.sum(4, extent, axis=1), lanes, rows)
     assert has_lanes(func) == (min(extent, lanes) > 1)
+    check_against_evaluation(func)
+
+
+@pytest.mark.parametrize(("num_rows", "rows"), [(5, 3), (7, 4), (2, 3)])
+@pytest.mark.parametrize("extent", [3, 33])
+def test_rows_of_a_tile_that_is_cut_short_are_reduced_in_lanes(
+    extent: int, num_rows: int, rows: int
+) -> None:
+    func = in_lanes(ops.sum(num_rows, extent, axis=1), 8, rows)
+    assert has_lanes(func) == (num_rows > rows)
+    check_against_evaluation(func)
+
+
+@pytest.mark.parametrize("steps", [2, 4])
+@pytest.mark.parametrize("extent", [7, 8, 33, 77])
+def test_steps_are_unrolled_for_any_extent(extent: int, steps: int) -> None:
+    func = in_lanes(ops.max(4, extent, axis=1), [8, steps], 2)
+    unrolled = [n for n in walk_stmts(lower(func, level(3))) if isinstance(n, For)]
+    assert any(n.var.name == "k_1" and n.kind == "unrolled" for n in unrolled) == (
+        extent // 8 >= steps
+    )
     check_against_evaluation(func)
 
 

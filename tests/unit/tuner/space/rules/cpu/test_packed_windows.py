@@ -19,6 +19,7 @@ from tuner.space.generate import design_space
 from tuner.space.rules.auto_inline import AutoInline
 from tuner.space.rules.cpu.packed_windows import PackedWindows
 from tuner.space.rules.sketch_builder import SketchBuilder
+from tuner.space.tables.knob import ChoiceKnob
 from tuner.task import Task
 
 LEVEL_3 = level(3)
@@ -27,6 +28,7 @@ PACKED = [
     "conv1d:2,16,9,8,3,1,1",
     "conv2d:1,8,9,9,16,3,1,1",
     "conv2d:1,32,7,7,24,3,1,1",
+    "conv2d:1,4,11,13,16,3,1,1",
     "conv2d:2,3,15,13,16,5,2,2",
     "conv2d:1,5,11,9,8,3,1,2,2",
     "conv2d:1,16,8,8,16,1",
@@ -76,6 +78,13 @@ def test_convolutions_of_every_kind_are_packed(spec: str) -> None:
 @pytest.mark.parametrize("spec", NOT_PACKED)
 def test_what_has_no_packed_form_is_left_alone(spec: str) -> None:
     assert packed(ops.from_spec(spec)) == []
+
+
+@pytest.mark.parametrize("width", [13, 19, 37, 149])
+def test_tiles_of_pixels_need_not_divide_a_row(width: int) -> None:
+    (draft,) = packed(ops.conv2d(1, 8, width, width, 16, 3, 1, 1))
+    sizes = [knob.values for knob in draft.knobs if isinstance(knob, ChoiceKnob)]
+    assert any(max(values) >= 5 for values in sizes[1::2])
 
 
 def test_the_vectors_are_output_channels() -> None:

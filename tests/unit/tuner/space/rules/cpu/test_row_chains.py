@@ -27,6 +27,7 @@ ROWS = {
     "layer_norm": ops.layer_norm(6, 24),
     "layer_norm over two axes": ops.layer_norm(4, 6, 7, axis=1),
     "rms_norm": ops.rms_norm(2, 3, 40),
+    "softmax of a prime number of rows": ops.softmax(11, 24),
     "row_sum": ops.row_sum(33, 77),
     "sum of all": ops.sum(5, 6, 7),
     "mean": ops.mean(5, 6, 7, axis=(1, 2)),
@@ -41,6 +42,22 @@ COLUMNS = {
     "log_softmax": ops.log_softmax(6, 5, 16, axis=1),
     "softmax of nothing": ops.softmax(3, 1),
 }
+
+
+@pytest.mark.parametrize(
+    "func",
+    [
+        ops.softmax(64, 50257),
+        ops.layer_norm(197, 768),
+        ops.softmax(77, 77),
+        ops.dense(1, 1009, 768),
+        ops.avg_pool2d(1, 97, 7, 7, 7),
+    ],
+)
+def test_tiles_of_rows_need_not_divide_them(func: PrimFunc) -> None:
+    for number in (2, 3, 4):
+        space = space_of(func, level(number))
+        assert space.count(0).number >= 32
 
 
 def space_of(func: PrimFunc, target: Target) -> SketchSpace:
