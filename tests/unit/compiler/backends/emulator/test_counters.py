@@ -30,6 +30,15 @@ extern "C" __global__ void sums(float* a, int n) {
   for (int i = 0; i < n; i++) y = fmaf(x, y, x);
   a[threadIdx.x] = y;
 }
+extern "C" __global__ void guarded(float4* a, float4* b, int n) {
+  __shared__ float4 tile[32];
+  const unsigned target = __cvta_generic_to_shared(&tile[threadIdx.x]);
+  const int size = threadIdx.x < n ? 16 : 0;
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+               :: "r"(target), "l"(&a[threadIdx.x]), "r"(size) : "memory");
+  asm volatile("cp.async.wait_all;" ::: "memory");
+  b[threadIdx.x] = tile[threadIdx.x];
+}
 """
 
 
@@ -75,6 +84,14 @@ def test_a_shifted_access_touches_one_more_sector(ptx: str) -> None:
     assert (load.units, load.ideal, store.units) == (5, 4, 4)
     assert report.sector_ratio == pytest.approx(9 / 8)
     assert "1.25x sectors" in str(report)
+
+
+@pytest.mark.parametrize(("copied", "sectors"), [(32, 16), (8, 4), (5, 3), (0, 0)])
+def test_a_copy_that_fills_with_zeros_reads_no_sector(ptx: str, copied: int, sectors: int) -> None:
+    report = run(ptx, "guarded", 32, copied)
+    assert report.bytes_read == 32 * sectors
+    copies = [a for a in report.accesses if "cp.async" in a.instruction and a.memory == "global"]
+    assert sum(access.units for access in copies) == sectors
 
 
 def test_instructions_are_counted_for_each_warp(ptx: str) -> None:
