@@ -15,6 +15,7 @@ from tuner.space.rules.auto_inline import AutoInline
 from tuner.space.rules.cuda.attention_tiles import AttentionTiles
 from tuner.space.rules.cuda.cross_thread import CrossThread
 from tuner.space.rules.cuda.flat_blocks import FlatBlocks
+from tuner.space.rules.cuda.online_attention import OnlineAttention
 from tuner.space.rules.cuda.online_tensor_attention import OnlineTensorAttention
 from tuner.space.rules.cuda.shared_transposes import SharedTransposes
 from tuner.space.rules.cuda.split_sums import SplitSums
@@ -42,6 +43,7 @@ CUDA_SPACE = SearchSpace(
     rules=(
         OnlineTensorAttention(),
         TensorAttention(),
+        OnlineAttention(),
         AttentionTiles(),
         WarpgroupTiles(),
         TensorTiles(),

@@ -11,6 +11,7 @@ from tuner.space.rules.auto_inline import AutoInline
 from tuner.space.rules.cuda.attention_tiles import AttentionTiles
 from tuner.space.rules.cuda.cross_thread import CrossThread
 from tuner.space.rules.cuda.flat_blocks import FlatBlocks
+from tuner.space.rules.cuda.online_attention import OnlineAttention
 from tuner.space.rules.cuda.online_tensor_attention import OnlineTensorAttention
 from tuner.space.rules.cuda.shared_transposes import SharedTransposes
 from tuner.space.rules.cuda.split_sums import SplitSums
@@ -25,6 +26,7 @@ CLASSES = [
     AutoInline,
     OnlineTensorAttention,
     TensorAttention,
+    OnlineAttention,
     AttentionTiles,
     WarpgroupTiles,
     TensorTiles,

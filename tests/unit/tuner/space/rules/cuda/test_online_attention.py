@@ -1,0 +1,71 @@
+"""Attention with blocks of keys, without tensor cores."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from compiler import ops
+from compiler.backends.emulator.report import EmulationReport
+from compiler.ir.core.program import PrimFunc
+from compiler.schedule.schedule import Schedule
+from tests.unit.tuner.space.gpu_spaces import H200, assert_computes, emulate
+from tuner.space.rules.auto_inline import AutoInline
+from tuner.space.rules.cuda.online_attention import OnlineAttention
+from tuner.space.rules.sketch_builder import SketchBuilder
+from tuner.space.tables.sketch import Sketch
+
+RAGGED = ops.attention(1, 1, 10, 70, 8)
+"""Neither rows nor keys fill their blocks."""
+
+
+def sketch_of(func: PrimFunc) -> Sketch:
+    """Return the sketch of the rule; another draft remains."""
+    draft = SketchBuilder.begin(func, H200)
+    AutoInline().apply(draft)
+    online, without = OnlineAttention().apply(draft)
+    assert (online.name, without.name) == (("online_attention",), ())
+    return online.finish()
+
+
+def schedule_of(func: PrimFunc, seed: int | None = None) -> Schedule:
+    """Return the first schedule of the sketch, or a random one."""
+    sketch = sketch_of(func)
+    row = np.zeros(len(sketch.knobs), np.int64)
+    if seed is not None:
+        row = sketch.draw(1, np.random.default_rng(seed))[0]
+    return sketch.candidate(row).trace.apply_to(func)
+
+
+@pytest.mark.parametrize(
+    ("func", "seed"),
+    [(RAGGED, None), (ops.attention(1, 2, 20, 40, 12, causal=True), 1)],
+    ids=["ragged", "causal, at random"],
+)
+def test_schedules_compute_the_program(func: PrimFunc, seed: int | None) -> None:
+    assert_computes(func, [schedule_of(func, seed)])
+
+
+@pytest.fixture(scope="module")
+def report() -> EmulationReport:
+    """The report of one block of rows, over two blocks of keys."""
+    func = ops.attention(1, 1, 32, 128, 16)
+    (report,) = emulate(func, schedule_of(func))
+    return report
+
+
+def test_each_operand_is_read_once_in_whole_sectors(report: EmulationReport) -> None:
+    assert report.global_bytes == 4 * 16 * (2 * 32 + 2 * 128)
+
+
+def test_shared_memory_has_few_bank_conflicts(report: EmulationReport) -> None:
+    assert report.bank_conflicts < 1.1
+
+
+def test_any_number_of_keys_fits() -> None:
+    assert sketch_of(ops.attention(1, 1, 64, 1 << 15, 128)).size > 1
+
+
+def test_a_softmax_without_products_is_left_alone() -> None:
+    draft = SketchBuilder.begin(ops.softmax(32, 64), H200)
+    assert OnlineAttention().apply(draft) == [draft]
