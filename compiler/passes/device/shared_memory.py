@@ -5,10 +5,10 @@
     for k in 8: S[tx] = ...; T[tx] = S[31 - tx]
     R = alloc((32,), scope="shared")
 
-A buffer is alive from its first access to its last one. If it is allocated outside of a loop, it is
-alive in the whole loop or not at all. Placement is greedy: large buffers first, each at the lowest
-position that no buffer alive at the same time covers. Between uses of two buffers on the same bytes
-threads need a barrier.
+A buffer is alive from its first access to the end of the statement with its last one: no barrier
+divides a statement. If it is allocated outside of a loop, it is alive in the whole loop or not at
+all. Placement is greedy: large buffers first, each at the lowest position that no buffer alive at
+the same time covers. Between uses of two buffers on the same bytes threads need a barrier.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from compiler.ir.core.nodes import (
     static_shape,
 )
 from compiler.ir.core.scopes import is_shared_scope
-from compiler.ir.core.visit import children, is_stmt, walk_stmts
+from compiler.ir.core.visit import children, is_stmt, walk, walk_stmts
 
 # Asynchronous and tensor copies need up to 128 bytes; a cache line of a GPU has as many.
 ALIGNMENT = 128
@@ -123,8 +123,18 @@ class _Liveness:
         if isinstance(node, Load | Store) and is_shared_scope(node.buffer.scope):
             interval = self.alive.setdefault(node.buffer, _Interval(self.step, self.step))
             interval.last = self.step
+        if is_stmt(node):
+            self._extend_operands(node)
         if isinstance(node, For):
             self._extend(node, begin)
+
+    def _extend_operands(self, stmt: Stmt | Expr | Block) -> None:
+        """Keep what the expressions of a statement load alive until its end."""
+        for child in children(stmt):
+            if not is_stmt(child):
+                for node in walk(child):
+                    if isinstance(node, Load) and node.buffer in self.alive:
+                        self.alive[node.buffer].last = self.step
 
     def _extend(self, loop: For, begin: int) -> None:
         """Keep what a loop touches alive in all of its iterations."""

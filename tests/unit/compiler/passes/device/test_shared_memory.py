@@ -35,3 +35,10 @@ def test_buffers_alive_together_are_apart_and_aligned() -> None:
     (kernel,) = lower_checked(program(PHASES.format(last=" + S[15 - vx]"))).kernels
     assert sorted(kernel.shared_offsets.values()) == [0, 128]
     assert barriers(kernel) == 2
+
+
+def test_a_statement_does_not_write_where_it_reads() -> None:
+    """Threads that are ahead would write what others have to read: no barrier divides it."""
+    used_once = PHASES.format(last="").replace("R[vx] = A[vx + 16]", "R[vx] = S[15 - vx] * L[0]")
+    (kernel,) = lower_checked(program(used_once)).kernels
+    assert sorted(kernel.shared_offsets.values()) == [0, 128]
