@@ -185,6 +185,10 @@ class Backend(ABC):
         """Return the mean seconds a call, over `calls` calls of a bound kernel."""
         return time_calls(run, num_threads, calls)
 
+    def time_beside_library(self, run: Callable[[], object], num_threads: int, calls: int) -> float:
+        """Return the mean seconds a call of a bound kernel, timed as functions of libraries are."""
+        return self.time_calls(run, num_threads, calls)
+
     def reserves_address_space(self, target: Target) -> bool:
         """Return whether the driver of the device reserves far more address space than it uses."""
         del target

@@ -21,7 +21,8 @@ from workers.log_format import LogFormat
 def worker(
     scheduler: SchedulerArgument,
     workers: Annotated[
-        int, typer.Option(min=1, max=256, help="Number of workers; each uses its own core.")
+        int,
+        typer.Option(min=0, max=256, help="Number of workers for the CPU; each uses its own core."),
     ] = 1,
     certificates: CertificatesOption = DEFAULT_CERTIFICATES,
     _emulate: EmulateOption = None,

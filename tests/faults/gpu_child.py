@@ -73,6 +73,9 @@ class FaultyCall(DeviceCall):
         self()
         return self._call.mean_secs(calls)
 
+    def event_secs(self, calls: int) -> float:
+        return self.mean_secs(calls)
+
     def warm_secs(self, calls: int) -> float:
         return self.mean_secs(calls)
 

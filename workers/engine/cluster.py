@@ -16,7 +16,7 @@ from distributed import Nanny, Scheduler
 from workers.child.runner import ChildRunner
 from workers.engine import certificates
 from workers.engine.dask_settings import SETTINGS
-from workers.engine.engine import ClusterAddress
+from workers.engine.engine import ClusterAddress, EngineStartError
 from workers.engine.host_workers import HostWorker, host_workers
 from workers.engine.unpickling import restrict_dask
 from workers.engine.worker_index import take_worker_index
@@ -60,7 +60,10 @@ def run_workers(cluster: ClusterAddress, num_workers: int, announce: Callable[[s
     Raises:
         SelfTestError: If this host cannot measure a known kernel.
         CertificateError: If there is no certificate.
+        EngineStartError: If there would be no worker.
     """
+    if not host_workers(num_workers):
+        raise EngineStartError("no worker: expected --workers of at least 1 on a host without GPUs")
     certificates.read(cluster.certificates)
     configure_logs()
     restrict_dask()

@@ -27,6 +27,7 @@ class CandidateSeat:
         self._arrays = prepared
         announce(Phase.BUILD, None)
         self._target = Target(request.target)
+        self._clock = backend_of(self._target).time_beside_library
         self._artifact = build(prepared.func, request.trace, self._target)
         self._round = -1
         self._run: TimedRun | None = None
@@ -43,7 +44,7 @@ class CandidateSeat:
         if number != self._round or self._run is None:
             self._announce(Phase.CHECK, None)
             self._arrays = self._arrays.again()
-            run = run_of_kernel(self._artifact, self._arrays)
+            run = run_of_kernel(self._artifact, self._arrays, self._clock)
             if self._run is None:
                 run.check()
             self._round, self._run = number, run

@@ -86,15 +86,20 @@ def load_kernel(artifact: Artifact, arrays: TrialArrays) -> tuple[Module, list[A
     return module, [by_name[param.name] for param in artifact.arguments]
 
 
-def run_of_kernel(artifact: Artifact, arrays: TrialArrays) -> TimedRun:
+def run_of_kernel(artifact: Artifact, arrays: TrialArrays, clock: Clock | None = None) -> TimedRun:
     """Bind a candidate to arrays.
+
+    Args:
+        artifact: The candidate.
+        arrays: The arrays.
+        clock: Times its calls; None for the clock of its backend.
 
     Raises:
         ArtifactError: If it can't be loaded.
     """
     module, arguments = load_kernel(artifact, arrays)
     run = module.bind(*arguments)
-    return TimedRun(run, module.num_threads, arrays.check, module.clock)
+    return TimedRun(run, module.num_threads, arrays.check, clock or module.clock)
 
 
 def run_of_library(

@@ -189,6 +189,12 @@ class CudaBackend(Backend):
         assert isinstance(run, DeviceCall), "a call of another backend"
         return run.mean_secs(calls)
 
+    def time_beside_library(self, run: Callable[[], object], num_threads: int, calls: int) -> float:
+        """Return the mean seconds a call by events; an estimate if the GPU is emulated."""
+        del num_threads  # of the host
+        assert isinstance(run, DeviceCall), "a call of another backend"
+        return run.event_secs(calls)
+
     def reserves_address_space(self, target: Target) -> bool:
         """Return whether the target is a GPU: CUDA maps the memory of host and GPUs as one."""
         return not CudaTarget.of(target).is_emulated

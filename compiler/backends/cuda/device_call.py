@@ -19,6 +19,13 @@ class DeviceCall(ABC):
         """Return the mean seconds a run on the GPU, over `calls` runs; an estimate if emulated."""
 
     @abstractmethod
+    def event_secs(self, calls: int) -> float:
+        """Return the mean seconds of `calls` runs, each timed by events, also if they are short.
+
+        Kernels beside functions of libraries are timed so: no graph may hold those.
+        """
+
+    @abstractmethod
     def warm_secs(self, calls: int) -> float:
         """Return the mean seconds of `calls` runs in a row: their arrays are in the L2 cache.
 

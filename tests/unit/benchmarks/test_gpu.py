@@ -12,7 +12,7 @@ from benchmarks.gpu.__main__ import main
 from benchmarks.gpu.bench_gpu import find_gpu
 from benchmarks.gpu.cases import OPERATORS, PRODUCTS, TINY_OPERATORS, TINY_PRODUCTS, Case
 from benchmarks.gpu.checks import _ceilings
-from benchmarks.gpu.interleaved import ratio_of_peer, rounds, summary
+from benchmarks.gpu.interleaved import cold_secs, ratio_of_peer, rounds, summary
 from benchmarks.gpu.session import Session
 from compiler.backends.cuda.device_call import DeviceCall
 from compiler.backends.cuda.runtime.host_gpus import host_gpus
@@ -86,6 +86,9 @@ class CountedCall(DeviceCall):
         self()
         return self._secs
 
+    def event_secs(self, calls: int) -> float:
+        return 2 * self.mean_secs(calls)
+
     def warm_secs(self, calls: int) -> float:
         return self.mean_secs(calls)
 
@@ -102,3 +105,8 @@ def test_contestants_take_turns_and_each_begins_a_round() -> None:
     assert {name: row["secs"] for name, row in summary(samples).items()} == secs
     assert ratio_of_peer(samples) == ("torch", 0.5)
     assert ratio_of_peer({"loopwright": [1.0]}) is None
+
+
+def test_kernels_and_peers_are_timed_by_events_alike() -> None:
+    kernel, peer = (CountedCall(name, 3.0, []) for name in ("loopwright", "cublas"))
+    assert cold_secs(kernel) == cold_secs(peer) == 6.0

@@ -170,6 +170,15 @@ class GpuCall(DeviceCall):
         with self._timing():
             return self._clock.mean_secs(calls)
 
+    def event_secs(self, calls: int) -> float:
+        """Return the mean seconds of runs that are timed by events, without copies.
+
+        Raises:
+            DeviceFaultError: If a kernel made the device unusable for this process.
+        """
+        with self._timing():
+            return self._clock.event_secs(calls)
+
     def warm_secs(self, calls: int) -> float:
         """Return the mean seconds of runs in a row.
 

@@ -17,7 +17,7 @@ def gpu_clock(run: Callable[[], object], num_threads: int, calls: int) -> float:
     """Return the mean seconds a call of a `GpuFunction`."""
     del num_threads  # of the host
     assert isinstance(run, GpuFunction), "a call of another device"
-    return run.mean_secs(calls)
+    return run.event_secs(calls)
 
 
 class GpuFunction(DeviceCall):
@@ -57,6 +57,16 @@ class GpuFunction(DeviceCall):
         with active_gpu(self._device):
             cupy.cuda.runtime.deviceSynchronize()
             return self._clock.mean_secs(calls)
+
+    def event_secs(self, calls: int) -> float:
+        """Return the mean seconds of runs that are timed by events.
+
+        Raises:
+            DeviceFaultError: If the device is not usable for this process.
+        """
+        with active_gpu(self._device):
+            cupy.cuda.runtime.deviceSynchronize()
+            return self._clock.event_secs(calls)
 
     def warm_secs(self, calls: int) -> float:
         """Return the mean seconds of runs in a row.

@@ -68,15 +68,19 @@ class StreamClock:
         The first call is cold: the result of work is checked before it runs often.
         """
         if self._first_secs is None:
-            self._first_secs = math.fsum(self._launch_secs() for _ in range(calls)) / calls
+            self._first_secs = self.event_secs(calls)
             return self._first_secs
         self._warm_up(self._first_secs)
         return self._mean_secs(calls)
 
+    def event_secs(self, calls: int) -> float:
+        """Return the mean seconds a launch by events, also of short work, without a warm-up."""
+        return math.fsum(self._launch_secs() for _ in range(calls)) / calls
+
     def _mean_secs(self, calls: int) -> float:
         if self._graph is not None:
             return self._graph_secs(-(-calls // self._launches_of_graph))
-        return math.fsum(self._launch_secs() for _ in range(calls)) / calls
+        return self.event_secs(calls)
 
     def samples(self, incumbent_secs: float | None) -> tuple[float, ...]:
         """Return samples of the work, in seconds a launch; one if it is far from the incumbent."""
