@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from compiler import te
 from compiler.ir.core.dtypes import DType
@@ -10,6 +11,8 @@ from compiler.ops.error import Numbers, OperatorError, spread
 from compiler.ops.tensors.epilogue import apply_epilogue, check_types
 from compiler.ops.tensors.operands import check_dims, check_same_dtype, dims_of
 from compiler.ops.tensors.windows import pad
+
+Product: TypeAlias = Callable[[te.Value, te.Value], te.Value]
 
 
 def conv2d_transpose(
@@ -26,7 +29,8 @@ def conv2d_transpose(
 ) -> te.Tensor:
     """Spread `data[n, ci, h, w]` by `weight[ci, co, kernel, kernel]`.
 
-    The image is dilated by the stride and padded, then convolved with the reversed kernel.
+    Results whose positions are equal modulo the stride form a phase. All phases are channels of one
+    convolution of stride 1, with every stride-th element of the kernel, and are interleaved after.
 
     Args:
         data: The image.
@@ -45,7 +49,7 @@ def conv2d_transpose(
     operator = "conv2d_transpose"
     types = check_types(operator, data.dtype, out_dtype, acc_dtype)
     check_same_dtype(operator, data, weight)
-    n, ci, h, w = dims_of(operator, data, 4)
+    ci = dims_of(operator, data, 4)[1]
     _, co, *kernels = dims_of(operator, weight, 4)
     check_dims(operator, weight, (ci, co, *kernels))
     strides = spread(operator, "stride", stride, 2, 1)
@@ -57,10 +61,26 @@ def conv2d_transpose(
     ):
         if any(number >= limit for number, limit in zip(numbers, limits, strict=True)):
             raise OperatorError(f"{operator}: {name} is {numbers}: expected less than {limits}")
-    dilated, sizes = _dilated(data, (n, ci, h, w), strides)
+    if tuple(strides) == (1, 1):
+        total = _dense(types.product, data, weight, cut, added)
+    else:
+        total = _interleaved(types.product, data, weight, strides, cut, added)
+    return apply_epilogue(operator, total, 1, types, bias, activation)
+
+
+def _dense(
+    product: Product,
+    data: te.Tensor,
+    weight: te.Tensor,
+    cut: Sequence[int],
+    added: Sequence[int],
+) -> te.Tensor:
+    """Convolve the padded image with the reversed kernel."""
+    dims = n, ci, *sizes = dims_of("conv2d_transpose", data, 4)
+    _, co, *kernels = dims_of("conv2d_transpose", weight, 4)
     before = [k - 1 - p for k, p in zip(kernels, cut, strict=True)]
     after = [b + o for b, o in zip(before, added, strict=True)]
-    padded = pad(dilated, (n, ci, *sizes), (0, 0, *before), (0, 0, *after), name="data_pad")
+    padded = pad(data, dims, (0, 0, *before), (0, 0, *after), name="data_pad")
     reversed_kernel = te.compute(
         (co, ci, *kernels),
         lambda o, i, y, x: weight[i, o, kernels[0] - 1 - y, kernels[1] - 1 - x],
@@ -70,27 +90,90 @@ def conv2d_transpose(
     dh, dw = (te.reduce_axis((0, k), name=r) for k, r in zip(kernels, ("dh", "dw"), strict=True))
 
     def element(b: te.Value, c: te.Value, y: te.Value, x: te.Value) -> te.Reduction:
-        product = types.product(padded[b, dc, y + dh, x + dw], reversed_kernel[c, dc, dh, dw])
-        return te.sum(product, axis=[dc, dh, dw])
+        value = product(padded[b, dc, y + dh, x + dw], reversed_kernel[c, dc, dh, dw])
+        return te.sum(value, axis=[dc, dh, dw])
 
     extents = zip(sizes, before, after, kernels, strict=True)
     shape = (n, co, *(size + b + e - k + 1 for size, b, e, k in extents))
-    total = te.compute(shape, element, name="conv2d_transpose_nchw")
-    return apply_epilogue(operator, total, 1, types, bias, activation)
+    return te.compute(shape, element, name="conv2d_transpose_nchw")
 
 
-def _dilated(
-    image: te.Tensor, shape: tuple[int, ...], strides: Sequence[int]
-) -> tuple[te.Tensor, list[int]]:
-    """Return an image with zeros between its elements, and its height and width."""
-    n, c, *space = shape
-    sizes = [(size - 1) * stride + 1 for size, stride in zip(space, strides, strict=True)]
-    if sizes == space:
-        return image, sizes
+def _interleaved(  # noqa: PLR0917
+    product: Product,
+    data: te.Tensor,
+    weight: te.Tensor,
+    strides: Sequence[int],
+    cut: Sequence[int],
+    added: Sequence[int],
+) -> te.Tensor:
+    """Compute all phases as one convolution of stride 1, and interleave them."""
+    dims = n, ci, *_ = dims_of("conv2d_transpose", data, 4)
+    _, co, *kernels = dims_of("conv2d_transpose", weight, 4)
+    # Rows of an image and of the result have a common origin in units of the stride, `p` rows up.
+    taps = [-(-k // step) for k, step in zip(kernels, strides, strict=True)]
+    first = [p // step for p, step in zip(cut, strides, strict=True)]
+    sizes = [
+        (size - 1) * step - 2 * p + k + extra
+        for size, step, p, k, extra in zip(dims[2:], strides, cut, kernels, added, strict=True)
+    ]
+    last = [(size - 1 + p) // step for size, p, step in zip(sizes, cut, strides, strict=True)]
+    last[1] = first[1] + _tileable(last[1] - first[1] + 1) - 1
+    before = [t - 1 - f for t, f in zip(taps, first, strict=True)]
+    after = [end - (size - 1) for end, size in zip(last, dims[2:], strict=True)]
+    padded = pad(data, dims, (0, 0, *before), (0, 0, *after), name="data_pad")
+    phase_kernel = _phase_kernel(weight, (ci, co, *kernels), strides, taps)
+    dc = te.reduce_axis((0, ci), name="dc")
+    dh, dw = (te.reduce_axis((0, t), name=r) for t, r in zip(taps, ("dh", "dw"), strict=True))
 
-    def element(b: te.Value, i: te.Value, y: te.Value, x: te.Value) -> te.Value:
-        steps = [(at, s) for at, s in ((y, strides[0]), (x, strides[1])) if s > 1]
-        is_one = te.all(*((at % s) == 0 for at, s in steps))
-        return te.if_then_else(is_one, image[b, i, y // strides[0], x // strides[1]], 0)
+    def phase(b: te.Value, c: te.Value, y: te.Value, x: te.Value) -> te.Reduction:
+        value = product(padded[b, dc, y + dh, x + dw], phase_kernel[c, dc, dh, dw])
+        return te.sum(value, axis=[dc, dh, dw])
 
-    return te.compute((n, c, *sizes), element, name="data_dilate"), sizes
+    counts = [end - f + 1 for end, f in zip(last, first, strict=True)]
+    phases = te.compute((n, strides[0] * strides[1] * co, *counts), phase, name="phases")
+
+    def element(b: te.Value, c: te.Value, y: te.Value, x: te.Value) -> te.Value:
+        (ry, rx), (qy, qx) = zip(
+            *((i % s, i // s) for i, s in ((y + cut[0], strides[0]), (x + cut[1], strides[1]))),
+            strict=True,
+        )
+        return phases[b, (ry * strides[1] + rx) * co + c, qy - first[0], qx - first[1]]
+
+    return te.compute((n, co, *sizes), element, name="conv2d_transpose_nchw")
+
+
+def _tileable(width: int) -> int:
+    """Return the next width that tiles of 4 to 6 pixels divide: those of a register tile.
+
+    The elements beyond are computed and not used. Widths are often primes: 29 for images of 28.
+    """
+    while all(width % pixels for pixels in (4, 5, 6)):
+        width += 1
+    return width
+
+
+def _phase_kernel(
+    weight: te.Tensor, shape: tuple[int, ...], strides: Sequence[int], taps: Sequence[int]
+) -> te.Tensor:
+    """Return the kernels of all phases as output channels of one convolution of stride 1.
+
+    The results whose position is `r` modulo the stride use the elements `r`, `r + stride`, ... of
+    a kernel. If the stride does not divide the kernel, some phases have a zero more.
+    """
+    ci, co, *kernels = shape
+
+    def element(c: te.Value, i: te.Value, y: te.Value, x: te.Value) -> te.Value:
+        phase = c // co
+        at = [
+            r + (t - 1 - d) * s
+            for r, t, d, s in zip(
+                (phase // strides[1], phase % strides[1]), taps, (y, x), strides, strict=True
+            )
+        ]
+        value = weight[i, c % co, at[0], at[1]]
+        short = [(a, k) for a, k, s in zip(at, kernels, strides, strict=True) if k % s]
+        if not short:
+            return value
+        return te.if_then_else(te.all(*(a < k for a, k in short)), value, 0)
+
+    return te.compute((strides[0] * strides[1] * co, ci, *taps), element, name="kernel_transform")

@@ -21,7 +21,7 @@ conv2d:2,4,7,9,6,3x2,2x1,1x0 conv2d:2,4,7,9,6,3,padding=1x0x2x1 conv2d:2,4,7,9,6
 conv2d:2,4,7,9,6,3,2,1,2,2,layout=NHWC conv2d:2,4,7,9,6,3,1,1,layout=NHWC,bias=true,activation=gelu
 conv2d:1,4,7,9,6,3,1,1,out_dtype=int32:int8 conv3d:1,2,5,6,7,4,3,1,1
 conv3d:1,2,5,6,7,4,3x2x1,2,1,layout=NDHWC conv3d:1,4,5,5,5,4,2,1,0,2,2 conv2d_transpose:2,3,5,4,4,3
-conv2d_transpose:2,3,5,4,4,3,2,1,1
+conv2d_transpose:2,3,5,4,4,3,2,1,1 conv2d_transpose:1,2,3,5,3,2,3,1,2
 conv2d_transpose:1,3,5,4,4,4x3,2x3,1x2,1x0,bias=true,activation=relu depthwise_conv2d:2,3,8,9,3
 conv2d_winograd:1,3,7,9,4 conv2d_winograd:2,3,8,8,4,1,4
 conv2d_winograd:1,2,7,5,3,0x1x2x1,2:float64

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from compiler.ir.arith.affine import affine
+from compiler.ir.core.nodes import BinOp, IntImm, Load, Store
+from compiler.ir.core.visit import walk
 from compiler.schedule.trace.handle import LoopRV
-from tuner.space.analysis.block_facts import BlockFacts
+from tuner.space.analysis.block_facts import BlockFacts, BlockPosition, sites
 from tuner.space.rules.cpu.streams import offer_streams
 from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
@@ -32,13 +35,53 @@ class SpatialBlocks:
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
         """Schedule every spatial block that no other rule scheduled."""
+        phases_by_block = {site.block.name: _phases(site) for site in sites(draft.schedule.func)}
         for name, facts in draft.block_facts().items():
             if name not in draft.scheduled and not facts.is_reduction and facts.axes:
+                if draft.knobs and phases_by_block.get(name):
+                    _interleave(draft, facts, phases_by_block[name])
+                    continue
                 _schedule(draft, facts)
                 if not draft.name:
                     draft.name = ("spatial",)
                     draft.tags |= {"spatial"}
         return [draft]
+
+
+def _phases(site: BlockPosition) -> dict[int, int]:
+    """Return the axes of a copy that select its source by a remainder, with their divisors."""
+    if not isinstance(site.block.body, Store) or not isinstance(site.block.body.value, Load):
+        return {}
+    variables = [iterator.var for iterator in site.block.iter_vars]
+    divisors = {}
+    for node in walk(site.block.body.value):
+        match node:
+            case BinOp("%", position, IntImm(divisor)):
+                terms = affine(position).terms
+                if len(terms) == 1 and terms[0][0] in variables and terms[0][1] == 1:
+                    divisors[variables.index(terms[0][0])] = divisor
+            case _:
+                pass
+    return {axis: n for axis, n in divisors.items() if 1 < n <= MAX_TILE}
+
+
+def _interleave(draft: SketchBuilder, facts: BlockFacts, phases: dict[int, int]) -> None:
+    """Copy one phase after another, so that no remainder is computed at run time."""
+    schedule = draft.schedule
+    outer: list[LoopRV] = []
+    inner: list[LoopRV] = []
+    for index, loop in enumerate(draft.loops(facts.name)):
+        if index not in phases:
+            outer.append(loop)
+            continue
+        around, phase = schedule.split(loop, [None, phases[index]])
+        outer.append(around)
+        inner.append(phase)
+    schedule.reorder(*outer[:-1], *inner, outer[-1])
+    for loop in inner:
+        schedule.unroll(loop)
+    draft.parallelize(outer[:-1])
+    draft.scheduled.add(facts.name)
 
 
 def _schedule(draft: SketchBuilder, facts: BlockFacts) -> None:
