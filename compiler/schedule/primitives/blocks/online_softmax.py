@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from compiler.ir.analysis.regions import with_regions
-from compiler.ir.arith.affine import Affine
 from compiler.ir.arith.extents import extent_or_unknown
 from compiler.ir.arith.iter_map import variables_of
 from compiler.ir.core.dtypes import DType
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
-    TRUE,
     ArithOp,
     BinOp,
     Block,
@@ -25,7 +21,6 @@ from compiler.ir.core.nodes import (
     FloatImm,
     For,
     IntImm,
-    IterKind,
     IterVar,
     Load,
     Select,
@@ -39,12 +34,12 @@ from compiler.ir.core.visit import substitute, transform
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.index.region import Span
 from compiler.schedule.legality.coverage import is_finished_for, read_box
-from compiler.schedule.legality.guard import conjunction
 from compiler.schedule.legality.same_threads import require_no_shared_work
 from compiler.schedule.legality.scope import BlockScope, scope_of_block
 from compiler.schedule.primitives.blocks.decompose_reduction import separate_init
 from compiler.schedule.rewrite.init_nest import element_nest
-from compiler.schedule.rewrite.placement import clip, make_nest, require_no_vector_around
+from compiler.schedule.rewrite.placement import clip, require_no_vector_around
+from compiler.schedule.rewrite.row_blocks import RowBlocks
 from compiler.schedule.rewrite.softmax_chain import (
     RowReduction,
     SoftmaxChain,
@@ -54,7 +49,6 @@ from compiler.schedule.rewrite.softmax_chain import (
 from compiler.schedule.tree.tree import (
     allocate_in,
     block_path,
-    extents_of,
     fresh_block_name,
     fresh_buffer_name,
     loop_at,
@@ -126,7 +120,7 @@ def online_softmax(func: PrimFunc, block: str, loop: Var) -> tuple[PrimFunc, str
     return new, update, names
 
 
-def _blocks_of(scope: BlockScope, chain: SoftmaxChain, loop: For) -> _RowBlocks:
+def _blocks_of(scope: BlockScope, chain: SoftmaxChain, loop: For) -> RowBlocks:
     """Return the part of the softmax that the sum reads in one iteration of a loop, or refuse."""
     sink = chain.sink.site
     inside = {inner.var for inner in sink.loops_inside(loop)}
@@ -142,7 +136,7 @@ def _blocks_of(scope: BlockScope, chain: SoftmaxChain, loop: For) -> _RowBlocks:
     if any(loop.var in variables_of(span.low) for span in spans):
         reason = f"loop {loop.var.name} binds a spatial iterator of block {sink.name}, too"
         raise scope.refuse(reason, loop, "block_kind")
-    return _RowBlocks(loop, sink.loops, spans, along, chain.axis, chain.sink.along.extent)
+    return RowBlocks(loop, sink.loops, spans, along, chain.axis, chain.sink.along.extent)
 
 
 def _is_next(along: Span, loop: For) -> bool:
@@ -169,79 +163,12 @@ def _require_finished_scores(
 
 
 @dataclass(frozen=True)
-class _RowBlocks:
-    """What one iteration of a loop takes of a softmax: a block of some rows.
-
-    Attributes:
-        loop: The loop.
-        around: The loops around the weighted sum.
-        rows: The rows.
-        along: The elements of each row.
-        axis: The dimension along a row.
-        size: The number of elements of a row.
-    """
-
-    loop: For
-    around: tuple[For, ...]
-    rows: tuple[Span, ...]
-    along: Span
-    axis: int
-    size: Expr
-
-    def step(self, kind: IterKind) -> IterVar:
-        """Return an iterator over the iterations."""
-        return IterVar(Var(f"v{self.loop.var.name}", self.loop.var.dtype), self.loop.extent, kind)
-
-    def of_elements(self, block: Block, indices: Sequence[Expr]) -> Stmt:
-        """Return loops around a block that stores elements of rows at some iterators."""
-        box = (*self.rows[: self.axis], self.along, *self.rows[self.axis :])
-        spans_of = dict(zip(indices, box, strict=True))
-        return self._nest(block, [clip(i, spans_of.get(i.var)) for i in block.iter_vars])
-
-    def of_rows(self, block: Block) -> Stmt:
-        """Return loops around a block over rows, and over the iterations if it has one more."""
-        num_steps = len(block.iter_vars) - len(self.rows)
-        return self._nest(block, [*self.rows, *[self._point] * num_steps])
-
-    def of_tiles(self, block: Block) -> Stmt:
-        """Return loops around a block over rows, the iterations, and the elements of one."""
-        inner = block.iter_vars[-1]
-        nest = self._nest(block, [*self.rows, self._point, clip(inner, None)])
-        count = extent_or_unknown(self.loop.extent)
-        if count * self.along.extent == extent_or_unknown(self.size):
-            return nest
-
-        def with_guard(stmt: Stmt) -> Stmt | None:
-            if not isinstance(stmt, BlockRealize):
-                return None
-            element = BinOp("+", self._start(stmt.iter_values[-2]), stmt.iter_values[-1])
-            guards = [stmt.predicate, Compare("<", element, self.size)]
-            return replace(stmt, predicate=conjunction(tuple(g for g in guards if g != TRUE)))
-
-        return transform(nest, on_stmt=with_guard)
-
-    def element(self, step: Var, inner: Var) -> Expr:
-        """Return the position in a row of an element of one iteration's block."""
-        return BinOp("+", self._start(step), inner)
-
-    def _start(self, step: Expr) -> Expr:
-        return BinOp("*", step, IntImm(self.along.extent, dtype_of(step)))
-
-    @property
-    def _point(self) -> Span:
-        return Span(Affine(((self.loop.var, 1),), 0, dtype_of(self.loop.var)), 1)
-
-    def _nest(self, block: Block, spans: Sequence[Span]) -> Stmt:
-        return make_nest(with_regions(block), spans, extents_of(self.around), self.around)
-
-
-@dataclass(frozen=True)
 class _SoftmaxRewriter:
     """Puts the blocks of a softmax into the loop over blocks of a weighted sum."""
 
     scope: BlockScope
     chain: SoftmaxChain
-    blocks: _RowBlocks
+    blocks: RowBlocks
 
     def run(self) -> tuple[PrimFunc, str, tuple[str, ...]]:
         """Return the new program, the name of the update, and those of the new blocks."""
