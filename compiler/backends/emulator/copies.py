@@ -6,13 +6,13 @@ and an access to it is a fault.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from compiler.backends.emulator.grid import Grid
+from compiler.backends.emulator.lane_access import LaneAccess
 from compiler.backends.emulator.memory import PartedMemory
-from compiler.backends.emulator.program import PtxInstruction
 from compiler.backends.emulator.types import Array, Lanes
 
 _UNKNOWN = 0xFF
@@ -20,22 +20,20 @@ _UNKNOWN = 0xFF
 
 @dataclass(frozen=True, slots=True)
 class _PendingCopy:
-    """Copies of one size by several lanes; `content` has one row a lane."""
+    """Copies of one size by several lanes; `content` and `groups` have one row a lane."""
 
-    instruction: PtxInstruction
-    lanes: Array
-    offsets: Array
+    access: LaneAccess
     content: Array
     groups: Array
 
+    @property
+    def lanes(self) -> Array:
+        return self.access.lanes
+
     def part(self, chosen: Array) -> _PendingCopy:
-        return _PendingCopy(
-            self.instruction,
-            self.lanes[chosen],
-            self.offsets[chosen],
-            self.content[chosen],
-            self.groups[chosen],
-        )
+        offsets, lanes = self.access.offsets[chosen], self.lanes[chosen]
+        access = replace(self.access, offsets=offsets, lanes=lanes)
+        return _PendingCopy(access, self.content[chosen], self.groups[chosen])
 
 
 class ThreadCopies:
@@ -48,24 +46,18 @@ class ThreadCopies:
         self._copies: list[_PendingCopy] = []
         self._num_groups = np.zeros(grid.num_lanes, np.int64)
 
-    def start(
-        self, instruction: PtxInstruction, offsets: Array, content: Array, lanes: Array
-    ) -> None:
+    def start(self, access: LaneAccess, content: Array) -> None:
         """Start copies into shared memory.
 
         Args:
-            instruction: The instruction.
-            offsets: The positions in shared memory.
+            access: The access to shared memory, by the numbers of its lanes.
             content: The bytes, one row a lane.
-            lanes: The lanes.
         """
-        num_bytes = content.shape[1]
-        self._shadow.begin_write(instruction, offsets, num_bytes, lanes)
+        self._shadow.begin_write(access)
         if self._shared.counter is not None:
-            self._shared.counter.count(instruction, offsets, num_bytes, lanes)
-        self._shared.data[offsets[:, None] + np.arange(num_bytes)] = _UNKNOWN
-        groups = self._num_groups[lanes].copy()
-        self._copies.append(_PendingCopy(instruction, lanes, offsets, content, groups))
+            self._shared.counter.count(access)
+        self._shared.data[access.offsets[:, None] + np.arange(access.num_bytes)] = _UNKNOWN
+        self._copies.append(_PendingCopy(access, content, self._num_groups[access.lanes].copy()))
 
     def commit(self, lanes: Lanes) -> None:
         """End the current group of each lane."""
@@ -86,7 +78,7 @@ class ThreadCopies:
         self._copies = rest
 
     def _finish(self, copy: _PendingCopy) -> None:
-        num_bytes = copy.content.shape[1]
-        self._shared.data[copy.offsets[:, None] + np.arange(num_bytes)] = copy.content
-        self._shadow.end_write(copy.offsets, num_bytes, copy.lanes)
-        self._shadow.rewrite(copy.instruction, copy.offsets, num_bytes, copy.lanes)
+        access = copy.access
+        self._shared.data[access.offsets[:, None] + np.arange(access.num_bytes)] = copy.content
+        self._shadow.end_write(access)
+        self._shadow.rewrite(access)

@@ -14,8 +14,9 @@ from enum import StrEnum
 import numpy as np
 
 from compiler.backends.emulator.grid import WARP_SIZE, Grid
+from compiler.backends.emulator.lane_access import LaneAccess
 from compiler.backends.emulator.program import PtxInstruction
-from compiler.backends.emulator.types import ALL, Array, Lanes, types_of
+from compiler.backends.emulator.types import ALL, Array, types_of
 
 SECTOR_BYTES = 32
 NUM_BANKS = 32
@@ -130,10 +131,9 @@ class AccessCounter:
         self._grid = grid
         self._patterns.clear()
 
-    def count(
-        self, instruction: PtxInstruction, offsets: Array, num_bytes: int, lanes: Lanes
-    ) -> None:
+    def count(self, access: LaneAccess) -> None:
         """Count one access of the active lanes."""
+        offsets, num_bytes, lanes = access.offsets, access.num_bytes, access.lanes
         if not len(offsets):
             return
         grid = self._grid
@@ -157,9 +157,10 @@ class AccessCounter:
             positions = grid.threads[active] % WARP_SIZE
             costs = self._cost(relative, grid.warps[active], positions, num_bytes)
             self._patterns[key] = costs
-        counts = self._counts.get(instruction.index)
+        number = access.instruction.index
+        counts = self._counts.get(number)
         if counts is None:
-            counts = self._counts[instruction.index] = AccessCounts(instruction, self._memory)
+            counts = self._counts[number] = AccessCounts(access.instruction, self._memory)
         counts.requests += costs[0]
         counts.units += costs[1]
         counts.ideal += costs[2]

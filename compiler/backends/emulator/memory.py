@@ -7,16 +7,16 @@ its part of the shared array, each thread its part of the local array.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
 from compiler.backends.emulator.counters import SECTOR_BYTES, AccessCounter, Counters
 from compiler.backends.emulator.faults import FaultKind, FaultLog
 from compiler.backends.emulator.grid import Grid
-from compiler.backends.emulator.program import PtxInstruction
+from compiler.backends.emulator.lane_access import LaneAccess
 from compiler.backends.emulator.races import ShadowMemory
-from compiler.backends.emulator.types import Array, Lanes, unsigned
+from compiler.backends.emulator.types import Array, unsigned
 
 GLOBAL_WINDOW = 0x7F00_0000_0000
 SHARED_WINDOW = 0x7E00_0000_0000
@@ -52,41 +52,25 @@ class Memory:
         """Return the memory as unsigned integers of a size."""
         return self._views[num_bytes]
 
-    def resolve(
-        self, instruction: PtxInstruction, addresses: Array, num_bytes: int, lanes: Lanes
-    ) -> tuple[Array, Lanes]:
-        """Return the positions of an access in `data`, and the lanes whose access is legal."""
+    def resolve(self, access: LaneAccess) -> LaneAccess:
+        """Report illegal addresses; return the rest of the access, by positions in `data`."""
         raise NotImplementedError
 
-    def read(
-        self,
-        instruction: PtxInstruction,
-        offsets: Array,
-        num_bytes: int,
-        lanes: Lanes,
-        is_atomic: bool = False,
-    ) -> None:
+    def read(self, access: LaneAccess) -> None:
         """Record a read."""
         if self.shadow is not None:
-            self.shadow.read(instruction, offsets, num_bytes, lanes, is_atomic)
+            self.shadow.read(access)
         if self.counter is not None:
-            self.counter.count(instruction, offsets, num_bytes, lanes)
-        self._mark(offsets, is_read=True)
+            self.counter.count(access)
+        self._mark(access.offsets, is_read=True)
 
-    def write(
-        self,
-        instruction: PtxInstruction,
-        offsets: Array,
-        num_bytes: int,
-        lanes: Lanes,
-        is_atomic: bool = False,
-    ) -> None:
+    def write(self, access: LaneAccess) -> None:
         """Record a write."""
         if self.shadow is not None:
-            self.shadow.write(instruction, offsets, num_bytes, lanes, is_atomic)
+            self.shadow.write(access)
         if self.counter is not None:
-            self.counter.count(instruction, offsets, num_bytes, lanes)
-        self._mark(offsets, is_read=False)
+            self.counter.count(access)
+        self._mark(access.offsets, is_read=False)
 
     def _mark(self, offsets: Array, *, is_read: bool) -> None:
         """Record which parts of the memory were accessed at all."""
@@ -99,34 +83,25 @@ class _Checks:
         self._faults = faults
         self._grid = grid
 
-    def spread(self, addresses: Any, lanes: Lanes) -> Array:
+    def spread(self, access: LaneAccess) -> Array:
         """Return one address a lane."""
-        if np.ndim(addresses):
-            return np.asarray(addresses)
-        return np.full(len(self._grid.lanes[lanes]), addresses, np.int64)
+        if np.ndim(access.offsets):
+            return np.asarray(access.offsets)
+        return np.full(len(self._grid.lanes[access.lanes]), access.offsets, np.int64)
 
-    def keep(
-        self,
-        fault: tuple[FaultKind, str],
-        instruction: PtxInstruction,
-        legal: Array,
-        offsets: Array,
-        lanes: Lanes,
-    ) -> tuple[Array, Lanes]:
+    def keep(self, kind: FaultKind, message: str, access: LaneAccess, legal: Array) -> LaneAccess:
         """Report a fault of the lanes that are not legal, and return the others."""
-        kind, message = fault
-        active = self._grid.lanes[lanes]
-        self._faults.report(kind, instruction, active[~legal], message)
-        return offsets[legal], active[legal]
+        active = self._grid.lanes[access.lanes]
+        self._faults.report(kind, access.instruction, active[~legal], message)
+        return replace(access, offsets=access.offsets[legal], lanes=active[legal])
 
-    def aligned(
-        self, instruction: PtxInstruction, offsets: Array, num_bytes: int, lanes: Lanes
-    ) -> tuple[Array, Lanes]:
+    def aligned(self, access: LaneAccess) -> LaneAccess:
         """Return the lanes whose address is a multiple of the size of the access."""
-        if num_bytes > 1 and (wrong := (offsets & (num_bytes - 1)) != 0).any():
-            message = f"an access of {num_bytes} bytes at an address that is no multiple of them"
-            return self.keep((FaultKind.MISALIGNED, message), instruction, ~wrong, offsets, lanes)
-        return offsets, lanes
+        size = access.num_bytes
+        if size > 1 and (wrong := (access.offsets & (size - 1)) != 0).any():
+            message = f"an access of {size} bytes at an address that is no multiple of them"
+            return self.keep(FaultKind.MISALIGNED, message, access, ~wrong)
+        return access
 
 
 class GlobalMemory(Memory):
@@ -185,13 +160,12 @@ class GlobalMemory(Memory):
         touched = counters.sectors_read if is_read else counters.sectors_written
         touched[offsets // SECTOR_BYTES] = True
 
-    def resolve(
-        self, instruction: PtxInstruction, addresses: Array, num_bytes: int, lanes: Lanes
-    ) -> tuple[Array, Lanes]:
-        """Return the positions in `data`, and the lanes whose access is legal."""
-        offsets = self._checks.spread(addresses, lanes) - self.window
+    def resolve(self, access: LaneAccess) -> LaneAccess:
+        """Report illegal addresses; return the rest of the access, by positions in `data`."""
+        offsets, num_bytes = self._checks.spread(access) - self.window, access.num_bytes
+        access = replace(access, offsets=offsets)
         if not len(offsets):
-            return offsets, lanes
+            return access
         lowest, highest = int(offsets.min()), int(offsets.max()) + num_bytes
         # One comparison decides in most cases: all lanes access one buffer.
         in_range = lowest >= 0 and highest <= len(self.data)
@@ -201,10 +175,8 @@ class GlobalMemory(Memory):
             legal = (self._first[pages] <= offsets) & (offsets + num_bytes <= self._last[pages])
             if not legal.all():
                 message = self._nearest(int(offsets[~legal][0]), num_bytes)
-                offsets, lanes = self._checks.keep(
-                    (FaultKind.OUT_OF_BOUNDS, message), instruction, legal, offsets, lanes
-                )
-        return self._checks.aligned(instruction, offsets, num_bytes, lanes)
+                access = self._checks.keep(FaultKind.OUT_OF_BOUNDS, message, access, legal)
+        return self._checks.aligned(access)
 
     def _nearest(self, offset: int, num_bytes: int) -> str:
         """Describe an illegal address by the nearest buffer."""
@@ -239,24 +211,21 @@ class PartedMemory(Memory):
         self.bases = (parts * self.stride).astype(np.int64)
         self._checks = _Checks(faults, grid)
 
-    def resolve(
-        self, instruction: PtxInstruction, addresses: Array, num_bytes: int, lanes: Lanes
-    ) -> tuple[Array, Lanes]:
-        """Return the positions in `data`, and the lanes whose access is legal."""
-        offsets = self._checks.spread(addresses, lanes)
+    def resolve(self, access: LaneAccess) -> LaneAccess:
+        """Report illegal addresses; return the rest of the access, by positions in `data`."""
+        offsets, num_bytes = self._checks.spread(access), access.num_bytes
+        access = replace(access, offsets=offsets)
         if not len(offsets):
-            return offsets, lanes
+            return access
         if int(offsets.min()) < 0 or int(offsets.max()) + num_bytes > self.num_bytes:
             legal = (offsets >= 0) & (offsets + num_bytes <= self.num_bytes)
             message = (
                 f"an access of {num_bytes} bytes at byte {int(offsets[~legal][0])} of the "
                 f"{self.name} memory, which has {self.num_bytes} bytes"
             )
-            offsets, lanes = self._checks.keep(
-                (FaultKind.OUT_OF_BOUNDS, message), instruction, legal, offsets, lanes
-            )
-        offsets, lanes = self._checks.aligned(instruction, offsets, num_bytes, lanes)
-        return offsets + self.bases[lanes], lanes
+            access = self._checks.keep(FaultKind.OUT_OF_BOUNDS, message, access, legal)
+        access = self._checks.aligned(access)
+        return replace(access, offsets=access.offsets + self.bases[access.lanes])
 
 
 class LocalMemory(PartedMemory):
@@ -268,34 +237,19 @@ class LocalMemory(PartedMemory):
         self._grid = grid
         self._is_written = np.zeros(len(self.data), np.bool_)
 
-    def read(
-        self,
-        instruction: PtxInstruction,
-        offsets: Array,
-        num_bytes: int,
-        lanes: Lanes,
-        is_atomic: bool = False,
-    ) -> None:
+    def read(self, access: LaneAccess) -> None:
         """Report reads of bytes that the thread has not written."""
-        del is_atomic
-        has_value = self._is_written[offsets] & self._is_written[offsets + (num_bytes - 1)]
+        offsets = access.offsets
+        has_value = self._is_written[offsets] & self._is_written[offsets + (access.num_bytes - 1)]
         if not has_value.all():
             self._faults.report(
                 FaultKind.UNINITIALIZED,
-                instruction,
-                self._grid.lanes[lanes][~has_value],
+                access.instruction,
+                self._grid.lanes[access.lanes][~has_value],
                 "a thread reads an element of a local array before it writes it",
             )
 
-    def write(
-        self,
-        instruction: PtxInstruction,
-        offsets: Array,
-        num_bytes: int,
-        lanes: Lanes,
-        is_atomic: bool = False,
-    ) -> None:
+    def write(self, access: LaneAccess) -> None:
         """Record written bytes."""
-        del instruction, lanes, is_atomic
-        for byte in range(num_bytes):
-            self._is_written[offsets + byte] = True
+        for byte in range(access.num_bytes):
+            self._is_written[access.offsets + byte] = True

@@ -9,8 +9,9 @@ import numpy as np
 from compiler.backends.emulator.clocks import Clocks
 from compiler.backends.emulator.faults import FaultKind, FaultLog
 from compiler.backends.emulator.grid import WARP_SIZE, Grid
+from compiler.backends.emulator.lane_access import LaneAccess
 from compiler.backends.emulator.program import PtxInstruction
-from compiler.backends.emulator.types import Array, Lanes
+from compiler.backends.emulator.types import Array
 
 _NONE = -1
 _SEVERAL_BLOCKS = -2
@@ -61,61 +62,45 @@ class ShadowMemory:
         self._faults = faults
         self._instructions = instructions
 
-    def read(
-        self,
-        instruction: PtxInstruction,
-        offsets: Array,
-        num_bytes: int,
-        lanes: Lanes,
-        is_atomic: bool = False,
-    ) -> None:
+    def read(self, access: LaneAccess) -> None:
         """Record reads, and report those that are not ordered after the last write."""
-        cells, active = self._accesses(offsets, num_bytes, lanes)
+        cells, active = self._accesses(access)
         writer = self._writer[cells]
         if self._is_shared and (missing := writer == _NONE).any():
-            self._report_missing(instruction, active, missing)
-        self._check_pending(instruction, cells, active)
+            self._report_missing(access.instruction, active, missing)
+        self._check_pending(access.instruction, cells, active)
         racing = self._unordered(writer, self._write_time[cells], active)
-        if is_atomic:
+        if access.is_atomic:
             racing &= ~self._is_atomic[cells]
         if racing.any():
             message = f"reads {self._name} memory that {self._last_writer(cells[racing][0])}"
-            self._report(FaultKind.RACE, instruction, active, racing, message)
-        if not is_atomic:
+            self._report(FaultKind.RACE, access.instruction, active, racing, message)
+        if not access.is_atomic:
             self._record_readers(cells, active)
 
-    def write(
-        self,
-        instruction: PtxInstruction,
-        offsets: Array,
-        num_bytes: int,
-        lanes: Lanes,
-        is_atomic: bool = False,
-    ) -> None:
+    def write(self, access: LaneAccess) -> None:
         """Record writes, and report those that are not ordered after earlier accesses."""
-        cells, active = self._accesses(offsets, num_bytes, lanes)
-        self._check_pending(instruction, cells, active)
+        cells, active = self._accesses(access)
+        self._check_pending(access.instruction, cells, active)
         racing = self._unordered(self._writer[cells], self._write_time[cells], active)
-        if is_atomic:
+        if access.is_atomic:
             racing &= ~self._is_atomic[cells]
         if racing.any():
             message = f"writes {self._name} memory that {self._last_writer(cells[racing][0])}"
-            self._report(FaultKind.RACE, instruction, active, racing, message)
-        self._check_readers(instruction, cells, active)
-        self._record_writers(instruction, cells, active)
-        self._is_atomic[cells] = is_atomic
-        if not is_atomic:
+            self._report(FaultKind.RACE, access.instruction, active, racing, message)
+        self._check_readers(access.instruction, cells, active)
+        self._record_writers(access.instruction, cells, active)
+        self._is_atomic[cells] = access.is_atomic
+        if not access.is_atomic:
             twice = self._writer[cells] != self._grid.unique[active]
             if twice.any():
                 message = f"several threads write one element of {self._name} memory at once"
-                self._report(FaultKind.RACE, instruction, active, twice, message)
+                self._report(FaultKind.RACE, access.instruction, active, twice, message)
 
-    def read_by_engine(
-        self, instruction: PtxInstruction, offsets: Array, num_bytes: int, lanes: Lanes
-    ) -> None:
+    def read_by_engine(self, access: LaneAccess) -> None:
         """Record reads by the copy engine or by asynchronous products, which need a fence."""
-        self.read(instruction, offsets, num_bytes, lanes)
-        cells, active = self._accesses(offsets, num_bytes, lanes)
+        self.read(access)
+        cells, active = self._accesses(access)
         grid, clocks, times = self._grid, self._clocks, self._write_time[cells]
         writers = self._writer[cells]
         lanes_of_writers = active - grid.threads[active] + writers % grid.num_threads
@@ -128,44 +113,38 @@ class ShadowMemory:
                 "no fence.proxy.async makes the data visible that "
                 f"{self._writer_name(cells[missing][0])}"
             )
-            self._report(FaultKind.MISSING_FENCE, instruction, active, missing, message)
+            self._report(FaultKind.MISSING_FENCE, access.instruction, active, missing, message)
 
-    def begin_write(
-        self, instruction: PtxInstruction, offsets: Array, num_bytes: int, lanes: Lanes
-    ) -> None:
+    def begin_write(self, access: LaneAccess) -> None:
         """Record the start of an asynchronous write: until its end no thread may access it."""
-        self.write(instruction, offsets, num_bytes, lanes)
+        self.write(access)
         if self._is_pending is None:
             self._is_pending = np.zeros(len(self._writer), np.bool_)
-        self._is_pending[self._accesses(offsets, num_bytes, lanes)[0]] = True
+        self._is_pending[self._accesses(access)[0]] = True
 
-    def begin_write_by_engine(
-        self, instruction: PtxInstruction, offsets: Array, num_bytes: int, lanes: Lanes
-    ) -> None:
+    def begin_write_by_engine(self, access: LaneAccess) -> None:
         """Record the start of a write by the copy engine."""
-        self.begin_write(instruction, offsets, num_bytes, lanes)
+        self.begin_write(access)
         if self._by_engine is None:
             self._by_engine = np.zeros(len(self._writer), np.bool_)
-        self._by_engine[self._accesses(offsets, num_bytes, lanes)[0]] = True
+        self._by_engine[self._accesses(access)[0]] = True
 
-    def end_write(self, offsets: Array, num_bytes: int, lanes: Lanes) -> None:
+    def end_write(self, access: LaneAccess) -> None:
         """Record the end of an asynchronous write: its data has arrived."""
-        cells, _ = self._accesses(offsets, num_bytes, lanes)
+        cells, _ = self._accesses(access)
         assert self._is_pending is not None
         self._is_pending[cells] = False
 
-    def rewrite(
-        self, instruction: PtxInstruction, offsets: Array, num_bytes: int, lanes: Lanes
-    ) -> None:
+    def rewrite(self, access: LaneAccess) -> None:
         """Record that data becomes visible now, to the threads of `lanes` alone."""
-        self._record_writers(instruction, *self._accesses(offsets, num_bytes, lanes))
+        self._record_writers(access.instruction, *self._accesses(access))
 
-    def _accesses(self, offsets: Array, num_bytes: int, lanes: Lanes) -> tuple[Array, Array]:
+    def _accesses(self, access: LaneAccess) -> tuple[Array, Array]:
         """Return the elements and their lanes; one row a lane for wide accesses."""
-        active = self._grid.lanes[lanes]
+        active, offsets = self._grid.lanes[access.lanes], access.offsets
         cells = offsets // self._granule if self._granule > 1 else offsets
-        if num_bytes > self._granule:
-            cells = cells[:, None] + np.arange(num_bytes // self._granule)
+        if access.num_bytes > self._granule:
+            cells = cells[:, None] + np.arange(access.num_bytes // self._granule)
             active = np.broadcast_to(active[:, None], cells.shape)
         return cells, active
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from compiler.backends.emulator.errors import UnsupportedInstructionError
 from compiler.backends.emulator.faults import FaultKind
 from compiler.backends.emulator.instructions.builder import Builder
 from compiler.backends.emulator.instructions.mbarrier import barrier_at
+from compiler.backends.emulator.lane_access import LaneAccess
 from compiler.backends.emulator.machine import Handler, Machine
 from compiler.backends.emulator.operands import Source, parse_vector
 from compiler.backends.emulator.program import PtxInstruction
@@ -33,14 +34,14 @@ def _copy(machine: Machine, instruction: PtxInstruction) -> Handler:
     used = _source_size(machine, size, rest)
 
     def run(lanes: Lanes) -> None:
-        offsets, resolved = machine.shared_memory.resolve(instruction, to(lanes), size, lanes)
-        active = machine.grid.lanes[resolved]
+        access = machine.shared_memory.resolve(LaneAccess(instruction, to(lanes), size, lanes))
+        active = machine.grid.lanes[access.lanes]
         content = np.zeros((len(active), size), np.uint8)
         sizes = np.broadcast_to(used(active), active.shape)
         for number in np.unique(sizes[sizes > 0]):
             rows = np.flatnonzero(sizes == number)
             _fill(machine, instruction, of, (active, rows), content[:, :number])
-        machine.copies.start(instruction, offsets, content, active)
+        machine.copies.start(replace(access, lanes=active), content)
 
     return run
 
@@ -67,10 +68,11 @@ def _fill(
     memory, num_bytes = machine.global_memory, content.shape[1]
     # A part of a copy need not be aligned to its size.
     size = num_bytes if num_bytes in (4, 8, 16) else 1
-    places, resolved = memory.resolve(instruction, address(active[chosen]), size, active[chosen])
-    memory.read(instruction, places, size, resolved)
-    legal = chosen[np.isin(active[chosen], machine.grid.lanes[resolved])]
-    content[legal] = memory.data[places[:, None] + np.arange(num_bytes)]
+    lanes = active[chosen]
+    access = memory.resolve(LaneAccess(instruction, address(lanes), size, lanes))
+    memory.read(access)
+    legal = chosen[np.isin(lanes, machine.grid.lanes[access.lanes])]
+    content[legal] = memory.data[access.offsets[:, None] + np.arange(num_bytes)]
 
 
 def _wait_group(machine: Machine, instruction: PtxInstruction) -> Handler:
@@ -134,22 +136,19 @@ class _Box:
 
 def _pieces(
     machine: Machine, instruction: PtxInstruction, tensor: TensorMap, address: int, lane: int
-) -> tuple[Array, Array]:
-    """Return the positions of a box in the shared memory of a lane, and the lane for each."""
-    lanes = np.array([lane])
+) -> LaneAccess:
+    """Return the access of a lane to a box in shared memory, by pieces of 16 bytes."""
     if address % tensor.alignment:
         machine.faults.stop(
             FaultKind.MISALIGNED,
             instruction,
-            lanes,
+            np.array([lane]),
             f"a box with a swizzle of {tensor.swizzle} lies at byte {address} of the shared "
             f"memory, which is no multiple of {tensor.alignment}",
         )
-    places = tensor.pieces(address)
-    offsets, resolved = machine.shared_memory.resolve(
-        instruction, places, PIECE_BYTES, np.full(len(places), lane)
-    )
-    return offsets, machine.grid.lanes[resolved]
+    pieces = tensor.pieces(address)
+    access = LaneAccess(instruction, pieces, PIECE_BYTES, np.full(len(pieces), lane))
+    return machine.shared_memory.resolve(access)
 
 
 def _load_box(machine: Machine, instruction: PtxInstruction) -> Handler:
@@ -161,9 +160,9 @@ def _load_box(machine: Machine, instruction: PtxInstruction) -> Handler:
     def run(lanes: Lanes) -> None:
         for lane in machine.grid.lanes[lanes].tolist():
             tensor, content, corner = box.at(instruction, lane, is_read=True)
-            offsets, owners = _pieces(machine, instruction, tensor, _value(to, lane), lane)
-            data = tensor.take(content, corner).reshape(-1, PIECE_BYTES)[: len(offsets)]
-            _start(machine, instruction, (offsets, owners, data), _value(barrier, lane))
+            access = _pieces(machine, instruction, tensor, _value(to, lane), lane)
+            data = tensor.take(content, corner).reshape(-1, PIECE_BYTES)[: len(access.offsets)]
+            _start(machine, access, data, _value(barrier, lane))
 
     return run
 
@@ -178,44 +177,41 @@ def _load_bytes(machine: Machine, instruction: PtxInstruction) -> Handler:
         for lane in machine.grid.lanes[lanes].tolist():
             steps = PIECE_BYTES * np.arange(_value(count, lane) // PIECE_BYTES)
             owners = np.full(len(steps), lane)
-            offsets, resolved = machine.shared_memory.resolve(
-                instruction, _value(to, lane) + steps, PIECE_BYTES, owners
-            )
+            access = LaneAccess(instruction, _value(to, lane) + steps, PIECE_BYTES, owners)
+            write = machine.shared_memory.resolve(access)
             memory = machine.global_memory
-            places, _ = memory.resolve(instruction, _value(of, lane) + steps, PIECE_BYTES, resolved)
-            memory.read(instruction, places, PIECE_BYTES, owners[: len(places)])
-            data = memory.data[places[:, None] + np.arange(PIECE_BYTES)]
-            part = (offsets[: len(data)], owners[: len(data)], data)
-            _start(machine, instruction, part, _value(barrier, lane))
+            read = memory.resolve(replace(access, offsets=_value(of, lane) + steps))
+            memory.read(read)
+            data = memory.data[read.offsets[:, None] + np.arange(PIECE_BYTES)]
+            write = replace(write, offsets=write.offsets[: len(data)], lanes=read.lanes)
+            _start(machine, write, data, _value(barrier, lane))
 
     return run
 
 
-def _start(
-    machine: Machine, instruction: PtxInstruction, part: tuple[Array, Array, Array], address: int
-) -> None:
+def _start(machine: Machine, access: LaneAccess, data: Array, address: int) -> None:
     """Start a copy of pieces of 16 bytes that signals an mbarrier at its end."""
-    offsets, owners, data = part
+    owners = machine.grid.lanes[access.lanes]
     memory, lane = machine.shared_memory, int(owners[0])
-    barrier = barrier_at(machine, instruction, lane, int(machine.grid.slots[lane]), address)
+    barrier = barrier_at(machine, access.instruction, lane, int(machine.grid.slots[lane]), address)
     if not barrier.is_fenced:
         machine.faults.report(
             FaultKind.MISSING_FENCE,
-            instruction,
+            access.instruction,
             owners[:1],
             "no fence.mbarrier_init or fence.proxy.async follows the initialization of the "
             "mbarrier that the copy engine signals",
         )
     shadow = memory.shadow
     assert shadow is not None
-    shadow.begin_write_by_engine(instruction, offsets, PIECE_BYTES, owners)
-    index = offsets[:, None] + np.arange(PIECE_BYTES)
+    shadow.begin_write_by_engine(access)
+    index = access.offsets[:, None] + np.arange(PIECE_BYTES)
     memory.data[index] = _UNKNOWN
     row = machine.clocks.release(lane)
 
     def complete() -> None:
         memory.data[index] = data
-        shadow.end_write(offsets, PIECE_BYTES, owners)
+        shadow.end_write(access)
         barrier.transferred(data.size, row)
 
     machine.tensor_copies.start(complete)
@@ -229,18 +225,19 @@ def _store_box(machine: Machine, instruction: PtxInstruction) -> Handler:
     def run(lanes: Lanes) -> None:
         for lane in machine.grid.lanes[lanes].tolist():
             tensor, content, corner = box.at(instruction, lane, is_read=False)
-            offsets, owners = _pieces(machine, instruction, tensor, _value(of, lane), lane)
+            access = _pieces(machine, instruction, tensor, _value(of, lane), lane)
 
             def complete(
                 tensor: TensorMap = tensor,
                 content: Array = content,
                 corner: tuple[int, ...] = corner,
-                part: tuple[Array, Array] = (offsets, owners),
+                access: LaneAccess = access,
             ) -> None:
                 memory = machine.shared_memory
                 assert memory.shadow is not None
-                memory.shadow.read_by_engine(instruction, part[0], PIECE_BYTES, part[1])
-                tensor.put(content, corner, memory.data[part[0][:, None] + np.arange(PIECE_BYTES)])
+                memory.shadow.read_by_engine(access)
+                pieces = access.offsets[:, None] + np.arange(PIECE_BYTES)
+                tensor.put(content, corner, memory.data[pieces])
 
             machine.bulk_stores.start(lane, complete)
 

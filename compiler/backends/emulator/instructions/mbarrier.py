@@ -9,6 +9,7 @@ import numpy as np
 from compiler.backends.emulator.errors import UnsupportedInstructionError
 from compiler.backends.emulator.faults import FaultKind
 from compiler.backends.emulator.instructions.builder import Builder
+from compiler.backends.emulator.lane_access import LaneAccess
 from compiler.backends.emulator.machine import Handler, Machine
 from compiler.backends.emulator.mbarriers import MBarrier
 from compiler.backends.emulator.operands import Source
@@ -27,8 +28,8 @@ def _addresses(
     active = machine.grid.lanes[lanes]
     addresses = np.broadcast_to(address(lanes), active.shape)
     memory = machine.shared_memory
-    offsets, legal = memory.resolve(instruction, addresses, _BARRIER_BYTES, active)
-    for lane, offset in zip(machine.grid.lanes[legal], offsets, strict=True):
+    access = memory.resolve(LaneAccess(instruction, addresses, _BARRIER_BYTES, active))
+    for lane, offset in zip(machine.grid.lanes[access.lanes], access.offsets, strict=True):
         yield int(lane), int(machine.grid.slots[lane]), int(offset - memory.bases[lane])
 
 
@@ -64,10 +65,7 @@ def _initialize(machine: Machine, instruction: PtxInstruction) -> Handler:
     def run(lanes: Lanes) -> None:
         for lane, slot, offset in _addresses(machine, instruction, address, lanes):
             machine.mbarriers.initialize(slot, offset, _value(count, lane))
-            base = machine.shared_memory.bases[lane]
-            machine.shared_memory.write(
-                instruction, np.array([base + offset]), _BARRIER_BYTES, np.array([lane])
-            )
+            machine.shared_memory.write(_access(machine, instruction, lane, offset))
 
     return run
 
@@ -125,12 +123,17 @@ def _used(
     machine: Machine, instruction: PtxInstruction, lane: int, slot: int, offset: int
 ) -> MBarrier:
     """Return an mbarrier, and check that its initialization is visible to the lane."""
-    base = machine.shared_memory.bases[lane]
     shadow = machine.shared_memory.shadow
     assert shadow is not None
     barrier = barrier_at(machine, instruction, lane, slot, offset)
-    shadow.read(instruction, np.array([base + offset]), _BARRIER_BYTES, np.array([lane]))
+    shadow.read(_access(machine, instruction, lane, offset))
     return barrier
+
+
+def _access(machine: Machine, instruction: PtxInstruction, lane: int, offset: int) -> LaneAccess:
+    """Return the access of a lane to an mbarrier of its block."""
+    position = machine.shared_memory.bases[lane] + offset
+    return LaneAccess(instruction, np.array([position]), _BARRIER_BYTES, np.array([lane]))
 
 
 def wait_of(machine: Machine, instruction: PtxInstruction) -> Callable[[Lanes], Array]:

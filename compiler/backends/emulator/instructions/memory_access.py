@@ -10,6 +10,7 @@ import numpy as np
 from compiler.backends.emulator.errors import UnsupportedInstructionError
 from compiler.backends.emulator.faults import FaultKind
 from compiler.backends.emulator.instructions.builder import Builder, Operation, last_type
+from compiler.backends.emulator.lane_access import LaneAccess
 from compiler.backends.emulator.machine import Handler, Machine
 from compiler.backends.emulator.memory import (
     LOCAL_WINDOW,
@@ -17,28 +18,36 @@ from compiler.backends.emulator.memory import (
     WINDOW_BITS,
     Memory,
 )
-from compiler.backends.emulator.operands import parse_address, parse_vector
+from compiler.backends.emulator.operands import Source, parse_address, parse_vector
 from compiler.backends.emulator.program import PtxInstruction
 from compiler.backends.emulator.types import Array, Lanes, PtxType, unsigned
 
-Accesses: TypeAlias = Callable[[Lanes], Iterator[tuple[Memory, Array, Lanes]]]
-"""Yields the memories that the active lanes access, the positions, and their lanes."""
+Accesses: TypeAlias = Callable[[Lanes], Iterator[tuple[Memory, LaneAccess]]]
+"""Yields the memories that the active lanes access, and the access to each."""
 
 _SHARED = ("shared", "shared::cta", "shared::cluster")
 
 
 def accesses(
-    machine: Machine, instruction: PtxInstruction, operand: str, num_bytes: int
+    machine: Machine,
+    instruction: PtxInstruction,
+    operand: str,
+    num_bytes: int,
+    *,
+    is_atomic: bool = False,
 ) -> Accesses:
     """Return the checked accesses of an operand in brackets."""
+
+    def at(addresses: Array, lanes: Lanes) -> LaneAccess:
+        return LaneAccess(instruction, addresses, num_bytes, lanes, is_atomic)
+
     address = machine.operands.address(operand)
     memory = _memory(machine, instruction, operand)
     if memory is None:
-        return _generic(machine, instruction, operand, num_bytes)
+        return _generic(machine, address, at)
 
-    def run(lanes: Lanes) -> Iterator[tuple[Memory, Array, Lanes]]:
-        offsets, active = memory.resolve(instruction, address(lanes), num_bytes, lanes)
-        yield memory, offsets, active
+    def run(lanes: Lanes) -> Iterator[tuple[Memory, LaneAccess]]:
+        yield memory, memory.resolve(at(address(lanes), lanes))
 
     return run
 
@@ -59,15 +68,14 @@ def _memory(machine: Machine, instruction: PtxInstruction, operand: str) -> Memo
 
 
 def _generic(
-    machine: Machine, instruction: PtxInstruction, operand: str, num_bytes: int
+    machine: Machine, address: Source, at: Callable[[Array, Lanes], LaneAccess]
 ) -> Accesses:
-    address = machine.operands.address(operand)
     memories = {
         SHARED_WINDOW >> WINDOW_BITS: machine.shared_memory,
         LOCAL_WINDOW >> WINDOW_BITS: machine.local_memory,
     }
 
-    def run(lanes: Lanes) -> Iterator[tuple[Memory, Array, Lanes]]:
+    def run(lanes: Lanes) -> Iterator[tuple[Memory, LaneAccess]]:
         active = machine.grid.lanes[lanes]
         addresses = np.broadcast_to(address(lanes), active.shape)
         windows = addresses >> WINDOW_BITS
@@ -75,10 +83,7 @@ def _generic(
             chosen = windows == number
             memory: Memory = memories.get(int(number), machine.global_memory)
             base = 0 if memory is machine.global_memory else memory.window
-            offsets, legal = memory.resolve(
-                instruction, addresses[chosen] - base, num_bytes, active[chosen]
-            )
-            yield memory, offsets, legal
+            yield memory, memory.resolve(at(addresses[chosen] - base, active[chosen]))
 
     return run
 
@@ -97,15 +102,15 @@ def _load(machine: Machine, instruction: PtxInstruction) -> Handler:
     shift = size.bit_length() - 1
     targets = [machine.operands.target(name, kind) for name in parse_vector(target)]
     num_bytes = size * len(targets)
-    find = accesses(machine, instruction, operand, num_bytes)
     is_atomic = not {"volatile", "relaxed", "acquire"}.isdisjoint(instruction.parts)
+    find = accesses(machine, instruction, operand, num_bytes, is_atomic=is_atomic)
 
     def run(lanes: Lanes) -> None:
-        for memory, offsets, active in find(lanes):
-            memory.read(instruction, offsets, num_bytes, active, is_atomic)
-            elements, first = memory.elements(size), offsets >> shift
+        for memory, access in find(lanes):
+            memory.read(access)
+            elements, first = memory.elements(size), access.offsets >> shift
             for number, write in enumerate(targets):
-                write(active, elements[first + number].view(kind.dtype))
+                write(access.lanes, elements[first + number].view(kind.dtype))
 
     return run
 
@@ -142,15 +147,15 @@ def _store(machine: Machine, instruction: PtxInstruction) -> Handler:
     shift, bits = size.bit_length() - 1, unsigned(size)
     sources = [machine.operands.source(name, kind) for name in parse_vector(value)]
     num_bytes = size * len(sources)
-    find = accesses(machine, instruction, operand, num_bytes)
     is_atomic = not {"relaxed", "release"}.isdisjoint(instruction.parts)
+    find = accesses(machine, instruction, operand, num_bytes, is_atomic=is_atomic)
 
     def run(lanes: Lanes) -> None:
-        for memory, offsets, active in find(lanes):
-            memory.write(instruction, offsets, num_bytes, active, is_atomic)
-            elements, first = memory.elements(size), offsets >> shift
+        for memory, access in find(lanes):
+            memory.write(access)
+            elements, first = memory.elements(size), access.offsets >> shift
             for number, source in enumerate(sources):
-                elements[first + number] = source(active).view(bits)
+                elements[first + number] = source(access.lanes).view(bits)
 
     return run
 
@@ -189,15 +194,15 @@ def _atomic(machine: Machine, instruction: PtxInstruction) -> Handler:
     values = [machine.operands.source(text, kind) for text in texts[1:]]
     size = kind.num_bytes
     shift, bits = size.bit_length() - 1, unsigned(size)
-    find = accesses(machine, instruction, texts[0], size)
+    find = accesses(machine, instruction, texts[0], size, is_atomic=True)
 
     def view(elements: Array) -> Array:
         return elements.view(kind.dtype).reshape((len(elements), -1) if kind.count > 1 else -1)
 
     def run(lanes: Lanes) -> None:
-        for memory, offsets, active in find(lanes):
-            numbers = machine.grid.lanes[active]
-            memory.write(instruction, offsets, size, active, is_atomic=True)
+        for memory, access in find(lanes):
+            offsets, numbers = access.offsets, machine.grid.lanes[access.lanes]
+            memory.write(access)
             elements = memory.elements(size)
             for turn in _turns(offsets):
                 index, chosen = offsets[turn] >> shift, numbers[turn]

@@ -47,19 +47,19 @@ def _matrices(machine: Machine, instruction: PtxInstruction) -> Handler:
         table = full_warps(machine, instruction, lanes)
         for number, view in enumerate(views):
             rows = table[:, 8 * number : 8 * number + 8].reshape(-1)
-            for memory, offsets, resolved in find(rows):
-                if len(machine.grid.lanes[resolved]) < len(rows):
+            for memory, access in find(rows):
+                if len(access.offsets) < len(rows):
                     continue  # The fault is reported.
                 elements = memory.elements(2)
-                index = (offsets[:, None] >> 1) + np.arange(8)
+                index = (access.offsets[:, None] >> 1) + np.arange(8)
                 if loads:
-                    memory.read(instruction, offsets, _ROW_BYTES, resolved)
+                    memory.read(access)
                     matrix = elements[index].reshape(-1, 8, 8)
                     if transposes:
                         matrix = matrix.transpose(0, 2, 1)
                     view[table] = matrix[:, _GROUP[:, None], columns]
                 else:
-                    memory.write(instruction, offsets, _ROW_BYTES, resolved)
+                    memory.write(access)
                     matrix = np.empty((len(table), 8, 8), np.uint16)
                     matrix[:, _GROUP[:, None], columns] = view[table]
                     if transposes:

@@ -18,6 +18,7 @@ from compiler.backends.emulator.faults import FaultKind
 from compiler.backends.emulator.instructions.builder import Builder
 from compiler.backends.emulator.instructions.tensor_cores import multiply_accumulate
 from compiler.backends.emulator.instructions.warp import full_warps
+from compiler.backends.emulator.lane_access import LaneAccess
 from compiler.backends.emulator.machine import Handler, Machine
 from compiler.backends.emulator.operands import Source, parse_vector
 from compiler.backends.emulator.products import Accumulator
@@ -172,13 +173,12 @@ class _SharedMatrix:
     def _read(self, places: Array, first: int) -> Array:
         memory, kind = self.machine.shared_memory, self.kind
         pieces = np.unique(places // PIECE_BYTES) * PIECE_BYTES
-        offsets, resolved = memory.resolve(
-            self.instruction, pieces, PIECE_BYTES, np.full(len(pieces), first)
-        )
-        if len(offsets) < len(pieces):
+        lanes = np.full(len(pieces), first)
+        access = memory.resolve(LaneAccess(self.instruction, pieces, PIECE_BYTES, lanes))
+        if len(access.offsets) < len(pieces):
             return np.zeros(self.shape, kind.dtype)
         assert memory.shadow is not None
-        memory.shadow.read_by_engine(self.instruction, offsets, PIECE_BYTES, resolved)
+        memory.shadow.read_by_engine(access)
         item = kind.dtype.itemsize
         index = (places + memory.bases[first]) // item
         return memory.elements(item)[index].view(kind.dtype).reshape(self.shape)
