@@ -29,6 +29,12 @@ REGISTERS_PER_ELEMENT_AHEAD = 3
 Of 26 random kernels of a convolution (64 x 56 x 56, 3 x 3) that NVRTC 13.0 compiled for sm_90a,
 this drops 11, all of which had spills or arrays in local memory; 3 of the others had.
 """
+MAX_COPIES_AHEAD = 48
+"""Limit of the copies of one operand that a thread loads ahead. Loops over more may be too long for
+`MOST_FOR_REGISTERS` (`compiler/backends/cuda/text/unrolling.py`), and then lie in local memory. Of
+random convolutions (64 x 56 x 56, 3 x 3), 11 of 36 that this drops had such loops, the others long
+code; none did of 72 that pass, those with the most copies of their sketches.
+"""
 MAX_UNROLLED = 1024
 """Limit of the points of unrolled code: NVRTC takes half a second for 1,024 multiply-adds."""
 NUM_COMPARED = 4096
@@ -41,8 +47,8 @@ def passes(sketch: Sketch, choices: Ints, target: CudaTarget) -> Mask:
 
     A candidate is dropped if a kernel cannot run: too many threads, blocks or bytes of shared
     memory, or vectors that are too long. If others of its sketch are better, it is also dropped if
-    registers spill, lanes of warps are idle, vectors cross the rows of a copy, or the unrolled code
-    is too long.
+    registers spill, elements loaded ahead lie in local memory, lanes of warps are idle, vectors
+    cross the rows of a copy, or the unrolled code is too long.
     """
     batch = CudaBatch(sketch, choices, target)
     mask = _is_legal(batch)
@@ -99,6 +105,11 @@ def _holds_next_piece(kernel: SketchKernel) -> Mask:
     return fits
 
 
+def _unrolls_copies(kernel: SketchKernel) -> Mask:
+    few: Mask = kernel.copies_ahead <= MAX_COPIES_AHEAD
+    return few
+
+
 def _fills_lanes(kernel: SketchKernel) -> Mask:
     full: Mask = kernel.threads >= MIN_LANE_USE * WARP_SIZE * kernel.warps
     return full
@@ -133,6 +144,7 @@ Test = Callable[[SketchKernel], Mask]
 _TESTS: tuple[Test, ...] = (
     _has_registers,
     _holds_next_piece,
+    _unrolls_copies,
     _has_a_warp,
     _fills_lanes,
     _is_short,

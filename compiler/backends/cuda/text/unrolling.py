@@ -11,10 +11,12 @@ far as their code stays small.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from compiler.ir.core.nodes import (
     BinOp,
+    Conditional,
     Evaluate,
     Expr,
     For,
@@ -26,12 +28,13 @@ from compiler.ir.core.nodes import (
     Store,
     Var,
 )
-from compiler.ir.core.visit import statements_in, walk
+from compiler.ir.core.visit import statements_in, uses, walk
 
 # NVRTC takes about 0.2 ms for each multiply-add of unrolled code on one core, and about 2 ms for
 # one under a condition; a division costs as much as a multiply-add (measured on 24 products and
-# convolutions). Arrays of larger loops stay in local memory; loops that index none are unrolled as
-# far as their code takes 100 ms.
+# convolutions). Copies of code with equal values share the divisions and the conditions of values.
+# Arrays of larger loops stay in local memory; loops that index none are unrolled as far as their
+# code takes 100 ms.
 MOST_FOR_REGISTERS = 1024
 MOST_UNROLLED = 512
 CONDITION_COST = 8
@@ -52,30 +55,48 @@ class _Unrolled:
     """What a statement is after unrolling.
 
     Attributes:
-        cost: The cost of its code, in stores of multiply-adds.
+        own_cost: The cost of its code besides shared values, in stores of multiply-adds.
+        shared: The costs of divisions and of conditions of values: a compiler computes equal ones
+            once.
         indexing: The variables that index local arrays.
     """
 
-    cost: int
+    own_cost: int
+    shared: Mapping[Expr, int]
     indexing: frozenset[Var]
+
+    @property
+    def cost(self) -> int:
+        """Return the cost of its code."""
+        return self.own_cost + sum(self.shared.values())
+
+    def repeated(self, var: Var, copies: int) -> _Unrolled:
+        """Return copies for several values of a variable."""
+        shared = {
+            expr: cost * copies if copies > 1 and uses(expr, var) else cost
+            for expr, cost in self.shared.items()
+        }
+        return _Unrolled(self.own_cost * copies, shared, self.indexing)
 
 
 def _unrolled(stmt: Stmt, chosen: dict[Var, int]) -> _Unrolled:
     parts = [_unrolled(part, chosen) for part in statements_in(stmt)]
-    cost = sum(part.cost for part in parts)
+    own_cost = sum(part.own_cost for part in parts)
     indexing = frozenset().union(*(part.indexing for part in parts))
+    shared = {expr: cost for part in parts for expr, cost in part.shared.items()}
     match stmt:
         case Store() | Evaluate():
-            return _Unrolled(1 + _num_divisions(stmt), indexing | _local_indices(stmt))
+            return _Unrolled(1, _shared(stmt), _local_indices(stmt))
         case If(condition):
-            return _Unrolled(cost + CONDITION_COST + _num_divisions(condition), indexing)
+            return _Unrolled(own_cost + CONDITION_COST, shared | _shared(condition), indexing)
         case For(var, IntImm(extent), _, kind):
-            copies = _copies(var, extent, kind, _Unrolled(cost, indexing))
+            body = _Unrolled(own_cost, shared, indexing)
+            copies = _copies(var, extent, kind, body)
             if kind == "unrolled" or (kind == "serial" and var in indexing):
                 chosen[var] = copies
-            return _Unrolled(cost * copies, indexing)
+            return body.repeated(var, copies)
         case _:
-            return _Unrolled(cost, indexing)
+            return _Unrolled(own_cost, shared, indexing)
 
 
 def _copies(var: Var, extent: int, kind: LoopKind, body: _Unrolled) -> int:
@@ -83,16 +104,23 @@ def _copies(var: Var, extent: int, kind: LoopKind, body: _Unrolled) -> int:
     if kind == "vectorized":
         return extent
     if var in body.indexing:
-        is_small = body.cost * extent <= MOST_FOR_REGISTERS
+        is_small = body.repeated(var, extent).cost <= MOST_FOR_REGISTERS
         return extent if kind == "unrolled" or is_small else 1
     if kind != "unrolled":
         return 1
-    most = min(extent, MOST_UNROLLED // max(body.cost, 1))
-    return max((n for n in range(1, most + 1) if extent % n == 0), default=1)
+    divisors = (n for n in range(min(extent, MOST_UNROLLED), 1, -1) if extent % n == 0)
+    return next((n for n in divisors if body.repeated(var, n).cost <= MOST_UNROLLED), 1)
 
 
-def _num_divisions(node: Stmt | Expr) -> int:
-    return sum(isinstance(part, BinOp) and part.op in ("//", "%") for part in walk(node))
+def _shared(node: Stmt | Expr) -> dict[Expr, int]:
+    """Return the costs of the divisions and conditions of values in a node."""
+    shared: dict[Expr, int] = {}
+    for part in walk(node):
+        if isinstance(part, BinOp) and part.op in ("//", "%"):
+            shared[part] = 1
+        elif isinstance(part, Conditional):
+            shared[part.condition] = CONDITION_COST
+    return shared
 
 
 def _local_indices(stmt: Store | Evaluate) -> frozenset[Var]:

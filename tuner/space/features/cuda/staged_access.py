@@ -158,9 +158,19 @@ class StagedAccess(KernelAccess):
         return self.registers_of(self.step_elements)
 
     @property
+    def copies_per_thread(self) -> Floats:
+        """Return the vectors that a thread copies for one piece."""
+        copies: Floats = np.ceil(np.prod(self.piece, axis=0) / (self.threads * self.length))
+        return copies
+
+    @property
     def copy_registers(self) -> Floats:
-        """Return the registers between global and shared memory; none of asynchronous copies."""
-        registers = self.registers_of(np.ceil(np.prod(self.piece, axis=0) / self.threads))
+        """Return the registers between global and shared memory; none of asynchronous copies.
+
+        Vectors share no register: two single elements of two bytes take two.
+        """
+        of_vector = self.registers_of(self.length.astype(np.float64))
+        registers: Floats = self.copies_per_thread * of_vector
         if self.copy.is_async:
             return np.where(self.stages > 1, 0, registers)
         return registers

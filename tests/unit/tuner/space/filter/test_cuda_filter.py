@@ -6,11 +6,17 @@ import numpy as np
 import pytest
 
 from compiler import ops
+from compiler.backends.cuda.text.unrolling import loops_to_unroll
+from compiler.ir.core.nodes import For, static_int
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk_stmts
+from compiler.passes.device.lower import lower_for_device
 from compiler.target.cuda import CudaTarget
 from tests.unit.tuner.space.gpu_sketches import product_sketch, row
 from tests.unit.tuner.space.gpu_spaces import H200, space_of
 from tuner.space.features.cuda.batch import CudaBatch
-from tuner.space.filter.cuda_filter import passes
+from tuner.space.filter.cuda_filter import MAX_COPIES_AHEAD, passes
+from tuner.space.tables.knob import Ints
 from tuner.space.tables.sketch import Sketch
 
 LARGE = product_sketch(ops.matmul(1024, 1024, 1024), H200)
@@ -82,3 +88,39 @@ def test_a_small_program_keeps_candidates(extents: tuple[int, int, int]) -> None
     sketch = product_sketch(ops.matmul(*extents), H200)
     choices = sketch.draw(200, np.random.default_rng(0))
     assert passes(sketch, choices, H200).any()
+
+
+@pytest.fixture(scope="module")
+def bf16_images() -> PrimFunc:
+    """A convolution whose elements of two bytes are copied one by one, through registers."""
+    return ops.conv2d(
+        1, 32, 28, 28, 32, 3, 1, 1, layout="NHWC", dtype="bfloat16", acc_dtype="float32"
+    )
+
+
+def copies_to_unroll(func: PrimFunc, tiles: Sketch, choices: Ints) -> list[tuple[int, int]]:
+    """Return the extents of the loops over arrays of elements loaded ahead, and their copies."""
+    program = lower_for_device(tiles.candidate(choices).trace.apply_to(func).func, H200.limits)
+    (kernel,) = program.kernels
+    unrolled = loops_to_unroll(kernel.body)
+    return [
+        (static_int(loop.extent), unrolled[loop.var])
+        for loop in walk_stmts(kernel.body)
+        if isinstance(loop, For) and loop.kind == "serial" and loop.var in unrolled
+    ]
+
+
+def test_elements_that_a_thread_loads_ahead_stay_in_registers(bf16_images: PrimFunc) -> None:
+    (tiles,) = [s for s in space_of(bf16_images).sketches if s.name == "tiles"]
+    choices = tiles.draw(2000, np.random.default_rng(0))
+    mask = passes(tiles, choices, H200)
+    copies = CudaBatch(tiles, choices, H200).kernel.copies_ahead
+    most = copies == copies[mask].max()
+    assert 0 < copies[mask].max() <= MAX_COPIES_AHEAD < copies.max()
+    for row_kept in choices[mask & most][:2]:
+        loops = copies_to_unroll(bf16_images, tiles, row_kept)
+        assert int(copies[mask].max()) in [extent for extent, _ in loops]
+        assert all(extent == number for extent, number in loops)
+    (row_dropped,) = choices[copies == copies.max()][:1]
+    loops = copies_to_unroll(bf16_images, tiles, row_dropped)
+    assert any(number == 1 < extent for extent, number in loops)

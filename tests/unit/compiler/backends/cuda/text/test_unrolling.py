@@ -8,6 +8,7 @@ from compiler.backends.cuda.text.unrolling import MOST_UNROLLED, loops_to_unroll
 from compiler.ir.core.nodes import (
     BinOp,
     Compare,
+    Conditional,
     Expr,
     For,
     If,
@@ -66,3 +67,24 @@ def test_a_condition_around_a_loop_counts_once() -> None:
     most = MOST_UNROLLED // 64
     assert loops_to_unroll(For(STEP, IntImm(most), inside, "unrolled"))[STEP] == 1
     assert loops_to_unroll(For(STEP, IntImm(most), around, "unrolled"))[STEP] > 1
+
+
+def test_equal_divisions_count_once() -> None:
+    rows, columns = irregular(3), irregular(5)
+    repeated = BinOp("+", columns, BinOp("*", rows, BinOp("+", columns, rows)))
+    loop = For(ACROSS, IntImm(200), add(repeated))
+    assert loops_to_unroll(loop) == {ACROSS: 200}
+    distinct = BinOp("+", repeated, BinOp("*", irregular(7), irregular(11)))
+    assert loops_to_unroll(For(ACROSS, IntImm(200), add(distinct))) == {ACROSS: 1}
+
+
+def test_lanes_of_a_vector_share_what_does_not_depend_on_the_lane() -> None:
+    def copies(condition_on: Expr) -> dict[Var, int]:
+        inside = Compare("<", BinOp("//", condition_on, IntImm(3)), IntImm(20))
+        value = Conditional(inside, Load(A, (ACROSS,)), Load(A, (STEP,)))
+        index = BinOp("+", BinOp("*", ACROSS, IntImm(8)), STEP)
+        lanes = For(STEP, IntImm(8), Store(SUMS, (index,), value), "vectorized")
+        return loops_to_unroll(For(ACROSS, IntImm(60), lanes))
+
+    assert copies(ACROSS) == {ACROSS: 60}
+    assert copies(BinOp("+", ACROSS, STEP)) == {ACROSS: 1}
