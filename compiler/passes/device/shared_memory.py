@@ -13,7 +13,7 @@ the same time covers. Between uses of two buffers on the same bytes threads need
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -38,13 +38,14 @@ _VECTOR_BYTES = 16
 
 
 @dataclass(slots=True)
-class _Interval:
+class LiveInterval:
     """The first and the last step of a program at which a buffer is alive."""
 
     first: int
     last: int
 
-    def meets(self, other: _Interval) -> bool:
+    def meets(self, other: LiveInterval) -> bool:
+        """Return whether both buffers are alive at some step."""
         return self.first <= other.last and other.first <= self.last
 
 
@@ -64,21 +65,27 @@ def place_shared(stmt: Stmt) -> dict[Buffer, int]:
     return offsets
 
 
-def _place(alive: Mapping[Buffer, _Interval]) -> dict[Buffer, int]:
-    offsets: dict[Buffer, int] = {}
-    for buffer in sorted(alive, key=lambda b: (-size_bytes(b), alive[b].first)):
+def _place(alive: Mapping[Buffer, LiveInterval]) -> dict[Buffer, int]:
+    sizes = [size_bytes(buffer) for buffer in alive]
+    return dict(zip(alive, place_intervals(sizes, list(alive.values())), strict=True))
+
+
+def place_intervals(sizes: Sequence[int], alive: Sequence[LiveInterval]) -> list[int]:
+    """Return the offsets in bytes of buffers, by their sizes and when they are alive."""
+    offsets: dict[int, int] = {}
+    for number in sorted(range(len(sizes)), key=lambda n: (-sizes[n], alive[n].first)):
         taken = sorted(
-            (offsets[other], offsets[other] + size_bytes(other))
+            (offsets[other], offsets[other] + sizes[other])
             for other in offsets
-            if alive[other].meets(alive[buffer])
+            if alive[other].meets(alive[number])
         )
         offset = 0
         for begin, end in taken:
-            if offset + size_bytes(buffer) <= begin:
+            if offset + sizes[number] <= begin:
                 break
             offset = max(offset, -(-end // ALIGNMENT) * ALIGNMENT)
-        offsets[buffer] = offset
-    return offsets
+        offsets[number] = offset
+    return [offsets[number] for number in range(len(sizes))]
 
 
 def shared_size(offsets: Mapping[Buffer, int]) -> int:
@@ -86,8 +93,12 @@ def shared_size(offsets: Mapping[Buffer, int]) -> int:
 
     It is whole vectors: NVRTC may load the end of an aligned buffer with one vector instruction.
     """
-    end = max((offset + size_bytes(buffer) for buffer, offset in offsets.items()), default=0)
-    return -(-end // _VECTOR_BYTES) * _VECTOR_BYTES
+    return whole_vectors(offset + size_bytes(buffer) for buffer, offset in offsets.items())
+
+
+def whole_vectors(ends: Iterable[int]) -> int:
+    """Return the bytes of the vectors up to the last one of some ends of buffers."""
+    return -(-max(ends, default=0) // _VECTOR_BYTES) * _VECTOR_BYTES
 
 
 def overlapping(offsets: Mapping[Buffer, int]) -> dict[Buffer, set[Buffer]]:
@@ -103,7 +114,7 @@ def overlapping(offsets: Mapping[Buffer, int]) -> dict[Buffer, set[Buffer]]:
     }
 
 
-def _intervals(stmt: Stmt) -> dict[Buffer, _Interval]:
+def _intervals(stmt: Stmt) -> dict[Buffer, LiveInterval]:
     """Return when each shared buffer is alive, in steps of a walk over the program."""
     liveness = _Liveness()
     liveness.visit(stmt)
@@ -112,7 +123,7 @@ def _intervals(stmt: Stmt) -> dict[Buffer, _Interval]:
 
 @dataclass(slots=True)
 class _Liveness:
-    alive: dict[Buffer, _Interval] = field(default_factory=dict)
+    alive: dict[Buffer, LiveInterval] = field(default_factory=dict)
     step: int = 0
 
     def visit(self, node: Stmt | Expr | Block) -> None:
@@ -121,7 +132,7 @@ class _Liveness:
         for child in children(node):
             self.visit(child)
         if isinstance(node, Load | Store) and is_shared_scope(node.buffer.scope):
-            interval = self.alive.setdefault(node.buffer, _Interval(self.step, self.step))
+            interval = self.alive.setdefault(node.buffer, LiveInterval(self.step, self.step))
             interval.last = self.step
         if is_stmt(node):
             self._extend_operands(node)

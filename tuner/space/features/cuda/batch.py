@@ -7,12 +7,14 @@ from functools import cached_property
 import numpy as np
 
 from compiler.target.cuda import CudaTarget
+from tuner.space.features.cuda.chain_kernel import ChainKernel, ChainTime
 from tuner.space.features.cuda.kernel import SketchKernel
 from tuner.space.features.cuda.rates import GpuRates
 from tuner.space.features.cuda.roofline import LAUNCH_SECS, KernelTime
 from tuner.space.features.cuda.tensor_kernel import TensorKernel, TensorTime
 from tuner.space.features.cuda.warpgroup_kernel import WarpgroupKernel, WarpgroupTime
 from tuner.space.features.groups.batch import CandidateBatch
+from tuner.space.tables.chain_tile import ChainTile
 from tuner.space.tables.kernel_blocks import KernelBlocks
 from tuner.space.tables.knob import Ints
 from tuner.space.tables.nest import Floats, TiledNest
@@ -83,6 +85,8 @@ def _kernel_class(nest: TiledNest) -> type[SketchKernel]:
             return SketchKernel
         case WarpgroupTile():
             return WarpgroupKernel
+        case ChainTile():
+            return ChainKernel
         case _:
             return TensorKernel
 
@@ -91,6 +95,8 @@ def _time_of(kernel: SketchKernel, rates: GpuRates) -> KernelTime:
     match kernel:
         case WarpgroupKernel():
             return WarpgroupTime(kernel, rates)
+        case ChainKernel():
+            return ChainTime(kernel, rates)
         case TensorKernel():
             return TensorTime(kernel, rates)
         case _:

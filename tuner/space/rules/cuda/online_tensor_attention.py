@@ -10,13 +10,21 @@ from compiler.ir.core.scopes import ACCUMULATOR, MATRIX_A, MATRIX_B
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from compiler.target.gpus import WARP_SIZE
+from tuner.space.rules.cuda.chain_notes import ChainNote, ProductPiece
 from tuner.space.rules.cuda.chain_rows import find_nested_chain, operands, pad_rows, row_axis
 from tuner.space.rules.cuda.epilogue import register_epilogue
 from tuner.space.rules.cuda.lane_copies import VECTOR_BYTES, share_copy
+from tuner.space.rules.cuda.levels import REGISTER, STEP, THREAD
 from tuner.space.rules.cuda.online_rows import OnlineRows, is_one_softmax
-from tuner.space.rules.cuda.tensor_attention import STAGES, ChainProduct, find_chain_product
+from tuner.space.rules.cuda.tensor_attention import (
+    FRAGMENT_PADDING,
+    STAGES,
+    ChainProduct,
+    find_chain_product,
+)
 from tuner.space.rules.product_chain import ProductChain
 from tuner.space.rules.sketch_builder import SketchBuilder
+from tuner.space.tables.chain_tile import TableExtent
 
 WARPS_DOWN = (4, 8, 2, 1)
 """Warps along the rows. Four warps are one of each scheduler of a multiprocessor."""
@@ -75,12 +83,15 @@ class _OnlineTensorScheduler:
     chain: ProductChain
     products: Mapping[str, ChainProduct]
     fragments: dict[tuple[str, str], BlockRV] = field(default_factory=dict)
+    columns: dict[int, dict[int, int]] = field(default_factory=dict)
 
     def run(self) -> None:
         """Put all blocks into the loop over blocks of keys, and replace tiles by instructions."""
         draft, schedule, chain = self.draft, self.draft.schedule, self.chain
         first, sink = chain.products
+        *_, last = draft.block_facts().values()
         epilogues = {b.name: register_epilogue(draft, b, ACCUMULATOR) for b in chain.products}
+        names_of = {name: draft.block_name(block) for name, block in epilogues.items()}
         down, rows = self._rows()
         rest = OnlineRows(draft, chain, (down, WARP_SIZE))
         around, keys, steps, tile = self._tile_sink(rest, down, rows, epilogues[sink.name])
@@ -103,6 +114,29 @@ class _OnlineTensorScheduler:
             schedule.tensorize(instruction, product.sync)
         names = {first.name, f"{first.name}_update", sink.name, update}
         draft.scheduled |= {block.name for block in chain.blocks} | names
+        self._note(names_of, last.write.size_bytes)
+
+    def _note(self, epilogues: Mapping[str, str], output_bytes: int) -> None:
+        """Record the decisions of the chain."""
+        first, sink = self.chain.products
+        (steps,) = self.columns[len(sink.axes) - 1].values()
+        keys = TableExtent(self._last.instruction.shape[-1], (steps,))
+        whole = TableExtent(first.axes[-1].extent), TableExtent(sink.axes[-2].extent)
+        pieces = {
+            first.name: ProductPiece(keys, keys, whole[0], self.products[first.name].is_transposed),
+            sink.name: ProductPiece(whole[1], whole[1], keys, self._last.is_transposed),
+        }
+        ChainNote(
+            self.draft,
+            self.chain,
+            self._last.instruction,
+            epilogues,
+            self.columns,
+            pieces,
+            STAGES,
+            output_bytes,
+            FRAGMENT_PADDING,
+        ).online()
 
     @property
     def _last(self) -> ChainProduct:
@@ -115,7 +149,10 @@ class _OnlineTensorScheduler:
         down = [n for n in WARPS_DOWN if tiles % n == 0]
         widest = (sink.axes[-2].extent + min(KEYS)) * self._last.instruction.shape[0] // WARP_SIZE
         rows = [n for n in WARP_ROWS if tiles % (n * max(down)) == 0 and n * widest <= MAX_SUMS]
-        return draft.choose(down)[0], draft.choose(rows or [1])[0]
+        num_warps, warps_column = draft.choose(down)
+        num_tiles, tiles_column = draft.choose(rows or [1])
+        self.columns[row_axis(self.chain)] = {THREAD: warps_column, REGISTER: tiles_column}
+        return num_warps, num_tiles
 
     def _tile_sink(
         self, rest: OnlineRows, down: ExprRV, rows: ExprRV, epilogue: BlockRV
@@ -132,7 +169,9 @@ class _OnlineTensorScheduler:
         block, warp, i, inner_i = schedule.split(row, [None, down, rows, m])
         j, inner_j = schedule.split(column, [None, n])
         counts = [keys // k for keys in KEYS if sink.axes[-1].extent % keys == 0]
-        keys, steps, inner_k = schedule.split(step, [None, draft.choose(counts)[0], k])
+        count, steps_column = draft.choose(counts)
+        self.columns[len(sink.axes) - 1] = {STEP: steps_column}
+        keys, steps, inner_k = schedule.split(step, [None, count, k])
         around = [*outer, block]
         schedule.reorder(*around, keys, warp, steps, i, j, inner_i, inner_j, inner_k)
         schedule.reverse_compute_at(epilogue, block, preserve_unit_loops=True)
@@ -153,7 +192,8 @@ class _OnlineTensorScheduler:
         m, n, k = self.products[first.name].instruction.shape
         schedule.compute_at(epilogue, keys, preserve_unit_loops=True)
         schedule.set_scope(epilogue, 0, "shared")
-        pad_rows(draft, epilogue, first.write.item_bytes)
+        items = first.write.item_bytes
+        pad_rows(draft, epilogue, items, FRAGMENT_PADDING * items)
         warp, _ = schedule.split(draft.loops(epilogue)[-2], [down, None])
         schedule.compute_at(first.name, warp, preserve_unit_loops=True)
         *_, row, column, step = draft.loops(first.name)

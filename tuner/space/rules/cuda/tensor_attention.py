@@ -12,6 +12,7 @@ from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from compiler.target.gpus import WARP_SIZE
 from compiler.target.tensor_cores import MmaInstruction
 from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
+from tuner.space.rules.cuda.chain_notes import ChainNote, ProductPiece
 from tuner.space.rules.cuda.chain_rows import (
     find_nested_chain,
     max_rows,
@@ -22,9 +23,11 @@ from tuner.space.rules.cuda.chain_rows import (
 )
 from tuner.space.rules.cuda.epilogue import register_epilogue
 from tuner.space.rules.cuda.lane_copies import VECTOR_BYTES, share_copy
+from tuner.space.rules.cuda.levels import REGISTER, STEP, THREAD
 from tuner.space.rules.cuda.tensor_tiles import find_product, sync_intrinsic
 from tuner.space.rules.product_chain import ProductChain
 from tuner.space.rules.sketch_builder import SketchBuilder
+from tuner.space.tables.chain_tile import TableExtent
 
 WARPS_DOWN = (4, 2, 1)
 WARPS_ACROSS = (1, 2, 4)
@@ -93,13 +96,18 @@ class TensorAttention:
 
 @dataclass(frozen=True)
 class ChainProduct:
-    """A product of a chain, the instruction that computes its tiles, and the intrinsic of that."""
+    """A product of a chain, the instruction that computes its tiles, and the intrinsic of that.
+
+    Attributes:
+        is_transposed: Whether the rows of the right operand run along the sum.
+    """
 
     facts: BlockFacts
     left: TensorAccess
     right: TensorAccess
     instruction: MmaInstruction
     sync: str
+    is_transposed: bool
 
 
 def find_chain_product(draft: SketchBuilder, facts: BlockFacts) -> ChainProduct | None:
@@ -113,7 +121,8 @@ def find_chain_product(draft: SketchBuilder, facts: BlockFacts) -> ChainProduct 
     if not is_plain or any(product.extent(group) % MULTIPLE for group in groups):
         return None
     sync = sync_intrinsic(product, instruction)
-    return ChainProduct(facts, product.left, product.right, instruction, sync)
+    is_transposed = product.right_groups[-1] == product.steps
+    return ChainProduct(facts, product.left, product.right, instruction, sync, is_transposed)
 
 
 @dataclass
@@ -131,6 +140,8 @@ class _TensorChainScheduler:
     pieces: dict[str, LoopRV] = field(default_factory=dict)
     tiles: dict[str, LoopRV] = field(default_factory=dict)
     fragments: dict[tuple[str, str], BlockRV] = field(default_factory=dict)
+    columns: dict[int, dict[int, int]] = field(default_factory=dict)
+    widths: dict[str, int] = field(default_factory=dict)
 
     @property
     def _last(self) -> ChainProduct:
@@ -150,8 +161,9 @@ class _TensorChainScheduler:
     def run(self) -> None:
         """Place all blocks under the loop over tiles of rows, and expand each."""
         draft, schedule, chain = self.draft, self.draft.schedule, self.chain
-        scope = ACCUMULATOR
-        epilogues = {b.name: register_epilogue(draft, b, scope) for b in chain.products}
+        *_, last = draft.block_facts().values()
+        epilogues = {b.name: register_epilogue(draft, b, ACCUMULATOR) for b in chain.products}
+        names_of = {name: draft.block_name(block) for name, block in epilogues.items()}
         self._tile_last(epilogues[chain.sink.name])
         for block, handle in place_rows(draft, chain, epilogues, self.around[-1]):
             if block.name in self.products:
@@ -169,6 +181,40 @@ class _TensorChainScheduler:
         for product in self.products.values():
             self._finish(product)
         draft.scheduled |= {block.name for block in chain.blocks}
+        self._note(names_of, last.write.size_bytes)
+
+    def _note(self, epilogues: Mapping[str, str], output_bytes: int) -> None:
+        """Record the decisions of the chain."""
+        sink, axes = self.chain.sink, len(self.chain.sink.axes)
+        across, steps = self.columns[axes - 2][THREAD], self.columns[axes - 1][STEP]
+        width = sink.axes[-2].extent
+        pieces = {
+            sink.name: ProductPiece(
+                TableExtent(width, divisors=(across,)),
+                TableExtent(width),
+                TableExtent(self._last.instruction.shape[-1], (steps,)),
+                self._last.is_transposed,
+            )
+        }
+        for name, column in self.widths.items():
+            product = self.products[name]
+            pieces[name] = ProductPiece(
+                TableExtent(1, (column,)),
+                TableExtent(1, (column, across)),
+                TableExtent(product.facts.axes[-1].extent),
+                product.is_transposed,
+            )
+        ChainNote(
+            self.draft,
+            self.chain,
+            self._last.instruction,
+            epilogues,
+            self.columns,
+            pieces,
+            STAGES,
+            output_bytes,
+            FRAGMENT_PADDING,
+        ).whole_rows()
 
     def _tile_last(self, epilogue: BlockRV) -> None:
         """Cut the rows and columns of the last product into tiles of warps and instructions."""
@@ -179,22 +225,28 @@ class _TensorChainScheduler:
         of_warp = [r for r in WARP_ROWS if tiles % (r * max(down)) == 0 and r * max(down) <= most]
         # Products have at least 32 columns: as many as 4 warps of one tile.
         self.across = [w for w in WARPS_ACROSS if w * max(down) in MAX_WARPS]
-        self.warps = (draft.choose(down)[0], draft.choose(self.across)[0])
-        rows, _ = draft.choose(of_warp)
+        num_down, down_column = draft.choose(down)
+        num_across, across_column = draft.choose(self.across)
+        self.warps = (num_down, num_across)
+        rows, rows_column = draft.choose(of_warp)
         *outer, row, column, step = draft.loops(sink.name)
         block, warp_i, i, inner_i = schedule.split(row, [None, self.warps[0], rows, m])
         warp_j, j, inner_j = schedule.split(column, [self.warps[1], None, n])
-        count, _ = draft.choose([s for s in STEPS if sink.axes[-1].extent % (s * k) == 0])
-        chunk, steps, inner_k = schedule.split(step, [None, count, k])
+        steps = [s for s in STEPS if sink.axes[-1].extent % (s * k) == 0]
+        count, steps_column = draft.choose(steps)
+        axes = len(sink.axes)
+        self.columns[row_axis(self.chain)] = {THREAD: down_column, REGISTER: rows_column}
+        self.columns |= {axes - 2: {THREAD: across_column}, axes - 1: {STEP: steps_column}}
+        chunk, inner, inner_k = schedule.split(step, [None, count, k])
         self.around = [*outer, block]
         schedule.reorder(
-            *self.around, warp_i, warp_j, chunk, steps, i, j, inner_i, inner_j, inner_k
+            *self.around, warp_i, warp_j, chunk, inner, i, j, inner_i, inner_j, inner_k
         )
         schedule.reverse_compute_at(epilogue, warp_j, preserve_unit_loops=True)
         self.bound.append((warp_i, warp_j))
         self.pieces[sink.name] = self.starts[sink.name] = chunk
         self.tiles[sink.name] = inner_i
-        self._load(self._last, steps)
+        self._load(self._last, inner)
 
     def _tile(self, product: ChainProduct, epilogue: BlockRV) -> None:
         """Compute a product in tiles of columns, with the whole sum of a tile at once."""
@@ -203,7 +255,8 @@ class _TensorChainScheduler:
         *_, row, column = self.draft.loops(epilogue)
         keys, across = product.facts.axes[-2].extent, max(self.across)
         widths = [n * count for count in WARP_KEYS if n * count * across <= MAX_KEYS]
-        width, _ = self.draft.choose([w for w in widths if keys % (w * across) == 0] or [n])
+        fitting = [w for w in widths if keys % (w * across) == 0] or [n]
+        width, self.widths[name] = self.draft.choose(fitting)
         warp_i, rows = schedule.split(row, [self.warps[0], None])
         piece, warp_j, columns = schedule.split(column, [None, self.warps[1], width])
         schedule.reorder(warp_i, warp_j, piece, rows, columns)

@@ -1,0 +1,407 @@
+"""The kernel of a chain of products on tensor cores, such as attention, for a batch of candidates.
+
+A block of threads computes a tile of rows through all blocks of the chain. Operands are copied to
+shared memory, where the results between products stay.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from compiler.passes.device.shared_memory import LiveInterval, place_intervals, whole_vectors
+from compiler.target.gpus import WARP_SIZE
+from compiler.target.matrix_rates import matrix_rate
+from tuner.space.analysis.block_facts import BlockFacts
+from tuner.space.features.cuda.access import KernelAccess
+from tuner.space.features.cuda.rates import GpuRates
+from tuner.space.features.cuda.roofline import (
+    BARRIER_SECS,
+    CONVERT_COST,
+    LOOP_COST,
+    MEMORY_SECS,
+    NUM_SCHEDULERS,
+    SPECIAL_COST,
+)
+from tuner.space.features.cuda.tensor_kernel import (
+    BASE_REGISTERS,
+    CHUNK_BYTES,
+    COPY_INSTRUCTIONS,
+    MAX_MATRICES,
+    SumsAccess,
+    TensorKernel,
+    TensorTime,
+)
+from tuner.space.features.cuda.warps import SECTOR_BYTES, by_distinct_rows, num_wavefronts
+from tuner.space.tables.chain_tile import ChainOperand, ChainTile
+from tuner.space.tables.knob import Ints
+from tuner.space.tables.nest import Floats
+
+LOAD_COLUMNS = 16
+"""The columns of an operand that one `ldmatrix` loads: two tiles of an instruction."""
+LEFT_REGISTERS, RIGHT_REGISTERS = 4, 2
+"""Registers of a lane for the operands of one instruction."""
+ONLINE_BARRIERS = 6
+"""Barriers for each piece of keys, as lowered: between the blocks of the softmax and the products.
+"""
+MERGE_ACCESSES = 10
+"""Accesses of a warp to numbers of 32 rows, which merge the softmax of a piece with earlier ones.
+"""
+ROWS_OF_LANE = 2
+"""The rows of a tile of an instruction in which a lane has sums."""
+REDUCTION_INSTRUCTIONS = 24
+"""Instructions of a warp that combines the numbers of its lanes for a row: five exchanges, and the
+store by one lane. Emulated kernels had about as many.
+"""
+PART_INSTRUCTIONS = 3
+"""Instructions for 32 elements of a row besides arithmetic and accesses (same kernels)."""
+EXP_INSTRUCTIONS = 8
+"""Instructions of a special function besides its own (same kernels)."""
+
+
+class ChainKernel(TensorKernel):
+    """The kernel of a chain; its nest is that of the last product."""
+
+    @property
+    def chain(self) -> ChainTile:
+        """Return the tile of rows."""
+        tile = self.tables.nest.tensor_tile
+        assert isinstance(tile, ChainTile), "the nest is that of a chain"
+        return tile
+
+    @property
+    def values(self) -> Ints:
+        """Return the table of the sketch."""
+        return self._values
+
+    @cached_property
+    def rows(self) -> Floats:
+        """Return the rows of a block."""
+        return self.chain.rows.extents(self._values).astype(np.float64)
+
+    @cached_property
+    def passes(self) -> Floats:
+        """Return how often the blocks of the chain run, each time for a piece of the keys."""
+        if self.chain.keys is None:
+            return np.ones_like(self.threads)
+        return self.chain.products[0].axes[-2].extent / self.chain.keys.extents(self._values)
+
+    @cached_property
+    def _warp_tiles(self) -> Floats:
+        return self.chain.warp_rows.extents(self._values) / self.tile.instruction.shape[0]
+
+    @cached_property
+    def matrix_products(self) -> Floats:
+        """Return the instructions of tensor cores of a block."""
+        m, n, k = self.tile.instruction.shape
+        points = sum(b.axes[-2].extent * b.axes[-1].extent for b in self.chain.products)
+        products: Floats = self.rows * points / (m * n * k)
+        return products
+
+    @cached_property
+    def matrix_loads(self) -> Floats:
+        """Return the loads of operands from shared memory by the warps of a block.
+
+        A warp loads the operands of its rows again for each group of columns.
+        """
+        loads = np.zeros_like(self.threads)
+        for steps, columns in self._operand_steps:
+            loads = loads + steps * (self._warp_tiles + np.ceil(columns / LOAD_COLUMNS))
+        return loads
+
+    @cached_property
+    def load_wavefronts(self) -> Floats:
+        """Return the wavefronts of these loads: padded rows hit all banks."""
+        wavefronts = np.zeros_like(self.threads)
+        for steps, columns in self._operand_steps:
+            of_step = MAX_MATRICES * (self._warp_tiles + columns / LOAD_COLUMNS)
+            wavefronts = wavefronts + steps * of_step
+        return wavefronts
+
+    @property
+    def _operand_steps(self) -> list[tuple[Floats, Floats]]:
+        """Return, by product, the steps of all warps of a block, and the columns of a warp."""
+        m, _, k = self.tile.instruction.shape
+        warps_down = self.rows / m / self._warp_tiles
+        return [
+            (warps_down * block.axes[-1].extent / k * (block.axes[-2].extent / columns), columns)
+            for block, columns in self._products
+        ]
+
+    @property
+    def _products(self) -> list[tuple[BlockFacts, Floats]]:
+        """Return the products, and the columns of which a warp computes the sums at once."""
+        chain = self.chain
+        return [
+            (block, columns.extents(self._values).astype(np.float64))
+            for block, columns in zip(chain.products, chain.warp_columns, strict=True)
+        ]
+
+    @property
+    def shared_loads(self) -> Floats:
+        """Return a lane's loads of operands from shared memory for one step of the last sum."""
+        loads: Floats = self.matrix_loads / self.warps / self.steps
+        return loads
+
+    @cached_property
+    def unrolled(self) -> Floats:
+        """Return the instructions of unrolled code: those of one step of the longest product."""
+        n = self.tile.instruction.shape[1]
+        steps = [
+            self._warp_tiles * (1 + columns / n) + columns / LOAD_COLUMNS
+            for _, columns in self._products
+        ]
+        unrolled: Floats = np.maximum.reduce(steps)
+        return unrolled
+
+    @cached_property
+    def registers(self) -> Floats:
+        """Return an estimate of the registers of a thread, without any limit.
+
+        A chain that runs piece by piece holds the sums of the last product in all blocks; in the
+        others it holds scores and operands. On nine kernels of 48 to 255 registers that NVRTC 13.0
+        compiled for sm_90a, the error was -55 to 20 registers; none of them had large spills.
+        """
+        n = self.tile.instruction.shape[1]
+        tiles = self._warp_tiles
+        sums, held = [], []
+        for _, columns in self._products:
+            loaded = LEFT_REGISTERS * tiles + RIGHT_REGISTERS * columns / n
+            sums.append(tiles * self.tile.instruction.shape[0] * columns / WARP_SIZE)
+            held.append(sums[-1] + loaded)
+        if self.chain.keys is not None:
+            held[:-1] = [most + sums[-1] for most in held[:-1]]
+        registers: Floats = BASE_REGISTERS + np.maximum.reduce(held)
+        return registers
+
+    @cached_property
+    def shared_bytes(self) -> Floats:
+        """Return the shared memory of a block: arrays that are not alive at once may overlap."""
+        chain, values = self.chain, self._values
+        num_pieces = np.stack([operand.num_pieces(values) for operand in chain.operands])
+        # The operands of a product are alive in its loop over pieces, with the sums that it stores.
+        of_product = [operand.piece.first for operand in chain.operands]
+        loops = [num_pieces[np.equal(of_product, n)].max(axis=0).clip(max=2) for n in of_product]
+        sizes = [operand.size_bytes(values) for operand in chain.operands]
+        sizes += [array.size_bytes(values) for array in chain.results]
+        return by_distinct_rows([*loops, *sizes], self._placed_bytes).astype(np.float64)
+
+    def _placed_bytes(self, columns: list[Ints]) -> Ints:
+        chain, count = self.chain, len(self.chain.operands)
+        totals = []
+        for numbers in np.stack(columns, axis=1).tolist():
+            loops, sizes = numbers[:count], numbers[count:]
+            alive = [
+                LiveInterval(operand.piece.first, operand.piece.first + (pieces > 1))
+                for operand, pieces in zip(chain.operands, loops, strict=True)
+            ]
+            alive += [LiveInterval(array.first, array.last) for array in chain.results]
+            offsets = place_intervals(sizes, alive)
+            totals.append(whole_vectors(map(sum, zip(offsets, sizes, strict=True))))
+        return np.array(totals, np.int64)
+
+    @cached_property
+    def accesses(self) -> list[KernelAccess]:
+        """Return the stores of the results, and the copies of the operands."""
+        write = SumsAccess(self, self.tables.nest.facts.write)
+        return [write, *(PieceAccess(self, operand) for operand in self.chain.operands)]
+
+    @property
+    def copies(self) -> list[PieceAccess]:
+        """Return the copies of the operands."""
+        return [access for access in self.accesses if isinstance(access, PieceAccess)]
+
+    @cached_property
+    def pieces(self) -> Floats:
+        """Return the pieces that a block copies one after another."""
+        pieces = [access.num_pieces for access in self.copies if access.stages > 1]
+        if self.chain.keys is not None:
+            return self.passes  # keys and values arrive together
+        return sum(pieces, np.zeros_like(self.threads))
+
+    @cached_property
+    def stages(self) -> Ints:
+        """Return the pieces of an operand in shared memory at once."""
+        return np.full(len(self.threads), max(access.stages for access in self.copies))
+
+    @cached_property
+    def barriers(self) -> Floats:
+        """Return the barriers that a thread meets."""
+        if self.chain.keys is not None:
+            return ONLINE_BARRIERS * self.passes
+        return self.pieces + len(self.chain.row_blocks)
+
+
+class PieceAccess(KernelAccess):
+    """An operand that all lanes of a block copy to shared memory, 16 bytes each."""
+
+    def __init__(self, kernel: ChainKernel, operand: ChainOperand) -> None:
+        super().__init__(kernel.tables, operand.access, kernel.thread_tile)
+        self._operand = operand
+        self._values = kernel.values
+        self.threads = kernel.threads
+
+    @property
+    def stages(self) -> int:
+        """Return the pieces in shared memory at once."""
+        return self._operand.stages
+
+    @cached_property
+    def num_pieces(self) -> Floats:
+        """Return the pieces that a block copies."""
+        return self._operand.num_pieces(self._values).astype(np.float64)
+
+    @property
+    def piece_bytes(self) -> Floats:
+        """Return the bytes of a piece, without padding."""
+        return self.block_bytes / self.num_pieces
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the bytes of the operand in global memory."""
+        return self.access.size_bytes
+
+    @cached_property
+    def width(self) -> Ints:
+        """Return the bytes that a lane copies at once."""
+        return np.full(len(self.threads), CHUNK_BYTES, np.int64)
+
+    @cached_property
+    def block_bytes(self) -> Floats:
+        """Return the bytes that a block copies."""
+        elements = self._operand.elements.extents(self._values)
+        return (elements * self.access.item_bytes).astype(np.float64)
+
+    @cached_property
+    def requests(self) -> Floats:
+        """Return the requests of all warps of a block to global memory."""
+        return self.block_bytes / (WARP_SIZE * CHUNK_BYTES)
+
+    @cached_property
+    def sectors_per_request(self) -> Ints:
+        """Return the sectors that a request touches: rows are multiples of them."""
+        return np.full(len(self.threads), WARP_SIZE * CHUNK_BYTES // SECTOR_BYTES, np.int64)
+
+    @cached_property
+    def inside(self) -> Floats:
+        """Return the share of the copied elements that are no padding: all of them."""
+        return np.ones(len(self.threads))
+
+    @cached_property
+    def write_wavefronts(self) -> Ints:
+        """Return the wavefronts of a request of the first warp that stores a part of a piece."""
+        piece = self._operand.piece
+        length = piece.length.extents(self._values) * piece.item_bytes
+        return by_distinct_rows([length, piece.row_bytes(self._values)], _store_wavefronts)
+
+
+def _store_wavefronts(columns: list[Ints]) -> Ints:
+    length, row_bytes = columns
+    offsets = np.arange(WARP_SIZE)[:, None] * CHUNK_BYTES
+    addresses = offsets // length * row_bytes + offsets % length
+    return num_wavefronts(addresses, np.full(len(length), CHUNK_BYTES))
+
+
+class ChainTime(TensorTime):
+    """The estimated time of a chain of products."""
+
+    def __init__(self, kernel: ChainKernel, rates: GpuRates) -> None:
+        super().__init__(kernel, rates)
+        self._chain_kernel = kernel
+
+    @property
+    def _arithmetic(self) -> Floats:
+        """Return the time of the products of one block, and then of its other arithmetic."""
+        kernel, gpu = self._chain_kernel, self._rates.gpu
+        rate = matrix_rate(gpu, kernel.tile.instruction.ptx_types[1]) / gpu.num_sms
+        secs = kernel.matrix_products * 2 * np.prod(kernel.tile.instruction.shape) / rate
+        for block in kernel.chain.row_blocks:
+            of = block.operations
+            simple = of.fma + of.add + of.mul + of.compare + of.integer
+            cost = simple + SPECIAL_COST * (of.special + of.div) + CONVERT_COST * of.convert
+            points = kernel.rows * block.axes[-1].extent
+            secs = secs + points * cost / self._rates.lanes / self._rates.clock
+        return secs
+
+    @cached_property
+    def _thread_instructions(self) -> Floats:
+        """Return the instructions of a warp: products, loads, copies, stores and row blocks."""
+        kernel = self._chain_kernel
+        requests = sum((a.requests for a in kernel.accesses), np.zeros_like(kernel.threads))
+        instructions = kernel.matrix_products + kernel.matrix_loads + COPY_INSTRUCTIONS * requests
+        instructions = instructions + self._row_wavefronts
+        for block in kernel.chain.row_blocks:
+            of = block.operations
+            steps = kernel.rows * block.axes[-1].extent / WARP_SIZE
+            of_part = of.total + EXP_INSTRUCTIONS * of.special + PART_INSTRUCTIONS
+            instructions = instructions + steps * of_part
+            if block.is_reduction:
+                rows = kernel.rows * kernel.passes
+                instructions = instructions + rows * REDUCTION_INSTRUCTIONS
+        of_warp: Floats = instructions / kernel.warps + LOOP_COST * kernel.pieces
+        return of_warp
+
+    @cached_property
+    def _wavefronts(self) -> Floats:
+        """Return the wavefronts of a block in shared memory, spilled registers among them."""
+        kernel = self._chain_kernel
+        spilled = np.maximum(kernel.registers - kernel.max_registers, 0)
+        wavefronts = 2 * spilled * kernel.pieces * kernel.warps
+        wavefronts = wavefronts + kernel.load_wavefronts + self._row_wavefronts
+        for access in kernel.copies:
+            wavefronts = wavefronts + access.requests * access.write_wavefronts
+        return wavefronts
+
+    @cached_property
+    def _row_wavefronts(self) -> Floats:
+        """Return the wavefronts of the results between products, which are those of one block.
+
+        Lanes read and write neighbours in a row. A number of the row is read again for each of its
+        parts, unless the results are in registers.
+        """
+        kernel, chain = self._chain_kernel, self._chain_kernel.chain
+        of_row = kernel.rows * kernel.passes
+        wavefronts = np.zeros_like(kernel.threads)
+        for product in chain.products:
+            if product.write.buffer in chain.held:
+                wavefronts = wavefronts + kernel.rows * product.axes[-2].extent / WARP_SIZE
+        for block in chain.row_blocks:
+            parts = kernel.rows * block.axes[-1].extent / WARP_SIZE
+            is_held = block.write.buffer in chain.held
+            if is_held:
+                wavefronts = wavefronts + (of_row if block.is_reduction else parts)
+            for read in block.reads:
+                if read.buffer in chain.held:
+                    is_once = not read.strides[-1] and not is_held
+                    wavefronts = wavefronts + (of_row if is_once else parts)
+        if chain.keys is not None:
+            factors = ROWS_OF_LANE * kernel.rows / chain.instruction.shape[0]
+            merged = MERGE_ACCESSES * kernel.rows / WARP_SIZE
+            wavefronts = wavefronts + kernel.passes * (factors + merged)
+        return wavefronts
+
+    @cached_property
+    def latency(self) -> Floats:
+        """Return the time that one block waits for loads and barriers, one after another."""
+        kernel = self._chain_kernel
+        hidden = np.minimum(self._alone / kernel.pieces, MEMORY_SECS)
+        waits = MEMORY_SECS + kernel.pieces * (MEMORY_SECS - hidden)
+        latency: Floats = waits + kernel.barriers * BARRIER_SECS
+        return latency
+
+    @cached_property
+    def _alone(self) -> Floats:
+        """Return the time of one block alone: barriers divide its units' work."""
+        schedulers = np.minimum(self._chain_kernel.warps / NUM_SCHEDULERS, 1)
+        units = ("arithmetic", "issue", "shared")
+        alone: Floats = sum(self.block[unit] for unit in units) / schedulers
+        return alone
+
+    @cached_property
+    def bytes_in_flight(self) -> Floats:
+        """Return the bytes that a multiprocessor requests at once."""
+        kernel = self._chain_kernel
+        ahead = (a.piece_bytes for a in kernel.copies if a.stages > 1)
+        in_flight: Floats = sum(ahead, np.zeros_like(kernel.threads)) * self.resident
+        return in_flight
