@@ -55,6 +55,7 @@ def _arm(l1_kib: int, l2_kib: int, l3_mib: int, features: str = "+neon") -> Cpu:
 
 _VNNI, _AVX_VNNI = "+avx512vnni", "+avxvnni"
 _DOTS = "+neon,+dotprod,+fullfp16"
+_MIXED_DOTS = f"{_DOTS},+i8mm"
 
 CPUS: dict[str, Cpu] = {
     "x86-64": _x86(1, 32, 256, 8),
@@ -82,9 +83,9 @@ CPUS: dict[str, Cpu] = {
     "cortex-a72": _arm(32, 256, 1),
     "cortex-a76": _arm(64, 256, 2, _DOTS),
     "neoverse-n1": _arm(64, 1024, 32, _DOTS),
-    "neoverse-n2": _arm(64, 1024, 64, _DOTS),
-    "neoverse-v1": _arm(64, 1024, 32, _DOTS),
-    "neoverse-v2": _arm(64, 2048, 36, _DOTS),
+    "neoverse-n2": _arm(64, 1024, 64, _MIXED_DOTS),
+    "neoverse-v1": _arm(64, 1024, 32, _MIXED_DOTS),
+    "neoverse-v2": _arm(64, 2048, 36, _MIXED_DOTS),
     "apple-m1": _arm(128, 3072, 8, _DOTS),
 }
 # Assumed for a host that is not listed above and reports no caches.

@@ -114,18 +114,22 @@ def _widening(
 
 def _dots() -> list[LlvmFunction]:
     narrow = "+avx512vl,+avx512vnni|+avxvnni"
-    bytes_of: dict[str, DType] = {"sdot": "int8", "udot": "uint8"}
+    bytes_of: dict[str, tuple[DType, DType, str]] = {
+        "sdot": ("int8", "int8", "+dotprod"),
+        "udot": ("uint8", "uint8", "+dotprod"),
+        "usdot": ("uint8", "int8", "+i8mm"),
+    }
     of_arm = [
         LlvmFunction(
             f"llvm.aarch64.neon.{name}.v4i32.v16i8",
             3,
             _dot_of_four,
-            (("int32", 4), (dtype, 16), (dtype, 16)),
+            (("int32", 4), (first, 16), (second, 16)),
             ("int32", 4),
-            "+dotprod",
+            feature,
             "int",
         )
-        for name, dtype in bytes_of.items()
+        for name, (first, second, feature) in bytes_of.items()
     ]
     return of_arm + [
         LlvmFunction(

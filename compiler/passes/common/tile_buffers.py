@@ -5,6 +5,10 @@
 A loop over `k` that uses six neighbours along `i` in each step then reads consecutive memory.
 Matrix products pack their operands in this way (Goto and van de Geijn, "Anatomy of high-performance
 matrix multiplication", ACM TOMS 2008). Results do not change.
+
+Several axes may be cut. Instructions for dot products of bytes take four neighbours along the sum:
+
+    A[i, k]   ->   A[i // 6, k // 4, i % 6, k % 4]        # buffer_tile=[0, 0, 6, 1, 4]
 """
 
 from __future__ import annotations
@@ -33,8 +37,8 @@ from compiler.ir.core.visit import map_accesses, walk, walk_stmts
 
 KEY = "buffer_tile"
 
-Tile = tuple[int, int]
-"""An axis, and the number of its neighbours that lie side by side."""
+Tile = tuple[tuple[int, int], ...]
+"""Axes, each with the number of its neighbours that lie side by side; the last axis innermost."""
 
 
 def tiles_of(body: Stmt) -> dict[Buffer, Tile]:
@@ -49,15 +53,18 @@ def tiles_of(body: Stmt) -> dict[Buffer, Tile]:
 
 
 def _entry(value: AnnotationValue, block: Block) -> tuple[Buffer, Tile] | None:
-    match value:
-        case (int() as index, int() as axis, int() as factor):
-            pass
-        case _:
-            return None
-    if not 0 <= index < len(block.writes) or factor < 2:
+    if not isinstance(value, tuple) or len(value) < 3 or len(value) % 2 == 0:
         return None
-    buffer = block.writes[index].buffer
-    return (buffer, (axis, factor)) if 0 <= axis < len(buffer.shape) else None
+    numbers = [number for number in value if isinstance(number, int)]
+    if len(numbers) < len(value) or not 0 <= numbers[0] < len(block.writes):
+        return None
+    buffer = block.writes[numbers[0]].buffer
+    tile = tuple(zip(numbers[1::2], numbers[2::2], strict=True))
+    axes = {axis for axis, _ in tile if 0 <= axis < len(buffer.shape)}
+    factors = [factor for _, factor in tile]
+    if len(axes) < len(tile) or min(factors) < 1 or max(factors) < 2:
+        return None
+    return buffer, tile
 
 
 def tile_buffers(stmt: Stmt, tiles: Mapping[Buffer, Tile]) -> tuple[Stmt, dict[Buffer, Buffer]]:
@@ -102,15 +109,18 @@ def _fixed(stmt: Stmt, buffers: Mapping[Var, Buffer]) -> set[Buffer]:
 
 
 def _shape(buffer: Buffer, tile: Tile) -> tuple[Expr, ...]:
-    axis, factor = tile
-    extents = static_shape(buffer)
-    other_extents = (*extents[:axis], *extents[axis + 1 :])
-    return tuple(IntImm(n) for n in (-(-extents[axis] // factor), *other_extents, factor))
+    factors = dict(tile)
+    counts = [-(-n // factors.get(axis, 1)) for axis, n in enumerate(static_shape(buffer))]
+    first = counts.pop(tile[0][0])
+    return tuple(IntImm(n) for n in (first, *counts, *factors.values()))
 
 
 def _indices(indices: tuple[Expr, ...], tile: Tile) -> tuple[Expr, ...]:
-    axis, factor = tile
-    index = indices[axis]
-    size = IntImm(factor, dtype_of(index))
-    other_indices = (*indices[:axis], *indices[axis + 1 :])
-    return (BinOp("//", index, size), *other_indices, BinOp("%", index, size))
+    """Return the indices of an element: the first axis outermost, the others in their order."""
+    outer = list(indices)
+    inner = []
+    for axis, factor in tile:
+        size = IntImm(factor, dtype_of(indices[axis]))
+        outer[axis] = BinOp("//", indices[axis], size)
+        inner.append(BinOp("%", indices[axis], size))
+    return outer.pop(tile[0][0]), *outer, *inner

@@ -97,6 +97,13 @@ class BlockFacts:
         return self.write.is_affine and all(r.is_affine for r in self.reads)
 
     @property
+    def is_multiply_add(self) -> bool:
+        """Return whether a point adds one product to a sum, of floats or of integers."""
+        return self.flops_per_point == 2 or (
+            self.flops_per_point == 0 and self.operations.integer == 2
+        )
+
+    @property
     def points(self) -> int:
         """Return the number of runs of the body."""
         return prod(a.extent for a in self.axes)

@@ -48,7 +48,7 @@ def find_product(facts: BlockFacts) -> Product | None:
     axes = facts.axes
     steps = [i for i, a in enumerate(axes) if a.is_reduction and a.extent > 1]
     columns = [i for i, a in enumerate(axes) if not a.is_reduction and facts.write.strides[i] == 1]
-    is_simple = facts.is_affine and not facts.is_conditional and facts.flops_per_point == 2
+    is_simple = facts.is_affine and not facts.is_conditional and facts.is_multiply_add
     if not is_simple or len(facts.reads) != 2 or len(steps) != 1 or not columns:
         return None
     (step,), column = steps, columns[-1]

@@ -59,8 +59,6 @@ Chosen.
 
 TILE_LEVEL = 3
 """The level of the loops whose output is accumulated across the outer loop of a reduction."""
-FMA_FLOPS = 2
-"""A fused multiply-add is a multiplication and an addition."""
 PACKED = frozenset({"packed", "packed_right"})
 """The tags of sketches whose operands are packed in the order of use."""
 
@@ -153,7 +151,7 @@ def _waste(sketch: Sketch, values: Ints, target: CpuTarget) -> tuple[Floats, Flo
         if nest.packed:
             padding = np.maximum(padding, _padding(nest.tables(values)))
     heaviest = sketch.nests[0]
-    if heaviest.facts.flops_per_point != FMA_FLOPS:
+    if not heaviest.facts.is_multiply_add:
         return padding, np.ones(len(values))
     tables = heaviest.tables(values)
     return padding, issue_slots(tables, RegisterTile(tables, target))

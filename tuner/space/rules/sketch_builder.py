@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from compiler.ir.core.dtypes import DType
 from compiler.ir.core.nodes import (
     BlockRealize,
 )
@@ -100,6 +101,12 @@ class SketchBuilder:
         all_facts = (block_facts(site) for site in sites(self.schedule.func))
         return {facts.name: facts for facts in all_facts if facts is not None}
 
+    def dtypes(self) -> dict[str, DType]:
+        """Return the types of the elements of the buffers that blocks access, by name."""
+        blocks = [site.block for site in sites(self.schedule.func)]
+        regions = [region for block in blocks for region in (*block.reads, *block.writes)]
+        return {region.buffer.name: region.buffer.dtype for region in regions}
+
     def consumers(self, block: str) -> list[str]:
         """Return the names of the blocks that read a block's output, in program order."""
         program = [site.block for site in sites(self.schedule.func)]
@@ -155,7 +162,7 @@ class SketchBuilder:
         return groups, column
 
     def exclude(self, column: int, number: int) -> None:
-        """Exclude decisions that produce the same program as another sketch of the space.
+        """Exclude decisions that another sketch has, too, or that the sketch is not made for.
 
         Args:
             column: The column of the sketch's table, as `tile`, `choose` and `cut` return it.

@@ -57,6 +57,7 @@ class TiledNest:
             from arrays with other layouts.
         tensor_tile: What one instruction of tensor cores computes: loops of these extents are at
             the innermost level of each axis.
+        dot_steps: The unrolled steps of a sum that one instruction of a CPU multiplies and adds.
     """
 
     facts: BlockFacts
@@ -68,6 +69,7 @@ class TiledNest:
     lanes: tuple[tuple[int, int], ...] = ()
     source_bytes: tuple[int, ...] = ()
     tensor_tile: TensorTile | None = None
+    dot_steps: int = 1
 
     @property
     def accesses(self) -> tuple[TensorAccess, ...]:

@@ -33,7 +33,7 @@ class Sketch:
         zones: Loops for which different decisions are equivalent; see
             `tuner.space.tables.canonical_decisions`.
         excluded: Pairs of a column and a number. A row with that number produces the same program
-            as a row of another sketch.
+            as a row of another sketch, or one that the sketch is not made for.
         labels: The labels of the decisions; see `tuner.space.tables.labels`.
         copies: On a GPU, the inputs that are copied into shared memory.
         kernels: On a GPU, the kernels.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from compiler.backends.cpu.codegen.operations.dot_instructions import group_size
 from compiler.passes.common.tile_buffers import KEY
 from compiler.schedule.error import ScheduleError
+from compiler.schedule.primitives.sampling.sample import divisors
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts
 from tuner.space.analysis.product_roles import Operand, Product, find_product
@@ -16,6 +18,8 @@ from tuner.space.tables.nest import NUM_LEVELS, TiledNest
 
 MAX_UNROLLED_STEPS = 8
 """Steps of the sum in an unrolled body: fewer loop instructions against longer code. Chosen."""
+MAX_UNROLLED_GROUPS = 4
+"""The same in dot products of a few steps each: four of four bytes are 16 steps. Chosen."""
 MAX_SMALL_POINTS = 1 << 18
 """Products of at most this many multiply-adds also have a sketch without copies, which may cost
 more than they save. Chosen: 64 x 64 x 64.
@@ -71,6 +75,9 @@ class PackedProducts:
 
     If tiles divide the rows, another variant packs only `B`. An elementwise consumer runs on each
     register tile if the sum is not cut into blocks. Otherwise it runs on the finished columns.
+
+    If the CPU has dot products of the operands' types, panels hold groups of neighbours along the
+    sum, `B'[j1, k1, j2, k2]`, as the instructions take them.
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
@@ -115,6 +122,7 @@ class _Packing:
         self._facts = facts
         self._product = product
         self._variant = variant
+        self._group = self._group_size()
         self._shared = self._shared_axis()
         self._columns: dict[int, dict[int, int]] = {}
 
@@ -143,6 +151,16 @@ class _Packing:
         self._note(batch)
         if self._variant.is_cut and extent <= MAX_WHOLE_STEPS and "fused" not in draft.tags:
             draft.exclude(self._columns[product.step][_STEPS], 1)  # as in the variant of one go
+
+    def _group_size(self) -> int:
+        """Return how many steps of the sum one instruction takes; 1 if they don't divide it."""
+        dtypes = self._draft.dtypes()
+        product, write = self._product, self._facts.write
+        if dtypes[write.buffer] not in ("int32", "uint32"):
+            return 1
+        operands = (dtypes[o.read.buffer] for o in (product.left, product.right))
+        size = group_size(self._draft.cpu, *operands)
+        return size if self._facts.axes[product.step].extent % size == 0 else 1
 
     def _shared_axis(self) -> int | None:
         """Return the axis whose blocks run on different threads.
@@ -193,8 +211,12 @@ class _Packing:
         step = self._product.step
         levels = (_STEPS, _INNER, _UNROLLED) if self._variant.is_cut else (_INNER, _UNROLLED)
         extent = self._facts.axes[step].extent
-        factors, first = self._draft.tile(loop, extent, len(levels), MAX_UNROLLED_STEPS)
+        longest = MAX_UNROLLED_STEPS if self._group == 1 else MAX_UNROLLED_GROUPS * self._group
+        factors, first = self._draft.tile(loop, extent, len(levels), longest)
         self._columns[step] = {level: first + n for n, level in enumerate(levels)}
+        for size in divisors(extent):
+            if size <= longest and size % self._group:
+                self._draft.exclude(self._columns[step][_UNROLLED], size)
         return list(self._draft.schedule.split(loop, factors))
 
     def _most_rows(self) -> int:
@@ -220,7 +242,13 @@ class _Packing:
         loops = draft.loops(copy)[-len(operand.read.shape) :]
         panels, lane = schedule.split(loops[operand.across], [None, tile])
         along = loops[operand.along]
-        if operand.read.strides[self._product.step] == 1:
+        shape = [operand.across, tile]
+        if self._group > 1:
+            shape += [operand.along, self._group]
+            groups, along = schedule.split(along, [None, self._group])
+            schedule.reorder(panels, groups, lane, along)
+            schedule.vectorize(along)
+        elif operand.read.strides[self._product.step] == 1:
             # Rows are read along the sum and written across it: transposed in registers.
             schedule.reorder(panels, lane, along)
             schedule.unroll(lane)
@@ -228,7 +256,7 @@ class _Packing:
         else:
             schedule.reorder(panels, along, lane)
             schedule.vectorize(lane)
-        schedule.annotate(copy, KEY, [0, operand.across, tile])
+        schedule.annotate(copy, KEY, [0, *shape])
         draft.scheduled.add(draft.block_name(copy))
 
     def _epilogue(
@@ -270,6 +298,13 @@ class _Packing:
         reads = (product.right, *([product.left] if self._variant.is_left_packed else []))
         packed = frozenset(1 + facts.reads.index(operand.read) for operand in reads)
         draft.nests.append(
-            TiledNest(facts, tuple(columns), tuple(remainder_levels), product.column, packed)
+            TiledNest(
+                facts,
+                tuple(columns),
+                tuple(remainder_levels),
+                product.column,
+                packed,
+                dot_steps=self._group,
+            )
         )
         draft.scheduled.add(facts.name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field
-from math import gcd
+from math import gcd, prod
 
 from compiler.backends.cpu.codegen.emitters.scope import Binding, CodeScope, LaneRange
 from compiler.backends.cpu.codegen.text.builder import AddressKey
@@ -23,7 +23,7 @@ from compiler.ir.arith.vectors import as_ramp
 from compiler.ir.core.dtypes import DType, size_bytes
 from compiler.ir.core.frozen import frozen
 from compiler.ir.core.layout import strides_of
-from compiler.ir.core.nodes import Buffer, Call, Expr, IntImm, Load, Var
+from compiler.ir.core.nodes import Buffer, Call, Expr, IntImm, Load, Var, static_shape
 from compiler.ir.core.visit import substitute, walk
 
 
@@ -37,15 +37,22 @@ class Address:
         offsets: A vector of element offsets from `pointer`.
         lanes: More than 1 if the program itself writes a vector; in a vectorized loop, the loop
             determines the lanes.
-        multiple: The distance in bytes from the beginning of the buffer is a multiple of this; 0
-            is a multiple of any number.
+        base: What `pointer` is `constant` elements from.
+        constant: The part of the offset, in elements, that is known.
+        step: The rest of the offset is a multiple of this; 0 if there is no rest.
     """
 
     pointer: RegisterValue
     stride: int | None
     offsets: RegisterValue | None = None
     lanes: int = 1
-    multiple: int = field(default=1, compare=False)
+    base: RegisterValue | None = field(default=None, compare=False)
+    constant: int = field(default=0, compare=False)
+    step: int = field(default=1, compare=False)
+
+    def remainder(self, divisor: int) -> int | None:
+        """Return the offset of the first lane in the buffer modulo a number; None if it varies."""
+        return self.constant % divisor if self.step % divisor == 0 else None
 
     @property
     def key(self) -> AddressKey:
@@ -146,13 +153,35 @@ class Addresses:
                 moving.append((binding, coefficient))
         size = size_bytes(buffer.dtype)
         origin = self._scope.storage[buffer]
-        pointer, step = self._moved(origin, moving, size) if moving else (origin, 0)
-        if constant:
-            text = f"getelementptr inbounds i8, ptr {pointer.name}, i64 {constant * size}"
-            pointer = self._instructions.emit_once(text, len(self._builder.levels) - 1)
+        base, step = self._moved(origin, moving, size) if moving else (origin, 0)
+        pointer = self._at_constant(base, constant * size)
         if not moving:
             self._elements[pointer.name] = constant
-        return Address(pointer, stride, None, offset.lanes, gcd(constant, step) * size)
+        return Address(pointer, stride, None, offset.lanes, base, constant, step)
+
+    def _at_constant(self, base: RegisterValue, offset_bytes: int) -> RegisterValue:
+        if not offset_bytes:
+            return base
+        text = f"getelementptr inbounds i8, ptr {base.name}, i64 {offset_bytes}"
+        return self._instructions.emit_once(text, len(self._builder.levels) - 1)
+
+    def group(self, buffer: Buffer, address: Address) -> tuple[Address, int] | None:
+        """Return the address of the groups that lanes lie in, and their place in each group.
+
+        Lanes a stride of `n` apart lie in `n` neighbours each: a load of all neighbours has the
+        lanes of `n` such loads. None if the groups may not all be inside of the buffer.
+        """
+        stride, base = address.stride, address.base
+        if stride is None or stride < 2 or base is None or buffer.strides:
+            return None
+        if prod(static_shape(buffer)) % stride:
+            return None
+        place = address.remainder(stride)
+        if place is None:
+            return None
+        constant = address.constant - place
+        pointer = self._at_constant(base, constant * size_bytes(buffer.dtype))
+        return Address(pointer, 1, None, address.lanes, base, constant, address.step), place
 
     def _moved(
         self, pointer: RegisterValue, moving: list[tuple[RegisterValue, int]], size: int

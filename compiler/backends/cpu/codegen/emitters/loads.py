@@ -16,7 +16,11 @@ from compiler.backends.cpu.codegen.emitters.addresses import Address, Addresses
 from compiler.backends.cpu.codegen.emitters.scope import CodeScope
 from compiler.backends.cpu.codegen.operations.conversions import Conversions
 from compiler.backends.cpu.codegen.operations.strided_loads import is_strided, strided_load
-from compiler.backends.cpu.codegen.text.instructions import Instructions, RegisterValue
+from compiler.backends.cpu.codegen.text.instructions import (
+    GroupPart,
+    Instructions,
+    RegisterValue,
+)
 from compiler.backends.cpu.codegen.text.types import (
     element_alignment,
     memory_type,
@@ -24,7 +28,7 @@ from compiler.backends.cpu.codegen.text.types import (
     type_suffix,
     vector,
 )
-from compiler.ir.core.dtypes import DType, is_narrow_float
+from compiler.ir.core.dtypes import DType, is_integer, is_narrow_float, size_bytes
 from compiler.ir.core.nodes import Buffer, Expr
 
 
@@ -55,13 +59,44 @@ class Loads:
         key = (address.key, lanes, mask, buffer.dtype)
         name = loads.get(key)
         if name is None:
-            name = loads[key] = self._load_lanes(buffer.dtype, address, lanes, mask)
+            name = self._load_part(buffer, address, lanes, mask)
+            loads[key] = name = name or self._load_lanes(buffer.dtype, address, lanes, mask)
         value = RegisterValue(name, len(levels) - 1, lanes)
         if buffer.dtype == "bool":
             return self._instructions.icmp("ne", "i8", value, RegisterValue("0", 0))
         if is_narrow_float(buffer.dtype):
             return self._conversions.from_bits(value, buffer.dtype)
         return value
+
+    def _load_part(
+        self, buffer: Buffer, address: Address, lanes: int, mask: RegisterValue | None
+    ) -> str | None:
+        """Load lanes a stride apart together with the neighbours between them.
+
+        Returns:
+            The vector; None unless the lanes are narrow integers in groups of 16 or 32 bits, all of
+            which a dot product may take.
+        """
+        count, size = address.stride or 1, size_bytes(buffer.dtype)
+        is_group = is_integer(buffer.dtype) and count > 1 and count * size in (2, 4)
+        if not is_group or lanes == 1 or mask is not None:
+            return None
+        group = self._addresses.group(buffer, address)
+        if group is None:
+            return None
+        at, place = group
+        loads = self._builder.levels[-1].loads.setdefault(buffer.data, {})
+        key = (at.key, lanes * count, None, buffer.dtype)
+        if key not in loads:
+            loads[key] = self._load_lanes(buffer.dtype, at, lanes * count, None)
+        groups = RegisterValue(loads[key], self._builder.depth, lanes * count)
+        kind = vector(memory_type(buffer.dtype), lanes * count)
+        picks = ", ".join(f"i32 {place + lane * count}" for lane in range(lanes))
+        name = self._builder.emit(
+            f"shufflevector {kind} {groups.name}, {kind} poison, <{lanes} x i32> <{picks}>"
+        )
+        self._instructions.parts[name] = GroupPart(groups, place, count)
+        return name
 
     def _load_lanes(
         self, dtype: DType, address: Address, lanes: int, mask: RegisterValue | None

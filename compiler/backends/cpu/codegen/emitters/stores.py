@@ -134,7 +134,7 @@ class Stores:
             text = f"store {kind} {value.name}, ptr {address.pointer.name}"
             size = lanes * bits(buffer.dtype) // 8
             is_long = lanes > 1 and size % _MIN_STREAM_BYTES == 0
-            if buffer in self.streams and is_long and address.multiple % size == 0:
+            if buffer in self.streams and is_long and address.remainder(lanes) == 0:
                 self._builder.emit_void(f"{text}, align {size}, !nontemporal !0")
             else:
                 self._builder.emit_void(f"{text}, align {align}")

@@ -8,37 +8,48 @@ another:
 
 Four products of bytes become a `vpdpbusd`, `sdot` or `udot` if the CPU has it. The sums in between
 are emitted, too; LLVM removes those that nothing else uses.
+
+Operands that lie in groups of neighbours, as `A[i // 6, k // 4, i % 6, k % 4]`, are loaded as the
+instruction takes them. Those of other layouts are interleaved in registers.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from compiler.backends.cpu.codegen.operations.dot_instructions import DotInstructions, DotOfFour
 from compiler.backends.cpu.codegen.text.instructions import (
     Instructions,
     NarrowInteger,
     RegisterValue,
 )
-from compiler.backends.cpu.codegen.text.types import vector
-from compiler.ir.core.llvm_calls import is_offered, llvm_function
+from compiler.backends.cpu.codegen.text.types import splat, vector
 
-_PAIRS = {
-    4: "llvm.x86.sse2.pmadd.wd",
-    8: "llvm.x86.avx2.pmadd.wd",
-    16: "llvm.x86.avx512.pmaddw.d.512",
-}
-_FOURS_OF_ARM = {
-    True: "llvm.aarch64.neon.sdot.v4i32.v16i8",
-    False: "llvm.aarch64.neon.udot.v4i32.v16i8",
-}
+_OFFSET = "-128"
+"""The byte that changes signed bytes to unsigned ones, and unsigned to signed, by `xor`."""
+_ZERO = RegisterValue("0", 0)
 
 
 @dataclass(frozen=True, slots=True)
 class _ProductSum:
-    """A sum: its first term, and the products that were added to it."""
+    """A sum: its first term, and the products that were added to it.
+
+    If operands changed their type, the first term is `raw - excess`: a sum with the changed
+    operands, and what the changes added to it. Both are continued, and subtracted at last.
+    """
 
     start: RegisterValue
-    products: tuple[tuple[NarrowInteger, NarrowInteger], ...]
+    products: tuple[tuple[NarrowInteger, NarrowInteger], ...] = ()
+    raw: RegisterValue | None = None
+    excess: RegisterValue = _ZERO
+
+
+@dataclass(frozen=True, slots=True)
+class _Bytes:
+    """Four bytes for each lane of a sum, in one vector."""
+
+    value: RegisterValue
+    is_signed: bool
 
 
 class DotProducts:
@@ -51,9 +62,8 @@ class DotProducts:
 
     def __init__(self, instructions: Instructions, features: str) -> None:
         self._instructions = instructions
-        self._features = features
+        self._dots = DotInstructions(features)
         self._chains: dict[str, _ProductSum] = {}
-        self._is_offered: dict[str, bool] = {}
 
     def add(self, total: RegisterValue, a: RegisterValue, b: RegisterValue) -> RegisterValue:
         """Return `total + a * b` in 32 bits."""
@@ -79,9 +89,9 @@ class DotProducts:
         if four is None and pair is None:
             return plain
         chain = self._chains.get(total.name)
-        if chain is None or not _are_alike(chain.products[0], factors):
-            chain = _ProductSum(total, ())
-        chain = _ProductSum(chain.start, (*chain.products, factors))
+        if chain is None or (chain.products and not _are_alike(chain.products[0], factors)):
+            chain = _ProductSum(total)
+        chain = replace(chain, products=(*chain.products, factors))
         if len(chain.products) == 4 and four is not None:
             return self._sum_of_four(four, chain, lanes)
         result = plain
@@ -96,20 +106,11 @@ class DotProducts:
 
     def _pair(self, a: NarrowInteger, b: NarrowInteger, lanes: int) -> str | None:
         fits = all(factor.bits == 8 or factor.is_signed for factor in (a, b))
-        return self._offered(_PAIRS.get(lanes) if fits else None)
+        return self._dots.pair(lanes) if fits else None
 
-    def _four(self, a: NarrowInteger, b: NarrowInteger, lanes: int) -> str | None:
-        if a.bits != 8 or b.bits != 8:
-            return None
-        if a.is_signed != b.is_signed:
-            has_width = lanes in _PAIRS
-            return self._offered(f"llvm.x86.avx512.vpdpbusd.{32 * lanes}" if has_width else None)
-        return self._offered(_FOURS_OF_ARM[a.is_signed] if lanes == 4 else None)
-
-    def _offered(self, name: str | None) -> str | None:
-        if name is not None and name not in self._is_offered:
-            self._is_offered[name] = is_offered(llvm_function(name), self._features)
-        return name if name is not None and self._is_offered[name] else None
+    def _four(self, a: NarrowInteger, b: NarrowInteger, lanes: int) -> DotOfFour | None:
+        are_bytes = a.bits == 8 and b.bits == 8
+        return self._dots.four((a.is_signed, b.is_signed), lanes) if are_bytes else None
 
     # --- sums -------------------------------------------------------------------------------------
 
@@ -125,18 +126,40 @@ class DotProducts:
         op = "sext" if factors[0].is_signed else "zext"
         return packed if factors[0].bits == 16 else self._instructions.cast(op, "i8", "i16", packed)
 
-    def _sum_of_four(self, name: str, chain: _ProductSum, lanes: int) -> RegisterValue:
+    def _sum_of_four(self, dot: DotOfFour, chain: _ProductSum, lanes: int) -> RegisterValue:
+        # A scalar is shared by all lanes, so it changes its type for fewer instructions.
+        factors = sorted(zip(*chain.products, strict=True), key=lambda side: side[0].value.lanes)
+        sides = [_Bytes(self._packed(side, lanes), side[0].is_signed) for side in factors]
+        flip = dot.flip((sides[0].is_signed, sides[1].is_signed))
+        if flip is None:
+            return self._dot(dot, chain.start, sides, lanes)
+        offset = _Bytes(
+            RegisterValue(splat("i8", _OFFSET, 4 * lanes), 0, 4 * lanes), not sides[flip].is_signed
+        )
+        flipped = self._instructions.binary("xor", "i8", sides[flip].value, offset.value)
+        other = sides[1 - flip]
+        raw = self._dot(
+            dot, chain.raw or chain.start, [replace(offset, value=flipped), other], lanes
+        )
+        excess = self._dot(dot, chain.excess, [offset, other], lanes)
+        result = self._instructions.binary("sub", "i32", raw, excess)
+        self._chains[result.name] = _ProductSum(result, raw=raw, excess=excess)
+        return result
+
+    def _dot(
+        self, dot: DotOfFour, start: RegisterValue, sides: list[_Bytes], lanes: int
+    ) -> RegisterValue:
+        """Add dot products of four bytes to a sum."""
         kind, full_type = vector("i8", 4 * lanes), vector("i32", lanes)
-        # `vpdpbusd` takes the unsigned operand first.
-        sides = sorted(zip(*chain.products, strict=True), key=lambda side: side[0].is_signed)
-        operands = [(kind, self._packed(side, lanes)) for side in sides]
-        if "x86" in name:
+        # All instructions of two types take the unsigned operand first.
+        operands = [(kind, side.value) for side in sorted(sides, key=lambda side: side.is_signed)]
+        if "x86" in dot.name:
             operands = [
                 (full_type, self._instructions.bitcast(value, kind, full_type, lanes))
                 for _, value in operands
             ]
-        start = self._instructions.broadcast(chain.start, "i32", lanes)
-        return self._instructions.call(full_type, name, [(full_type, start), *operands], lanes)
+        start = self._instructions.broadcast(start, "i32", lanes)
+        return self._instructions.call(full_type, dot.name, [(full_type, start), *operands], lanes)
 
     # --- operands ---------------------------------------------------------------------------------
 
@@ -144,6 +167,9 @@ class DotProducts:
         """Return factors side by side for every lane, as a vector of their own type."""
         size = factors[0].bits
         values = [factor.value for factor in factors]
+        groups = self._groups(values)
+        if groups is not None:
+            return groups
         if all(value.lanes == 1 for value in values):
             word = f"i{size * len(values)}"
             copies = self._instructions.broadcast(self._word(values, size, word), word, lanes)
@@ -163,6 +189,15 @@ class DotProducts:
         return self._instructions.bitcast(
             rows[0], zipped, vector(element, len(values) * lanes), len(values) * lanes
         )
+
+    def _groups(self, values: list[RegisterValue]) -> RegisterValue | None:
+        """Return the vector of groups that consists of some vectors, in this order, if any."""
+        parts = [self._instructions.parts.get(value.name) for value in values]
+        first = parts[0]
+        if first is None or first.size != len(values):
+            return None
+        expected = [replace(first, place=place) for place in range(first.size)]
+        return first.groups if parts == expected else None
 
     def _word(self, values: list[RegisterValue], size: int, word: str) -> RegisterValue:
         """Return scalars as parts of one integer, the lowest first.

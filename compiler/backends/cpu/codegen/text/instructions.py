@@ -30,6 +30,15 @@ class NarrowInteger:
     is_signed: bool
 
 
+@frozen
+class GroupPart:
+    """One lane of each group of neighbours in a vector: those at `place` of `size`."""
+
+    groups: RegisterValue
+    place: int
+    size: int
+
+
 class Instructions:
     """Emits instructions of one function.
 
@@ -37,6 +46,7 @@ class Instructions:
         builder: The text of the function.
         externals: The declarations of the functions that it calls.
         widened_from: By the name of a wider integer, the narrow one that it was widened from.
+        parts: By the name of a vector, the groups of neighbours that it was taken out of.
         broadcasts: By the name of a scalar, a cheaper way to copy it into a number of lanes.
     """
 
@@ -44,6 +54,7 @@ class Instructions:
         self.builder = builder
         self.externals: set[str] = set()
         self.widened_from: dict[str, NarrowInteger] = {}
+        self.parts: dict[str, GroupPart] = {}
         self.broadcasts: dict[str, Callable[[int], RegisterValue]] = {}
 
     def emit_once(self, text: str, level: int, lanes: int = 1) -> RegisterValue:

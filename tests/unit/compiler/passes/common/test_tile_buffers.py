@@ -55,7 +55,28 @@ def test_the_last_axis_may_be_in_panels() -> None:
     check_against_evaluation(func)
 
 
-@pytest.mark.parametrize("annotation", [[0, 0, 1], [0, 2, 6], [1, 0, 6], [0, 0], "six", [0, -1, 6]])
+@pytest.mark.parametrize(("rows", "panels"), [(12, 2), (13, 3)])
+def test_two_axes_may_be_cut(rows: int, panels: int) -> None:
+    func = packed(rows, (0, 6), annotation=[0, 0, 6, 1, 4])
+    assert shape_of_copy(func) == (panels, 2, 6, 4)
+    check_against_evaluation(func)
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        [0, 0, 1],
+        [0, 2, 6],
+        [1, 0, 6],
+        [0, 0],
+        "six",
+        [0, -1, 6],
+        [0, 0, 6, 1],
+        [0, 0, 6, 0, 4],
+        [0, 0, 6, 1, 0],
+        [0, 0, 6, 2, 4],
+    ],
+)
 def test_what_makes_no_sense_is_ignored(annotation: object) -> None:
     func = packed(12, (0, 6), annotation=annotation)
     assert shape_of_copy(func) == (12, 8)

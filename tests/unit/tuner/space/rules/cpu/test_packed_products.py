@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 from compiler import ops, te
+from compiler.backends.cpu.codegen.machine_code import disassemble
+from compiler.driver import emit
+from compiler.ir.analysis.constant_params import with_constants
+from compiler.ir.core.dtypes import DType
 from compiler.ir.core.nodes import (
     For,
     static_int,
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk_stmts
+from compiler.target.cpu import CpuTarget
 from compiler.target.target import Target
 from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates, computed
@@ -106,6 +113,56 @@ def test_every_candidate_is_right_on_two_cores(left: str, right: str) -> None:
 )
 def test_sizes_that_nothing_divides_are_right(spec: str) -> None:
     check(ops.from_spec(spec), here(), each=3)
+
+
+def integer_product(left: DType, right: DType, m: int, n: int, k: int) -> PrimFunc:
+    """Return `C = A W.T` in 32 bits."""
+    A, W = te.placeholder((m, k), left, name="A"), te.placeholder((n, k), right, name="W")
+    r = te.reduce_axis((0, k), name="k")
+    C = te.compute(
+        (m, n),
+        lambda i, j: te.sum(A[i, r].astype("int32") * W[j, r].astype("int32"), axis=r),
+        name="C",
+    )
+    return te.create_prim_func([A, W, C])
+
+
+@pytest.mark.parametrize(("left", "right"), [("int8", "int8"), ("uint8", "int8")])
+@pytest.mark.parametrize("steps", [32, 34, 33])
+def test_every_candidate_of_integers_is_right(left: DType, right: DType, steps: int) -> None:
+    check(integer_product(left, right, 13, 21, steps), here(), each=2)
+
+
+def test_constant_integers_are_packed_in_groups_before_a_run() -> None:
+    func = with_constants(integer_product("int8", "int8", 13, 24, 32), ["W"])
+    check(func, here(), each=2)
+
+
+# A shuffle of bytes, or a load of one: what operands cost that do not lie in groups.
+SHUFFLES = r"\b(?:vpunpck\w+|vpshuf\w+|vpinsr\w+|vpermt\w+|zip[12]|uzp[12]|tbl|movz?bl|ldrb)\b"
+GROUPED: list[tuple[str, DType, str]] = [
+    ("znver3", "int8", "vpmaddwd"),
+    ("znver5", "uint8", "vpdpbusd"),
+    ("znver5", "int8", "vpdpbusd"),
+    ("alderlake", "int8", "vpdpbusd"),
+    ("neoverse-n1", "int8", "sdot"),
+    ("neoverse-v2", "uint8", "usdot"),
+]
+
+
+@pytest.mark.parametrize(("cpu", "left", "instruction"), GROUPED)
+def test_panels_of_bytes_are_read_as_the_instructions_take_them(
+    cpu: str, left: DType, instruction: str
+) -> None:
+    func = integer_product(left, "int8", 24, 64, 64)
+    target = CpuTarget(f"cpu -mcpu={cpu} -num-cores=1")
+    space = design_space(Task(func, target))
+    for index in packed(space):
+        (choices,) = space.draw(index, 1, np.random.default_rng(0))
+        scheduled = space.sketches[index].candidate(choices).trace.apply_to(func)
+        text = disassemble(emit(scheduled.func, target).text, target)
+        assert re.search(rf"\b{instruction}\b", text), text
+        assert not re.search(SHUFFLES, text), text
 
 
 @pytest.mark.parametrize("cpu", ["skylake-avx512", "neoverse-n1"])

@@ -119,6 +119,7 @@ CPUS: list[tuple[str, DType, DType, int, str]] = [
     ("alderlake", "int8", "uint8", 4, r"vpdpbusd .*%ymm"),
     ("neoverse-n1", "int8", "int8", 4, r"sdot v\d+\.4s"),
     ("apple-m1", "uint8", "uint8", 4, r"udot v\d+\.4s"),
+    ("neoverse-v2", "uint8", "int8", 4, r"usdot v\d+\.4s"),
 ]
 
 
@@ -136,11 +137,32 @@ def test_a_tile_of_products_is_the_dot_products_that_the_cpu_has(
     assert not re.search(r"\b(vpmulld|mla|mul v)", text)
 
 
+OFFSETS: list[tuple[str, DType, DType, str]] = [
+    ("znver5", "int8", "int8", r"vpdpbusd .*%zmm"),
+    ("alderlake", "int8", "int8", r"vpdpbusd .*%ymm"),
+    ("alderlake", "uint8", "uint8", r"vpdpbusd .*%ymm"),
+    ("neoverse-n1", "uint8", "int8", r"sdot v\d+\.4s"),
+]
+
+
+@pytest.mark.parametrize(("cpu", "a", "b", "instruction"), OFFSETS)
+def test_bytes_of_other_types_cost_one_dot_product_for_all_rows_of_a_tile(
+    cpu: str, a: DType, b: DType, instruction: str
+) -> None:
+    target = CpuTarget(f"cpu -mcpu={cpu} -num-cores=1")
+    func = product(a, b, (6, 64, 64), 8, 2 * target.vector_bits // 32)
+    text = disassemble(emit(func, target).text, target).replace("\t", " ")
+    # Two groups, each of three rows of two vectors, and two vectors of what all rows share.
+    assert len(re.findall(instruction, text)) == 2 * (3 * 2 + 2), text
+    # The excess is subtracted once for both groups.
+    assert len(re.findall(r"\b(?:vpsubd .*%[yz]mm|sub v)", text)) == 3 * 2, text
+
+
 def plain(name: str, lanes: int) -> str:
     """Return a definition of a dot product of four bytes in plain LLVM IR."""
     whole, data = f"<{lanes} x i32>", f"<{4 * lanes} x i8>"
     given = data if "neon" in name else whole
-    first = "zext" if "vpdpbusd" in name or "udot" in name else "sext"
+    first = "zext" if "vpdpbusd" in name or "udot" in name or "usdot" in name else "sext"
     second = "zext" if "udot" in name else "sext"
     wide = f"<{4 * lanes} x i32>"
     lines = [
@@ -169,6 +191,10 @@ def plain(name: str, lanes: int) -> str:
         ("alderlake", "int8", "uint8", "llvm.x86.avx512.vpdpbusd.256"),
         ("neoverse-n1", "int8", "int8", "llvm.aarch64.neon.sdot.v4i32.v16i8"),
         ("neoverse-n1", "uint8", "uint8", "llvm.aarch64.neon.udot.v4i32.v16i8"),
+        ("neoverse-v2", "int8", "uint8", "llvm.aarch64.neon.usdot.v4i32.v16i8"),
+        ("alderlake", "int8", "int8", "llvm.x86.avx512.vpdpbusd.256"),
+        ("alderlake", "uint8", "uint8", "llvm.x86.avx512.vpdpbusd.256"),
+        ("neoverse-n1", "uint8", "int8", "llvm.aarch64.neon.sdot.v4i32.v16i8"),
     ],
 )
 def test_dot_products_of_other_cpus_are_given_the_right_bytes(
@@ -177,7 +203,7 @@ def test_dot_products_of_other_cpus_are_given_the_right_bytes(
     """The kernel for another CPU runs here, with the instruction written out."""
     host = here()
     shape = (6, 32, 24)
-    func = product(a, b, shape, 4)
+    func = product(a, b, shape, 8)
     text = emit(func, CpuTarget(f"cpu -mcpu={cpu} -num-cores=1")).text
     assert f"@{name}(" in text
     lines = [s for s in text.splitlines() if not (s.startswith("declare") and name in s)]

@@ -1,0 +1,120 @@
+"""The instructions of a CPU that multiply narrow integers and add neighbouring products.
+
+    products   instruction                    operands
+    2          pmaddwd                        signed 16-bit integers; bytes are widened to them
+    4          vpdpbusd, usdot                unsigned bytes with signed ones
+    4          sdot, udot                     bytes of one type
+
+None of them saturates. `vpmaddubsw` does, and is not used.
+
+Bytes of other types reach the instructions of four by an offset: `x ^ 0x80` is `x + 128` for signed
+`x`, `x - 128` for unsigned `x`, read as the other type. With `o` for the byte 0x80,
+
+    dot(x, y) = dot(x ^ o, y) - dot(o, y)
+
+and `dot(o, y)` is the same for all that is multiplied with `y`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from compiler.ir.core.dtypes import DType, bits, is_signed
+from compiler.ir.core.llvm_calls import is_offered, llvm_function
+from compiler.target.cpu import CpuTarget
+
+LANE_BITS = 32
+_PAIRS = {
+    4: "llvm.x86.sse2.pmadd.wd",
+    8: "llvm.x86.avx2.pmadd.wd",
+    16: "llvm.x86.avx512.pmaddw.d.512",
+}
+_SIGNED, _UNSIGNED = (True, True), (False, False)
+_MIXED = (False, True)
+
+
+@dataclass(frozen=True, slots=True)
+class DotOfFour:
+    """An instruction for dot products of four bytes.
+
+    Attributes:
+        name: LLVM's name.
+        takes: Whether the bytes of its first operand are signed, and those of its second.
+    """
+
+    name: str
+    takes: tuple[bool, bool]
+
+    def flip(self, are_signed: tuple[bool, bool]) -> int | None:
+        """Return which operand has to change its type, the first if both may; None for neither.
+
+        Args:
+            are_signed: For each operand, in any order, whether its bytes are signed.
+        """
+        first, second = are_signed
+        options = {None: (first, second), 0: (not first, second), 1: (first, not second)}
+        return next(flip for flip, types in options.items() if sorted(types) == sorted(self.takes))
+
+    def changes(self, are_signed: tuple[bool, bool]) -> int:
+        """Return how many operands have to change their type, in the better order."""
+        pairs = zip(sorted(are_signed), sorted(self.takes), strict=True)
+        return sum(a != b for a, b in pairs)
+
+
+class DotInstructions:
+    """Finds instructions by the features of a CPU.
+
+    Args:
+        features: The features, as LLVM lists them.
+    """
+
+    def __init__(self, features: str) -> None:
+        self._features = features
+        self._is_offered: dict[str, bool] = {}
+
+    def pair(self, lanes: int) -> str | None:
+        """Return the instruction that adds products of two signed 16-bit integers, if any."""
+        name = _PAIRS.get(lanes)
+        return name if name is not None and self._has(name) else None
+
+    def four(self, are_signed: tuple[bool, bool], lanes: int) -> DotOfFour | None:
+        """Return the instruction for four bytes that changes the type of the fewest operands.
+
+        Args:
+            are_signed: For each operand, whether its bytes are signed.
+            lanes: The lanes of the sum.
+        """
+        offered = [dot for dot in _fours(lanes) if self._has(dot.name)]
+        usable = [dot for dot in offered if dot.changes(are_signed) < len(are_signed)]
+        return min(usable, key=lambda dot: dot.changes(are_signed), default=None)
+
+    def _has(self, name: str) -> bool:
+        if name not in self._is_offered:
+            self._is_offered[name] = is_offered(llvm_function(name), self._features)
+        return self._is_offered[name]
+
+
+def _fours(lanes: int) -> list[DotOfFour]:
+    x86 = [DotOfFour(f"llvm.x86.avx512.vpdpbusd.{LANE_BITS * lanes}", _MIXED)]
+    arm = [
+        DotOfFour("llvm.aarch64.neon.sdot.v4i32.v16i8", _SIGNED),
+        DotOfFour("llvm.aarch64.neon.udot.v4i32.v16i8", _UNSIGNED),
+        DotOfFour("llvm.aarch64.neon.usdot.v4i32.v16i8", _MIXED),
+    ]
+    return [*(x86 if lanes in _PAIRS else []), *(arm if lanes == 4 else [])]
+
+
+def group_size(target: CpuTarget, left: DType, right: DType) -> int:
+    """Return how many neighbours along a sum one instruction multiplies and adds.
+
+    It is 1 if the CPU has no dot products of these types.
+    """
+    dots = DotInstructions(target.features)
+    lanes = target.vector_bits // LANE_BITS
+    widths = {bits(left), bits(right)}
+    if widths == {8} and dots.four((is_signed(left), is_signed(right)), lanes) is not None:
+        return 4
+    fits = all(
+        bits(dtype) == 8 or (bits(dtype) == 16 and is_signed(dtype)) for dtype in (left, right)
+    )
+    return 2 if fits and dots.pair(lanes) is not None else 1
