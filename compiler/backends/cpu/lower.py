@@ -18,6 +18,7 @@ from compiler.passes.common.pipeline_loops import pipeline_loops
 from compiler.passes.common.realize_blocks import NOTHING, Realized, realize_blocks
 from compiler.passes.common.thread_loops import has_threads
 from compiler.passes.common.tile_buffers import tile_buffers, tiles_of
+from compiler.passes.common.widen_buffers import wide_types_of, widen_buffers
 from compiler.passes.cpu.drop_guards import drop_guards
 from compiler.passes.cpu.hoist_constants import constant_copies, split_copies, with_room
 from compiler.passes.cpu.hoist_loads import hoist_loads
@@ -98,11 +99,14 @@ def _lower_loops(body: Stmt) -> Stmt:
 
 
 def _realized(body: Stmt) -> tuple[Realized, dict[Buffer, Buffer]]:
-    """Return a program without blocks, with buffers in panels, and the new buffers by the old."""
+    """Return a program without blocks, with its copies as requested, and those by the old ones."""
     realized = realize_blocks(body)
-    stmt, tiled = tile_buffers(realized.stmt, tiles_of(body))
-    carried = {tiled.get(buffer, buffer): loops for buffer, loops in realized.carried.items()}
-    return Realized(stmt, carried), tiled
+    stmt, wide = widen_buffers(realized.stmt, wide_types_of(body))
+    tiles = {wide.get(buffer, buffer): tile for buffer, tile in tiles_of(body).items()}
+    stmt, tiled = tile_buffers(stmt, tiles)
+    changed = tiled | {old: tiled.get(new, new) for old, new in wide.items()}
+    carried = {changed.get(buffer, buffer): loops for buffer, loops in realized.carried.items()}
+    return Realized(stmt, carried), changed
 
 
 def _compacted(realized: Realized, body: Stmt) -> Stmt:

@@ -79,7 +79,7 @@ def tile_buffers(stmt: Stmt, tiles: Mapping[Buffer, Tile]) -> tuple[Stmt, dict[B
     allocated = {node.buffer for node in walk_stmts(stmt) if isinstance(node, Allocate)}
     allocated_tiles = {b: t for b, t in tiles.items() if b in allocated}
     if allocated_tiles:
-        for buffer in _fixed(stmt, {buffer.data: buffer for buffer in allocated_tiles}):
+        for buffer in fixed_buffers(stmt, {buffer.data: buffer for buffer in allocated_tiles}):
             del allocated_tiles[buffer]
     if not allocated_tiles:
         return stmt, {}
@@ -93,8 +93,8 @@ def tile_buffers(stmt: Stmt, tiles: Mapping[Buffer, Tile]) -> tuple[Stmt, dict[B
     return replace_buffers(stmt, new), new
 
 
-def _fixed(stmt: Stmt, buffers: Mapping[Var, Buffer]) -> set[Buffer]:
-    """Return the buffers with an access of other than one element."""
+def fixed_buffers(stmt: Stmt, buffers: Mapping[Var, Buffer]) -> set[Buffer]:
+    """Return the buffers with an access of other than one element, by their addresses."""
     fixed: set[Buffer] = set()
     for node in walk(stmt):
         match node:

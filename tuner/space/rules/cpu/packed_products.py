@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.backends.cpu.codegen.operations.dot_instructions import group_size
+from compiler.backends.cpu.codegen.operations.dot_instructions import PAIR, group_size
 from compiler.passes.common.tile_buffers import KEY
+from compiler.passes.common.widen_buffers import KEY as WIDE_KEY
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.primitives.sampling.sample import divisors
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
@@ -257,6 +258,9 @@ class _Packing:
             schedule.reorder(panels, along, lane)
             schedule.vectorize(lane)
         schedule.annotate(copy, KEY, [0, *shape])
+        if self._group == PAIR and operand.read.item_bytes == 1:
+            # Pairs are products of 16-bit integers: each element is converted once, in the panel.
+            schedule.annotate(copy, WIDE_KEY, [0, "int16"])
         draft.scheduled.add(draft.block_name(copy))
 
     def _epilogue(

@@ -24,6 +24,8 @@ from compiler.ir.core.llvm_calls import is_offered, llvm_function
 from compiler.target.cpu import CpuTarget
 
 LANE_BITS = 32
+PAIR, FOUR = 2, 4
+"""Neighbours along a sum that an instruction takes: of 16-bit integers, of bytes."""
 _PAIRS = {
     4: "llvm.x86.sse2.pmadd.wd",
     8: "llvm.x86.avx2.pmadd.wd",
@@ -113,8 +115,8 @@ def group_size(target: CpuTarget, left: DType, right: DType) -> int:
     lanes = target.vector_bits // LANE_BITS
     widths = {bits(left), bits(right)}
     if widths == {8} and dots.four((is_signed(left), is_signed(right)), lanes) is not None:
-        return 4
+        return FOUR
     fits = all(
         bits(dtype) == 8 or (bits(dtype) == 16 and is_signed(dtype)) for dtype in (left, right)
     )
-    return 2 if fits and dots.pair(lanes) is not None else 1
+    return PAIR if fits and dots.pair(lanes) is not None else 1
