@@ -166,7 +166,7 @@ class Addresses:
         return self._instructions.emit_once(text, len(self._builder.levels) - 1)
 
     def group(self, buffer: Buffer, address: Address) -> tuple[Address, int] | None:
-        """Return the address of the groups that lanes lie in, and their place in each group.
+        """Return the address of the groups that lanes lie in, and their position in each group.
 
         Lanes a stride of `n` apart lie in `n` neighbours each: a load of all neighbours has the
         lanes of `n` such loads. None if the groups may not all be inside of the buffer.
@@ -176,12 +176,12 @@ class Addresses:
             return None
         if prod(static_shape(buffer)) % stride:
             return None
-        place = address.remainder(stride)
-        if place is None:
+        position = address.remainder(stride)
+        if position is None:
             return None
-        constant = address.constant - place
+        constant = address.constant - position
         pointer = self._at_constant(base, constant * size_bytes(buffer.dtype))
-        return Address(pointer, 1, None, address.lanes, base, constant, address.step), place
+        return Address(pointer, 1, None, address.lanes, base, constant, address.step), position
 
     def _moved(
         self, pointer: RegisterValue, moving: list[tuple[RegisterValue, int]], size: int

@@ -84,18 +84,18 @@ class Loads:
         group = self._addresses.group(buffer, address)
         if group is None:
             return None
-        at, place = group
+        at, position = group
         loads = self._builder.levels[-1].loads.setdefault(buffer.data, {})
         key = (at.key, lanes * count, None, buffer.dtype)
         if key not in loads:
             loads[key] = self._load_lanes(buffer.dtype, at, lanes * count, None)
         groups = RegisterValue(loads[key], self._builder.depth, lanes * count)
         kind = vector(memory_type(buffer.dtype), lanes * count)
-        picks = ", ".join(f"i32 {place + lane * count}" for lane in range(lanes))
+        picks = ", ".join(f"i32 {position + lane * count}" for lane in range(lanes))
         name = self._builder.emit(
             f"shufflevector {kind} {groups.name}, {kind} poison, <{lanes} x i32> <{picks}>"
         )
-        self._instructions.parts[name] = GroupPart(groups, place, count)
+        self._instructions.parts[name] = GroupPart(groups, position, count)
         return name
 
     def _load_lanes(

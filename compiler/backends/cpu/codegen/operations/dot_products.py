@@ -196,7 +196,7 @@ class DotProducts:
         first = parts[0]
         if first is None or first.size != len(values):
             return None
-        expected = [replace(first, place=place) for place in range(first.size)]
+        expected = [replace(first, position=position) for position in range(first.size)]
         return first.groups if parts == expected else None
 
     def _word(self, values: list[RegisterValue], size: int, word: str) -> RegisterValue:

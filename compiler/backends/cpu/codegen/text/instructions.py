@@ -32,10 +32,10 @@ class NarrowInteger:
 
 @frozen
 class GroupPart:
-    """One lane of each group of neighbours in a vector: those at `place` of `size`."""
+    """One lane of each group of neighbours in a vector: those at `position` of `size`."""
 
     groups: RegisterValue
-    place: int
+    position: int
     size: int
 
 

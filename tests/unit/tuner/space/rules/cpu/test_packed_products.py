@@ -127,15 +127,16 @@ def integer_product(left: DType, right: DType, m: int, n: int, k: int) -> PrimFu
     return te.create_prim_func([A, W, C])
 
 
-@pytest.mark.parametrize(("left", "right"), [("int8", "int8"), ("uint8", "int8")])
-@pytest.mark.parametrize("steps", [32, 34, 33])
+@pytest.mark.parametrize(
+    ("left", "right", "steps"), [("int8", "int8", 32), ("uint8", "int8", 34), ("int8", "uint8", 33)]
+)
 def test_every_candidate_of_integers_is_right(left: DType, right: DType, steps: int) -> None:
-    check(integer_product(left, right, 13, 21, steps), here(), each=2)
+    check(integer_product(left, right, 13, 21, steps), here(), each=1)
 
 
 def test_constant_integers_are_packed_in_groups_before_a_run() -> None:
     func = with_constants(integer_product("int8", "int8", 13, 24, 32), ["W"])
-    check(func, here(), each=2)
+    check(func, here(), each=1)
 
 
 # A shuffle of bytes, or a load of one: what operands cost that do not lie in groups.
