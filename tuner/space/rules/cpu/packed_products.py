@@ -243,9 +243,9 @@ class _Packing:
         loops = draft.loops(copy)[-len(operand.read.shape) :]
         panels, lane = schedule.split(loops[operand.across], [None, tile])
         along = loops[operand.along]
-        shape = [operand.across, tile]
+        panel: list[int | ExprRV] = [operand.across, tile]
         if self._group > 1:
-            shape += [operand.along, self._group]
+            panel += [operand.along, self._group]
             groups, along = schedule.split(along, [None, self._group])
             schedule.reorder(panels, groups, lane, along)
             schedule.vectorize(along)
@@ -257,7 +257,7 @@ class _Packing:
         else:
             schedule.reorder(panels, along, lane)
             schedule.vectorize(lane)
-        schedule.annotate(copy, KEY, [0, *shape])
+        schedule.annotate(copy, KEY, [0, *panel])
         if self._group == PAIR and operand.read.item_bytes == 1:
             # Pairs are products of 16-bit integers: each element is converted once, in the panel.
             schedule.annotate(copy, WIDE_KEY, [0, "int16"])
