@@ -28,6 +28,7 @@ from compiler.ir.core.nodes import (
     Let,
     Load,
     Logic,
+    Not,
     Select,
     Seq,
     Stmt,
@@ -97,8 +98,8 @@ def reduction_of(block: Block) -> ReductionForm | str:
 def position_reduction(stmt: Stmt) -> ReductionForm | None:
     """Return the reduction of a statement that finds the position of the greatest, or least, value.
 
-    Its identity is assumed: -1 with the smallest, or largest, finite value. Of equal values the
-    first counts, so that the values may be combined in any order.
+    Its identity is assumed: the largest position with the smallest, or largest, value. Of equal
+    values the first counts, so that the values may be combined in any order.
     """
     stores = _assignments(stmt)
     if stores is None or len(stores) != 2:
@@ -107,7 +108,7 @@ def position_reduction(stmt: Stmt) -> ReductionForm | None:
     if not is_integer(index.buffer.dtype) or index.buffer == extreme.buffer:
         return None
     results = (stores[0].value, stores[1].value)
-    start = _literal(-1, index.buffer.dtype)
+    start = IntImm(int(smallest_and_largest(index.buffer.dtype)[1]), index.buffer.dtype)
     for of_max in (True, False):
         limits = _extremes(of_max, extreme.buffer.dtype)
         form = _argument((index, extreme), results, (start, limits[0])) if limits else None
@@ -238,10 +239,7 @@ def _argument(
     plain = tuple(_plain(result) for result in results)
     for of_max in (True, False):
         starts = _extremes(of_max, targets[1].buffer.dtype)
-        initial_index = identity[0]
-        if identity[1] not in starts or not (
-            isinstance(initial_index, IntImm) and initial_index.value == -1
-        ):
+        if identity[1] not in starts or not _is_initial_position(identity[0], targets[0]):
             continue
         for reducer in _EXTREME_REDUCERS[of_max]:
             bound = dict(zip(reducer.x, targets, strict=True))
@@ -254,6 +252,13 @@ def _argument(
     return None
 
 
+def _is_initial_position(expr: Expr, target: Load) -> bool:
+    """Return whether no element is at a position: it is -1, or the largest of its type."""
+    if not isinstance(expr, IntImm) or not is_integer(target.buffer.dtype):
+        return False
+    return expr.value in (-1, smallest_and_largest(target.buffer.dtype)[1])
+
+
 def _extreme_reducers(of_max: bool) -> tuple[Reducer, ...]:
     """Return the reducers that find a position; they differ in the choice among equal values."""
     strict: CompareOp = ">" if of_max else "<"
@@ -264,9 +269,18 @@ def _extreme_reducers(of_max: bool) -> tuple[Reducer, ...]:
     # Of equal values, take the one at the lower or at the higher position: commutative.
     lower = Logic("or", better, Logic("and", is_tie, Compare("<", x0, y0)))
     higher = Logic("or", better, Logic("and", is_tie, Compare(">", x0, y0)))
+    # NaN is no worse than another value. Without NaN, `no worse` is simplified.
+    lower_of_no_worse = tuple(
+        Logic("or", better, Logic("and", is_no_worse, Compare("<", x0, y0)))
+        for is_no_worse in (Not(Compare(strict, y1, x1)), good)
+    )
     extreme = BinOp("max" if of_max else "min", x1, y1)
     values: tuple[Expr, ...] = (Select(good, x1, y1), Select(better, x1, y1), extreme)
-    return tuple(
+    whole_pairs = tuple(
+        Reducer(_X, _Y, (Select(condition, x0, y0), Select(condition, x1, y1)))
+        for condition in lower_of_no_worse
+    )
+    return whole_pairs + tuple(
         Reducer(_X, _Y, (Select(condition, x0, y0), value), is_commutative)
         for condition, is_commutative in (
             (lower, True),

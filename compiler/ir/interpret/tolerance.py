@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from compiler.ir.analysis.running_sum import running_sum
 from compiler.ir.arith.bounds import Interval, reach
 from compiler.ir.core.dtypes import DType, epsilon, is_float, sum_dtype
 from compiler.ir.core.expr_types import dtype_of
@@ -28,7 +29,6 @@ from compiler.ir.core.nodes import (
     Buffer,
     Call,
     Cast,
-    Conditional,
     Expr,
     For,
     IntImm,
@@ -301,19 +301,10 @@ def _reduction_length(func: PrimFunc) -> int:
             extents = {iv: max(reach(iv.extent, ranges)[1], 1) for iv in node.iter_vars}
             ranges.update((iv.var, (0, extent - 1)) for iv, extent in extents.items())
             reduced = [extent for iv, extent in extents.items() if iv.kind == "reduce"]
-            if not reduced and _is_running_sum(node.body):
+            if running_sum(node) is not None:
                 reduced = [extent for iv, extent in extents.items() if iv.kind == "scan"]
             total += math.prod(reduced) if reduced else 0
     return total
-
-
-def _is_running_sum(stmt: Stmt) -> bool:
-    """Return whether a statement adds to an element of the buffer that it stores to."""
-    if not isinstance(stmt, Store) or not isinstance(stmt.value, BinOp) or stmt.value.op != "+":
-        return False
-    sides = (stmt.value.lhs, stmt.value.rhs)
-    terms = [side.then if isinstance(side, Conditional) else side for side in sides]
-    return any(isinstance(term, Load) and term.buffer == stmt.buffer for term in terms)
 
 
 def _terms_of_loops(stmt: Stmt, loops: tuple[For, ...]) -> Iterator[int]:

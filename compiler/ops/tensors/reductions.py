@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from compiler import te
-from compiler.ir.core.dtypes import DType, sum_dtype
+from compiler.ir.core.dtypes import DType, has_infinity, is_float, sum_dtype
 from compiler.ops.error import Numbers, check_axes, check_dtype, check_flags
 from compiler.ops.tensors.epilogue import converted
 from compiler.ops.tensors.operands import dims_of
@@ -89,7 +89,8 @@ def row_sum(x: te.Tensor) -> te.Tensor:
 def argmax(x: te.Tensor, *, axis: Numbers | None = None, keepdims: bool = False) -> te.Tensor:
     """Return the position of the largest element over some axes, or all; of equal ones, the first.
 
-    A position is an int32: the number of an element among those that are compared.
+    A position is an int32: the number of an element among those that are compared. If one of them
+    is NaN, it is the position of any of them.
 
     Raises:
         OperatorError: If an axis or the type is out of range.
@@ -117,12 +118,18 @@ def _arg_extreme(name: str, x: te.Tensor, axis: Numbers | None, keepdims: bool) 
     def combine(
         a: tuple[te.Value, te.Value], b: tuple[te.Value, te.Value]
     ) -> tuple[te.Value, te.Value]:
-        wins = better(a[1], b[1])
-        first = te.any(wins, te.all(a[1] == b[1], a[0] < b[0]))
-        return te.select(first, a[0], b[0]), te.select(wins, a[1], b[1])
+        # NaN is neither better nor worse: the lower position counts, so it is one of an element.
+        is_no_worse = ~better(b[1], a[1])
+        wins = te.any(better(a[1], b[1]), te.all(is_no_worse, a[0] < b[0]))
+        return te.select(wins, a[0], b[0]), te.select(wins, a[1], b[1])
 
-    worst = te.min_value if is_max else te.max_value
-    reducer = te.comm_reducer(combine, lambda t0, t1: (te.const(-1, t0), worst(t1)), name=name)
+    def identity(position: DType, value: DType) -> tuple[te.Value, te.Value]:
+        # Infinite elements tie with it, and have a lower position.
+        if is_float(value) and has_infinity(value):
+            return te.max_value(position), te.const(-math.inf if is_max else math.inf, value)
+        return te.max_value(position), (te.min_value if is_max else te.max_value)(value)
+
+    reducer = te.comm_reducer(combine, identity, name=name)
     k = {axis: te.reduce_axis((0, dims[axis]), name=f"k{axis}") for axis in axes}
 
     def element(*i: te.Value) -> te.Reduction:

@@ -3,9 +3,9 @@
 It runs any program statement by statement. Loops whose iterations it proves independent become
 axes of arrays; reductions become array operations, sums of products `einsum`; the rest runs in
 order. Numbers are float64 or int64. A value is rounded to its type when it is stored; an
-accumulator, only when its nest of loops is done. Threads that exchange data run in lockstep, in the
-evaluator. The oracle shares no code with lowering and code generation. A billion operations of a
-tensor expression take seconds; the oracle runs once a workload.
+accumulator, such as a running sum, only when its nest of loops is done. Threads that exchange data
+run in lockstep, in the evaluator. The oracle shares no code with lowering and code generation. A
+billion operations of a tensor expression take seconds; the oracle runs once a workload.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from compiler.identity_cache import IdentityCache
+from compiler.ir.analysis.running_sum import running_sum
 from compiler.ir.core.dtypes import is_float
 from compiler.ir.core.nodes import (
     Allocate,
@@ -81,6 +82,8 @@ class OracleRun:
                 self._memory[buffer] = unwritten(buffer)
         self._wide: dict[Buffer, Array] = {}  # accumulators whose elements are not rounded yet
         self._actions: IdentityCache[For, tuple[Action, dict[Buffer, Array]]] = IdentityCache()
+        sums = (running_sum(s.block) for s in walk_stmts(func.body) if isinstance(s, BlockRealize))
+        self._running_sums = frozenset(store for store in sums if store is not None)
         # New memory makes the functions that were built on the old memory invalid.
         self._has_own_memory = any(
             isinstance(s, Allocate)
@@ -172,7 +175,7 @@ class OracleRun:
         cached = self._actions.get(loop)
         if cached is None:
             widened: dict[Buffer, Array] = {}
-            cached = ScalarCode(self._memory, widened).action(loop), widened
+            cached = ScalarCode(self._memory, widened, self._running_sums).action(loop), widened
             if not self._has_own_memory:
                 self._actions.put(loop, cached)
         action, widened = cached
@@ -223,7 +226,8 @@ class OracleRun:
             box = box.joined(Box({LANE: 0}, {LANE: lanes}))
         at = ArrayEvaluator(self._memory, box, frame.names)
         value = at.value(store.value)
-        if Load(store.buffer, store.indices) in walk(store.value):
+        loads_itself = Load(store.buffer, store.indices) in walk(store.value)
+        if loads_itself or store in self._running_sums:
             self._accumulate(store, at, value, frame.mask)
         else:
             self._assign(store, at, self._held(value, store.buffer), frame.mask)

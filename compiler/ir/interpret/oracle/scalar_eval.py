@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Set as AbstractSet
 from typing import Any, TypeAlias, assert_never
 
 import numpy as np
@@ -73,14 +74,19 @@ class ScalarCode:
 
     Args:
         memory: The buffers, in wide types; the arrays must stay the same ones.
-        kept: Receives the accumulating buffers, whose elements are not rounded yet.
+        widened: Receives the accumulating buffers, whose elements are not rounded yet.
+        running_sums: The stores of running sums, which accumulate, too.
     """
 
     def __init__(
-        self, memory: Mapping[Buffer, Array], widened: MutableMapping[Buffer, Array]
+        self,
+        memory: Mapping[Buffer, Array],
+        widened: MutableMapping[Buffer, Array],
+        running_sums: AbstractSet[Store],
     ) -> None:
         self._memory = memory
         self._widened = widened
+        self._running_sums = running_sums
 
     def action(self, stmt: Stmt) -> Action:
         """Return a function that runs a statement."""
@@ -149,7 +155,8 @@ class ScalarCode:
     def _store(self, store: Store) -> Action:
         buffer, array = store.buffer, self._memory[store.buffer]
         indices, value = [self.value(i) for i in store.indices], self.value(store.value)
-        if is_float(buffer.dtype) and Load(buffer, store.indices) in walk(store.value):
+        is_sum = store in self._running_sums
+        if is_float(buffer.dtype) and (is_sum or Load(buffer, store.indices) in walk(store.value)):
             self._widened[buffer] = array
         else:
             value = _narrowed(value, buffer.dtype)

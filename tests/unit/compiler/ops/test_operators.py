@@ -11,6 +11,7 @@ from compiler import ops
 from compiler.ir.analysis.constant_params import constant_params
 from compiler.ir.analysis.flops import flops
 from compiler.ir.analysis.structural import structural_equal
+from compiler.ir.core.dtypes import DType, has_infinity, is_float, smallest_and_largest
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.evaluator.evaluate import evaluate
 from compiler.ir.interpret.oracle.oracle import compare, interpret, random_inputs
@@ -113,6 +114,27 @@ def test_an_argmax_takes_the_first_of_equal_elements() -> None:
     np.testing.assert_array_equal(out, [1, 0])
     lw.build(ops.argmin(2, 3, axis=1))(-a, out)
     np.testing.assert_array_equal(out, [1, 0])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float8_e4m3fn", "int8"])
+def test_an_argmax_of_the_smallest_elements_is_their_first_position(dtype: DType) -> None:
+    smallest, largest = smallest_and_largest(dtype)
+    if is_float(dtype) and has_infinity(dtype):
+        smallest, largest = -np.inf, np.inf
+    for make, value in ((ops.argmax, smallest), (ops.argmin, largest)):
+        a, out = np.full((2, 37), value, dtype), np.full(2, -7, np.int32)
+        func = make(2, 37, axis=1, dtype=dtype)
+        lw.build(func)(a, out)
+        np.testing.assert_array_equal(out, [0, 0])
+        np.testing.assert_array_equal(interpret(func, {"A": a})["B"], [0, 0])
+
+
+@pytest.mark.parametrize("place", [0, 5, 8])
+def test_an_argmax_of_nan_is_a_position(place: int) -> None:
+    a, out = np.full((1, 9), -np.inf, np.float32), np.full(1, -7, np.int32)
+    a[0, place] = np.nan
+    lw.build(ops.argmax(1, 9, axis=1))(a, out)
+    assert 0 <= out[0] < 9
 
 
 @pytest.mark.parametrize(

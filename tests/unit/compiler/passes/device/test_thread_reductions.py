@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from compiler.driver import inspect
@@ -90,6 +91,17 @@ def test_rows_of_a_block_reduce_apart(threads: int, axis: str) -> None:
 def test_the_position_of_an_extreme_has_two_values(threads: int) -> None:
     spec = "argmax:3,14,axis=1"
     checked(bound(spec, "B_temp", threads), spec)
+
+
+@pytest.mark.parametrize("threads", [4, 6])
+def test_positions_of_infinite_values_and_nan_exist(threads: int) -> None:
+    program = lower_for_device(bound("argmax:3,5,axis=1", "B_temp", threads).func, LIMITS)
+    rows = np.full((3, 5), -np.inf, np.float32)
+    rows[1:, 2], rows[2, 4] = np.nan, 1
+    for order in ORDERS:
+        positions = run_device(program, {"A": rows}, order)["B"]
+        assert positions[0] == 0
+        assert ((positions >= 0) & (positions < 5)).all()
 
 
 def test_a_whole_reduction_is_one_kernel() -> None:

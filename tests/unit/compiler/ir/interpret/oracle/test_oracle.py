@@ -62,6 +62,15 @@ def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32")):
     np.testing.assert_allclose(interpret(func, inputs)["B"], expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize(("shape", "axis"), [((3000,), 0), ((300, 50), 0), ((3, 700), 1)])
+def test_running_sums_are_rounded_once(shape: tuple[int, ...], axis: int) -> None:
+    func = ops.cumsum(*shape, axis=axis)
+    inputs = random_inputs(func, 0)
+    expected = inputs["A"].astype(np.float64).cumsum(axis).astype(np.float32)
+    np.testing.assert_array_equal(interpret(func, inputs)["B"], expected)
+    assert (inputs["A"].cumsum(axis) != expected).any()
+
+
 def test_two_results_of_one_reduction() -> None:
     text = """
 @T.prim_func
