@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
@@ -29,8 +30,11 @@ def conv2d_transpose(
 ) -> te.Tensor:
     """Spread `data[n, ci, h, w]` by `weight[ci, co, kernel, kernel]`.
 
-    Results whose positions are equal modulo the stride form a phase. All phases are channels of one
-    convolution of stride 1, with every stride-th element of the kernel, and are interleaved after.
+    Results whose positions are equal modulo the stride form a phase. If the stride divides the
+    kernel, all phases are channels of one convolution of stride 1, with every stride-th element of
+    the kernel, and are interleaved after. Otherwise phases have different numbers of products. So
+    each element of the kernel is a channel of one convolution of 1 x 1, and each result is the sum
+    of its products.
 
     Args:
         data: The image.
@@ -63,6 +67,8 @@ def conv2d_transpose(
             raise OperatorError(f"{operator}: {name} is {numbers}: expected less than {limits}")
     if tuple(strides) == (1, 1):
         total = _dense(types.product, data, weight, cut, added)
+    elif any(k % step for k, step in zip(kernels, strides, strict=True)):
+        total = _gathered(types.product, data, weight, strides, cut, added)
     else:
         total = _interleaved(types.product, data, weight, strides, cut, added)
     return apply_epilogue(operator, total, 1, types, bias, activation)
@@ -110,18 +116,15 @@ def _interleaved(  # noqa: PLR0917
     dims = n, ci, *_ = dims_of("conv2d_transpose", data, 4)
     _, co, *kernels = dims_of("conv2d_transpose", weight, 4)
     # Rows of an image and of the result have a common origin in units of the stride, `p` rows up.
-    taps = [-(-k // step) for k, step in zip(kernels, strides, strict=True)]
+    taps = [k // step for k, step in zip(kernels, strides, strict=True)]
     first = [p // step for p, step in zip(cut, strides, strict=True)]
-    sizes = [
-        (size - 1) * step - 2 * p + k + extra
-        for size, step, p, k, extra in zip(dims[2:], strides, cut, kernels, added, strict=True)
-    ]
+    sizes = _result_sizes(dims[2:], kernels, strides, cut, added)
     last = [(size - 1 + p) // step for size, p, step in zip(sizes, cut, strides, strict=True)]
     last[1] = first[1] + _tileable(last[1] - first[1] + 1) - 1
     before = [t - 1 - f for t, f in zip(taps, first, strict=True)]
     after = [end - (size - 1) for end, size in zip(last, dims[2:], strict=True)]
     padded = pad(data, dims, (0, 0, *before), (0, 0, *after), name="data_pad")
-    phase_kernel = _phase_kernel(weight, (ci, co, *kernels), strides, taps)
+    phase_kernel = _phase_kernel(weight, (ci, co), strides, taps)
     dc = te.reduce_axis((0, ci), name="dc")
     dh, dw = (te.reduce_axis((0, t), name=r) for t, r in zip(taps, ("dh", "dw"), strict=True))
 
@@ -142,6 +145,78 @@ def _interleaved(  # noqa: PLR0917
     return te.compute((n, co, *sizes), element, name="conv2d_transpose_nchw")
 
 
+def _gathered(  # noqa: PLR0917
+    product: Product,
+    data: te.Tensor,
+    weight: te.Tensor,
+    strides: Sequence[int],
+    cut: Sequence[int],
+    added: Sequence[int],
+) -> te.Tensor:
+    """Multiply each pixel by the whole kernel, and add up the products of each result."""
+    dims = n, ci, *sizes = dims_of("conv2d_transpose", data, 4)
+    _, co, *kernels = dims_of("conv2d_transpose", weight, 4)
+    result = _result_sizes(sizes, kernels, strides, cut, added)
+    taps = [-(-k // step) for k, step in zip(kernels, strides, strict=True)]
+    # The last result meets pixels up to this one; its other products are in rows of zeros.
+    last = [(size - 1 + p) // step for size, p, step in zip(result, cut, strides, strict=True)]
+    before = [max(0, t - 1 - p // step) for t, p, step in zip(taps, cut, strides, strict=True)]
+    after = [max(0, end - (size - 1)) for end, size in zip(last, sizes, strict=True)]
+    width = before[1] + sizes[1] + after[1]
+    after[1] += _tileable(width) - width
+    padded = pad(data, dims, (0, 0, *before), (0, 0, *after), name="data_pad")
+    kernel = te.compute(
+        (co * kernels[0] * kernels[1], ci),
+        lambda c, i: weight[
+            i, c // (kernels[0] * kernels[1]), c // kernels[1] % kernels[0], c % kernels[1]
+        ],
+        name="kernel_transform",
+    )
+    dc = te.reduce_axis((0, ci), name="dc")
+    extents = [b + size + a for b, size, a in zip(before, sizes, after, strict=True)]
+    products = te.compute(
+        (n, co * kernels[0] * kernels[1], *extents),
+        lambda b, c, y, x: te.sum(product(padded[b, dc, y, x], kernel[c, dc]), axis=dc),
+        name="products",
+    )
+
+    def element(b: te.Value, c: te.Value, y: te.Value, x: te.Value) -> te.Value:
+        (ry, rx), (qy, qx) = zip(
+            *((i % s, i // s) for i, s in ((y + cut[0], strides[0]), (x + cut[1], strides[1]))),
+            strict=True,
+        )
+        total: te.Value | None = None
+        for tap in itertools.product(*(range(t) for t in taps)):
+            ky, kx = ry + tap[0] * strides[0], rx + tap[1] * strides[1]
+            channel = (c * kernels[0] + ky) * kernels[1] + kx
+            term = products[b, channel, qy + before[0] - tap[0], qx + before[1] - tap[1]]
+            short = [
+                at < k
+                for at, k, t, step in zip((ky, kx), kernels, tap, strides, strict=True)
+                if (t + 1) * step > k
+            ]
+            if short:
+                term = te.if_then_else(te.all(*short), term, 0)
+            total = term if total is None else total + term
+        assert total is not None, "a kernel has elements"
+        return total
+
+    return te.compute((n, co, *result), element, name="conv2d_transpose_nchw")
+
+
+def _result_sizes(
+    sizes: Sequence[int],
+    kernels: Sequence[int],
+    strides: Sequence[int],
+    cut: Sequence[int],
+    added: Sequence[int],
+) -> list[int]:
+    return [
+        (size - 1) * step - 2 * p + k + extra
+        for size, step, p, k, extra in zip(sizes, strides, cut, kernels, added, strict=True)
+    ]
+
+
 def _tileable(width: int) -> int:
     """Return the next width that tiles of 4 to 6 pixels divide: those of a register tile.
 
@@ -153,14 +228,14 @@ def _tileable(width: int) -> int:
 
 
 def _phase_kernel(
-    weight: te.Tensor, shape: tuple[int, ...], strides: Sequence[int], taps: Sequence[int]
+    weight: te.Tensor, channels: tuple[int, int], strides: Sequence[int], taps: Sequence[int]
 ) -> te.Tensor:
     """Return the kernels of all phases as output channels of one convolution of stride 1.
 
     The results whose position is `r` modulo the stride use the elements `r`, `r + stride`, ... of
-    a kernel. If the stride does not divide the kernel, some phases have a zero more.
+    a kernel.
     """
-    ci, co, *kernels = shape
+    ci, co = channels
 
     def element(c: te.Value, i: te.Value, y: te.Value, x: te.Value) -> te.Value:
         phase = c // co
@@ -170,10 +245,6 @@ def _phase_kernel(
                 (phase // strides[1], phase % strides[1]), taps, (y, x), strides, strict=True
             )
         ]
-        value = weight[i, c % co, at[0], at[1]]
-        short = [(a, k) for a, k, s in zip(at, kernels, strides, strict=True) if k % s]
-        if not short:
-            return value
-        return te.if_then_else(te.all(*(a < k for a, k in short)), value, 0)
+        return weight[i, c % co, at[0], at[1]]
 
     return te.compute((strides[0] * strides[1] * co, ci, *taps), element, name="kernel_transform")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from compiler.ir.arith.affine import affine
-from compiler.ir.core.nodes import BinOp, IntImm, Load, Store
+from compiler.ir.core.nodes import BinOp, Expr, IntImm, Load, Store, Var
 from compiler.ir.core.visit import walk
 from compiler.schedule.trace.handle import LoopRV
 from tuner.space.analysis.block_facts import BlockFacts, BlockPosition, sites
@@ -49,24 +51,41 @@ class SpatialBlocks:
 
 
 def _phases(site: BlockPosition) -> dict[int, int]:
-    """Return the axes of a copy that select its source by a remainder, with their divisors."""
-    if not isinstance(site.block.body, Store) or not isinstance(site.block.body.value, Load):
+    """Return the axes that select a source by a remainder, with their divisors.
+
+    Along the contiguous axis of the source, the quotient must select: otherwise one phase would
+    lie in separate elements.
+    """
+    if not isinstance(site.block.body, Store):
         return {}
     variables = [iterator.var for iterator in site.block.iter_vars]
+    divisors: dict[int, int] = {}
+    contiguous = set()
+    for load in walk(site.block.body.value):
+        if not isinstance(load, Load) or not load.indices:
+            continue
+        divisors |= _divided_axes("%", load.indices, variables)
+        contiguous |= _divided_axes("//", load.indices[-1:], variables).keys()
+    divisors = {axis: n for axis, n in divisors.items() if 1 < n <= MAX_TILE}
+    return divisors if contiguous & divisors.keys() else {}
+
+
+def _divided_axes(op: str, indices: Sequence[Expr], variables: Sequence[Var]) -> dict[int, int]:
+    """Return the axes that indices divide by constants, with these."""
     divisors = {}
-    for node in walk(site.block.body.value):
+    for node in (node for index in indices for node in walk(index)):
         match node:
-            case BinOp("%", position, IntImm(divisor)):
+            case BinOp(divide, position, IntImm(divisor)) if divide == op:
                 terms = affine(position).terms
                 if len(terms) == 1 and terms[0][0] in variables and terms[0][1] == 1:
                     divisors[variables.index(terms[0][0])] = divisor
             case _:
                 pass
-    return {axis: n for axis, n in divisors.items() if 1 < n <= MAX_TILE}
+    return divisors
 
 
 def _interleave(draft: SketchBuilder, facts: BlockFacts, phases: dict[int, int]) -> None:
-    """Copy one phase after another, so that no remainder is computed at run time."""
+    """Compute one phase after another, so that no remainder is computed at run time."""
     schedule = draft.schedule
     outer: list[LoopRV] = []
     inner: list[LoopRV] = []
