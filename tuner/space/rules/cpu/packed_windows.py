@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from compiler import te
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
 from tuner.space.analysis.operand_roles import OperandRoles, dimension, find_roles
+from tuner.space.rules.cpu.channel_groups import ChannelGroups, find_groups, split_groups
 from tuner.space.rules.cpu.copy_tiles import schedule_copy
+from tuner.space.rules.cpu.packed_operands import Layout, packed_operand, split_last
 from tuner.space.rules.cpu.padded_sizes import padded_sizes
 from tuner.space.rules.epilogue import epilogue_of
 from tuner.space.rules.sketch_builder import SketchBuilder, Tiling
@@ -34,8 +36,6 @@ longer code. Chosen.
 MAX_UNROLLED_ROW = 8
 """Elements of a row of a window that may be unrolled: common windows are up to 7 wide. Chosen."""
 _OUTER, _MIDDLE, _BLOCKS, _STEPS, _UNROLLED, _TILE = 0, 1, 2, 4, 5, 6
-
-Layout = Callable[..., tuple[te.Value, ...]]
 
 
 class PackedWindows:
@@ -62,32 +62,45 @@ class PackedWindows:
             if name in draft.scheduled or not facts.is_reduction:
                 continue
             roles = find_roles(facts, lanes, draft.cpu.num_vector_registers)
-            if roles is not None:
-                forks = _forks(draft, name, roles)
+            groups = None if facts.is_affine else find_groups(draft, facts)
+            if roles is not None or groups is not None:
+                forks = _forks(draft, name, roles, groups)
                 is_large = facts.points > MAX_DIRECT_POINTS
                 return forks if forks and is_large else [*forks, draft]
         return [draft]
 
 
-def _forks(draft: SketchBuilder, name: str, roles: OperandRoles) -> list[SketchBuilder]:
+def _forks(
+    draft: SketchBuilder, name: str, roles: OperandRoles | None, groups: ChannelGroups | None
+) -> list[SketchBuilder]:
     packed = draft.fork("blocked", "packed")
+    epilogue: BlockRV | None = None
     try:
-        _pack(packed, name, roles)
+        if groups is not None:
+            facts = packed.block_facts()[name]
+            epilogue = epilogue_of(packed, facts, "global")
+            split_groups(packed, facts, groups, epilogue)
+            lanes = packed.cpu.vector_bits // 32
+            facts = packed.block_facts()[name]
+            roles = find_roles(facts, lanes, packed.cpu.num_vector_registers)
+        if roles is None:
+            return []
+        _pack(packed, name, roles, epilogue)
     except ScheduleError:
         return []  # the program has other schedules
     return [packed]
 
 
-def _pack(draft: SketchBuilder, name: str, roles: OperandRoles) -> None:
+def _pack(draft: SketchBuilder, name: str, roles: OperandRoles, epilogue: BlockRV | None) -> None:
     facts = draft.block_facts()[name]
     schedule = draft.schedule
     block = schedule.get_block(name)
-    weights = _packed(draft, name, roles.weights, _blocked(roles.weights, roles, facts))
-    image = _packed(draft, name, roles.image, _blocked(roles.image, roles, facts))
-    epilogue = epilogue_of(draft, facts, "global")
+    weights = packed_operand(draft, name, roles.weights, _blocked(roles.weights, roles, facts))
+    image = packed_operand(draft, name, roles.image, _blocked(roles.image, roles, facts))
+    epilogue = epilogue or epilogue_of(draft, facts, "global")
     output = dimension(facts.write, roles.vector)
     assert output is not None, "the vector axis is a dimension of the output"
-    layout = _split_last(output, roles.vector_tile)
+    layout = split_last(output, roles.vector_tile)
     schedule.transform_layout(block, ("write", 0), layout)
     schedule.transform_block_layout(epilogue, layout)
     schedule.transform_block_layout(block, _iterators(facts, roles))
@@ -110,57 +123,6 @@ def _pack_weights(draft: SketchBuilder, name: str, loops: Sequence[LoopRV]) -> N
         schedule_copy(draft, facts)
 
 
-def _packed(
-    draft: SketchBuilder, name: str, read: TensorAccess, layout: Layout | None
-) -> str | None:
-    """Change the layout of a read of a block; return the block that writes the new layout.
-
-    Return None for a parameter without a new layout.
-    """
-    schedule = draft.schedule
-    maker = _maker(draft, name, read)
-    if layout is None:
-        return maker
-    if maker is None:
-        copy = schedule.cache_read(schedule.get_block(name), read.buffer, "global")
-        maker = draft.block_name(copy)
-    handle = schedule.get_block(maker)
-    schedule.transform_layout(handle, ("write", 0), layout)
-    schedule.transform_block_layout(handle, layout)
-    return maker
-
-
-def _maker(draft: SketchBuilder, name: str, read: TensorAccess) -> str | None:
-    """Return the spatial block that produces an operand for this block alone."""
-    for maker, facts in draft.block_facts().items():
-        if facts.write.buffer != read.buffer or facts.is_reduction or maker in draft.scheduled:
-            continue
-        if not draft.is_intermediate(maker) or draft.consumers(maker) != [name]:
-            continue
-        if len(facts.reads) == 1 and _is_identity(facts.write):
-            return maker
-    return None
-
-
-def _is_identity(access: TensorAccess) -> bool:
-    rows = access.coefficients
-    return all(
-        coefficient == (dim == axis)
-        for dim, row in enumerate(rows)
-        for axis, coefficient in enumerate(row)
-        if access.shape[dim] > 1
-    )
-
-
-def _split_last(dim: int, tile: int) -> Layout:
-    """Return the layout that makes `tile` neighbours along a dimension contiguous."""
-
-    def layout(*i: te.Value) -> tuple[te.Value, ...]:
-        return (*i[:dim], i[dim] // tile, *i[dim + 1 :], i[dim] % tile)
-
-    return layout
-
-
 def _blocked(access: TensorAccess, roles: OperandRoles, facts: BlockFacts) -> Layout | None:
     """Return the layout of an operand; None if it needs no change."""
     channel = dimension(access, roles.channel)
@@ -169,7 +131,7 @@ def _blocked(access: TensorAccess, roles: OperandRoles, facts: BlockFacts) -> La
     tile, last = roles.channel_tile, len(access.shape) - 1
     if vector is None:
         stays = tile == 1 or channel == last
-        return None if stays else _split_last(channel, tile)
+        return None if stays else split_last(channel, tile)
 
     shape = access.shape
     if (channel, vector) == (last - 1, last) and shape[-2:] == (tile, roles.vector_tile):
@@ -275,7 +237,11 @@ def _levels(facts: BlockFacts, vector: int) -> list[tuple[int, ...]]:
     count = len(facts.axes)
     unrolled = [i for i in range(vector + 2, count) if facts.axes[i].extent > 1][-2:]
     # More output channels in a tile would load more weights, the larger operand.
-    levels: list[tuple[int, ...]] = [(_OUTER, _MIDDLE), *[(_OUTER, _MIDDLE, _TILE)] * (vector - 1)]
+    weights = next(read for read in facts.reads if read.strides[vector])
+    levels: list[tuple[int, ...]] = [
+        (_OUTER, _MIDDLE) if weights.strides[index] else (_OUTER, _MIDDLE, _TILE)
+        for index in range(vector)
+    ]
     levels += [(_TILE,), (_BLOCKS,)]
     levels += [
         (_STEPS, _UNROLLED) if i in unrolled else (_STEPS,) for i in range(vector + 2, count)

@@ -35,7 +35,10 @@ PACKED = [
     "conv2d:1,8,9,10,16,3,2,1,bias=True,activation=relu",
     "conv2d:1,6,10,10,16,3,1,1,layout=NHWC",
     "conv3d:1,4,5,6,7,8,3,1,1",
+    "conv2d:1,8,6,7,48,3,1,2,2,2,bias=true",
+    "conv2d:1,16,5,6,32,3,2,1,1,4,layout=NHWC",
     "conv2d_transpose:1,8,5,6,16,4,2,1",
+    "conv2d_transpose:1,8,5,6,16,3,2,1",
     "conv2d_nchwc:1,16,6,7,32,3,1,1,1,8,16",
 ]
 NOT_PACKED = [
@@ -44,7 +47,9 @@ NOT_PACKED = [
     "depthwise_conv2d:1,16,10,10,3,1,1",
     "max_pool2d:1,16,10,10,3,2",
     "conv2d:1,4,8,8,6,3,1,1",  # no vectors of output channels
+    "conv2d:1,16,8,8,16,3,1,1,1,4",  # nor of those of a group
     "row_sum:24,40",
+    "depthwise_conv2d:1,8,6,6,3,1,1,multiplier=8",
 ]
 
 
@@ -92,6 +97,14 @@ def test_the_vectors_are_output_channels() -> None:
     assert facts.axes[roles.vector].extent == 64
     assert (roles.vector_tile, roles.channel_tile) == (16, 16)
     assert roles.weights.shape == (64, 64, 3, 3)
+
+
+def test_a_register_tile_lies_in_one_group() -> None:
+    (draft,) = packed(ops.conv2d(1, 16, 6, 6, 32, 3, 1, 1, 1, 4))
+    (nest,) = [nest for nest in draft.nests if nest.facts.name == "conv2d_nchw"]
+    axes = zip(nest.facts.axes, nest.columns, strict=True)
+    tiled = [axis.extent for axis, columns in axes if columns[6] is not None]
+    assert tiled == [6, 6]
 
 
 def test_few_channels_are_not_put_side_by_side() -> None:
