@@ -40,7 +40,7 @@ def find_row_chain(draft: SketchBuilder) -> RowChain | None:
     blocks = [b for b in facts if b.name in rows.of] or facts
     reductions = [b for b in blocks if b.is_reduction]
     chain = RowChain(blocks, rows, is_across=False)
-    if not reductions or any(_has_inner_axes(chain, b) for b in reductions):
+    if not reductions or any(_has_inner_axes(chain, b) or _is_product(b) for b in reductions):
         return None
     if all(suits_lanes(b) for b in reductions):
         return chain
@@ -63,3 +63,13 @@ def _has_inner_axes(chain: RowChain, block: BlockFacts) -> bool:
     """Return whether a reduction has several results in each row, as a matrix product does."""
     inner = chain.inner(block)
     return any(block.axes[i].extent > 1 and not block.axes[i].is_reduction for i in inner)
+
+
+def _is_product(block: BlockFacts) -> bool:
+    """Return whether two operands are reused along a spatial axis, as those of a matrix product.
+
+    Tiles of both axes would read them less often than rows do.
+    """
+    axes = [i for i, a in enumerate(block.axes) if not a.is_reduction and a.extent > 1]
+    reused = [read for read in block.reads if any(read.strides[axis] == 0 for axis in axes)]
+    return len(reused) > 1

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from compiler import te
 from compiler.ir.arith.affine import affine
-from compiler.ir.core.nodes import BinOp, IntImm, Load
+from compiler.ir.core.nodes import BinOp, Expr, IntImm, Load, Var
 from compiler.ir.core.visit import walk
 from compiler.schedule.trace.handle import BlockRV
 from tuner.space.analysis.block_facts import BlockFacts, sites
@@ -37,15 +37,15 @@ class ChannelGroups:
 def find_groups(draft: SketchBuilder, facts: BlockFacts) -> ChannelGroups | None:
     """Return the groups of a block whose only index that is not linear is of an input channel."""
     site = next(site for site in sites(draft.schedule.func) if site.block.name == facts.name)
-    extents = {i.var: i.extent for i in site.block.iter_vars}
+    extents: dict[Expr, Expr] = {i.var: i.extent for i in site.block.iter_vars}
     candidates = []
     for load in walk(site.block.body):
         if not isinstance(load, Load):
             continue
         for dim, index in enumerate(load.indices):
             match affine(index).terms:
-                case ((BinOp("//", channel, IntImm(size)), step), (inner, 1)) | (
-                    (inner, 1),
+                case ((BinOp("//", channel, IntImm(size)), step), (Var() as inner, 1)) | (
+                    (Var() as inner, 1),
                     (BinOp("//", channel, IntImm(size)), step),
                 ) if channel in extents and extents.get(inner) == IntImm(step):
                     axis = list(extents).index(channel)

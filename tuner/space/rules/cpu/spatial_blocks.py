@@ -60,7 +60,7 @@ def _phases(site: BlockPosition) -> dict[int, int]:
         return {}
     variables = [iterator.var for iterator in site.block.iter_vars]
     divisors: dict[int, int] = {}
-    contiguous = set()
+    contiguous: set[int] = set()
     for load in walk(site.block.body.value):
         if not isinstance(load, Load) or not load.indices:
             continue

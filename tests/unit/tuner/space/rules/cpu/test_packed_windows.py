@@ -36,9 +36,7 @@ PACKED = [
     "conv2d:1,6,10,10,16,3,1,1,layout=NHWC",
     "conv3d:1,4,5,6,7,8,3,1,1",
     "conv2d:1,8,6,7,48,3,1,2,2,2,bias=true",
-    "conv2d:1,16,5,6,32,3,2,1,1,4,layout=NHWC",
     "conv2d_transpose:1,8,5,6,16,4,2,1",
-    "conv2d_transpose:1,8,5,6,16,3,2,1",
     "conv2d_nchwc:1,16,6,7,32,3,1,1,1,8,16",
 ]
 NOT_PACKED = [

@@ -8,6 +8,7 @@ import pytest
 from compiler import ops, te
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.oracle.oracle import interpret, random_inputs
+from compiler.ops import tensors
 from compiler.passes.cpu.reduce_in_lanes import KEY
 from compiler.target.target import Target
 from tests.targets import here, level
@@ -141,3 +142,13 @@ def test_rows_with_weights_in_common_run_side_by_side(func: PrimFunc, kinds: lis
     (sketch,) = space_of(func, level(3)).sketches
     last = sites(sketch.trace.apply_to(func).func)[-1]
     assert [loop.kind for loop in last.loops[-2:]] == kinds
+
+
+def test_products_of_both_axes_are_no_chain_of_rows() -> None:
+    """Register tiles of a product read its operands less often than its rows do."""
+    x, gate, up = (te.placeholder(shape) for shape in ((16, 24), (24, 32), (24, 32)))
+    gated, scaled = tensors.matmul(x, gate), tensors.matmul(x, up)
+    swiglu = te.compute((16, 32), lambda i, j: te.sigmoid(gated[i, j]) * gated[i, j] * scaled[i, j])
+    space = space_of(te.create_prim_func([x, gate, up, swiglu]), level(3))
+    assert space.sketches
+    assert all(sketch.name != "columns" for sketch in space.sketches)
