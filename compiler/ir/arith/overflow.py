@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import lru_cache, partial
 
 from compiler.ir.arith.bounds import Interval, combine, hull
 from compiler.ir.core.dtypes import is_float
@@ -65,6 +65,7 @@ def _of_both(
     return None if a is None or b is None else operation(a, b)
 
 
+@lru_cache(maxsize=4096)
 def may_wrap(expr: Expr) -> bool:
     """Return whether arithmetic in an integer expression may leave its type unseen.
 

@@ -180,7 +180,7 @@ def _with_global_memory(func: PrimFunc) -> PrimFunc:
         for buffer in node.block.alloc_buffers
         if buffer not in bound and buffer.scope != "global"
     }
-    body = replace_buffers(func.body, moved)
+    body = replace_buffers(func.body, moved) if moved else func.body
     assert isinstance(body, BlockRealize), "the body of a program is its root block"
     return replace(func, body=body) if moved else func
 

@@ -55,14 +55,17 @@ def form_kernels(stmt: Stmt) -> FormedKernels:
     Raises:
         LoweringError: If blocks would have to wait for each other.
     """
-    stmt = _spilled(_without_unit_loops(_bind_rest(stmt)))
-    allocated = _host_buffers(stmt)
-    users = _users(stmt, allocated)
-    workspaces = [buffer for buffer in allocated if buffer.scope == "global" and users[buffer]]
+    stmt = _without_unit_loops(_bind_rest(stmt))
+    users = _users(stmt, _host_buffers(stmt))
+    spilled = _spilled(users)
+    if spilled:
+        stmt = replace_buffers(stmt, spilled)
+        users = _users(stmt, _host_buffers(stmt))
+    workspaces = [buffer for buffer in users if buffer.scope == "global" and users[buffer]]
     inside: dict[int, list[Buffer]] = {}
-    for buffer in allocated:
-        if buffer.scope != "global" and users[buffer]:
-            inside.setdefault(users[buffer].pop(), []).append(buffer)
+    for buffer, kernels in users.items():
+        if buffer.scope != "global" and kernels:
+            inside.setdefault(kernels.pop(), []).append(buffer)
 
     def visit(node: Stmt) -> Stmt:
         if isinstance(node, For) and node.thread is not None:
@@ -75,17 +78,13 @@ def form_kernels(stmt: Stmt) -> FormedKernels:
     return FormedKernels(visit(stmt), workspaces)
 
 
-def _spilled(stmt: Stmt) -> Stmt:
-    """Move memory of threads and blocks that several kernels use into global memory."""
-    users = _users(stmt, _host_buffers(stmt))
-    return replace_buffers(
-        stmt,
-        {
-            buffer: replace(buffer, scope="global")
-            for buffer, kernels in users.items()
-            if buffer.scope != "global" and len(kernels) > 1
-        },
-    )
+def _spilled(users: Mapping[Buffer, set[int]]) -> dict[Buffer, Buffer]:
+    """Return the memory of threads and blocks that several kernels use, as global memory."""
+    return {
+        buffer: replace(buffer, scope="global")
+        for buffer, kernels in users.items()
+        if buffer.scope != "global" and len(kernels) > 1
+    }
 
 
 def _bind_rest(stmt: Stmt) -> Stmt:

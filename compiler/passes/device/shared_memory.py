@@ -20,9 +20,7 @@ from math import prod
 from compiler.ir.core.dtypes import bits
 from compiler.ir.core.nodes import (
     Allocate,
-    Block,
     Buffer,
-    Expr,
     For,
     Load,
     Stmt,
@@ -30,7 +28,7 @@ from compiler.ir.core.nodes import (
     static_shape,
 )
 from compiler.ir.core.scopes import is_shared_scope
-from compiler.ir.core.visit import children, is_stmt, walk, walk_stmts
+from compiler.ir.core.visit import children, is_stmt, statements_in, walk, walk_stmts
 
 # Asynchronous and tensor copies need up to 128 bytes; a cache line of a GPU has as many.
 ALIGNMENT = 128
@@ -121,31 +119,39 @@ def _intervals(stmt: Stmt) -> dict[Buffer, LiveInterval]:
     return liveness.alive
 
 
+def _loaded(stmt: Stmt) -> list[Buffer]:
+    """Return the buffers that the expressions of a statement load."""
+    return [
+        node.buffer
+        for child in children(stmt)
+        if not is_stmt(child)
+        for node in walk(child)
+        if isinstance(node, Load)
+    ]
+
+
 @dataclass(slots=True)
 class _Liveness:
     alive: dict[Buffer, LiveInterval] = field(default_factory=dict)
     step: int = 0
 
-    def visit(self, node: Stmt | Expr | Block) -> None:
+    def visit(self, stmt: Stmt) -> None:
         self.step += 1
         begin = self.step
-        for child in children(node):
+        touched = _loaded(stmt)
+        self._touch(touched)
+        for child in statements_in(stmt):
             self.visit(child)
-        if isinstance(node, Load | Store) and is_shared_scope(node.buffer.scope):
-            interval = self.alive.setdefault(node.buffer, LiveInterval(self.step, self.step))
-            interval.last = self.step
-        if is_stmt(node):
-            self._extend_operands(node)
-        if isinstance(node, For):
-            self._extend(node, begin)
+        if isinstance(stmt, Store):
+            touched.append(stmt.buffer)
+        self._touch(touched)  # what a statement loads is alive until its end
+        if isinstance(stmt, For):
+            self._extend(stmt, begin)
 
-    def _extend_operands(self, stmt: Stmt | Expr | Block) -> None:
-        """Keep what the expressions of a statement load alive until its end."""
-        for child in children(stmt):
-            if not is_stmt(child):
-                for node in walk(child):
-                    if isinstance(node, Load) and node.buffer in self.alive:
-                        self.alive[node.buffer].last = self.step
+    def _touch(self, buffers: Sequence[Buffer]) -> None:
+        for buffer in buffers:
+            if is_shared_scope(buffer.scope):
+                self.alive.setdefault(buffer, LiveInterval(self.step, self.step)).last = self.step
 
     def _extend(self, loop: For, begin: int) -> None:
         """Keep what a loop touches alive in all of its iterations."""
