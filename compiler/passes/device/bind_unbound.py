@@ -180,9 +180,11 @@ def _with_global_memory(func: PrimFunc) -> PrimFunc:
         for buffer in node.block.alloc_buffers
         if buffer not in bound and buffer.scope != "global"
     }
-    body = replace_buffers(func.body, moved) if moved else func.body
+    if not moved:
+        return func
+    body = replace_buffers(func.body, moved)
     assert isinstance(body, BlockRealize), "the body of a program is its root block"
-    return replace(func, body=body) if moved else func
+    return replace(func, body=body)
 
 
 def _bind_fused(func: PrimFunc, loops: Sequence[Var]) -> PrimFunc:
