@@ -10,7 +10,7 @@ from compiler.ir.arith.affine import Affine
 from compiler.ir.arith.bounds import affine_bounds
 from compiler.ir.arith.extents import extent_or_unknown
 from compiler.ir.arith.iter_map import Extents
-from compiler.ir.arith.simplify import simplify
+from compiler.ir.arith.simplify import normal, simplify
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.limits import MAX_EXTENT
 from compiler.ir.core.nodes import (
@@ -33,7 +33,9 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk
 from compiler.schedule.index.region import Box, Span
+from compiler.schedule.legality.block_kind import extents_of_iterators
 from compiler.schedule.legality.guard import conjunction
+from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.rewrite.rewrite_access import AccessRewriter, Indices, Mode, with_views
 from compiler.schedule.tree.tree import find_block, replace_at
 
@@ -163,6 +165,27 @@ def is_whole(buffer: Buffer, parts: Sequence[CopiedPart]) -> bool:
 def is_passed_on(stmt: Stmt, buffer: Buffer) -> bool:
     """Return whether an opaque call below a statement takes the storage of a buffer."""
     return any(node is buffer.data for node in walk(stmt))
+
+
+def stay_in_parts(
+    users: Iterable[PlacedBlock], buffer: Buffer, parts: Sequence[CopiedPart]
+) -> bool:
+    """Return whether blocks access a buffer inside a box for all values of their iterators.
+
+    The loops around a block may take fewer values together, as in `v0 = i; v1 = 1 - i`, but a block
+    does not depend on the loops around it.
+    """
+    for user in users:
+        around = {**user.extents, **extents_of_iterators(user.block)}
+        for access in user.facts.accesses(buffer):
+            extents = {**around, **access.inner}
+            for index, part, size in zip(access.indices, parts, buffer.shape, strict=True):
+                interval = affine_bounds(normal(index, extents) - part.low, extents)
+                last = extent_or_unknown(part.extent) - 1
+                is_inside = interval is not None and interval[0] >= 0 and interval[1] <= last
+                if part.extent != size and not is_inside:
+                    return False
+    return True
 
 
 def redirect(

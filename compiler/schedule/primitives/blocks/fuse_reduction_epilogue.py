@@ -38,11 +38,9 @@ def fuse_reduction_epilogue(func: PrimFunc, reduction: str, epilogue: str) -> Pr
     Requires:
         The reduction is a sum from zero, of every element over all points, into one buffer that
         is not an output and that only the epilogue reads. The epilogue is complete, in the same
-            scope
-        and after it, and runs for all its points. It stores, at the same index and in the same
-            type,
-        the result plus a term that neither of the two writes; its iterators are those of the
-        reduction. The term is finished before the reduction begins. No other block writes the
+        scope and after it, and runs for all its points. It stores, at the same index and in the
+        same type, the result plus a term that neither of the two writes; its iterators are those of
+        the reduction. The term is finished before the reduction begins. No other block writes the
         output of the epilogue, or reads it before the epilogue has finished it.
 
     Rewrites:

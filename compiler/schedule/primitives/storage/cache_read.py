@@ -39,6 +39,7 @@ from compiler.schedule.rewrite.copy_block import (
     is_whole,
     parts_of,
     redirect,
+    stay_in_parts,
 )
 from compiler.schedule.tree.tree import extents_of, fresh_block_name, loops_on
 
@@ -62,8 +63,7 @@ def cache_read(
         the buffer. Each consumer is in the scope, reads the buffer, does not write it, comes
         after the writer, and reads only elements that the writer wrote. If concurrent iterations
         enclose the copy, the box of each is exactly what is written in it. No loop around the copy
-            is
-        vectorized. No opaque call takes the storage of the buffer undeclared.
+        is vectorized. No opaque call takes the storage of the buffer undeclared.
 
     Rewrites:
         for i in range(n):           for ax0 in range(n):
@@ -166,6 +166,8 @@ def _fits(
         return True
     box = tuple(Span(part.low, extent_or_unknown(part.extent)) for part in parts)
     fixed = set(scope_extents(scope.realize))
-    return _holds(box, readers, buffer, fixed) and not any(
-        is_passed_on(reader.realize, buffer) for reader in readers
+    return (
+        _holds(box, readers, buffer, fixed)
+        and stay_in_parts(readers, buffer, parts)
+        and not any(is_passed_on(reader.realize, buffer) for reader in readers)
     )

@@ -32,6 +32,7 @@ from compiler.schedule.rewrite.copy_block import (
     is_whole,
     parts_of,
     redirect,
+    stay_in_parts,
 )
 from compiler.schedule.tree.tree import extents_of, fresh_block_name, loops_on
 
@@ -55,10 +56,8 @@ def cache_write(
         that writes the buffer, and does not read its previous contents. Each consumer is in
         the scope, reads the buffer, and comes after the block. No block in the same loops reads
         the buffer before it. In one iteration of the loops around the copy, the block writes a box
-            of
-        the buffer. None of those loops is vectorized. No opaque call takes the storage of the
-            buffer
-        undeclared.
+        of the buffer. None of those loops is vectorized. No opaque call takes the storage of the
+        buffer undeclared.
 
     Rewrites:
         for i in range(n):           for i in range(n):
@@ -88,7 +87,11 @@ def cache_write(
         require_harmless(scope, site, buffer, location)
     parts = parts_of(buffer, box)
     users = [site, *chosen]
-    is_compact = location.is_scope and not any(is_passed_on(u.realize, buffer) for u in users)
+    is_compact = (
+        location.is_scope
+        and stay_in_parts(users, buffer, parts)
+        and not any(is_passed_on(u.realize, buffer) for u in users)
+    )
     shape = tuple(part.extent for part in parts) if is_compact else buffer.shape
     cache = cache_of(func, buffer, memory_scope, shape)
     name = fresh_block_name(func, f"{buffer.name}_{memory_scope}")

@@ -33,11 +33,9 @@ def reindex_cache_write(
         the only one of the scope that writes the buffer, does not read its previous contents,
         contains no other blocks, and runs for all values that its loops give the iterators that
         determine the element. No block in the same loops reads the buffer before it. The map takes
-            as
-        many indices as the block has iterators, uses the same ones as the index in the buffer, and
-            is
-        injective. No loop around the copy is vectorized. No opaque call takes the storage of the
-        buffer undeclared.
+        as many indices as the block has iterators, uses the same ones as the index in the buffer,
+        and is injective. No loop around the copy is vectorized. No opaque call takes the storage of
+        the buffer undeclared.
 
     Rewrites:
         for i, j in T.grid(n, m):            for i, j in T.grid(n, m):

@@ -66,8 +66,7 @@ def transform_layout(
             whose
         storage no opaque call takes. The map is injective, and new indices start at zero. There is
         no padding, or a value for it of the type of the elements, or `assume_injective_transform`
-            is
-        given. The new buffer is within the limits of sizes.
+        is given. The new buffer is within the limits of sizes.
 
     Rewrites:
         B = T.alloc_buffer((n,))                   B = T.alloc_buffer((n // 4, 4))

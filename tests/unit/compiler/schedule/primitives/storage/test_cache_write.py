@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from compiler.ir.core.nodes import static_shape
+from compiler.ir.verify.verify import verify
 from compiler.schedule.schedule import Schedule
 from tests.unit.compiler.schedule.schedule_asserts import (
     HALF,
@@ -43,6 +45,25 @@ def main(A: T.Buffer((4,)), C: T.Buffer((4,))):
             vi = T.axis.spatial(4, i + 4)
             C[vi] = A[vi]
 """
+
+
+TOGETHER = """
+@T.prim_func
+def main(A: T.Buffer((24,)), U: T.Buffer((24,))):
+    for i in range(2):
+        with T.sblock("U"):
+            v0 = T.axis.spatial(2, i)
+            v1 = T.axis.spatial(2, 1 - i)
+            U[v0 + v1] = A[v0]
+"""
+
+
+def test_cache_write_has_room_for_all_values_of_the_iterators_of_a_block() -> None:
+    sch = scheduled(TOGETHER)
+    sch.cache_write("U", 0, "local")
+    verify(sch.func)
+    buffers = sch.func.root.alloc_buffers
+    assert [static_shape(buffer) for buffer in buffers] == [(24,)]
 
 
 def test_cache_write_refuses_a_write_that_is_not_there() -> None:
