@@ -65,8 +65,8 @@ def pad_einsum(func: PrimFunc, block: str, padding: Sequence[int]) -> PrimFunc:
         accesses each buffer at one element, indexed by iterators themselves, or by zero in a
         dimension of extent one. If a padded iterator indexes a dimension, their extents are the
         same. A padded iterator is bound to a separate loop. If it is a reduction iterator, the
-        block is a sum, to which padding adds zero; if not, it indexes the output. The block writes all of
-        its buffer, and is alone below its outermost loop.
+        block is a sum, to which padding adds zero; if not, it indexes the output. The block writes
+        all of its buffer, and is alone below its outermost loop.
 
     Rewrites:
         for i in range(n):               for i in range(m):
