@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from benchmarks.model_shapes.__main__ import main
 from benchmarks.model_shapes.shapes import CPUS, FEW_SCHEDULES, model_shapes
 from benchmarks.model_shapes.sizes import space_size
 from compiler.ops.spec import parse_spec
@@ -50,3 +51,18 @@ def test_a_sample_of_the_table_has_schedules(cpu: str) -> None:
         assert size.schedules, shape
         is_small = parse_spec(shape.spec).name in ELEMENTWISE
         assert is_small or size.schedules >= FEW_SCHEDULES, shape
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--model", "no such"], "--model no such: no model has this in its name; there are"),
+        (["--cpus", "znver4,no-such"], "--cpus: "),
+    ],
+)
+def test_an_unknown_model_or_cpu_is_an_error(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert message in capsys.readouterr().err
