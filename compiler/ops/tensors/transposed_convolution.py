@@ -136,10 +136,7 @@ def _interleaved(  # noqa: PLR0917
     phases = te.compute((n, strides[0] * strides[1] * co, *counts), phase, name="phases")
 
     def element(b: te.Value, c: te.Value, y: te.Value, x: te.Value) -> te.Value:
-        (ry, rx), (qy, qx) = zip(
-            *((i % s, i // s) for i, s in ((y + cut[0], strides[0]), (x + cut[1], strides[1]))),
-            strict=True,
-        )
+        (ry, qy), (rx, qx) = map(_phase, (y, x), cut, strides)
         return phases[b, (ry * strides[1] + rx) * co + c, qy - first[0], qx - first[1]]
 
     return te.compute((n, co, *sizes), element, name="conv2d_transpose_nchw")
@@ -181,10 +178,7 @@ def _gathered(  # noqa: PLR0917
     )
 
     def element(b: te.Value, c: te.Value, y: te.Value, x: te.Value) -> te.Value:
-        (ry, rx), (qy, qx) = zip(
-            *((i % s, i // s) for i, s in ((y + cut[0], strides[0]), (x + cut[1], strides[1]))),
-            strict=True,
-        )
+        (ry, qy), (rx, qx) = map(_phase, (y, x), cut, strides)
         total: te.Value | None = None
         for tap in itertools.product(*(range(t) for t in taps)):
             ky, kx = ry + tap[0] * strides[0], rx + tap[1] * strides[1]
@@ -202,6 +196,11 @@ def _gathered(  # noqa: PLR0917
         return total
 
     return te.compute((n, co, *result), element, name="conv2d_transpose_nchw")
+
+
+def _phase(index: te.Value, cut: int, step: int) -> tuple[te.Value, te.Value]:
+    """Return the phase of a result, and its position among the results of the phase."""
+    return (index + cut) % step, (index + cut) // step
 
 
 def _result_sizes(
