@@ -7,7 +7,8 @@ from functools import cached_property
 import numpy as np
 
 from compiler.target.cuda import CudaTarget
-from tuner.space.features.cuda.chain_kernel import ChainKernel, ChainTime
+from tuner.space.features.cuda.chain_kernel import ChainKernel
+from tuner.space.features.cuda.chain_time import ChainTime
 from tuner.space.features.cuda.kernel import SketchKernel
 from tuner.space.features.cuda.rates import GpuRates
 from tuner.space.features.cuda.roofline import LAUNCH_SECS, KernelTime

@@ -1,0 +1,140 @@
+"""The estimated time of a chain of products on tensor cores, for a batch of candidates."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from compiler.target.gpus import WARP_SIZE
+from compiler.target.matrix_rates import matrix_rate
+from tuner.space.features.cuda.chain_kernel import ChainKernel
+from tuner.space.features.cuda.rates import GpuRates
+from tuner.space.features.cuda.roofline import (
+    BARRIER_SECS,
+    CONVERT_COST,
+    LOOP_COST,
+    MEMORY_SECS,
+    NUM_SCHEDULERS,
+    SPECIAL_COST,
+)
+from tuner.space.features.cuda.tensor_kernel import COPY_INSTRUCTIONS, TensorTime
+from tuner.space.tables.nest import Floats
+
+MERGE_ACCESSES = 10
+"""Accesses of a warp to numbers of 32 rows, which merge the softmax of a piece with earlier ones.
+"""
+ROWS_OF_LANE = 2
+"""The rows of a tile of an instruction in which a lane has sums."""
+REDUCTION_INSTRUCTIONS = 24
+"""Instructions of a warp that combines the numbers of its lanes for a row: five exchanges, and the
+store by one lane. Emulated kernels had about as many.
+"""
+PART_INSTRUCTIONS = 3
+"""Instructions for 32 elements of a row besides arithmetic and accesses (same kernels)."""
+EXP_INSTRUCTIONS = 8
+"""Instructions of a special function besides its own (same kernels)."""
+
+
+class ChainTime(TensorTime):
+    """The estimated time of a chain of products."""
+
+    def __init__(self, kernel: ChainKernel, rates: GpuRates) -> None:
+        super().__init__(kernel, rates)
+        self._chain_kernel = kernel
+
+    @property
+    def _arithmetic(self) -> Floats:
+        """Return the time of the products of one block, and then of its other arithmetic."""
+        kernel, gpu = self._chain_kernel, self._rates.gpu
+        rate = matrix_rate(gpu, kernel.tile.instruction.ptx_types[1]) / gpu.num_sms
+        secs = kernel.matrix_products * 2 * np.prod(kernel.tile.instruction.shape) / rate
+        for block in kernel.chain.row_blocks:
+            of = block.operations
+            simple = of.fma + of.add + of.mul + of.compare + of.integer
+            cost = simple + SPECIAL_COST * (of.special + of.div) + CONVERT_COST * of.convert
+            points = kernel.rows * block.axes[-1].extent
+            secs = secs + points * cost / self._rates.lanes / self._rates.clock
+        return secs
+
+    @cached_property
+    def _thread_instructions(self) -> Floats:
+        """Return the instructions of a warp: products, loads, copies, stores and row blocks."""
+        kernel = self._chain_kernel
+        requests = sum((a.requests for a in kernel.accesses), np.zeros_like(kernel.threads))
+        instructions = kernel.matrix_products + kernel.matrix_loads + COPY_INSTRUCTIONS * requests
+        instructions = instructions + self._row_wavefronts
+        for block in kernel.chain.row_blocks:
+            of = block.operations
+            steps = kernel.rows * block.axes[-1].extent / WARP_SIZE
+            of_part = of.total + EXP_INSTRUCTIONS * of.special + PART_INSTRUCTIONS
+            instructions = instructions + steps * of_part
+            if block.is_reduction:
+                rows = kernel.rows * kernel.passes
+                instructions = instructions + rows * REDUCTION_INSTRUCTIONS
+        of_warp: Floats = instructions / kernel.warps + LOOP_COST * kernel.pieces
+        return of_warp
+
+    @cached_property
+    def _wavefronts(self) -> Floats:
+        """Return the wavefronts of a block in shared memory, spilled registers among them."""
+        kernel = self._chain_kernel
+        spilled = np.maximum(kernel.registers - kernel.max_registers, 0)
+        wavefronts = 2 * spilled * kernel.pieces * kernel.warps
+        wavefronts = wavefronts + kernel.load_wavefronts + self._row_wavefronts
+        for access in kernel.copies:
+            wavefronts = wavefronts + access.requests * access.write_wavefronts
+        return wavefronts
+
+    @cached_property
+    def _row_wavefronts(self) -> Floats:
+        """Return the wavefronts of the results between products, which are those of one block.
+
+        Lanes read and write neighbours in a row. A number of the row is read again for each of its
+        parts, unless the results are in registers.
+        """
+        kernel, chain = self._chain_kernel, self._chain_kernel.chain
+        of_row = kernel.rows * kernel.passes
+        wavefronts = np.zeros_like(kernel.threads)
+        for product in chain.products:
+            if product.write.buffer in chain.held:
+                wavefronts = wavefronts + kernel.rows * product.axes[-2].extent / WARP_SIZE
+        for block in chain.row_blocks:
+            parts = kernel.rows * block.axes[-1].extent / WARP_SIZE
+            is_held = block.write.buffer in chain.held
+            if is_held:
+                wavefronts = wavefronts + (of_row if block.is_reduction else parts)
+            for read in block.reads:
+                if read.buffer in chain.held:
+                    is_once = not read.strides[-1] and not is_held
+                    wavefronts = wavefronts + (of_row if is_once else parts)
+        if chain.keys is not None:
+            factors = ROWS_OF_LANE * kernel.rows / chain.instruction.shape[0]
+            merged = MERGE_ACCESSES * kernel.rows / WARP_SIZE
+            wavefronts = wavefronts + kernel.passes * (factors + merged)
+        return wavefronts
+
+    @cached_property
+    def latency(self) -> Floats:
+        """Return the time that one block waits for loads and barriers, one after another."""
+        kernel = self._chain_kernel
+        hidden = np.minimum(self._alone / kernel.pieces, MEMORY_SECS)
+        waits = MEMORY_SECS + kernel.pieces * (MEMORY_SECS - hidden)
+        latency: Floats = waits + kernel.barriers * BARRIER_SECS
+        return latency
+
+    @cached_property
+    def _alone(self) -> Floats:
+        """Return the time of one block alone: barriers divide its units' work."""
+        schedulers = np.minimum(self._chain_kernel.warps / NUM_SCHEDULERS, 1)
+        units = ("arithmetic", "issue", "shared")
+        alone: Floats = sum(self.block[unit] for unit in units) / schedulers
+        return alone
+
+    @cached_property
+    def bytes_in_flight(self) -> Floats:
+        """Return the bytes that a multiprocessor requests at once."""
+        kernel = self._chain_kernel
+        ahead = (a.piece_bytes for a in kernel.copies if a.stages > 1)
+        in_flight: Floats = sum(ahead, np.zeros_like(kernel.threads)) * self.resident
+        return in_flight
