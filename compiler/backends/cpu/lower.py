@@ -90,7 +90,7 @@ def _finished(stmt: Stmt, target: CpuTarget) -> Stmt:
     unswitched = unswitch_guards(unswitch_paddings(stmt))
     if unswitched is not stmt:
         # Run again: whole tiles have no guards any more, which may have prevented accumulators.
-        stmt = promote_accumulators(unswitched, register_file_bytes)
+        stmt = promote_accumulators(unswitched, register_file_bytes, is_unswitched=True)
     return hoist_loads(widen_accumulators(stmt))
 
 

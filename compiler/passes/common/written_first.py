@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from compiler.ir.arith.facts import Facts
 from compiler.ir.core.dtypes import is_integer
 from compiler.ir.core.expr_types import dtype_of
-from compiler.ir.core.nodes import BinOp, Compare, Expr, For, If, IntImm, Logic, Var
+from compiler.ir.core.nodes import BinOp, Compare, Expr, For, IntImm, Load, Logic, Var
 from compiler.ir.core.visit import walk
 from compiler.passes.common.accesses import LoweredAccess, Span, loop_extents
 from compiler.passes.common.thread_loops import is_thread
@@ -37,25 +37,44 @@ def _is_covered(load: LoweredAccess, stores: Sequence[LoweredAccess], depth: int
     Either one store did, or several stores that differ in one dimension did together.
     """
     box = load.box(depth)
-    boxes = [(store.box(depth), _is_trimmed(store, depth)) for store in stores]
+    boxes = [(store.box(depth), _trimmed_dimensions(store, depth)) for store in stores]
     for along in range(max(len(box), 1)):
         others = [d for d in range(len(box)) if d != along]
         fitting = [
-            (parts, is_trimmed)
-            for parts, is_trimmed in boxes
-            if all(_covers(parts[d], box[d], load.shape[d], is_trimmed) for d in others)
+            (parts, trimmed)
+            for parts, trimmed in boxes
+            if all(_covers(parts[d], box[d], load.shape[d], trimmed[d]) for d in others)
         ]
         if fitting and (
             not box
-            or any(_covers(p[along], box[along], load.shape[along], t) for p, t in fitting)
+            or any(_covers(p[along], box[along], load.shape[along], t[along]) for p, t in fitting)
             or _together(box[along], [p[along] for p, _ in fitting])
         ):
             return True
     return False
 
 
-def _is_trimmed(store: LoweredAccess, depth: int) -> bool:
-    return any(isinstance(node, If) for node in store.path[depth:])
+def _trimmed_dimensions(store: LoweredAccess, depth: int) -> list[bool]:
+    """Return whether the span of a store in each dimension may be cut by a condition.
+
+    A condition on the loops of some indices leaves the other dimensions whole.
+    """
+    loops = {node.var for node in store.path if isinstance(node, For)}
+    inner = {node.var for node in store.path[depth:] if isinstance(node, For)}
+    index_variables = [_variables(index) for index in store.indices]
+    indexing = set[Var]().union(*index_variables)
+    trimmed = [False] * len(index_variables)
+    for condition in store.conditions(depth):
+        variables = _variables(condition)
+        is_plain = variables <= loops and not any(isinstance(n, Load) for n in walk(condition))
+        is_local = is_plain and bool(inner & variables) and inner & variables <= indexing
+        for dim, of_index in enumerate(index_variables):
+            trimmed[dim] |= not (is_local and of_index <= loops and of_index.isdisjoint(variables))
+    return trimmed
+
+
+def _variables(expr: Expr) -> set[Var]:
+    return {node for node in walk(expr) if isinstance(node, Var)}
 
 
 def _covers(part: Span | None, read: Span | None, full: int, is_trimmed: bool) -> bool:

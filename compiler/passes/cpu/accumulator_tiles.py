@@ -86,6 +86,7 @@ class Tile:
         extents: Its shape.
         start: How the accumulation starts; None if it adds to the elements in memory.
         guards: The conditions around the store, which exclude elements of the tile.
+        keeps_guards: Whether the value of an excluded element can't be computed.
     """
 
     store: Store
@@ -94,6 +95,7 @@ class Tile:
     extents: tuple[int, ...]
     start: Start | None
     guards: tuple[If, ...]
+    keeps_guards: bool
 
 
 class Below:
@@ -174,12 +176,13 @@ def find_tile(loop: For, buffer: Buffer, outer: Path, below: Below) -> Tile | No
         return None
     steps = tuple(node for node in loops if node.var not in named)
     ranges = loop_extents((*outer, *path))
-    guards = _guards(path, steps, store, ranges)
+    guards = _guards(path, steps)
+    keeps_guards = bool(guards) and not _is_computable(store, ranges)
     start = None if first is None else _start(first, updates[-1], steps, ranges, below)
     if guards is None or (first is not None and start is None):
         return None
     box = _box(store, spanning, (*outer, *path))
-    return None if box is None else Tile(store, spanning, *box, start, guards)
+    return None if box is None else Tile(store, spanning, *box, start, guards, keeps_guards)
 
 
 def _is_conditional(value: Expr, buffer: Buffer) -> bool:
@@ -203,13 +206,8 @@ def _box(
     return tuple(corner for corner, _ in dimensions), tuple(extent for _, extent in dimensions)
 
 
-def _guards(
-    path: Path, steps: tuple[For, ...], store: Store, ranges: dict[Var, int]
-) -> tuple[If, ...] | None:
-    """Return the conditions around a store, if its value may be computed even if they fail.
-
-    They must not change from step to step, and all loads must be within their buffers.
-    """
+def _guards(path: Path, steps: tuple[For, ...]) -> tuple[If, ...] | None:
+    """Return the conditions around a store, if they do not change from step to step."""
     guards = tuple(node for node in path if isinstance(node, If))
     if not guards:
         return guards
@@ -220,9 +218,13 @@ def _guards(
             return None
         if not changing.isdisjoint(n for n in nodes if isinstance(n, Var)):
             return None
+    return guards
+
+
+def _is_computable(store: Store, ranges: dict[Var, int]) -> bool:
+    """Return whether all loads are within their buffers, even if guards fail."""
     loads = [node for node in walk(store.value) if isinstance(node, Load)]
-    is_safe = all(node.buffer == store.buffer or _is_inside(node, ranges) for node in loads)
-    return guards if is_safe else None
+    return all(node.buffer == store.buffer or _is_inside(node, ranges) for node in loads)
 
 
 def _is_inside(load: Load, ranges: dict[Var, int]) -> bool:

@@ -39,13 +39,17 @@ from compiler.passes.common.realize_blocks import NOTHING, in_order
 from compiler.passes.cpu.accumulator_tiles import EXPANDED, Below, Tile, find_tile
 
 
-def promote_accumulators(stmt: Stmt, max_bytes: int) -> Stmt:
+def promote_accumulators(stmt: Stmt, max_bytes: int, *, is_unswitched: bool = False) -> Stmt:
     """Rewrite the outermost nests that accumulate a tile of at most `max_bytes`.
 
     A buffer that is in registers already gets an accumulator only if that moves its start or its
     guards out of the loop.
+
+    Args:
+        is_unswitched: Whether whole tiles have no guards any more. Then guards may stay inside of
+            the loop of a partial tile, if they exclude loads from beyond the end of a buffer.
     """
-    return _Promotion(register_buffers(stmt), max_bytes, Below()).visit(stmt, ())
+    return _Promotion(register_buffers(stmt), max_bytes, is_unswitched, Below()).visit(stmt, ())
 
 
 def register_buffers(stmt: Stmt) -> set[Buffer]:
@@ -72,6 +76,7 @@ class _Promotion:
 
     registers: set[Buffer]
     max_bytes: int
+    is_unswitched: bool
     below: Below
 
     def visit(self, stmt: Stmt, outer: tuple[Stmt, ...]) -> Stmt:
@@ -96,7 +101,10 @@ class _Promotion:
     def _is_worth_it(self, tile: Tile, buffer: Buffer) -> bool:
         if prod(tile.extents) * size_bytes(buffer.dtype) > self.max_bytes:
             return False
-        return buffer not in self.registers or bool(tile.guards) or tile.start is not None
+        if tile.keeps_guards and not self.is_unswitched:
+            return False
+        moves_guards = bool(tile.guards) and not tile.keeps_guards
+        return buffer not in self.registers or moves_guards or tile.start is not None
 
 
 def _promote(loop: For, buffer: Buffer, tile: Tile, accumulator: Buffer) -> Stmt:
@@ -114,7 +122,7 @@ def _promote(loop: For, buffer: Buffer, tile: Tile, accumulator: Buffer) -> Stmt
     def visit(stmt: Stmt) -> Stmt:
         if tile.start is not None and stmt is tile.start.stmt:
             return NOTHING
-        if any(stmt is guard for guard in tile.guards):
+        if not tile.keeps_guards and any(stmt is guard for guard in tile.guards):
             assert isinstance(stmt, If)
             return visit(stmt.then)
         if isinstance(stmt, Seq):

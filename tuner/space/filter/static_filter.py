@@ -93,7 +93,7 @@ def _sound(sketch: Sketch, values: Ints, target: CpuTarget) -> Ints:
     """Return which rows of a table pass the checks that consider one row only."""
     alive = np.arange(len(values))
     # The cheap test first: most candidates fail it.
-    for test in (_has_good_register_tile, _fits_caches):
+    for test in (_has_good_register_tile, _fits_caches, _pads_little):
         for nest in sketch.nests:
             alive = alive[test(nest.tables(values[alive]), target)]
     if sketch.nests:
@@ -224,6 +224,18 @@ def _fits_caches(tables: NestTables, target: CpuTarget) -> Mask:
     small: Mask = panels <= target.l2_bytes // 2
     near = small & (_block_read_again(tables) <= MAX_BLOCK * target.l2_bytes)
     return near & _has_long_steps(tables)
+
+
+def _pads_little(tables: NestTables, target: CpuTarget) -> Mask:
+    """Keep reductions whose blocks of tiles reach little beyond the end of an axis.
+
+    Panels of packed operands are compared with the best of their sketch instead.
+    """
+    del target
+    if tables.nest.packed or not tables.nest.facts.is_reduction:
+        return np.ones(len(tables.level_extents[0]), np.bool_)
+    little: Mask = _padding(tables) <= MAX_PADDED
+    return little
 
 
 def _least_tile_bytes(nest: TiledNest) -> int:

@@ -7,6 +7,7 @@ from itertools import chain
 
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts
+from tuner.space.rules.cpu.padded_tiles import has_no_tile, padded_tiles
 from tuner.space.rules.epilogue import is_epilogue
 from tuner.space.rules.sketch_builder import SketchBuilder, Tiling
 from tuner.space.tables.nest import NUM_LEVELS, REDUCTION_LEVELS, SPATIAL_LEVELS, TiledNest
@@ -17,8 +18,14 @@ tiles that spill.
 """
 MAX_VECTORS = 8
 """Vectors along the vectorized axis: half of the vector registers of AVX2. Chosen."""
+MIN_ROWS = 3
+"""If no number of rows from here to `MAX_ROWS` divides an axis, the last tile is partial: with
+smaller tiles, multiply-adds wait for each other. Chosen.
+"""
 MAX_UNROLLED_STEPS = 8
 """Steps of the sum in an unrolled body: fewer loop instructions against longer code. Chosen."""
+PADDED_LEVELS = (0, 3, 6)
+"""The levels of the parts of an axis whose tiles need not divide it."""
 
 
 class MultiLevelTiling:
@@ -29,6 +36,9 @@ class MultiLevelTiling:
                                             for k2, i3 in ...:  # unrolled
                                                 for j3 in ...:  # vectorized
                                                     C[...] += ...
+
+    Tiles divide the axes of most shapes. An axis without a good divisor, such as a prime number of
+    columns, is cut into whole vectors or rows, and the last tile is partial.
 
     The rule offers up to three ways to write the output tile of one `i1, j1`. `direct` accumulates
     in the output, `cached` in a buffer that is copied when the tile is finished. `fused` runs the
@@ -118,16 +128,36 @@ def _split_axes(draft: SketchBuilder, facts: BlockFacts) -> _TiledLoops:
             tiled.columns.append((None,) * NUM_LEVELS)
             continue
         used = axis_levels[: 2 if axis.is_reduction and limits[index] is None else len(axis_levels)]
-        limit = limits[index] or axis.extent
-        factors, first = draft.tile(loop, axis.extent, len(used), limit)
-        for level, part_loop in zip(used, draft.schedule.split(loop, factors), strict=True):
+        sizes = [] if axis.is_reduction else _padded_sizes(draft, facts, index)
+        if sizes:
+            used = PADDED_LEVELS
+            inner, inner_columns = padded_tiles(draft, axis.extent, sizes)
+            part_loops = draft.schedule.split(loop, [None, *inner])
+            axis_columns = dict(zip(used[1:], inner_columns, strict=True))
+        else:
+            limit = limits[index] or axis.extent
+            factors, first = draft.tile(loop, axis.extent, len(used), limit)
+            inner = (factors[-2], factors[-1])
+            part_loops = draft.schedule.split(loop, factors)
+            axis_columns = {level: first + n for n, level in enumerate(used)}
+        for level, part_loop in zip(used, part_loops, strict=True):
             tiled.levels[level].append(part_loop)
-        axis_columns = {level: first + n for n, level in enumerate(used)}
         tiled.columns.append(tuple(axis_columns.get(level) for level in range(NUM_LEVELS)))
-        tiled.remainder_levels.append(None)
+        tiled.remainder_levels.append(used[0] if sizes else None)
         if not axis.is_reduction:
-            tiled.register_factors[index] = (factors[2], factors[3])
+            tiled.register_factors[index] = inner
     return tiled
+
+
+def _padded_sizes(draft: SketchBuilder, facts: BlockFacts, index: int) -> list[int]:
+    """Return the tiles of a spatial axis that need not divide it; empty if good ones do."""
+    extent = facts.axes[index].extent
+    if index != facts.vector_axis:
+        sizes = list(range(MAX_ROWS, 0, -1))
+        return sizes if has_no_tile(extent, MIN_ROWS, MAX_ROWS) else []
+    lanes = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
+    sizes = [n * lanes for n in range(MAX_VECTORS, 0, -1)]
+    return sizes if has_no_tile(extent, 2 * lanes, MAX_VECTORS * lanes, lanes) else []
 
 
 def _limits(draft: SketchBuilder, facts: BlockFacts) -> list[int | None]:

@@ -13,6 +13,7 @@ from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts
 from tuner.space.analysis.product_roles import Operand, Product, find_product
 from tuner.space.rules.cpu.padded_sizes import MAX_WASTE, padded_sizes
+from tuner.space.rules.cpu.padded_tiles import has_no_tile
 from tuner.space.rules.epilogue import is_epilogue
 from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
@@ -37,6 +38,10 @@ step matters more. Chosen.
 """
 _WIDE_BLOCKS = (1, 2, 4, 8)
 """The same for blocks whose tiles are wide. Chosen."""
+MIN_TILE = 3
+"""If no number of unpacked rows from here to the registers divides all of them, the last tile is
+partial: with smaller tiles, multiply-adds wait for each other. Chosen.
+"""
 _MAX_VECTORS = 4
 """Vectors in a row of a register tile: more leave too few registers for rows. Chosen."""
 _OUTER, _ROWS, _STEPS, _PANELS, _INNER, _UNROLLED, _TILE = range(NUM_LEVELS)
@@ -74,8 +79,9 @@ class PackedProducts:
                         for j2 in ...:  # vectorized
                             C[...] += A'[i1, k1, i2] * B'[j1, k1, j2]
 
-    If tiles divide the rows, another variant packs only `B`. An elementwise consumer runs on each
-    register tile if the sum is not cut into blocks. Otherwise it runs on the finished columns.
+    Another variant packs only `B`; if no good tile divides the rows, the last one is partial. An
+    elementwise consumer runs on each register tile if the sum is not cut into blocks. Otherwise it
+    runs on the finished columns.
 
     If the CPU has dot products of the operands' types, panels hold groups of neighbours along the
     sum, `B'[j1, k1, j2, k2]`, as the instructions take them.
@@ -185,8 +191,10 @@ class _Packing:
         row = self._product.row
         if self._variant.is_left_packed:
             return self._tiles(loop, row, (_ROWS, _PANELS))
-        # Unpacked rows have no padding, so the tile divides them.
         extent = self._facts.axes[row].extent
+        if has_no_tile(extent, MIN_TILE, self._most_rows()):
+            return self._tiles(loop, row, (_ROWS, _PANELS))
+        # Unpacked rows have no padding, so a tile that divides them needs no guard.
         factors, first = self._draft.tile(loop, extent, 3, self._most_rows())
         levels = (_ROWS, _PANELS, _TILE)
         self._columns[row] = {level: first + n for n, level in enumerate(levels)}

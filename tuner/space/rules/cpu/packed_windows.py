@@ -12,7 +12,7 @@ from tuner.space.analysis.operand_roles import OperandRoles, dimension, find_rol
 from tuner.space.rules.cpu.channel_groups import ChannelGroups, find_groups, split_groups
 from tuner.space.rules.cpu.copy_tiles import schedule_copy
 from tuner.space.rules.cpu.packed_operands import Layout, packed_operand, split_last
-from tuner.space.rules.cpu.padded_sizes import padded_sizes
+from tuner.space.rules.cpu.padded_tiles import has_no_tile, padded_tiles
 from tuner.space.rules.epilogue import epilogue_of
 from tuner.space.rules.sketch_builder import SketchBuilder, Tiling
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
@@ -27,8 +27,6 @@ MIN_ROWS = 3
 """If no number of pixels from here to `MAX_ROWS` divides a row of them, its last tile is shorter:
 with smaller tiles, multiply-adds wait for each other. Chosen.
 """
-COUNTS = (1, 2, 4, 8)
-"""Options for the tiles in a block of pixels, if they do not divide a row. Chosen."""
 MAX_UNROLLED_STEPS = 8
 """Channels unrolled in a step, perhaps with the row of a window: fewer loop instructions against
 longer code. Chosen.
@@ -181,13 +179,10 @@ def _tile(
     ):
         parts = [loop]
         axis_columns: dict[int, int] = {}
-        if _TILE in used and len(used) > 1 and _needs_padding(axis.extent):
-            sizes = padded_sizes(axis.extent, range(MAX_ROWS, 0, -1))
-            counts = [n for n in COUNTS if n <= -(-axis.extent // sizes[0])]
-            count, first = draft.choose(counts)
-            size, last = draft.choose(sizes)
-            parts = schedule.split(loop, [None, count, size])
-            axis_columns = {_MIDDLE: first, _TILE: last}
+        if _TILE in used and len(used) > 1 and has_no_tile(axis.extent, MIN_ROWS, MAX_ROWS):
+            inner, inner_columns = padded_tiles(draft, axis.extent, range(MAX_ROWS, 0, -1))
+            parts = schedule.split(loop, [None, *inner])
+            axis_columns = dict(zip((_MIDDLE, _TILE), inner_columns, strict=True))
         elif len(used) > 1 and axis.extent > 1:
             limits = {_MIDDLE: axis.extent, _TILE: MAX_ROWS, _UNROLLED: MAX_UNROLLED_ROW}
             limit = MAX_UNROLLED_STEPS if axis is facts.axes[-1] else limits[used[-1]]
@@ -215,11 +210,6 @@ def _tile(
     draft.nests.append(TiledNest(facts, tuple(columns), tuple(remainder_levels), vector))
     draft.scheduled.add(name)
     return levels[_OUTER]
-
-
-def _needs_padding(extent: int) -> bool:
-    """Return whether no good number of pixels divides a row of them."""
-    return extent > MAX_ROWS and all(extent % n for n in range(MIN_ROWS, MAX_ROWS + 1))
 
 
 def _expand(draft: SketchBuilder, loops: Sequence[LoopRV]) -> None:

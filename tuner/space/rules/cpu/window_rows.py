@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -9,6 +10,8 @@ from compiler import te
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
+from tuner.space.rules.cpu.padded_sizes import padded_sizes
+from tuner.space.rules.cpu.padded_tiles import has_no_tile, padded_tiles
 from tuner.space.rules.epilogue import epilogue_of
 from tuner.space.rules.sketch_builder import SketchBuilder, Tiling
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
@@ -153,13 +156,24 @@ def _tile(
             remainder_levels.append(level)
             continue
         parts, limit = limits[index]
-        factors, first = draft.tile(loop, axis.extent, parts, limit)
         used = (_OUTER, _MIDDLE, _TILE)[-parts:]
-        for level, part_loop in zip(used, schedule.split(loop, factors), strict=True):
+        sizes = _padded_sizes(axis.extent, lanes if index == window.column else 0)
+        if not sizes:
+            factors, first = draft.tile(loop, axis.extent, parts, limit)
+            part_loops = schedule.split(loop, factors)
+            axis_columns = {level: first + n for n, level in enumerate(used)}
+        elif index == window.column:
+            size, first = draft.cut(axis.extent, padded_sizes(axis.extent, sizes))
+            part_loops = schedule.split(loop, [None, size])
+            axis_columns = {_MIDDLE: first, _TILE: first + 1}
+        else:
+            inner, inner_columns = padded_tiles(draft, axis.extent, sizes)
+            part_loops = schedule.split(loop, [None, *inner])
+            axis_columns = dict(zip(used[1:], inner_columns, strict=True))
+        for level, part_loop in zip(used, part_loops, strict=True):
             levels[level].append(part_loop)
-        axis_columns = {level: first + n for n, level in enumerate(used)}
         columns.append(tuple(axis_columns.get(level) for level in range(NUM_LEVELS)))
-        remainder_levels.append(None)
+        remainder_levels.append(None if used[0] in axis_columns else used[0])
     schedule.reorder(*(loop for level in levels.values() for loop in level))
     schedule.reverse_compute_at(epilogue, levels[_MIDDLE][-1], preserve_unit_loops=True)
     loops = draft.loops(epilogue)[-2:]
@@ -170,3 +184,15 @@ def _tile(
     draft.nests.append(TiledNest(facts, tuple(columns), tuple(remainder_levels), window.column))
     draft.scheduled.add(facts.name)
     return levels[_OUTER], levels[_MIDDLE]
+
+
+def _padded_sizes(extent: int, lanes: int) -> Sequence[int]:
+    """Return the tiles of an axis that need not divide it; empty if good ones do.
+
+    Args:
+        lanes: The lanes of a vector along the vectorized axis; 0 along the other one.
+    """
+    if not lanes:
+        return range(MAX_ROWS, 0, -1) if has_no_tile(extent, 2, MAX_ROWS) else ()
+    sizes = [n * lanes for n in range(MAX_VECTORS, 0, -1)]
+    return sizes if has_no_tile(extent, lanes, MAX_VECTORS * lanes, lanes) else ()

@@ -11,6 +11,7 @@ from compiler.ir.core.nodes import (
     Allocate,
     For,
     If,
+    IntImm,
     Store,
 )
 from compiler.ir.core.program import PrimFunc
@@ -78,6 +79,15 @@ def test_a_guard_stays_where_what_is_read_may_not_be_there() -> None:
     func = tiled(product(10, 30, 24), (4, 16), [1, 24])
     check_against_evaluation(func)
     assert accumulators(func) == []
+
+
+def test_a_partial_tile_is_accumulated_under_its_guard() -> None:
+    sch = Schedule(tiled(product(10, 30, 24), (4, 16), [1, 24]))
+    sch.decompose_reduction("C", sch.get_loops("C")[0])
+    check_against_evaluation(sch.func)
+    assert [a.buffer.name for a in accumulators(sch.func)] == ["C_acc", "C_acc"]
+    sums = [n for n in kernels(sch.func) if n.extent == IntImm(24)]
+    assert [any(isinstance(n, If) for n in walk_stmts(loop)) for loop in sums] == [False, True]
 
 
 @pytest.mark.parametrize(("m", "n"), [(8, 32), (10, 32), (8, 30), (7, 9), (13, 17)])

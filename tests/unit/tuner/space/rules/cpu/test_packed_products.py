@@ -166,6 +166,17 @@ def test_panels_of_bytes_are_read_as_the_instructions_take_them(
         assert not re.search(SHUFFLES, text), text
 
 
+def test_a_prime_number_of_unpacked_rows_has_a_partial_tile() -> None:
+    """If tiles divided the rows, they would be single rows."""
+    func = ops.matmul(197, 64, 64)
+    space = design_space(Task(func, level(3)))
+    (index,) = (i for i, s in enumerate(space.sketches) if s.name == "packed_right_whole")
+    drawn = space.draw(index, 32, np.random.default_rng(0))
+    sketch = space.sketches[index]
+    assert (sketch.nests[0].tables(sketch.values(drawn)).rows > 1).all()
+    check(ops.matmul(17, 24, 12), here(), each=2)
+
+
 @pytest.mark.parametrize("cpu", ["skylake-avx512", "neoverse-n1"])
 def test_other_machines_have_tiles_of_their_own(cpu: str) -> None:
     space = design_space(Task(ops.matmul(96, 96, 96), Target(f"cpu -mcpu={cpu} -num-cores=1")))

@@ -29,6 +29,7 @@ SLIDING = [
     "max_pool2d:1,5,12,16,2,2",
     "max_pool2d:1,3,10,9,3,1,1",
     "avg_pool2d:1,5,12,16,2,2",
+    "depthwise_conv2d:1,2,13,71,3,1,1",  # neither 13 rows nor 71 columns have good divisors
 ]
 OTHERS = ["conv2d:1,16,10,10,16,3,1,1", "matmul:16,16,16", "row_sum:24,40", "softmax:8,16"]
 
@@ -50,6 +51,11 @@ def test_every_candidate_is_right(spec: str, num_cores: int) -> None:
 @pytest.mark.parametrize("spec", OTHERS)
 def test_sums_over_channels_are_left_alone(spec: str) -> None:
     assert sliding(ops.from_spec(spec)) == []
+
+
+def test_long_rows_of_a_prime_number_of_columns_are_cut_into_vectors() -> None:
+    (draft,) = sliding(ops.depthwise_conv2d(1, 96, 113, 113, 3, 1, 1))
+    assert "113 in pieces of 64, 40 ... 8: 6 options" in map(str, draft.finish().knobs)
 
 
 def test_rows_that_are_stepped_over_are_taken_apart_and_nothing_is_gathered() -> None:

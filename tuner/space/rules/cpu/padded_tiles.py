@@ -1,0 +1,43 @@
+"""Sample tiles that need not divide an extent: the last tile is partial, under a guard."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compiler.schedule.primitives.sampling.sample import divisors
+from compiler.schedule.trace.handle import ExprRV
+from tuner.space.rules.cpu.padded_sizes import MAX_WASTE, padded_sizes
+from tuner.space.rules.sketch_builder import SketchBuilder
+
+COUNTS = (1, 2, 4, 8)
+"""Options for the tiles in a block of tiles. Chosen."""
+
+
+def padded_tiles(
+    draft: SketchBuilder, extent: int, sizes: Sequence[int]
+) -> tuple[tuple[ExprRV, ExprRV], tuple[int, int]]:
+    """Sample the tiles in a block and the size of a tile; return them and their columns.
+
+    Args:
+        sizes: Options for the size of a tile; those that pad much are left out.
+    """
+    sizes = padded_sizes(extent, sizes)
+    most = -(-extent // sizes[0])
+    count, first = draft.choose([n for n in COUNTS if n <= most])
+    size, last = draft.choose(sizes)
+    return (count, size), (first, last)
+
+
+def has_no_tile(extent: int, least: int, most: int, unit: int = 1) -> bool:
+    """Return whether no divisor of a long extent is a good tile.
+
+    Args:
+        least: The minimum size of a good tile.
+        most: Its maximum size; shorter extents are tiles themselves.
+        unit: The lanes of a vector, for vectorized axes. A good tile nearly fills its vectors; its
+            end is computed in shorter vectors, each half as long.
+    """
+    tiles = [d for d in divisors(extent) if least <= d <= most]
+    vectors = [d // unit + (d % unit).bit_count() for d in tiles]
+    pairs = zip(tiles, vectors, strict=True)
+    return extent > most and all(count * unit > MAX_WASTE * d for d, count in pairs)
