@@ -1,10 +1,11 @@
-"""Keep copies of narrow integers in a wider type, as blocks request (annotation `buffer_dtype`).
+"""Keep copies of narrow numbers in a wider type, as blocks request (annotation `buffer_bits`).
 
-    A_copy[i] = A[i]                       # buffer_dtype=[0, "int16"]: of write 0
+    A_copy[i] = A[i]                       # buffer_bits=[0, 16]: of write 0
     C[i] = int32(A_copy[i])          ->    A_copy[i] = int16(A[i])
                                            C[i] = int32(A_copy[i])
 
-An element that is read many times is then converted once. Results do not change.
+An element that is read many times is then converted once: integers to signed integers of so many
+bits, floats to floats. Results do not change.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from compiler.ir.core.dtypes import DTYPES, DType, bits, is_integer, is_signed
+from compiler.ir.core.dtypes import DTYPES, DType, bits, is_float, is_integer, is_signed
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import Allocate, BlockRealize, Buffer, Cast, Expr, Load, Stmt, Store
 from compiler.ir.core.replace_buffers import replace_buffers
 from compiler.ir.core.visit import transform, walk_stmts
 from compiler.passes.common.tile_buffers import fixed_buffers
 
-KEY = "buffer_dtype"
+KEY = "buffer_bits"
 
 
 def wide_types_of(body: Stmt) -> dict[Buffer, DType]:
@@ -29,8 +30,9 @@ def wide_types_of(body: Stmt) -> dict[Buffer, DType]:
         if not isinstance(stmt, BlockRealize):
             continue
         match dict(stmt.block.annotations).get(KEY, ()):
-            case (int() as index, str() as dtype) if 0 <= index < len(stmt.block.writes):
+            case (int() as index, int() as size) if 0 <= index < len(stmt.block.writes):
                 buffer = stmt.block.writes[index].buffer
+                dtype = f"{'float' if is_float(buffer.dtype) else 'int'}{size}"
                 if dtype in DTYPES and _holds(dtype, buffer.dtype):  # type: ignore[arg-type]
                     types[buffer] = dtype  # type: ignore[assignment]
             case _:
@@ -61,7 +63,7 @@ def widen_buffers(stmt: Stmt, types: Mapping[Buffer, DType]) -> tuple[Stmt, dict
             case Load(buffer, _) if buffer in old_types:
                 return Cast(old_types[buffer], expr)
             case Cast(dtype, Cast(old, Load(buffer, _) as load)) if old_types.get(buffer) == old:
-                return Cast(dtype, load)
+                return load if dtype == load.buffer.dtype else Cast(dtype, load)
             case _:
                 return None
 
@@ -74,6 +76,8 @@ def widen_buffers(stmt: Stmt, types: Mapping[Buffer, DType]) -> tuple[Stmt, dict
 
 
 def _holds(wide: DType, narrow: DType) -> bool:
-    """Return whether an integer type has all values of a narrower one."""
-    is_wider = is_integer(wide) and is_integer(narrow) and bits(wide) > bits(narrow)
+    """Return whether a type has all values of a narrower one of its kind."""
+    if is_float(narrow):
+        return bits(wide) >= 32 and bits(wide) > bits(narrow)
+    is_wider = is_integer(narrow) and bits(wide) > bits(narrow)
     return is_wider and (is_signed(wide) or not is_signed(narrow))

@@ -21,6 +21,7 @@ from compiler.script.error import ScriptError
 from compiler.script.parser import parse
 
 _ANNOTATIONS = {
+    "buffer_bits": "bits an element",
     "non_temporal": "non-temporal stores",
     "reduce_in_lanes": "lanes",
     "software_pipeline_stage": "steps copied ahead",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compiler.backends.cpu.codegen.operations.dot_instructions import PAIR, group_size
+from compiler.ir.core.dtypes import bits, is_narrow_float
 from compiler.passes.common.tile_buffers import KEY
 from compiler.passes.common.widen_buffers import KEY as WIDE_KEY
 from compiler.schedule.error import ScheduleError
@@ -42,6 +43,8 @@ MIN_TILE = 3
 """If no number of unpacked rows from here to the registers divides all of them, the last tile is
 partial: with smaller tiles, multiply-adds wait for each other. Chosen.
 """
+WIDE_BITS = 32
+"""Narrow floats are multiplied as floats of so many bits."""
 _MAX_VECTORS = 4
 """Vectors in a row of a register tile: more leave too few registers for rows. Chosen."""
 _OUTER, _ROWS, _STEPS, _PANELS, _INNER, _UNROLLED, _TILE = range(NUM_LEVELS)
@@ -266,10 +269,26 @@ class _Packing:
             schedule.reorder(panels, along, lane)
             schedule.vectorize(lane)
         schedule.annotate(copy, KEY, [0, *panel])
-        if self._group == PAIR and operand.read.item_bytes == 1:
-            # Pairs are products of 16-bit integers: each element is converted once, in the panel.
-            schedule.annotate(copy, WIDE_KEY, [0, "int16"])
+        element_bits = self._panel_bits(operand)
+        if element_bits is not None:
+            schedule.annotate(copy, WIDE_KEY, [0, element_bits])
         draft.scheduled.add(draft.block_name(copy))
+
+    def _panel_bits(self, operand: Operand) -> int | ExprRV | None:
+        """Return the bits of an element in a panel, if panels may be wider than the operand.
+
+        Elements are then converted once, not in each product. Few rows use each panel of the right
+        operand only a few times, so it may be faster to read fewer bytes.
+        """
+        dtype = self._draft.dtypes()[operand.read.buffer]
+        if self._group == PAIR and bits(dtype) == 8:
+            return 16  # pairs are products of 16-bit integers
+        if self._group > 1 or not is_narrow_float(dtype):
+            return None
+        has_few_rows = self._facts.axes[self._product.row].extent < MIN_ROWS
+        if operand is self._product.right and has_few_rows:
+            return self._draft.choose((WIDE_BITS, bits(dtype)))[0]
+        return WIDE_BITS
 
     def _epilogue(
         self, block: BlockRV, around: tuple[LoopRV, LoopRV], tile: tuple[ExprRV, ExprRV]

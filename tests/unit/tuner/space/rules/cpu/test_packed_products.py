@@ -9,10 +9,11 @@ import pytest
 
 from compiler import ops, te
 from compiler.backends.cpu.codegen.machine_code import disassemble
-from compiler.driver import emit
+from compiler.driver import emit, lower
 from compiler.ir.analysis.constant_params import with_constants
 from compiler.ir.core.dtypes import DType
 from compiler.ir.core.nodes import (
+    Allocate,
     For,
     static_int,
 )
@@ -137,6 +138,34 @@ def test_every_candidate_of_integers_is_right(left: DType, right: DType, steps: 
 def test_constant_integers_are_packed_in_groups_before_a_run() -> None:
     func = with_constants(integer_product("int8", "int8", 13, 24, 32), ["W"])
     check(func, here(), each=1)
+
+
+NARROW_FLOATS: list[DType] = ["bfloat16", "float16", "float8_e4m3fn"]
+
+
+@pytest.mark.parametrize("dtype", NARROW_FLOATS)
+def test_every_candidate_of_narrow_floats_is_right(dtype: DType) -> None:
+    check(ops.matmul(13, 21, 34, dtype, transpose_b=True), here(), each=1)
+
+
+def panel_types(func: PrimFunc, target: Target) -> set[str]:
+    """Return the types of the panels of the right operand in some candidates."""
+    space = design_space(Task(func, target))
+    index = packed(space)[0]
+    draws = space.draw(index, 8, np.random.default_rng(0))
+    scheduled = [space.sketches[index].candidate(d).trace.apply_to(func).func for d in draws]
+    nodes = [node for func in scheduled for node in walk_stmts(lower(func, target))]
+    buffers = [node.buffer for node in nodes if isinstance(node, Allocate)]
+    return {buffer.dtype for buffer in buffers if buffer.name == "B_global"}
+
+
+@pytest.mark.parametrize("dtype", NARROW_FLOATS)
+def test_panels_of_narrow_floats_are_converted_once(dtype: DType) -> None:
+    assert panel_types(ops.matmul(64, 32, 32, dtype), level(3)) == {"float32"}
+
+
+def test_panels_that_few_rows_use_may_stay_narrow() -> None:
+    assert panel_types(ops.matmul(16, 32, 32, "bfloat16"), level(3)) == {"float32", "bfloat16"}
 
 
 # A shuffle of bytes, or a load of one: what operands cost that do not lie in groups.
