@@ -298,6 +298,30 @@ def _inputs(  # noqa: PLR0917
     bias: bool,
 ) -> list[te.Tensor]:
     """Return the inputs of a convolution; `shape` is that of the image, channels first."""
+    image, kernels = image_and_kernels(name, shape, co, kernel, groups, layout)
+    return [
+        operand(image, dtype, "A"),
+        operand(kernels, dtype, "W"),
+        *bias_operand(name, co, dtype, bias=bias),
+    ]
+
+
+def image_and_kernels(  # noqa: PLR0917
+    name: str, shape: tuple[int, ...], co: int, kernel: Numbers, groups: int, layout: str
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the shapes of the image and of the weights of a convolution in a layout.
+
+    Args:
+        name: The operator, for errors.
+        shape: The shape of the image, channels first.
+        co: The number of output channels.
+        kernel: The extents of the kernel.
+        groups: The number of groups of channels.
+        layout: The order of the dimensions.
+
+    Raises:
+        OperatorError: If a number is out of range or the numbers do not fit together.
+    """
     n, ci, *space = shape
     extents = {letter[0]: size for letter, size in zip(SPACE[len(space)], space, strict=True)}
     check_extents(name, n=n, ci=ci, co=co, groups=groups, **extents)
@@ -309,8 +333,4 @@ def _inputs(  # noqa: PLR0917
     kernels = spread(name, "kernel", kernel, len(space), 1)
     inner = ci // groups
     weights = (co, inner, *kernels) if axis == 1 else (*kernels, inner, co)
-    return [
-        operand(shaped(axis, n, ci, space), dtype, "A"),
-        operand(weights, dtype, "W"),
-        *bias_operand(name, co, dtype, bias=bias),
-    ]
+    return shaped(axis, n, ci, space), weights

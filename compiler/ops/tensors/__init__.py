@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from compiler.ops.tensors.linear import *
     from compiler.ops.tensors.normalization import *
     from compiler.ops.tensors.pooling import *
+    from compiler.ops.tensors.quantized import *
     from compiler.ops.tensors.reductions import *
     from compiler.ops.tensors.scaled_dot_product import *
     from compiler.ops.tensors.shape import *

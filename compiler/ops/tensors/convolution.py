@@ -13,7 +13,7 @@ from compiler import te
 from compiler.ir.core.dtypes import DType
 from compiler.ops.error import Numbers, OperatorError, check_extents
 from compiler.ops.tensors.epilogue import Types, apply_epilogue, check_types
-from compiler.ops.tensors.operands import check_dims, check_same_dtype, dims_of
+from compiler.ops.tensors.operands import check_dims, check_factors, dims_of
 from compiler.ops.tensors.windows import (
     Windows,
     arranged,
@@ -181,7 +181,7 @@ class _Convolution:
     ) -> _Convolution:
         """Return a convolution over `ndim` dimensions, by stride, padding and dilation."""
         axis = channel_axis(operator, layout, ndim)
-        check_same_dtype(operator, data, weight)
+        check_factors(operator, data, weight)
         dims, w_dims = dims_of(operator, data, ndim + 2), dims_of(operator, weight, ndim + 2)
         is_first = axis == 1
         space = dims[2:] if is_first else dims[1:-1]

@@ -6,7 +6,7 @@ from compiler import te
 from compiler.ir.core.dtypes import DType
 from compiler.ops.error import OperatorError, check_flags
 from compiler.ops.tensors.epilogue import Types, add_bias, apply_epilogue, check_types, converted
-from compiler.ops.tensors.operands import check_same_dtype, dims_of
+from compiler.ops.tensors.operands import check_factors, dims_of
 
 
 def matmul(
@@ -134,7 +134,7 @@ def _product(
 ) -> te.Tensor:
     """Return the product of two operands in the type of the sum."""
     check_flags(operator, transpose_a=transpose_a, transpose_b=transpose_b)
-    check_same_dtype(operator, a, b)
+    check_factors(operator, a, b)
     a_dims, b_dims = dims_of(operator, a), dims_of(operator, b)
     if len(a_dims) < 2 or len(b_dims) != len(a_dims):
         raise OperatorError(f"{operator}: shapes {a_dims} and {b_dims} have no product")

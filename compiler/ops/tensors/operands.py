@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from compiler import te
+from compiler.ir.core.dtypes import DType
 from compiler.ir.core.nodes import static_shape
 from compiler.ops.error import OperatorError
 
@@ -35,6 +36,20 @@ def check_dims(operator: str, tensor: te.Tensor, expected: tuple[int, ...]) -> N
     dims = dims_of(operator, tensor)
     if dims != expected:
         raise OperatorError(f"{operator}: {tensor.name} has shape {dims}: expected {expected}")
+
+
+BYTES: tuple[DType, ...] = ("int8", "uint8")
+"""The types of quantized values."""
+
+
+def check_factors(operator: str, left: te.Tensor, right: te.Tensor) -> None:
+    """Refuse operands of a product that have several types, unless both are bytes.
+
+    Raises:
+        OperatorError: Naming both.
+    """
+    if not {left.dtype, right.dtype} <= set(BYTES):
+        check_same_dtype(operator, left, right)
 
 
 def check_same_dtype(operator: str, first: te.Tensor, *others: te.Tensor) -> None:

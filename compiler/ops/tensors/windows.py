@@ -81,7 +81,7 @@ def windows(  # noqa: PLR0917
     kernels = spread(operator, "kernel", kernel, ndim, 1)
     strides = spread(operator, "stride", stride, ndim, 1)
     dilations = spread(operator, "dilation", dilation, ndim, 1)
-    before, after = _paddings(operator, padding, ndim)
+    before, after = paddings(operator, padding, ndim)
     count: list[int] = []
     for axis, name in enumerate(names):
         reach = dilations[axis] * (kernels[axis] - 1) + 1
@@ -165,9 +165,12 @@ def shaped(layout_axis: int, first: int, channels: int, space: Sequence[int]) ->
     return (first, channels, *space) if layout_axis == 1 else (first, *space, channels)
 
 
-def _paddings(
-    operator: str, padding: Numbers, ndim: int
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def paddings(operator: str, padding: Numbers, ndim: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the numbers of elements before and after each dimension; see `windows`.
+
+    Raises:
+        OperatorError: If a number is out of range.
+    """
     if isinstance(padding, Sequence) and len(padding) == 2 * ndim:
         for number in padding:
             check_range(operator, 0, padding=number)

@@ -55,6 +55,7 @@ from compiler.ir.interpret.evaluator.evaluate_threads import (
     find_kernels,
     is_block_axis,
 )
+from compiler.ir.interpret.rounded_conversions import with_rounded_conversions
 
 __all__ = ["Array", "EvaluationError", "evaluate", "poisoned"]
 
@@ -72,6 +73,7 @@ def evaluate(
         EvaluationError: If an access is out of bounds, if loops bound to one thread axis differ
             in extent, or if only some threads of a block reach a barrier.
     """
+    func = with_rounded_conversions(func)
     memory: dict[Buffer, Array] = {}
     for buffer in func.buffers:
         input_array = inputs.get(buffer.name)

@@ -23,6 +23,7 @@ from compiler.ir.interpret.oracle.oracle_memory import given_array, nudged, run_
 from compiler.ir.interpret.oracle.oracle_plan import OraclePlan
 from compiler.ir.interpret.oracle.oracle_run import OracleRun
 from compiler.ir.interpret.oracle.vectorized_eval import Array, OracleError
+from compiler.ir.interpret.rounded_conversions import with_rounded_conversions
 from compiler.ir.interpret.tolerance import Mismatch, compare, tolerance
 from compiler.ir.verify.races.check import threads_communicate
 
@@ -87,6 +88,7 @@ def interpret(
                 f"{secs:.0f} s to run them in lockstep: expected {limit_secs:.0f} s at most"
             )
         return run_in_lockstep(func, arrays, roles)
+    func = with_rounded_conversions(func)
     run = OracleRun(func, arrays, plan, roles, nudge, nudges)
     with np.errstate(all="ignore"):
         run.program(func.root.body)

@@ -22,7 +22,7 @@ from tests.unit.compiler.ops.specs import SPECS
 
 NARROW: tuple[DType, ...] = ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 _FIRST_SPECS = {name: f"{name}:{args}" for name, args, *_ in (s.split(":") for s in SPECS[::-1])}
-WITHOUT_NARROW_TYPES = {"conv2d_winograd"}
+WITHOUT_NARROW_TYPES = {"conv2d_winograd", "quantized_conv2d", "quantized_dense", "requantize"}
 # A number of terms of which each is more than the rounding of the result: 16 or 2.
 REDUCTIONS = """
 matmul:8,8,{k} batch_matmul:2,4,4,{k} dense:8,8,{k},bias=true linear_relu:8,8,{k} mm_relu:8,8,{k}
