@@ -1,8 +1,8 @@
 """Named CPUs to compile for, with LLVM's names of them and of their features.
 
 Code for a named CPU uses the features of its level of the x86-64 psABI, and the instructions for
-dot products of bytes if the CPU has them. If models of a CPU differ in caches, the sizes are those
-of a usual model.
+dot products of bytes and of bfloat16 if the CPU has them. If models of a CPU differ in caches, the
+sizes are those of a usual model.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ def _arm(l1_kib: int, l2_kib: int, l3_mib: int, features: str = "+neon") -> Cpu:
     return Cpu("aarch64", "generic", features, caches)
 
 
-_VNNI, _AVX_VNNI = "+avx512vnni", "+avxvnni"
+_VNNI, _AVX_VNNI, _BF16 = "+avx512vnni", "+avxvnni", "+avx512bf16"
 _DOTS = "+neon,+dotprod,+fullfp16"
-_MIXED_DOTS = f"{_DOTS},+i8mm"
+_MIXED_DOTS = f"{_DOTS},+i8mm,+bf16"
 
 CPUS: dict[str, Cpu] = {
     "x86-64": _x86(1, 32, 256, 8),
@@ -72,14 +72,14 @@ CPUS: dict[str, Cpu] = {
     "x86-64-v4": _x86(4, 32, 1024, 32),
     "skylake-avx512": _x86(4, 32, 1024, 24.75),
     "cascadelake": _x86(4, 32, 1024, 35.75, _VNNI),
-    "cooperlake": _x86(4, 32, 1024, 38.5, _VNNI),
+    "cooperlake": _x86(4, 32, 1024, 38.5, f"{_VNNI},{_BF16}"),
     "icelake-client": _x86(4, 48, 512, 8, _VNNI),
     "icelake-server": _x86(4, 48, 1280, 48, _VNNI),
-    "sapphirerapids": _x86(4, 48, 2048, 105, f"{_VNNI},{_AVX_VNNI}"),
-    "emeraldrapids": _x86(4, 48, 2048, 320, f"{_VNNI},{_AVX_VNNI}"),
-    "graniterapids": _x86(4, 48, 2048, 480, f"{_VNNI},{_AVX_VNNI}"),
-    "znver4": _x86(4, 32, 1024, 32, _VNNI),
-    "znver5": _x86(4, 48, 1024, 32, f"{_VNNI},{_AVX_VNNI}"),
+    "sapphirerapids": _x86(4, 48, 2048, 105, f"{_VNNI},{_AVX_VNNI},{_BF16}"),
+    "emeraldrapids": _x86(4, 48, 2048, 320, f"{_VNNI},{_AVX_VNNI},{_BF16}"),
+    "graniterapids": _x86(4, 48, 2048, 480, f"{_VNNI},{_AVX_VNNI},{_BF16}"),
+    "znver4": _x86(4, 32, 1024, 32, f"{_VNNI},{_BF16}"),
+    "znver5": _x86(4, 48, 1024, 32, f"{_VNNI},{_AVX_VNNI},{_BF16}"),
     "cortex-a72": _arm(32, 256, 1),
     "cortex-a76": _arm(64, 256, 2, _DOTS),
     "neoverse-n1": _arm(64, 1024, 32, _DOTS),

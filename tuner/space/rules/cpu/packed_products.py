@@ -165,12 +165,10 @@ class _Packing:
     def _group_size(self) -> int:
         """Return how many steps of the sum one instruction takes; 1 if they don't divide it."""
         dtypes = self._draft.dtypes()
-        product, write = self._product, self._facts.write
-        if dtypes[write.buffer] not in ("int32", "uint32"):
-            return 1
-        operands = (dtypes[o.read.buffer] for o in (product.left, product.right))
-        size = group_size(self._draft.cpu, *operands)
-        return size if self._facts.axes[product.step].extent % size == 0 else 1
+        reads = (operand.read for operand in (self._product.left, self._product.right))
+        left, right, total = (dtypes[access.buffer] for access in (*reads, self._facts.write))
+        size = group_size(self._draft.cpu, left, right, total)
+        return size if self._facts.axes[self._product.step].extent % size == 0 else 1
 
     def _shared_axis(self) -> int | None:
         """Return the axis whose blocks run on different threads.

@@ -198,8 +198,10 @@ class Expressions:
         if op == "+":
             product, addend = (rhs, lhs) if _is_product(rhs) else (lhs, rhs)
             if isinstance(product, BinOp) and product.op == "*":
-                operands = tuple(map(self.value, (product.lhs, product.rhs, addend)))
-                return self._instructions.intrinsic("fmuladd", scalar, operands)
+                left, right, start = map(self.value, (product.lhs, product.rhs, addend))
+                if dtype == "float32":
+                    return self._dot_products.add_floats(start, left, right)
+                return self._instructions.intrinsic("fmuladd", scalar, (left, right, start))
         if op in ("min", "max"):
             return self._extremum(op, scalar, lhs, rhs)
         if op == "//":

@@ -74,11 +74,12 @@ class Loads:
         """Load lanes a stride apart together with the neighbours between them.
 
         Returns:
-            The vector; None unless the lanes are narrow integers in groups of 16 or 32 bits, all of
-            which a dot product may take.
+            The vector; None unless the lanes are narrow integers or bfloat16 in groups of 16 or 32
+            bits, all of which a dot product may take.
         """
         count, size = address.stride or 1, size_bytes(buffer.dtype)
-        is_group = is_integer(buffer.dtype) and count > 1 and count * size in (2, 4)
+        has_dots = is_integer(buffer.dtype) or buffer.dtype == "bfloat16"
+        is_group = has_dots and count > 1 and count * size in (2, 4)
         if not is_group or lanes == 1 or mask is not None:
             return None
         group = self._addresses.group(buffer, address)

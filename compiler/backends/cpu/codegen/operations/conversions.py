@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from compiler.backends.cpu.codegen.text.instructions import Instructions, RegisterValue
+from compiler.backends.cpu.codegen.text.instructions import Instructions, NarrowFloat, RegisterValue
 from compiler.backends.cpu.codegen.text.types import (
     conversion,
     literal,
@@ -111,6 +111,11 @@ class Conversions:
 
     def from_bits(self, value: RegisterValue, dtype: DType) -> RegisterValue:
         """Return the 32-bit float that equals a narrow one, given as its bits."""
+        result = self._float_of_bits(value, dtype)
+        self._instructions.narrow_floats[result.name] = NarrowFloat(value, dtype)
+        return result
+
+    def _float_of_bits(self, value: RegisterValue, dtype: DType) -> RegisterValue:
         instructions = self._instructions
         if dtype == "bfloat16" or (dtype == "float16" and self._has_halves):
             result = self._widened(value, dtype)
@@ -165,6 +170,9 @@ class Conversions:
     def to_bits(self, value: RegisterValue, dtype: DType) -> RegisterValue:
         """Return the bits of a 32-bit float rounded to a narrow one: to nearest, ties to even."""
         instructions = self._instructions
+        source = instructions.narrow_floats.get(value.name)
+        if source is not None and source.dtype == dtype:
+            return source.bits  # a copy, such as one into a panel
         cast = instructions.cast
         if dtype == "float16" and self._has_halves:
             return cast("bitcast", "half", "i16", cast("fptrunc", "float", "half", value))

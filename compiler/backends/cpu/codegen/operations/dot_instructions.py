@@ -1,11 +1,12 @@
-"""The instructions of a CPU that multiply narrow integers and add neighbouring products.
+"""The instructions of a CPU that multiply narrow numbers and add neighbouring products.
 
     products   instruction                    operands
     2          pmaddwd                        signed 16-bit integers; bytes are widened to them
+    2          vdpbf16ps, bfdot               bfloat16, with sums in float32
     4          vpdpbusd, usdot                unsigned bytes with signed ones
     4          sdot, udot                     bytes of one type
 
-None of them saturates. `vpmaddubsw` does, and is not used.
+None of those for integers saturates. `vpmaddubsw` does, and is not used.
 
 Bytes of other types reach the instructions of four by an offset: `x ^ 0x80` is `x + 128` for signed
 `x`, `x - 128` for unsigned `x`, read as the other type. With `o` for the byte 0x80,
@@ -19,7 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.ir.core.dtypes import DType, bits, is_signed
+from compiler.ir.core.dtypes import DType, bits, is_integer, is_signed
 from compiler.ir.core.llvm_calls import is_offered, llvm_function
 from compiler.target.cpu import CpuTarget
 
@@ -31,6 +32,11 @@ _PAIRS = {
     8: "llvm.x86.avx2.pmadd.wd",
     16: "llvm.x86.avx512.pmaddw.d.512",
 }
+_BPAIRS = {
+    "+avx512bf16": {lanes: f"llvm.x86.avx512bf16.dpbf16ps.{32 * lanes}" for lanes in (4, 8, 16)},
+    "+bf16": {4: "llvm.aarch64.neon.bfdot.v4f32.v8bf16"},
+}
+"""Instructions for pairs of bfloat16 by feature and lanes."""
 _SIGNED, _UNSIGNED = (True, True), (False, False)
 _MIXED = (False, True)
 
@@ -79,6 +85,12 @@ class DotInstructions:
         name = _PAIRS.get(lanes)
         return name if name is not None and self._has(name) else None
 
+    def bfloat_pair(self, lanes: int) -> str | None:
+        """Return the instruction that adds products of two bfloat16 in float32, if any."""
+        offered = self._features.split(",")
+        names = (names for feature, names in _BPAIRS.items() if feature in offered)
+        return next((by_lanes[lanes] for by_lanes in names if lanes in by_lanes), None)
+
     def four(self, are_signed: tuple[bool, bool], lanes: int) -> DotOfFour | None:
         """Return the instruction for four bytes that changes the type of the fewest operands.
 
@@ -106,13 +118,17 @@ def _fours(lanes: int) -> list[DotOfFour]:
     return [*(x86 if lanes in _PAIRS else []), *(arm if lanes == 4 else [])]
 
 
-def group_size(target: CpuTarget, left: DType, right: DType) -> int:
+def group_size(target: CpuTarget, left: DType, right: DType, total: DType) -> int:
     """Return how many neighbours along a sum one instruction multiplies and adds.
 
-    It is 1 if the CPU has no dot products of these types.
+    It is 1 if the CPU has no dot products of these types, in sums of the type `total`.
     """
     dots = DotInstructions(target.features)
     lanes = target.vector_bits // LANE_BITS
+    if left == right == "bfloat16" and total == "float32":
+        return PAIR if dots.bfloat_pair(lanes) is not None else 1
+    if total not in ("int32", "uint32") or not (is_integer(left) and is_integer(right)):
+        return 1
     widths = {bits(left), bits(right)}
     if widths == {8} and dots.four((is_signed(left), is_signed(right)), lanes) is not None:
         return FOUR

@@ -1,4 +1,4 @@
-"""Dot products of narrow integers by the CPU's instructions for them.
+"""Dot products of narrow numbers by the CPU's instructions for them.
 
 If a reduction is unrolled, products of 8- or 16-bit integers are added to one 32-bit sum after
 another:
@@ -8,6 +8,10 @@ another:
 
 Four products of bytes become a `vpdpbusd`, `sdot` or `udot` if the CPU has it. The sums in between
 are emitted, too; LLVM removes those that nothing else uses.
+
+Products of bfloat16 that are added in float32 become `vdpbf16ps` or `bfdot`, if their vector
+operand lies in pairs. These instructions flush subnormal numbers to zero, and may round otherwise
+than a chain of additions does (`docs/numerics.md`). So only schedules that request pairs use them.
 
 Operands that lie in groups of neighbours, as `A[i // 6, k // 4, i % 6, k % 4]`, are loaded as the
 instruction takes them. Those of other layouts are interleaved in registers.
@@ -52,6 +56,14 @@ class _Bytes:
     is_signed: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _FirstProduct:
+    """A product of two bfloat16, given as their bits, that was added to `start`."""
+
+    start: RegisterValue
+    factors: tuple[RegisterValue, RegisterValue]
+
+
 class DotProducts:
     """Adds products, and records how each sum was made.
 
@@ -64,6 +76,7 @@ class DotProducts:
         self._instructions = instructions
         self._dots = DotInstructions(features)
         self._chains: dict[str, _ProductSum] = {}
+        self._first_products: dict[str, _FirstProduct] = {}
 
     def add(self, total: RegisterValue, a: RegisterValue, b: RegisterValue) -> RegisterValue:
         """Return `total + a * b` in 32 bits."""
@@ -77,6 +90,21 @@ class DotProducts:
         if factors[0] is None or factors[1] is None:
             return plain
         return self._extended(plain, total, (factors[0], factors[1]))
+
+    def add_floats(self, total: RegisterValue, a: RegisterValue, b: RegisterValue) -> RegisterValue:
+        """Return `total + a * b` in float32."""
+        plain = self._instructions.intrinsic("fmuladd", "float", (a, b, total))
+        factors = self._bfloat_bits(a), self._bfloat_bits(b)
+        name = self._dots.bfloat_pair(plain.lanes)
+        if factors[0] is None or factors[1] is None or name is None:
+            return plain
+        second = factors[0], factors[1]
+        first = self._first_products.get(total.name)
+        pairs = [] if first is None else list(zip(first.factors, second, strict=True))
+        if first is None or all(self._groups(list(pair)) is None for pair in pairs):
+            self._first_products[plain.name] = _FirstProduct(total, second)
+            return plain
+        return self._sum_of_bfloats(name, first.start, pairs, plain.lanes)
 
     def _extended(
         self,
@@ -119,6 +147,28 @@ class DotProducts:
         sides = [(kind, self._halves(side, lanes)) for side in zip(*chain.products, strict=True)]
         total = self._instructions.call(vector("i32", lanes), name, sides, lanes)
         return self._instructions.binary("add", "i32", chain.start, total)
+
+    def _bfloat_bits(self, value: RegisterValue) -> RegisterValue | None:
+        source = self._instructions.narrow_floats.get(value.name)
+        return source.bits if source is not None and source.dtype == "bfloat16" else None
+
+    def _sum_of_bfloats(
+        self,
+        name: str,
+        start: RegisterValue,
+        pairs: list[tuple[RegisterValue, RegisterValue]],
+        lanes: int,
+    ) -> RegisterValue:
+        full_type, operand_type = vector("float", lanes), vector("bfloat", 2 * lanes)
+        operands = [(full_type, self._instructions.broadcast(start, "float", lanes))]
+        for pair in pairs:
+            factors = tuple(NarrowInteger(bits, 16, is_signed=False) for bits in pair)
+            packed = self._packed(factors, lanes)
+            cast = self._instructions.bitcast(
+                packed, vector("i16", 2 * lanes), operand_type, 2 * lanes
+            )
+            operands.append((operand_type, cast))
+        return self._instructions.call(full_type, name, operands, lanes)
 
     def _halves(self, factors: tuple[NarrowInteger, ...], lanes: int) -> RegisterValue:
         """Return two factors side by side as 16-bit integers, for every lane."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from compiler.backends.cpu.codegen.text.builder import CodeBuilder
 from compiler.backends.cpu.codegen.text.types import splat, type_suffix, vector
+from compiler.ir.core.dtypes import DType
 from compiler.ir.core.frozen import frozen
 
 
@@ -31,6 +32,14 @@ class NarrowInteger:
 
 
 @frozen
+class NarrowFloat:
+    """A float of 8 or 16 bits, or a vector of them, as its bits."""
+
+    bits: RegisterValue
+    dtype: DType
+
+
+@frozen
 class GroupPart:
     """One lane of each group of neighbours in a vector: those at `position` of `size`."""
 
@@ -46,6 +55,7 @@ class Instructions:
         builder: The text of the function.
         externals: The declarations of the functions that it calls.
         widened_from: By the name of a wider integer, the narrow one that it was widened from.
+        narrow_floats: By the name of a float32, the narrow float that it was widened from.
         parts: By the name of a vector, the groups of neighbours that it was taken out of.
         broadcasts: By the name of a scalar, a cheaper way to copy it into a number of lanes.
     """
@@ -54,6 +64,7 @@ class Instructions:
         self.builder = builder
         self.externals: set[str] = set()
         self.widened_from: dict[str, NarrowInteger] = {}
+        self.narrow_floats: dict[str, NarrowFloat] = {}
         self.parts: dict[str, GroupPart] = {}
         self.broadcasts: dict[str, Callable[[int], RegisterValue]] = {}
 

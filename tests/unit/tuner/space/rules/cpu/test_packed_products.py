@@ -206,6 +206,22 @@ def test_a_prime_number_of_unpacked_rows_has_a_partial_tile() -> None:
     check(ops.matmul(17, 24, 12), here(), each=2)
 
 
+@pytest.mark.parametrize(
+    ("cpu", "instruction"),
+    [("znver4", "vdpbf16ps"), ("sapphirerapids", "vdpbf16ps"), ("neoverse-v1", "bfdot")],
+)
+def test_panels_of_bfloats_are_read_in_pairs(cpu: str, instruction: str) -> None:
+    func = ops.dense(24, 64, 64, "bfloat16", constant="W")
+    target = CpuTarget(f"cpu -mcpu={cpu} -num-cores=1")
+    space = design_space(Task(func, target))
+    for index in packed(space):
+        (choices,) = space.draw(index, 1, np.random.default_rng(0))
+        scheduled = space.sketches[index].candidate(choices).trace.apply_to(func)
+        text = disassemble(emit(scheduled.func, target).text, target)
+        assert re.search(rf"\b{instruction}\b", text), text
+        assert not re.search(r"\b(?:vfmadd\w+|fmla)\b", text), text
+
+
 @pytest.mark.parametrize("cpu", ["skylake-avx512", "neoverse-n1"])
 def test_other_machines_have_tiles_of_their_own(cpu: str) -> None:
     space = design_space(Task(ops.matmul(96, 96, 96), Target(f"cpu -mcpu={cpu} -num-cores=1")))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from compiler import te
+from compiler import ops, te
 from compiler.backends.cpu.codegen.machine_code import compile_object, disassemble
 from compiler.backends.module import Module
 from compiler.driver import compile_artifact, emit
@@ -200,21 +200,118 @@ def plain(name: str, lanes: int) -> str:
 def test_dot_products_of_other_cpus_are_given_the_right_bytes(
     cpu: str, a: DType, b: DType, name: str
 ) -> None:
-    """The kernel for another CPU runs here, with the instruction written out."""
-    host = here()
     shape = (6, 32, 24)
+    x, y = operands(a, b, shape)
+    got = np.empty((6, 32), np.int32)
     func = product(a, b, shape, 8)
+    run_with_definition(func, cpu, name, plain(name, 4 if "neon" in name else 8), (x, y, got))
+    np.testing.assert_array_equal(got, expected(x, y))
+
+
+def run_with_definition(
+    func: PrimFunc, cpu: str, name: str, definition: str, arrays: tuple[NDArray[Any], ...]
+) -> None:
+    """Run the kernel for another CPU here, with one of its instructions written out."""
+    host = here()
     text = emit(func, CpuTarget(f"cpu -mcpu={cpu} -num-cores=1")).text
     assert f"@{name}(" in text
     lines = [s for s in text.splitlines() if not (s.startswith("declare") and name in s)]
     text = "\n".join(lines).replace(f"@{name}(", "@plain(")
     text = re.sub(r'target triple = ".*"', f'target triple = "{host.triple}"', text)
     text = text.replace(f'"tune-cpu"="{cpu}"', "")
-    text += "\n" + plain(name, 4 if "neon" in name else 8) + "\n"
-    artifact = replace(compile_artifact(func, host), code=compile_object(text, host))
-    x, y = operands(a, b, shape)
-    got = np.empty((6, 32), np.int32)
-    module = Module(artifact)
-    module(x, y, got)
+    text += f"\n{definition}\n"
+    module = Module(replace(compile_artifact(func, host), code=compile_object(text, host)))
+    module(*arrays)
     module.close()
-    np.testing.assert_array_equal(got, expected(x, y))
+
+
+def paired_product(shape: tuple[int, int, int], steps: int, lanes: int) -> PrimFunc:
+    """Return a product of bfloat16 with float32 sums, whose right operand lies in pairs."""
+    m, n, depth = shape
+    A = te.placeholder((m, depth), "bfloat16", name="A")
+    B = te.placeholder((depth, n), "bfloat16", name="B")
+    k = te.reduce_axis((0, depth), name="k")
+    C = te.compute(
+        (m, n),
+        lambda i, j: te.sum(A[i, k].astype("float32") * B[k, j].astype("float32"), axis=k),
+        name="C",
+    )
+    schedule = Schedule(te.create_prim_func([A, B, C]))
+    panel = schedule.cache_read("C", 1, "global")
+    schedule.annotate(panel, "buffer_tile", [0, 1, lanes, 0, 2])
+    i, j, r = schedule.get_loops("C")
+    i0, i1 = schedule.split(i, [None, 3])
+    j0, j1 = schedule.split(j, [None, lanes])
+    r0, r1 = schedule.split(r, [None, steps])
+    schedule.reorder(i0, j0, r0, r1, i1, j1)
+    schedule.unroll(r1)
+    schedule.unroll(i1)
+    schedule.vectorize(j1)
+    return schedule.func
+
+
+def plain_of_bfloats(lanes: int) -> str:
+    """Return a definition of the dot product of two bfloat16 in plain LLVM IR."""
+    whole, data, wide = f"<{lanes} x float>", f"<{2 * lanes} x bfloat>", f"<{2 * lanes} x float>"
+    evens, odds = (", ".join(f"i32 {2 * n + part}" for n in range(lanes)) for part in (0, 1))
+    mask = f"<{lanes} x i32>"
+    return f"""define internal {whole} @plain({whole} %c, {data} %a, {data} %b) {{
+  %x = fpext {data} %a to {wide}
+  %y = fpext {data} %b to {wide}
+  %p = fmul {wide} %x, %y
+  %even = shufflevector {wide} %p, {wide} poison, {mask} <{evens}>
+  %odd = shufflevector {wide} %p, {wide} poison, {mask} <{odds}>
+  %s = fadd {whole} %c, %odd
+  %t = fadd {whole} %s, %even
+  ret {whole} %t
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("cpu", "lanes", "name"),
+    [
+        ("znver4", 16, "llvm.x86.avx512bf16.dpbf16ps.512"),
+        ("sapphirerapids", 8, "llvm.x86.avx512bf16.dpbf16ps.256"),
+        ("neoverse-v2", 4, "llvm.aarch64.neon.bfdot.v4f32.v8bf16"),
+    ],
+)
+@pytest.mark.parametrize("steps", [2, 4, 6])
+def test_dot_products_of_bfloats_are_given_the_right_pairs(
+    cpu: str, lanes: int, name: str, steps: int
+) -> None:
+    shape = (6, 32, 24)
+    rng = np.random.default_rng(0)
+    # Small integers: all sums are exact, in any order.
+    x, y = (rng.integers(-16, 17, size).astype("bfloat16") for size in ((6, 24), (24, 32)))
+    got = np.empty((6, 32), np.float32)
+    func = paired_product(shape, steps, lanes)
+    run_with_definition(func, cpu, name, plain_of_bfloats(lanes), (x, y, got))
+    np.testing.assert_array_equal(got, x.astype(np.float64) @ y.astype(np.float64))
+
+
+@pytest.mark.parametrize(
+    ("cpu", "instruction"),
+    [
+        ("cooperlake", r"vdpbf16ps .*%zmm"),
+        ("znver5", r"vdpbf16ps .*%zmm"),
+        ("neoverse-n2", "bfdot"),
+    ],
+)
+def test_pairs_of_bfloats_are_multiplied_without_conversions(cpu: str, instruction: str) -> None:
+    target = CpuTarget(f"cpu -mcpu={cpu} -num-cores=1")
+    lanes = 2 * target.vector_bits // 32
+    func = paired_product((6, 64, 64), 4, lanes)
+    text = disassemble(emit(func, target).text, target).replace("\t", " ")
+    assert len(re.findall(instruction, text)) == 3 * 2 * 2, text
+    assert not re.search(r"\b(?:vfmadd|fmla|vpslld|shll|vpmovzx)", text), text
+
+
+def test_bfloats_that_do_not_lie_in_pairs_are_added_as_floats() -> None:
+    target = CpuTarget("cpu -mcpu=znver5 -num-cores=1")
+    func = ops.matmul(6, 64, 64, "bfloat16", out_dtype="float32")
+    schedule = Schedule(func)
+    *_, j, k = schedule.get_loops("C")
+    schedule.reorder(k, j)
+    schedule.unroll(k)
+    schedule.vectorize(j)
+    assert "dpbf16ps" not in emit(schedule.func, target).text
