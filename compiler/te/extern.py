@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from compiler.ir.analysis.regions import with_regions
 from compiler.ir.core.dtypes import DType
 from compiler.ir.core.nodes import (
+    TRUE,
     AnnotationValue,
+    Block,
+    BlockRealize,
     Buffer,
+    For,
+    IterVar,
     Stmt,
+    Store,
+    Var,
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import is_stmt
@@ -108,6 +116,16 @@ def extern_blocks(
     (output,) = definition.outputs
     definition.body = fcompute(*(tensor.buffer for tensor in inputs), output.buffer)
     return output
+
+
+def block_nest(name: str, iters: Sequence[IterVar], store: Store) -> Stmt:
+    """Return loops over all values of some iterators, around a block of one statement."""
+    block = with_regions(Block(name, tuple(iters), (), (), store))
+    loops = [Var(iterator.var.name.removeprefix("v_")) for iterator in iters]
+    nest: Stmt = BlockRealize(tuple(loops), TRUE, block)
+    for loop, iterator in reversed(list(zip(loops, iters, strict=True))):
+        nest = For(loop, iterator.extent, nest)
+    return nest
 
 
 def _check_params(extern: Extern) -> None:

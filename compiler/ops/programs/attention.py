@@ -5,7 +5,7 @@ from __future__ import annotations
 from compiler.ir.core.dtypes import DType
 from compiler.ir.core.program import PrimFunc
 from compiler.ops.build import build, operand
-from compiler.ops.error import check_extents
+from compiler.ops.error import check_extents, check_flags
 from compiler.ops.operator import operator
 from compiler.ops.recognizers import rows as recognizers
 from compiler.ops.references import normalization as references
@@ -45,3 +45,52 @@ def attention(  # noqa: PLR0917
         for length, name in ((m, "Q"), (n, "K"), (n, "V"))
     ]
     return build("attention", inputs, tensors.attention(*inputs, causal=causal, scale=scale))
+
+
+@operator(tensors.grouped_query_attention, reference=references.grouped_query_attention)
+def grouped_query_attention(  # noqa: PLR0917
+    batch: int,
+    heads: int,
+    kv_heads: int,
+    m: int,
+    n: int,
+    d: int,
+    dtype: DType = "float32",
+    *,
+    causal: bool = False,
+    past: int = 0,
+    mask: bool = False,
+    scale: float | None = None,
+) -> PrimFunc:
+    """`attention` with fewer heads of keys and values, which groups of neighbouring heads share.
+
+    With one query, a cache of `n` keys and values, and `causal=True, past=n - 1`, this is a step of
+    decoding.
+
+    Args:
+        batch: The batch size.
+        heads: The number of heads of queries, a multiple of `kv_heads`.
+        kv_heads: The number of heads of keys and values.
+        m: The number of queries; `Q` and `out` are `[batch, heads, m, d]`.
+        n: The number of keys; `K` and `V` are `[batch, kv_heads, n, d]`.
+        d: The width of a head.
+        dtype: The type of all tensors.
+        causal: Whether query `i` sees only keys up to `i + past`.
+        past: The number of keys before the one of the first query.
+        mask: Whether `mask[batch, 1, m, n]` is added to the scores.
+        scale: The factor of the products; by default one over the root of `d`.
+
+    Raises:
+        OperatorError: If a number or the type is out of range.
+    """
+    name = "grouped_query_attention"
+    check_extents(name, batch=batch, heads=heads, kv_heads=kv_heads, m=m, n=n, d=d)
+    check_flags(name, mask=mask)
+    inputs = [
+        operand((batch, heads, m, d), dtype, "Q"),
+        operand((batch, kv_heads, n, d), dtype, "K"),
+        operand((batch, kv_heads, n, d), dtype, "V"),
+        *([operand((batch, 1, m, n), dtype, "mask")] if mask else []),
+    ]
+    out = tensors.grouped_query_attention(*inputs, causal=causal, past=past, scale=scale)
+    return build(name, inputs, out)

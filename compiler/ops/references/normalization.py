@@ -54,3 +54,13 @@ def attention(p: Options, q: Array, k: Array, v: Array) -> Array:
     if p.causal:
         scores = np.where(np.tri(p.m, p.n, dtype=bool), scores, -np.inf)
     return softmax(SimpleNamespace(axis=-1), scores) @ v
+
+
+def grouped_query_attention(p: Options, q: Array, k: Array, v: Array, *mask: Array) -> Array:
+    """Return attention with each head of keys and values repeated for its group."""
+    keys, values = (np.repeat(x, p.heads // p.kv_heads, axis=1) for x in (k, v))
+    scale = 1 / math.sqrt(p.d) if p.scale is None else p.scale
+    scores = sum(mask, q @ keys.swapaxes(-1, -2) * scale)
+    if p.causal:
+        scores = np.where(np.tri(p.m, p.n, p.past, dtype=bool), scores, -np.inf)
+    return np.asarray(softmax(SimpleNamespace(axis=-1), scores) @ values)

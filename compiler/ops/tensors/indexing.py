@@ -6,19 +6,14 @@ Indices are clipped to the extent that they index: no index makes a kernel read 
 from __future__ import annotations
 
 from compiler import te
-from compiler.ir.analysis.regions import with_regions
 from compiler.ir.core.dtypes import sum_dtype
 from compiler.ir.core.nodes import (
-    TRUE,
     BinOp,
-    Block,
-    BlockRealize,
     Buffer,
     Cast,
     Compare,
     Conditional,
     Expr,
-    For,
     IntImm,
     IterVar,
     Load,
@@ -29,7 +24,7 @@ from compiler.ir.core.nodes import (
 from compiler.ops.error import OperatorError, check_axis, check_choice, check_dtype, check_shape
 from compiler.ops.tensors.epilogue import converted
 from compiler.ops.tensors.operands import dims_of
-from compiler.te.extern import extern_blocks
+from compiler.te.extern import block_nest, extern_blocks
 
 
 def take(x: te.Tensor, indices: te.Tensor, *, axis: int = 0) -> te.Tensor:
@@ -115,12 +110,7 @@ def _running_sum(source: Buffer, target: Buffer, dims: tuple[int, ...], axis: in
     if source.dtype != target.dtype:
         term = Cast(target.dtype, term)
     store = Store(target, index, BinOp("+", so_far, term))
-    block = with_regions(Block("cumsum", iters, (), (), store))
-    loops = [Var(f"i{n}") for n in range(len(dims))]
-    nest: Stmt = BlockRealize(tuple(loops), TRUE, block)
-    for loop, extent in reversed(list(zip(loops, dims, strict=True))):
-        nest = For(loop, IntImm(extent), nest)
-    return nest
+    return block_nest("cumsum", iters, store)
 
 
 def _operands(

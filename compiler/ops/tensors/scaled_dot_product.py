@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 from compiler import te
-from compiler.ops.error import check_dtype, check_flags, check_number
-from compiler.ops.tensors.epilogue import check_types, converted
+from compiler.ir.core.dtypes import DType
+from compiler.ir.core.nodes import (
+    BinOp,
+    Buffer,
+    Cast,
+    Expr,
+    IntImm,
+    IterVar,
+    Load,
+    Stmt,
+    Store,
+    Var,
+)
+from compiler.ops.error import OperatorError, check_dtype, check_flags, check_number, check_range
+from compiler.ops.tensors.epilogue import Types, check_types, converted
 from compiler.ops.tensors.normalization import converted_softmax
 from compiler.ops.tensors.operands import check_dims, check_same_dtype, dims_of
+from compiler.te.extern import block_nest, extern_blocks
+
+Element: TypeAlias = Callable[..., te.Value]
+"""Takes the indices of a row of scores, then others, and returns an element."""
 
 
 def attention(
@@ -35,33 +54,167 @@ def attention(
         OperatorError: If a shape, a type or a number does not fit.
     """
     operator = "attention"
-    check_dtype(operator, q.dtype, needs_float=True)
-    check_same_dtype(operator, q, k, v)
     check_flags(operator, causal=causal)
+    types, factor = _checked(operator, scale, q, k, v)
     batch, heads, m, d = dims_of(operator, q, 4)
     n = dims_of(operator, k, 4)[2]
     for operand in (k, v):
         check_dims(operator, operand, (batch, heads, n, d))
-    factor = 1 / math.sqrt(d) if scale is None else scale
-    check_number(operator, scale=factor)
-    types = check_types(operator, q.dtype, None, None)
-    r = te.reduce_axis((0, d), name="k")
-    dims = (batch, heads, m, n)
-    products = te.compute(
-        dims,
-        lambda b, h, i, j: te.sum(types.product(q[b, h, i, r], k[b, h, j, r]), axis=r),
-        name="products",
-    )
 
-    def score(b: te.Value, h: te.Value, i: te.Value, j: te.Value) -> te.Value:
-        scaled = products[b, h, i, j] * factor
+    def score(product: te.Value, *index: te.Value) -> te.Value:
+        scaled, (*_, i, j) = product * factor, index
         return te.if_then_else(j <= i, scaled, te.min_value(types.sum)) if causal else scaled
 
-    weights = converted_softmax(te.compute(dims, score, name="scores"), 3, q.dtype)
-    s = te.reduce_axis((0, n), name="k")
-    out = te.compute(
-        (batch, heads, m, d),
-        lambda b, h, i, c: te.sum(types.product(weights[b, h, i, s], v[b, h, s, c]), axis=s),
-        name="out",
+    out = _means(
+        types,
+        {"b": batch, "h": heads, "i": m},
+        (n, d),
+        lambda b, h, i, r: q[b, h, i, r],
+        lambda b, h, _, j, r: k[b, h, j, r],
+        lambda b, h, _, j, c: v[b, h, j, c],
+        score,
+        "out",
     )
     return converted(out, types.result)
+
+
+def grouped_query_attention(
+    q: te.Tensor,
+    k: te.Tensor,
+    v: te.Tensor,
+    mask: te.Tensor | None = None,
+    *,
+    causal: bool = False,
+    past: int = 0,
+    scale: float | None = None,
+) -> te.Tensor:
+    """Return `attention` whose heads share keys and values in groups.
+
+    Args:
+        q: The queries, `[batch, heads, m, d]`, the shape of the result.
+        k: The keys, `[batch, kv_heads, n, d]`: head `h` reads those of head `h // (heads /
+            kv_heads)`.
+        v: The values, of the same shape.
+        mask: `[batch, 1, m, n]`, added to the scores of all heads.
+        causal: Whether query `i` sees only keys up to `i + past`.
+        past: The number of keys before the one of the first query, such as those of a cache.
+        scale: The factor of the products; by default one over the root of `d`.
+
+    Raises:
+        OperatorError: If a shape, a type or a number does not fit.
+    """
+    operator = "grouped_query_attention"
+    check_flags(operator, causal=causal)
+    check_range(operator, 0, past=past)
+    types, factor = _checked(operator, scale, q, k, v, *([] if mask is None else [mask]))
+    batch, heads, m, d = dims_of(operator, q, 4)
+    _, kv_heads, n, _ = dims_of(operator, k, 4)
+    for operand in (k, v):
+        check_dims(operator, operand, (batch, kv_heads, n, d))
+    if mask is not None:
+        check_dims(operator, mask, (batch, 1, m, n))
+    if heads % kv_heads:
+        raise OperatorError(
+            f"{operator}: {kv_heads} heads of keys do not divide {heads} heads of queries"
+        )
+    size = heads // kv_heads
+
+    def score(product: te.Value, *index: te.Value) -> te.Value:
+        b, *_, i, j = index
+        scaled = product * factor
+        if mask is not None:
+            scaled = scaled + mask[b, 0, i, j].astype(types.sum)
+        least = te.min_value(types.sum)
+        return te.if_then_else(j <= i + past, scaled, least) if causal else scaled
+
+    means = _means(
+        types,
+        {"b": batch, "h": kv_heads, "g": size, "i": m},
+        (n, d),
+        lambda b, h, g, i, r: q[b, h * size + g, i, r],
+        lambda b, h, _, __, j, r: k[b, h, j, r],
+        lambda b, h, _, __, j, c: v[b, h, j, c],
+        score,
+        "means",
+    )
+    return _joined_heads(means, types.result)
+
+
+def _checked(
+    operator: str, scale: float | None, q: te.Tensor, *others: te.Tensor
+) -> tuple[Types, float]:
+    """Return the types of the products, and the factor of the scores."""
+    check_dtype(operator, q.dtype, needs_float=True)
+    check_same_dtype(operator, q, *others)
+    factor = 1 / math.sqrt(dims_of(operator, q, 4)[-1]) if scale is None else scale
+    check_number(operator, scale=factor)
+    return check_types(operator, q.dtype, None, None), factor
+
+
+def _means(  # noqa: PLR0917
+    types: Types,
+    rows: Mapping[str, int],
+    extents: tuple[int, int],
+    query: Element,
+    key: Element,
+    value: Element,
+    score: Element,
+    name: str,
+) -> te.Tensor:
+    """Return the mean of the values for each row, in the type of sums.
+
+    Args:
+        types: The types of the products.
+        rows: The extents of the indices of a row by their names, the position of a query last.
+        extents: The number of keys, and their width.
+        query: Takes a row and a column; returns an element of the query.
+        key: Takes a row, the number of a key and a column; returns an element of the key.
+        value: The same of the value.
+        score: Takes the product of a query and a key, a row and the number of the key.
+        name: The name of the result.
+    """
+    n, d = extents
+    dims, names = tuple(rows.values()), tuple(rows)
+    r = te.reduce_axis((0, d), name="k")
+
+    def product(*i: te.Value) -> te.Reduction:
+        return te.sum(types.product(query(*i[:-1], r), key(*i, r)), axis=r)
+
+    products = te.compute((*dims, n), product, name="products", varargs_names=(*names, "j"))
+    scores = te.compute(
+        (*dims, n),
+        lambda *i: score(products[i], *i),
+        name="scores",
+        varargs_names=(*names, "j"),
+    )
+    weights = converted_softmax(scores, len(dims), types.given)
+    s = te.reduce_axis((0, n), name="k")
+
+    def mean(*i: te.Value) -> te.Reduction:
+        *row, c = i
+        return te.sum(types.product(weights[(*row, s)], value(*row, s, c)), axis=s)
+
+    return te.compute((*dims, d), mean, name=name, varargs_names=(*names, "c"))
+
+
+def _joined_heads(x: te.Tensor, dtype: DType) -> te.Tensor:
+    """Return `x[batch, kv_heads, size, m, d]` as `[batch, kv_heads * size, m, d]` in a type.
+
+    The block has the axes of `x`: heads that are divided would hide the groups from schedules.
+    """
+    batch, groups, size, m, d = dims = dims_of("grouped_query_attention", x, 5)
+
+    def loops(source: Buffer, target: Buffer) -> Stmt:
+        names = (f"v_{name}" for name in "bhgic")
+        iters = tuple(
+            IterVar(Var(name), IntImm(extent), "spatial")
+            for name, extent in zip(names, dims, strict=True)
+        )
+        b, h, g, i, c = (iterator.var for iterator in iters)
+        element: Expr = Load(source, (b, h, g, i, c))
+        if source.dtype != dtype:
+            element = Cast(dtype, element)
+        head = BinOp("+", BinOp("*", h, IntImm(size)), g)
+        return block_nest("out", iters, Store(target, (b, head, i, c), element))
+
+    return extern_blocks((batch, groups * size, m, d), [x], loops, name="out", dtype=dtype)

@@ -8,7 +8,7 @@ from tuner.space.rules.sketch_builder import SketchBuilder
 
 
 def is_epilogue(block: BlockFacts, consumer: BlockFacts) -> bool:
-    """Return whether a consumer is elementwise over the block's spatial axes."""
+    """Return whether a consumer is elementwise over the block's spatial axes, row by row."""
     spatial = [a.extent for a in block.axes if not a.is_reduction]
     extents = [a.extent for a in consumer.axes]
     count = len(extents)
@@ -21,8 +21,13 @@ def is_epilogue(block: BlockFacts, consumer: BlockFacts) -> bool:
         and extents == spatial
         and list(in_order) == list(identity)
         and all(r.coefficients == identity for r in reads)
-        and consumer.write.coefficients == identity
+        and (consumer.write.coefficients == identity or _joins_rows(consumer))
     )
+
+
+def _joins_rows(consumer: BlockFacts) -> bool:
+    """Return whether a block writes contiguous rows, whose other axes may share dimensions."""
+    return consumer.write.is_affine and bool(consumer.axes) and consumer.write.strides[-1] == 1
 
 
 def epilogue_of(draft: SketchBuilder, facts: BlockFacts, memory_scope: str) -> BlockRV:

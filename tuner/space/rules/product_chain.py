@@ -14,12 +14,14 @@ from tuner.space.rules.sketch_builder import SketchBuilder
 class ProductChain:
     """The blocks of a chain, the sink last; `tiled` holds its products, with their axes.
 
-    The axes of a product are its column and the axis that it sums over.
+    The axes of a product are its column and the axis that it sums over. The epilogue reads the
+    finished results of the sink.
     """
 
     blocks: list[BlockFacts]
     rows: RowAxes
     tiled: dict[str, tuple[int, int]]
+    epilogue: BlockFacts | None = None
 
     @property
     def sink(self) -> BlockFacts:
@@ -36,11 +38,15 @@ class ProductChain:
         return [i for i in range(len(block.axes)) if i not in self.rows.of[block.name]]
 
 
-def find_product_chain(draft: SketchBuilder, *, has_epilogue: bool = False) -> ProductChain | None:
+def find_product_chain(
+    draft: SketchBuilder, *, has_epilogue: bool = False, has_dot_products: bool = False
+) -> ProductChain | None:
     """Return the chain that the whole program is; None if it is none.
 
     Args:
         has_epilogue: Whether an elementwise block may follow the last product, such as a cast.
+        has_dot_products: Whether products may have operands of a single row, so that each result
+            is a dot product in memory and nothing is reused along columns.
     """
     blocks = list(draft.block_facts().values())
     if len(blocks) < len(sites(draft.schedule.func)) or len(blocks) < 2 or draft.scheduled:
@@ -48,8 +54,9 @@ def find_product_chain(draft: SketchBuilder, *, has_epilogue: bool = False) -> P
     intermediate = [draft.is_intermediate(block.name) for block in blocks]
     if intermediate != [True] * (len(blocks) - 1) + [False]:
         return None
+    epilogue = None
     if has_epilogue and is_epilogue(blocks[-2], blocks[-1]):
-        blocks = blocks[:-1]
+        epilogue = blocks.pop()
     rows = row_axes(blocks)
     if len(rows.of) < len(blocks) or not rows.of[rows.sink]:
         return None
@@ -62,11 +69,12 @@ def find_product_chain(draft: SketchBuilder, *, has_epilogue: bool = False) -> P
         inner = [i for i, axis in enumerate(block.axes) if i not in row_axes_of_block]
         spatial = [i for i in inner if not block.axes[i].is_reduction]
         sums = [i for i in inner if block.axes[i].is_reduction]
+        is_dot_product = has_dot_products and block.lane_axis in sums
         if not spatial and block.lane_axis is not None:
             others += 1
-        elif len(spatial) == len(sums) == 1 and block.vector_axis == spatial[0]:
+        elif len(spatial) == len(sums) == 1 and (block.vector_axis == spatial[0] or is_dot_product):
             tiled[block.name] = (spatial[0], sums[0])
         else:
             return None
     is_product = rows.sink in tiled and len(tiled) + others > 1
-    return ProductChain(blocks, rows, tiled) if is_product else None
+    return ProductChain(blocks, rows, tiled, epilogue) if is_product else None

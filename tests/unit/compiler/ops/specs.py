@@ -64,8 +64,12 @@ dense:4,5,6,bias=true,activation=gelu:float16 conv2d:2,3,8,8,4,3,bias=true,activ
 depthwise_conv2d:2,3,8,9,3:float16 conv2d_transpose:2,3,5,4,4,3:bfloat16
 conv2d_nchwc:2,8,7,6,12,3,2,1,1,4,6:float16 avg_pool2d:2,3,8,9,3,2,1,ceil_mode=true:bfloat16
 softmax:4,9:float16 log_softmax:5,9:bfloat16 layer_norm:4,9:bfloat16 rms_norm:3,8:float16
-attention:1,2,6,6,4,causal=true:bfloat16 sum:3,4,5,axis=1:bfloat16 prod:3,4,axis=1:float16
-mean:3,4,5,axis=1x2:float16 row_sum:3,9:float8_e4m3fn cumsum:3,5:bfloat16 softmax:4,9:float8_e5m2
+attention:1,2,6,6,4,causal=true:bfloat16 grouped_query_attention:1,4,2,3,7,4
+grouped_query_attention:2,4,1,1,6,4,causal=true,past=5
+grouped_query_attention:2,2,2,3,6,4,causal=true,past=2,mask=true,scale=0.3
+grouped_query_attention:1,4,2,2,7,4,mask=true:bfloat16 sum:3,4,5,axis=1:bfloat16
+prod:3,4,axis=1:float16 mean:3,4,5,axis=1x2:float16 row_sum:3,9:float8_e4m3fn cumsum:3,5:bfloat16
+softmax:4,9:float8_e5m2
 matmul:4,5,64,out_dtype=int32:uint8 requantize:3,4 requantize:2,3,4,axis=1,zero_point=7
 requantize:3,4,zero_point=130,out_dtype=uint8 quantized_dense:4,6,20
 quantized_dense:4,6,20,bias=true,input_zero_point=100,zero_point=-3,out_dtype=int8

@@ -192,6 +192,8 @@ def test_an_argmax_of_nan_is_a_position(place: int) -> None:
         ("take:3,4,indices=2,index_dtype=float32", "expected one of int32, int64"),
         ("clip:3,a_min=2", "a_min is 2, a_max is 1.0"),
         ("clip:3,a_min=0.5:int32", "expected a constant of type int32, got 0.5"),
+        ("grouped_query_attention:1,4,3,2,2,4", "3 heads of keys do not divide 4 heads of queries"),
+        ("grouped_query_attention:1,4,2,2,2,4,past=-1", "past is -1"),
         ("gelu:3,approximate=fast", "approximate is 'fast': expected one of none, tanh"),
         ("x" * 2000, "an operator of 2000 characters"),
     ],

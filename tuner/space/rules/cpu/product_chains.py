@@ -15,6 +15,7 @@ from compiler.schedule.trace.handle import ExprRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
 from tuner.space.analysis.operand_roles import dimension
 from tuner.space.rules.cpu.padded_sizes import padded_sizes
+from tuner.space.rules.cpu.streamed_chains import keep_wide, streamed_chain
 from tuner.space.rules.epilogue import is_epilogue
 from tuner.space.rules.product_chain import ProductChain, find_product_chain
 from tuner.space.rules.sketch_builder import SketchBuilder
@@ -92,15 +93,27 @@ class ProductChains:
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
         """Schedule the whole program, if it is such a chain."""
-        chain = find_product_chain(draft)
-        if chain is None:
+        chain = find_product_chain(draft, has_epilogue=True, has_dot_products=True)
+        if chain is None or (chain.epilogue is not None and not _reduces_rows(chain)):
             return [draft]
+        streamed = streamed_chain(draft, chain)
+        forks = [] if streamed is None else [streamed]
+        if any(block.vector_axis is None for block in chain.products):
+            return forks or [draft]
         fork = draft.fork("products", "fused")
         try:
             _ProductScheduler(fork, chain).run()
         except ScheduleError:
-            return [draft]
-        return [fork]
+            return forks or [draft]
+        return [*forks, fork]
+
+
+def _reduces_rows(chain: ProductChain) -> bool:
+    """Return whether a chain has other reductions than products, such as a softmax.
+
+    Products with nothing but elementwise blocks between and after them are tiled one by one.
+    """
+    return any(block.is_reduction and block.name not in chain.tiled for block in chain.blocks)
 
 
 @dataclass
@@ -216,6 +229,7 @@ class _ProductScheduler:
             schedule.unroll(lane)
             schedule.vectorize(loops[along])
             schedule.annotate(copy, PANELS, [0, across, self.height])
+            keep_wide(self.draft, copy, read.item_bytes, self.chain)
             self.draft.scheduled.add(self.draft.block_name(copy))
 
     def _loops(self, block: BlockFacts) -> tuple[LoopRV, LoopRV, dict[int, LoopRV]]:
@@ -263,7 +277,8 @@ class _ProductScheduler:
 
     def _take_up(self, block: BlockFacts, tile: LoopRV) -> set[str]:
         consumers = self.draft.consumers(block.name)
-        taken = [b for b in self.chain.blocks if b.name in consumers]
+        epilogue = [] if self.chain.epilogue is None else [self.chain.epilogue]
+        taken = [b for b in (*self.chain.blocks, *epilogue) if b.name in consumers]
         if len(taken) != 1 or not is_epilogue(block, taken[0]):
             return set()
         schedule = self.draft.schedule
@@ -292,6 +307,7 @@ class _ProductScheduler:
         schedule.unroll(r1)
         schedule.vectorize(v1)
         schedule.annotate(block, PANELS, [0, column, width])
+        keep_wide(self.draft, block, read.item_bytes, self.chain)
         self.draft.scheduled.add(name)
 
     def _reduce(self, block: BlockFacts) -> None:
@@ -316,6 +332,8 @@ class _ProductScheduler:
         loops = self.draft.loops(block.name)
         if self.chain.inner(block) and block.vector_axis is not None:
             self.draft.schedule.vectorize(loops[-1])
+        handle = self.draft.schedule.get_block(block.name)
+        keep_wide(self.draft, handle, block.write.item_bytes, self.chain)
 
     def _start(self, name: str, loop: LoopRV) -> None:
         """Move the initialisation of a reduction out of its loop."""

@@ -31,7 +31,7 @@ def two_products() -> PrimFunc:
 CHAINS = {
     "attention": ops.attention(1, 2, 16, 24, 8),
     "of odd extents": ops.attention(2, 1, 9, 7, 5),
-    "causal": ops.attention(1, 1, 8, 16, 16, causal=True),
+    "causal": ops.attention(1, 1, 12, 16, 16, causal=True),
     "causal, of odd extents": ops.attention(1, 2, 33, 11, 13, causal=True),
     "of prime lengths": ops.attention(1, 1, 37, 29, 16),
     "of a prime number of keys": ops.attention(1, 2, 16, 77, 8),
