@@ -8,6 +8,7 @@ from tuner.space.features.features import FEATURE_NAMES, SCHEMA_VERSION, feature
 from tuner.space.filter.static_filter import passes
 from tuner.space.rules.auto_inline import AutoInline
 from tuner.space.rules.cpu.flat_columns import FlatColumns
+from tuner.space.rules.cpu.matrix_vector import MatrixVector
 from tuner.space.rules.cpu.multi_level_tiling import MultiLevelTiling
 from tuner.space.rules.cpu.packed_products import PackedProducts
 from tuner.space.rules.cpu.packed_windows import PackedWindows
@@ -46,6 +47,7 @@ CPU_SPACE = SearchSpace(
         PackedWindows(),
         WindowRows(),
         PackedProducts(),
+        MatrixVector(),
         MultiLevelTiling(),
         PlaceProducers(),
         SpecialBlocks(),

@@ -12,6 +12,7 @@ CPU_RULE_NAMES = (
     "packed_windows",
     "window_rows",
     "packed_products",
+    "matrix_vector",
     "multi_level_tiling",
     "place_producers",
     "special_blocks",

@@ -7,6 +7,7 @@ from tuner.space.cpu_space import CPU_SPACE
 from tuner.space.own_rules import OwnRule
 from tuner.space.rules.auto_inline import AutoInline
 from tuner.space.rules.cpu.flat_columns import FlatColumns
+from tuner.space.rules.cpu.matrix_vector import MatrixVector
 from tuner.space.rules.cpu.multi_level_tiling import MultiLevelTiling
 from tuner.space.rules.cpu.packed_products import PackedProducts
 from tuner.space.rules.cpu.packed_windows import PackedWindows
@@ -25,7 +26,7 @@ from tuner.space.rules.rule import ScheduleRule
 BUILT_IN = [*CPU_SPACE.first_rules, *CPU_SPACE.rules]
 KINDS = [
     *(AutoInline, WholeReductions, RowChains, UnrolledChoices, ProductChains, FlatColumns),
-    *(PackedWindows, WindowRows, PackedProducts, MultiLevelTiling, PlaceProducers),
+    *(PackedWindows, WindowRows, PackedProducts, MatrixVector, MultiLevelTiling, PlaceProducers),
     *(SpecialBlocks, TransposedCopies, SpatialBlocks, DecomposeReductions),
 ]
 

@@ -1,0 +1,68 @@
+"""Products of a vector and a large matrix: what the rule applies to, and correct candidates."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from compiler import ops
+from compiler.ir.core.nodes import For, static_int
+from compiler.ir.core.visit import walk_stmts
+from tests.targets import here, level
+from tests.unit.tuner.candidates import check_candidates
+from tuner.space.generate import design_space
+from tuner.space.rules.cpu.matrix_vector import MatrixVector
+from tuner.space.rules.sketch_builder import SketchBuilder
+from tuner.space.tables.nest import TiledNest
+from tuner.task import Task
+
+# 4 MiB: more than the second-level cache of the CPUs that tests run on.
+ODD = "matmul:1,1501,701"
+EVEN = "matmul:1,2048,512,bias=True,activation=relu"
+OTHERS = [
+    "matmul:2,1501,701",  # two rows use each element of the matrix twice
+    "matmul:1,256,64",  # the matrix fits the second-level cache
+    "matmul:1,64,20000",  # rows fit a register tile
+    "dense:1,1501,701",  # the sum is contiguous: dot products of rows
+    "row_sum:1501,701",
+]
+
+
+def streamed(spec: str, num_cores: int = 1) -> list[SketchBuilder]:
+    draft = SketchBuilder.begin(ops.from_spec(spec), level(3, num_cores))
+    return [d for d in MatrixVector().apply(draft) if d.name == ("streamed",)]
+
+
+@pytest.mark.parametrize("num_cores", [1, 2])
+@pytest.mark.parametrize("spec", [ODD, EVEN])
+def test_every_candidate_is_correct(spec: str, num_cores: int) -> None:
+    func = ops.from_spec(spec)
+    space = design_space(Task(func, here(num_cores)))
+    assert [sketch.name for sketch in space.sketches] == ["streamed"]
+    check_candidates(func, space, each=5)
+
+
+@pytest.mark.parametrize("spec", OTHERS)
+def test_other_sums_are_left_alone(spec: str) -> None:
+    assert streamed(spec) == []
+
+
+@pytest.mark.parametrize("num_cores", [1, 6])
+def test_the_output_of_a_block_stays_in_the_second_level_cache(num_cores: int) -> None:
+    (draft,) = streamed("matmul:1,151936,64", num_cores)
+    sketch = draft.finish()
+    values = sketch.values(sketch.draw(200, np.random.default_rng(0)))
+    (nest,) = sketch.nests
+    assert isinstance(nest, TiledNest)
+    output = nest.tables(values).footprints[0, 2]  # inside of the loop over blocks
+    assert output.max() <= level(3).l2_bytes
+    assert (nest.tables(values).level_extents[0] % num_cores == 0).all()
+
+
+def test_a_row_is_read_in_one_run_before_the_next_rows() -> None:
+    func = ops.from_spec("matmul:1,50257,768")
+    (draft,) = streamed("matmul:1,50257,768")
+    candidate = draft.finish().candidate([0] * 3)
+    loops = [n for n in walk_stmts(candidate.trace.apply_to(func).func.body) if isinstance(n, For)]
+    extents = [static_int(loop.extent) for loop in loops]
+    assert [n for n in extents if n != 1] == [768 // 8, -(-50257 // 32), 8, 32]

@@ -1,0 +1,123 @@
+"""The rule for products of a vector and a matrix that comes from memory."""
+
+from __future__ import annotations
+
+from compiler.schedule.error import ScheduleError
+from compiler.schedule.trace.handle import BlockRV, ExprRV
+from tuner.space.analysis.block_facts import BlockFacts
+from tuner.space.rules.cpu.padded_sizes import padded_sizes
+from tuner.space.rules.epilogue import elementwise_consumer
+from tuner.space.rules.sketch_builder import SketchBuilder, Tiling
+
+BLOCKS = (1, 2, 4, 8, 16, 32)
+"""Options for the blocks of columns of each core: runs of a row should be long, for prefetching,
+and the output of a block stay in the second-level cache. Chosen.
+"""
+VECTORS = (4, 2, 8, 1)
+"""Options for the vectors of columns in a step. Chosen: four hide the latency of additions."""
+MIN_VECTORS = 32
+"""Vectors of a row: shorter rows fit register tiles nearly whole, and are read one after another
+anyway. Chosen.
+"""
+STEPS = (8, 4, 16, 2, 12, 6, 3)
+"""Options for the rows that are read at once: an element of the output is loaded and stored once
+for so many of the matrix. Chosen.
+"""
+MIN_STEPS = 4
+"""If no number of rows from here divides all of them, the last rows are a partial step. Chosen."""
+_BLOCK, _STEPS, _COLUMNS, _UNROLLED, _VECTOR = 0, 2, 3, 5, 6
+
+
+class MatrixVector:
+    """Streams a matrix of contiguous rows, a few whole rows or long parts of them at a time.
+
+        for j, k in ...:               for j0 in ...:  # parallel
+            C[j] += A[k] * B[k, j]  ->     for k0, j1 in ...:
+                                               for k1 in ...:  # unrolled
+                                                   for j2 in ...:  # vectorized
+                                                       C[j] += A[k] * B[k, j]
+
+    Each element of the matrix is used once, so its bandwidth bounds the time. Small tiles would
+    jump between rows before the hardware prefetches them. The rule leaves matrices that fit the
+    second-level cache to register tiles.
+    """
+
+    def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
+        """Schedule each product of this form; there is no better schedule of another rule."""
+        for name, facts in draft.block_facts().items():
+            axes = None if name in draft.scheduled else _find(facts, draft)
+            if axes is None:
+                continue
+            streamed = draft.fork("streamed")
+            try:
+                _schedule(streamed, facts, axes)
+            except ScheduleError:
+                continue  # the program has other schedules
+            draft = streamed
+        return [draft]
+
+
+def _find(facts: BlockFacts, draft: SketchBuilder) -> tuple[int, int] | None:
+    """Return the axes of the columns and of the sum of a product of this form."""
+    long = [index for index, axis in enumerate(facts.axes) if axis.extent > 1]
+    steps = [index for index in long if facts.axes[index].is_reduction]
+    columns = [index for index in long if not facts.axes[index].is_reduction]
+    is_simple = facts.is_affine and not facts.is_conditional and facts.is_multiply_add
+    if not is_simple or len(facts.reads) != 2 or len(steps) != 1 or len(columns) != 1:
+        return None
+    (step,), (column,) = steps, columns
+    matrix, vector = facts.reads
+    if column != facts.vector_axis or vector.strides[column] or not matrix.strides[step]:
+        return None
+    lanes = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
+    is_long = facts.axes[column].extent >= MIN_VECTORS * lanes
+    if not is_long or matrix.size_bytes <= draft.cpu.l2_bytes:
+        return None
+    return column, step
+
+
+def _schedule(draft: SketchBuilder, facts: BlockFacts, axes: tuple[int, int]) -> None:
+    schedule, cpu = draft.schedule, draft.cpu
+    column, step = axes
+    lanes = max(1, cpu.vector_bits // (8 * facts.write.item_bytes))
+    width, length = facts.axes[column].extent, facts.axes[step].extent
+    loops = draft.loops(facts.name)
+    consumer = elementwise_consumer(draft, facts)
+    blocks, block_column = draft.choose(_blocks(facts, width, lanes, draft))
+    size, size_column = draft.choose(padded_sizes(width, [lanes * n for n in VECTORS]))
+    exact = [n for n in STEPS if length % n == 0]
+    is_exact = max(exact, default=0) >= MIN_STEPS
+    rows, step_column = draft.cut(length, exact if is_exact else padded_sizes(length, STEPS))
+    j0, j1, j2 = schedule.split(loops[column], [blocks, None, size])
+    k0, k1 = schedule.split(loops[step], [None, rows])
+    units = [loop for index, loop in enumerate(loops) if index not in (column, step)]
+    schedule.reorder(*units, j0, k0, j1, k1, j2)
+    if consumer is not None:
+        block = schedule.get_block(consumer)
+        schedule.reverse_compute_at(block, j0, preserve_unit_loops=True)
+        _vectorize(draft, block, size)
+        draft.scheduled.add(consumer)
+    schedule.unroll(k1)
+    schedule.vectorize(j2)
+    outer = draft.parallelize([*units, j0])
+    draft.tilings.append(Tiling(facts.name, outer - 1, outer))
+    columns = {
+        column: {_BLOCK: block_column, _VECTOR: size_column},
+        step: {_STEPS: step_column, _UNROLLED: step_column + 1},
+    }
+    draft.note(facts, columns, {column: _COLUMNS}, column)
+    draft.scheduled.add(facts.name)
+
+
+def _blocks(facts: BlockFacts, width: int, lanes: int, draft: SketchBuilder) -> list[int]:
+    """Return the options for the number of blocks of columns; each core has equally many."""
+    counts = [draft.cpu.num_cores * n for n in BLOCKS]
+    row_bytes = width * facts.write.item_bytes
+    near = [n for n in counts if row_bytes <= n * draft.cpu.l2_bytes // 2]
+    return [n for n in near if n * max(VECTORS) * lanes <= width] or near[:1] or counts[-1:]
+
+
+def _vectorize(draft: SketchBuilder, consumer: BlockRV, size: ExprRV) -> None:
+    """Compute the consumer of a finished block of columns in vectors of the same length."""
+    _, inner = draft.schedule.split(draft.loops(consumer)[-1], [None, size])
+    draft.schedule.vectorize(inner)
