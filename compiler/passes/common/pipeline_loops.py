@@ -11,15 +11,16 @@ A statement of stage `s` runs `s` steps after its iteration begins. A buffer tha
 and a later stage reads has one version for each iteration in flight. TVM has this as
 InjectSoftwarePipeline.
 
-On a device the last steps are not written apart: early stages are guarded, so that the code stays
-small. Copies of asynchronous stages run while the thread goes on. A step waits for those that it
-needs, then for all threads, before it issues new ones into the version that was read last:
+On a device the first and the last steps are not written apart: stages are guarded, so that the code
+stays small. NVRTC takes about 1 ms for each element of an unrolled copy. Copies of asynchronous
+stages run while the thread goes on. A step waits for those that it needs, then for all threads,
+before it issues new ones into the version that was read last:
 
-    for k in 8:
+    for k in 10:
         async_wait_group(1); barrier
-        if k + 2 < 8: S[(k + 2) % 3] = f(k + 2)      # asynchronous
+        if k < 8: S[k % 3] = f(k)      # asynchronous
         async_commit_group()
-        C += g(S[k % 3])
+        if k >= 2: C += g(S[(k - 2) % 3])
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def pipeline_loops(stmt: Stmt, *, is_device: bool = False) -> Stmt:
 
     Args:
         stmt: The program.
-        is_device: Whether early stages are guarded instead of peeled, and may be asynchronous.
+        is_device: Whether stages are guarded instead of peeled, and may be asynchronous.
 
     Raises:
         LoweringError: If the stages of a loop would change what it computes.
@@ -165,50 +166,37 @@ class _AsyncCopies:
 
     Attributes:
         parts: Their numbers.
-        first_copy: The earliest of their stages.
-        first_use: The earliest stage of a statement that uses what they copy.
         ahead: The steps from a copy to its first use.
     """
 
     parts: frozenset[int]
-    first_copy: int
-    first_use: int
     ahead: int
 
-    def synchronized(self, stmts: list[Stmt], number: int | None) -> list[Stmt]:
+    def synchronized(self, stmts: list[Stmt]) -> list[Stmt]:
         """Return the statements of a step with the calls that end and await groups of copies.
 
         All copies of a step are one group. A step needs the group of `ahead` steps before it.
         """
-        if number is None or number >= self.first_copy:
-            end = max((n + 1 for n, stmt in enumerate(stmts) if is_asynchronous(stmt)), default=0)
-            stmts = [*stmts[:end], COMMIT, *stmts[end:]]
-        if number is None or number >= self.first_use:
-            # The barrier shows the copies of all threads, and that all have read the last version.
-            stmts = [await_groups(self.ahead - 1), BARRIER, *stmts]
-        return stmts
+        end = max((n + 1 for n, stmt in enumerate(stmts) if is_asynchronous(stmt)), default=0)
+        # The barrier shows the copies of all threads, and that all have read the last version.
+        return [await_groups(self.ahead - 1), BARRIER, *stmts[:end], COMMIT, *stmts[end:]]
 
 
 def _asynchronous_copies(parts: _Parts, plan: PipelinePlan) -> _AsyncCopies | None:
     """Return the statements that copy asynchronously; None if no stage lets them run ahead."""
     numbers = [n for n, stage in enumerate(plan.stages) if stage in plan.async_stages]
     touches = [touches_of(stmt, {}, {}) for stmt in parts.stmts]
-    uses: list[tuple[int, int]] = []
+    uses: list[int] = []
     for number in numbers:
         stored = {touch.buffer for touch in touches[number] if touch.is_store}
         uses += [
-            (plan.stages[other], plan.stages[other] - plan.stages[number])
+            plan.stages[other] - plan.stages[number]
             for other, accesses in enumerate(touches)
             if other not in numbers and any(touch.buffer in stored for touch in accesses)
         ]
-    if not uses or min(ahead for _, ahead in uses) < 1:
+    if not uses or min(uses) < 1:
         return None
-    return _AsyncCopies(
-        parts=frozenset(numbers),
-        first_copy=min(plan.async_stages),
-        first_use=min(stage for stage, _ in uses),
-        ahead=min(ahead for _, ahead in uses),
-    )
+    return _AsyncCopies(frozenset(numbers), min(uses))
 
 
 class _Pipeline:
@@ -225,24 +213,26 @@ class _Pipeline:
         self._copies = _asynchronous_copies(parts, plan) if is_device else None
 
     def whole(self) -> Stmt:
-        extent, last = self._extent, self._last
-        steps = extent if self._is_guarded else extent - last
-        before = [self._step(IntImm(step), step) for step in range(min(last, extent + last))]
-        middle: list[Stmt] = []
-        if steps > 0:
-            var = Var(self._loop.var.name, self._loop.var.dtype)
-            step = BinOp("+", var, IntImm(last, dtype_of(var)))
-            remaining = tuple(a for a in self._loop.annotations if "pipeline" not in a[0])
-            body = self._step(step, None)
-            middle.append(
-                replace(self._loop, var=var, extent=IntImm(steps), body=body, annotations=remaining)
-            )
-        end = steps + last
-        after = [self._step(IntImm(step), step) for step in range(max(end, last), extent + last)]
-        stmt = in_order([*before, *middle, *after])
+        stmt = self._loop_of(self._extent + self._last, 0) if self._is_guarded else self._peeled()
         for new, _ in self._versions.values():
             stmt = Allocate(new, stmt)
         return stmt
+
+    def _peeled(self) -> Stmt:
+        """Return the first steps, a loop of those that run all stages, and the last steps."""
+        extent, last = self._extent, self._last
+        before = [self._step(IntImm(step), step) for step in range(min(last, extent + last))]
+        middle = [self._loop_of(extent - last, last)] if extent > last else []
+        after = [self._step(IntImm(step), step) for step in range(max(extent, last), extent + last)]
+        return in_order([*before, *middle, *after])
+
+    def _loop_of(self, steps: int, first: int) -> Stmt:
+        """Return a loop of steps from some step on."""
+        var = Var(self._loop.var.name, self._loop.var.dtype)
+        body = self._step(BinOp("+", var, IntImm(first, dtype_of(var))) if first else var, None)
+        annotations = tuple(a for a in self._loop.annotations if "pipeline" not in a[0])
+        extent = IntImm(steps)
+        return replace(self._loop, var=var, extent=extent, body=body, annotations=annotations)
 
     def _version(self, buffer: Buffer) -> tuple[Buffer, int]:
         """Return a buffer with room for all iterations in flight that use it."""
@@ -268,13 +258,21 @@ class _Pipeline:
                 continue
             iteration = simplify(BinOp("-", step, IntImm(stage, dtype_of(step))))
             stmt = self._at(body, iteration)
-            if number is None and self._is_guarded and stage < self._last:
-                stmt = If(Compare("<", iteration, IntImm(self._extent, dtype_of(step))), stmt)
+            if self._is_guarded:
+                stmt = self._guarded(stmt, step, stage)
             if copies is not None and index in copies.parts:
                 stmt = asynchronous(stmt)
             stmts.append((position, stmt))
         ordered = [stmt for _, stmt in sorted(stmts, key=lambda pair: pair[0])]
-        return in_order(ordered if copies is None else copies.synchronized(ordered, number))
+        return in_order(ordered if copies is None else copies.synchronized(ordered))
+
+    def _guarded(self, stmt: Stmt, step: Expr, stage: int) -> Stmt:
+        """Return a statement that runs only in the steps of its iterations."""
+        if stage < self._last:
+            stmt = If(Compare("<", step, IntImm(self._extent + stage, dtype_of(step))), stmt)
+        if stage > 0:
+            stmt = If(Compare(">=", step, IntImm(stage, dtype_of(step))), stmt)
+        return stmt
 
     def _at(self, part: Stmt, iteration: Expr) -> Stmt:
         stmt = part.body if isinstance(part, For) and is_part(part) else part

@@ -1,4 +1,4 @@
-"""Pipelines on devices: guarded stages without a tail, and asynchronous copies."""
+"""Pipelines on devices: guarded stages in one loop, and asynchronous copies."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from compiler.driver import inspect
 from compiler.ir.core.nodes import (
     Allocate,
     Call,
+    Compare,
     Evaluate,
     For,
     If,
@@ -69,9 +70,17 @@ def test_copies_run_ahead_of_the_sums(stages: int) -> None:
 
 
 def test_all_steps_are_in_one_loop() -> None:
-    loop = steps_of(kernel_of(3, is_async=True))
-    assert static_int(loop.extent) == 4
-    assert all(calls(node) for node in walk_stmts(loop) if isinstance(node, If))
+    kernel = kernel_of(3, is_async=True)
+    loop = steps_of(kernel)
+    assert static_int(loop.extent) == 4 + 2
+    assert calls(kernel.body) == calls(loop)
+    # Copies for the two last steps, and sums in the two first ones, are guarded.
+    conditions = [node.condition for node in walk_stmts(loop) if isinstance(node, If)]
+    assert [(c.op, c.rhs) for c in conditions if isinstance(c, Compare)] == [
+        ("<", IntImm(4)),
+        ("<", IntImm(4)),
+        (">=", IntImm(2)),
+    ]
 
 
 def test_copies_are_vectors() -> None:
@@ -83,7 +92,7 @@ def test_copies_are_vectors() -> None:
         and isinstance(node.value, Call)
         and node.value.name == "async_copy"
     ]
-    assert [copy.args[2] for copy in copies] == [IntImm(8)] * 4
+    assert [copy.args[2] for copy in copies] == [IntImm(8)] * 2
 
 
 def test_the_emulator_finds_no_early_access() -> None:
