@@ -190,7 +190,11 @@ def _kernel_sums(weight: te.Tensor, *, is_first: bool) -> te.Tensor:
 def _without_zero_point(
     total: te.Tensor, axis: int, weight_sums: te.Tensor, zero_point: int
 ) -> te.Tensor:
-    """Return sums of products without what the zero point of an operand adds to them."""
+    """Return sums of products without what the zero point of an operand adds to them.
+
+    The sums of weights are read first, so that they are computed before the products, and an
+    epilogue may follow each tile of these.
+    """
     return te.compute(
-        total.shape, lambda *i: total[i] - weight_sums[i[axis]] * zero_point, name="shifted"
+        total.shape, lambda *i: weight_sums[i[axis]] * -zero_point + total[i], name="shifted"
     )

@@ -43,7 +43,7 @@ def find_roles(facts: BlockFacts, lanes: int, registers: int) -> OperandRoles | 
         lanes: The elements of a vector register.
         registers: The number of vector registers.
     """
-    if not facts.is_affine or len(facts.reads) != 2 or facts.flops_per_point != 2:
+    if not facts.is_affine or len(facts.reads) != 2 or not facts.is_multiply_add:
         return None
     for image, weights in (facts.reads, facts.reads[::-1]):
         for vector, axis in enumerate(facts.axes):

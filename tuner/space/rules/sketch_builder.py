@@ -113,6 +113,14 @@ class SketchBuilder:
         written = {w.buffer for b in program if b.name == block for w in b.writes}
         return [b.name for b in program if any(r.buffer in written for r in b.reads)]
 
+    def copy_input(self, block: BlockRV, buffer: str) -> BlockRV:
+        """Copy an input of a block for this block alone; return the block that copies."""
+        name = self.block_name(block)
+        program = [site.block for site in sites(self.schedule.func)]
+        readers = [b.name for b in program if any(r.buffer.name == buffer for r in b.reads)]
+        consumers = [block] if any(reader not in (name, "root") for reader in readers) else None
+        return self.schedule.cache_read(block, buffer, "global", consumers)
+
     def is_intermediate(self, block: str) -> bool:
         """Return whether a block's output is not a parameter."""
         program = (site.block for site in sites(self.schedule.func))

@@ -52,7 +52,7 @@ def find_groups(draft: SketchBuilder, facts: BlockFacts) -> ChannelGroups | None
                     candidates.append(ChannelGroups(axis, size, load.buffer.name, dim, step))
                 case _:
                     pass
-    if len(candidates) != 1 or len(facts.reads) != 2 or facts.flops_per_point != 2:
+    if len(candidates) != 1 or len(facts.reads) != 2 or not facts.is_multiply_add:
         return None
     (groups,) = candidates
     operands = [facts.write, *(read for read in facts.reads if read.buffer != groups.image)]

@@ -23,7 +23,7 @@ def packed_operand(
     if layout is None:
         return maker
     if maker is None:
-        copy = schedule.cache_read(schedule.get_block(name), read.buffer, "global")
+        copy = draft.copy_input(schedule.get_block(name), read.buffer)
         maker = draft.block_name(copy)
     handle = schedule.get_block(maker)
     schedule.transform_layout(handle, ("write", 0), layout)

@@ -247,7 +247,7 @@ class _Packing:
     def _pack(self, block: BlockRV, operand: Operand, loop: LoopRV, tile: ExprRV) -> None:
         """Copy the elements of an operand that one run of a loop reads into panels, in vectors."""
         draft, schedule = self._draft, self._draft.schedule
-        copy = schedule.cache_read(block, operand.read.buffer, "global")
+        copy = draft.copy_input(block, operand.read.buffer)
         schedule.compute_at(copy, loop, preserve_unit_loops=True)
         loops = draft.loops(copy)[-len(operand.read.shape) :]
         panels, lane = schedule.split(loops[operand.across], [None, tile])

@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler import te
+from compiler.backends.cpu.codegen.operations.dot_instructions import PAIR, group_size
+from compiler.ir.core.dtypes import bits
+from compiler.passes.common.tile_buffers import KEY
+from compiler.passes.common.widen_buffers import KEY as WIDE_KEY
 from compiler.schedule.error import ScheduleError
+from compiler.schedule.primitives.sampling.sample import divisors
 from compiler.schedule.trace.handle import BlockRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
 from tuner.space.analysis.operand_roles import OperandRoles, dimension, find_roles
 from tuner.space.rules.cpu.channel_groups import ChannelGroups, find_groups, split_groups
 from tuner.space.rules.cpu.copy_tiles import schedule_copy
 from tuner.space.rules.cpu.packed_operands import Layout, packed_operand, split_last
+from tuner.space.rules.cpu.packed_products import MAX_UNROLLED_GROUPS
 from tuner.space.rules.cpu.padded_tiles import has_no_tile, padded_tiles
 from tuner.space.rules.epilogue import epilogue_of
 from tuner.space.rules.sketch_builder import SketchBuilder, Tiling
@@ -51,6 +57,9 @@ class PackedWindows:
                     for f in range(16):  # vectorized
                         T[y2, x2, f] += image[c0, y + ry, x + rx, c1, c2] * weights[...]
             C[...] = T[...]
+
+    If the CPU has dot products of the operands' types, weights hold groups of neighbouring input
+    channels, `[f/16, c/16, y, x, 16c/4, 16f, 4c]`, as the instructions take them.
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
@@ -93,8 +102,9 @@ def _pack(draft: SketchBuilder, name: str, roles: OperandRoles, epilogue: BlockR
     facts = draft.block_facts()[name]
     schedule = draft.schedule
     block = schedule.get_block(name)
-    weights = packed_operand(draft, name, roles.weights, _blocked(roles.weights, roles, facts))
-    image = packed_operand(draft, name, roles.image, _blocked(roles.image, roles, facts))
+    group = _group_size(draft, facts, roles)
+    weights = _packed(draft, name, roles, roles.weights, group)
+    image = _packed(draft, name, roles, roles.image, group)
     epilogue = epilogue or epilogue_of(draft, facts, "global")
     output = dimension(facts.write, roles.vector)
     assert output is not None, "the vector axis is a dimension of the output"
@@ -105,9 +115,42 @@ def _pack(draft: SketchBuilder, name: str, roles: OperandRoles, epilogue: BlockR
     if image is not None:
         schedule_copy(draft, draft.block_facts()[image])
     vector = sum(not axis.is_reduction for axis in facts.axes)
-    loops = _tile(draft, name, epilogue, vector, is_blocked=roles.channel_tile > 1)
+    loops = _tile(draft, name, epilogue, vector, group, is_blocked=roles.channel_tile > 1)
     if weights is not None:
         _pack_weights(draft, weights, loops)
+
+
+def _group_size(draft: SketchBuilder, facts: BlockFacts, roles: OperandRoles) -> int:
+    """Return how many channels one instruction takes; 1 if they don't divide a block of them."""
+    dtypes = draft.dtypes()
+    accesses = (roles.image, roles.weights, facts.write)
+    size = group_size(draft.cpu, *(dtypes[access.buffer] for access in accesses))
+    return size if roles.channel_tile % size == 0 else 1
+
+
+def _packed(
+    draft: SketchBuilder, name: str, roles: OperandRoles, access: TensorAccess, group: int
+) -> str | None:
+    """Change the layout of an operand; return the block that writes the new layout, if any."""
+    schedule, is_weights = draft.schedule, access is roles.weights
+    # Pairs are products of 16-bit integers: each element is converted once, in the copy.
+    is_widened = group == PAIR and bits(draft.dtypes()[access.buffer]) == 8
+    layout = _blocked(access, roles)
+    if layout is None and ((is_weights and group > 1) or is_widened):
+        layout = _unchanged
+    copy = packed_operand(draft, name, access, layout)
+    if copy is not None and is_weights and group > 1:
+        last = len(draft.block_facts()[copy].write.shape) - 1
+        tile = [last, roles.vector_tile, last - 1, group]
+        schedule.annotate(schedule.get_block(copy), KEY, [0, *tile])
+    if copy is not None and is_widened:
+        schedule.annotate(schedule.get_block(copy), WIDE_KEY, [0, 16])
+    return copy
+
+
+def _unchanged(*i: te.Value) -> tuple[te.Value, ...]:
+    """Return the layout of an array as it is."""
+    return i
 
 
 def _pack_weights(draft: SketchBuilder, name: str, loops: Sequence[LoopRV]) -> None:
@@ -121,7 +164,7 @@ def _pack_weights(draft: SketchBuilder, name: str, loops: Sequence[LoopRV]) -> N
         schedule_copy(draft, facts)
 
 
-def _blocked(access: TensorAccess, roles: OperandRoles, facts: BlockFacts) -> Layout | None:
+def _blocked(access: TensorAccess, roles: OperandRoles) -> Layout | None:
     """Return the layout of an operand; None if it needs no change."""
     channel = dimension(access, roles.channel)
     vector = dimension(access, roles.vector)
@@ -160,12 +203,19 @@ def _iterators(facts: BlockFacts, roles: OperandRoles) -> Layout:
 
 
 def _tile(
-    draft: SketchBuilder, name: str, epilogue: BlockRV, vector: int, *, is_blocked: bool
+    draft: SketchBuilder,
+    name: str,
+    epilogue: BlockRV,
+    vector: int,
+    group: int,
+    *,
+    is_blocked: bool,
 ) -> list[LoopRV]:
     """Tile the block with the iterators of `_iterators`; return its outermost loops.
 
     Args:
         vector: The vectorized axis.
+        group: The channels that one instruction takes.
         is_blocked: Whether the last axis holds the channels of a block.
     """
     schedule = draft.schedule
@@ -185,16 +235,20 @@ def _tile(
             axis_columns = dict(zip((_MIDDLE, _TILE), inner_columns, strict=True))
         elif len(used) > 1 and axis.extent > 1:
             limits = {_MIDDLE: axis.extent, _TILE: MAX_ROWS, _UNROLLED: MAX_UNROLLED_ROW}
-            limit = MAX_UNROLLED_STEPS if axis is facts.axes[-1] else limits[used[-1]]
+            is_channel = axis is facts.axes[-1]
+            limit = _most_channels(group) if is_channel else limits[used[-1]]
             factors, first = draft.tile(loop, axis.extent, len(used), limit)
             parts = schedule.split(loop, factors)
             axis_columns = {level: first + number for number, level in enumerate(used)}
+            if is_channel:
+                _exclude_parts(draft, axis_columns[_UNROLLED], axis.extent, group)
         for level, part_loop in zip(used, parts, strict=False):
             levels[level].append(part_loop)
         columns.append(tuple(axis_columns.get(level) for level in range(NUM_LEVELS)))
         remainder_levels.append(None if used[0] in axis_columns else used[0])
-    # Neighbouring windows read the same pixels: unroll single channels, while registers suffice.
-    levels[_UNROLLED].reverse()
+    if group == 1:
+        # Neighbouring windows read the same pixels: unroll single channels while registers suffice.
+        levels[_UNROLLED].reverse()
     schedule.reorder(*(loop for level in levels for loop in level))
     if is_blocked and len(levels[_STEPS]) > 1:
         # The channels of a block and those of the next pixel are contiguous.
@@ -207,9 +261,22 @@ def _tile(
     _expand(draft, levels[_TILE])
     outer = draft.parallelize(levels[_OUTER])
     draft.tilings.append(Tiling(name, outer - 1, outer + len(levels[_MIDDLE])))
-    draft.nests.append(TiledNest(facts, tuple(columns), tuple(remainder_levels), vector))
+    draft.nests.append(
+        TiledNest(facts, tuple(columns), tuple(remainder_levels), vector, dot_steps=group)
+    )
     draft.scheduled.add(name)
     return levels[_OUTER]
+
+
+def _most_channels(group: int) -> int:
+    return MAX_UNROLLED_STEPS if group == 1 else MAX_UNROLLED_GROUPS * group
+
+
+def _exclude_parts(draft: SketchBuilder, column: int, extent: int, group: int) -> None:
+    """Exclude decisions that unroll parts of groups."""
+    for size in divisors(extent):
+        if size <= _most_channels(group) and size % group:
+            draft.exclude(column, size)
 
 
 def _expand(draft: SketchBuilder, loops: Sequence[LoopRV]) -> None:

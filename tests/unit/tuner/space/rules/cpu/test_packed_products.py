@@ -135,6 +135,11 @@ def test_every_candidate_of_integers_is_right(left: DType, right: DType, steps: 
     check(integer_product(left, right, 13, 21, steps), here(), each=1)
 
 
+def test_other_readers_of_weights_read_them_as_they_were() -> None:
+    func = ops.quantized_dense(13, 24, 32, input_zero_point=100, zero_point=3)
+    check(func, here(), each=1)
+
+
 def test_constant_integers_are_packed_in_groups_before_a_run() -> None:
     func = with_constants(integer_product("int8", "int8", 13, 24, 32), ["W"])
     check(func, here(), each=1)

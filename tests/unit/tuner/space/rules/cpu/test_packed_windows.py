@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
+import numpy as np
 import pytest
 
 from compiler import ops
+from compiler.backends.cpu.codegen.machine_code import disassemble
+from compiler.driver import emit
 from compiler.ir.core.nodes import (
     For,
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk_stmts
+from compiler.target.cpu import CpuTarget
 from compiler.target.target import Target
 from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates
@@ -38,6 +44,12 @@ PACKED = [
     "conv2d:1,8,6,7,48,3,1,2,2,2,bias=true",
     "conv2d_transpose:1,8,5,6,16,4,2,1",
     "conv2d_nchwc:1,16,6,7,32,3,1,1,1,8,16",
+]
+INTEGERS = [
+    "conv2d:1,8,5,4,16,3,2,1,1,2,out_dtype=int32:int8",
+    "quantized_conv2d:1,6,5,4,8,3,1,1,bias=true,input_zero_point=3",
+    "quantized_conv2d:1,16,6,5,8,1,layout=NHWC,zero_point=-5:int8",
+    "conv2d_nchwc:1,16,5,4,16,3,1,1,1,8,8,out_dtype=int32:int8",
 ]
 NOT_PACKED = [
     "matmul:32,32,32",
@@ -73,7 +85,15 @@ def test_every_candidate_is_right(spec: str, num_cores: int) -> None:
     check_candidates(func, space, packed, each=3)
 
 
-@pytest.mark.parametrize("spec", PACKED)
+@pytest.mark.parametrize("spec", INTEGERS)
+def test_every_candidate_of_integers_is_right(spec: str) -> None:
+    func = ops.from_spec(spec)
+    space = design_space(Task(func, here()))
+    packed = [i for i, sketch in enumerate(space.sketches) if "packed" in sketch.tags]
+    check_candidates(func, space, packed, each=1)
+
+
+@pytest.mark.parametrize("spec", [*PACKED, *INTEGERS])
 def test_convolutions_of_every_kind_are_packed(spec: str) -> None:
     assert len(packed(ops.from_spec(spec))) == 1
 
@@ -114,6 +134,27 @@ def test_rows_that_do_not_divide_get_shorter_vectors() -> None:
     """Of 7 x 7 places, 7 rows of one vector multiply more a load than one row of two."""
     _, roles = roles_of("conv2d:1,32,7,7,32,3,1,1")
     assert roles.vector_tile == 8
+
+
+# Shuffles of bytes: what operands cost that do not lie in groups.
+SHUFFLES = r"\b(?:vpunpck\w+|vpshuf\w+|vpinsr\w+|vpermt\w+|zip[12]|uzp[12]|tbl)\b"
+
+
+@pytest.mark.parametrize(
+    ("cpu", "instruction"),
+    [("znver3", "vpmaddwd"), ("znver5", "vpdpbusd"), ("neoverse-n1", "sdot")],
+)
+def test_groups_of_channels_are_read_as_dot_products_take_them(cpu: str, instruction: str) -> None:
+    target = CpuTarget(f"cpu -mcpu={cpu} -num-cores=1")
+    func = ops.from_spec("conv2d_nchwc:1,16,8,8,32,3,1,0,1,16,16,out_dtype=int32,constant=W:int8")
+    space = design_space(Task(func, target))
+    (index,) = [n for n, sketch in enumerate(space.sketches) if "packed" in sketch.tags]
+    (choices,) = space.draw(index, 1, np.random.default_rng(0))
+    scheduled = space.sketches[index].candidate(choices).trace.apply_to(func)
+    text = disassemble(emit(scheduled.func, target).text, target)
+    assert re.search(rf"\b{instruction}\b", text), text
+    assert not re.search(SHUFFLES, text), text
+    assert not re.search(r"\b(?:vpmulld|mla)\b", text), text
 
 
 def test_an_elementwise_consumer_takes_up_the_tiles() -> None:
