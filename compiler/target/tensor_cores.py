@@ -51,7 +51,17 @@ class FragmentMap:
     @property
     def num_elements(self) -> int:
         """Return the number of elements that a lane holds."""
-        return self.rows * self.columns // self.num_lanes
+        return prod(extent for extent, _ in self.element)
+
+    @property
+    def of_rows(self) -> FragmentMap:
+        """Return the map of one number for each row, which all lanes hold that have its elements.
+
+        The digits of the lane whose step is zero number the lanes that hold the same rows.
+        """
+        lane = tuple((extent, (down, 0)) for extent, (down, _) in self.lane)
+        element = tuple((extent, (down, 0)) for extent, (down, _) in self.element if down)
+        return FragmentMap(self.rows, 1, lane, element)
 
     @property
     def transposed(self) -> FragmentMap:

@@ -47,6 +47,7 @@ def test_each_rule_gets_its_share() -> None:
     assert {"tiles", "tensor_tiles", "cross_thread", "transposed"} <= sketches
     assert sketches & {"rows", "staged_rows"}
     assert sketches & {"attention_tiles", "online_attention"}
+    assert "online_tensor_attention" in sketches
 
 
 def test_a_pair_is_compiled_for_all_architectures() -> None:

@@ -55,7 +55,8 @@ class DeviceKernel:
             of a thread (scope "local"), fragments of a warp (scopes "wmma.*"), and memory of a
             block (scopes "shared", "shared.dyn"): the same for all threads, and at
             `shared_offsets`, wherever the allocation stands. Besides the functions of programs it
-            calls `shuffle_xor(value, distance)` (the value of another lane), and for their effect
+            calls `shuffle_xor(value, distance)` (the value of another lane), and
+            `pack_float16(low, high)` or `pack_bfloat16` (two rounded numbers), and for their effect
             `async_copy(target, source, size_bytes[, condition])` (the first elements as loads),
             `async_commit_group()` and `async_wait_group(in_flight)`, and what the rings of
             warpgroups need (`compiler/passes/device/fragments/operand_ring.py`).

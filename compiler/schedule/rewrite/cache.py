@@ -44,7 +44,7 @@ from compiler.schedule.tree.tree import (
 )
 
 _SCOPES = re.compile(
-    r"(global|shared|local)(\.\w+)*|warp|wmma\.(matrix_a|matrix_b|accumulator)"
+    r"(global|shared|local)(\.\w+)*|warp|wmma\.(matrix_a|matrix_b|accumulator(_rows)?)"
     r"|texture(-\w+|\.\w+)*|amx\.tmm|m16n8k8\.matrix[ABC]",
     re.ASCII,
 )

@@ -101,6 +101,13 @@ def attention(choose: Choose) -> PrimFunc:
     return ops.attention(1, choose((1, 2)), m, n, d, dtype, causal=causal)
 
 
+def tensor_attention(choose: Choose) -> PrimFunc:
+    """Return an attention whose products tensor cores compute."""
+    m, n, d = choose(((32, 64, 32), (64, 96, 32), (32, 128, 64)))
+    dtype, causal = choose(("float16", "bfloat16")), choose((False, True))
+    return ops.attention(1, choose((1, 2)), m, n, d, dtype, causal=causal)
+
+
 def operator(choose: Choose) -> PrimFunc:
     """Return any operator of the library, with tiny extents."""
     return OPERATORS[choose(sorted(OPERATORS))](choose)
@@ -124,6 +131,7 @@ GPU_WORKLOADS: dict[str, Make] = {
         reduction,
         transposition,
         attention,
+        tensor_attention,
         operator,
         program,
     )
@@ -132,5 +140,6 @@ ROUND = (
     *("matrix_product", "row_chain", "window_product", "reduction", "float_product", "operator"),
     *("transposition", "warpgroup_product", "float_window", "attention", "row_chain", "program"),
     *("float_product", "matrix_product", "window_product", "operator", "warpgroup_product"),
+    *("tensor_attention", "tensor_attention"),
 )
 """Their order, so that each rule gets its share. 17 are coprime to the 3 GPUs of a campaign."""

@@ -55,6 +55,9 @@ class CudaCalls:
                 text = f"__shfl_xor_sync({self._lanes()}, {value}, {lanes})"
                 # A shuffle of a narrow integer returns an int, which holds the same value.
                 return f"(bool){text}" if dtype == "bool" else text
+            case Call("pack_float16" | "pack_bfloat16" as name, (low, high), _):
+                values = f"{self._value(low, 0)}, {self._value(high, 0)}"
+                return f"{self._scope.helper(name)}({values})"
             case Call("abs", (inner,), dtype) if not is_float(dtype):
                 return self._absolute(inner, dtype)
             case Call(name, args, dtype) if name in _FUNCTIONS and is_float(dtype):

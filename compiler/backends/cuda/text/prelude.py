@@ -210,6 +210,16 @@ template <class To, class From>
   bits.from = value;
   return bits.to;
 }}""",
+    **{
+        f"pack_{name}": f"""\
+// Two numbers rounded to nearest in one word, the first in the lower half.
+{_INLINE} unsigned pack_{name}(float low, float high) {{
+  unsigned word;
+  asm("cvt.rn.{ptx}x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+  return word;
+}}"""
+        for name, ptx in (("float16", "f16"), ("bfloat16", "bf16"))
+    },
     "async_copy": f"""\
 // Copy Bytes from global to shared memory while the thread goes on; zeros unless `is_valid`.
 template <int Bytes>

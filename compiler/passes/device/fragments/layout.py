@@ -3,6 +3,8 @@
 A fragment of 64 by 16 elements of bfloat16 is 4 tiles of 16 by 16, of which a lane holds 8 elements
 each: 4 registers of 32 bits a tile, so 16 registers. Sums have one register an element. Tiles are
 numbered row by row; leading dimensions, such as the versions of a pipeline, are outermost.
+
+Numbers of rows lie along the last dimension of several elements: those of 64 rows are 8 registers.
 """
 
 from __future__ import annotations
@@ -27,7 +29,13 @@ from compiler.ir.core.nodes import (
     Var,
     static_shape,
 )
-from compiler.ir.core.scopes import ACCUMULATOR, MATRIX_A, MATRIX_B, is_fragment_scope
+from compiler.ir.core.scopes import (
+    ACCUMULATOR,
+    ACCUMULATOR_ROWS,
+    MATRIX_A,
+    MATRIX_B,
+    is_fragment_scope,
+)
 from compiler.ir.core.visit import walk, walk_stmts
 from compiler.passes.common.error import LoweringError
 from compiler.target.gpus import WARP_SIZE
@@ -39,10 +47,12 @@ from compiler.target.tensor_cores import (
     WGMMA_COLUMNS,
     FragmentMap,
     MmaInstruction,
+    Step,
     WgmmaInstruction,
 )
 
 _REGISTER_BYTES = 4
+_UNPACKED = (ACCUMULATOR, ACCUMULATOR_ROWS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +62,20 @@ class FragmentLayout:
     Attributes:
         buffer: The fragment.
         map: The places of the elements of a tile.
+        axes: The dimension along the rows of a tile, and that along its columns; numbers of rows
+            have the first one only.
         registers: The array of a lane's registers.
     """
 
     buffer: Buffer
     map: FragmentMap
+    axes: tuple[int, ...]
     registers: Buffer
 
     @property
     def elements_per_register(self) -> int:
         """Return the number of elements that share a register: one for sums."""
-        if self.buffer.scope == ACCUMULATOR:
+        if self.buffer.scope in _UNPACKED:
             return 1
         return _REGISTER_BYTES // size_bytes(self.buffer.dtype)
 
@@ -77,9 +90,9 @@ class FragmentLayout:
         Raises:
             LoweringError: If the indices are not those of a corner of a tile.
         """
-        tile = (*(1 for _ in indices[:-2]), self.map.rows, self.map.columns)
         total = Affine((), 0)
-        for index, size, extent in zip(indices, tile, static_shape(self.buffer), strict=True):
+        shape = static_shape(self.buffer)
+        for index, size, extent in zip(indices, self._tile, shape, strict=True):
             form = normal(index, ranges)
             if any(part % size for part in (form.const, *(c for _, c in form.terms))):
                 raise LoweringError(
@@ -89,6 +102,38 @@ class FragmentLayout:
             terms = tuple((atom, c // size) for atom, c in form.terms)
             total = total.scaled(extent // size) + Affine(terms, form.const // size, form.dtype)
         return total.scaled(self.registers_per_tile)
+
+    def distance(self, extent: int, step: Step) -> int | None:
+        """Return by how many registers two elements of a lane that lie a step apart are apart.
+
+        Args:
+            extent: How many elements follow each other by this step.
+            step: The rows and columns from one element to the next.
+
+        Returns:
+            The distance; None if lanes do not hold both elements.
+        """
+        down, right = step[0], step[1] if len(self.axes) > 1 else 0
+        if not down and not right:
+            return 0
+        weight = 1
+        for count, held in self.map.element:
+            if held == (down, right):
+                return weight if extent <= count else None
+            weight *= count
+        if down % self.map.rows or right % self.map.columns:
+            return None
+        tiles = [n // size for n, size in zip(static_shape(self.buffer), self._tile, strict=True)]
+        distances = [prod(tiles[axis + 1 :]) for axis in self.axes]
+        steps = (down // self.map.rows, right // self.map.columns)
+        total = sum(count * each for count, each in zip(steps, distances, strict=False))
+        return total * self.registers_per_tile
+
+    @property
+    def _tile(self) -> tuple[int, ...]:
+        """Return the extent of a tile along each dimension."""
+        sizes = dict(zip(self.axes, (self.map.rows, self.map.columns), strict=False))
+        return tuple(sizes.get(axis, 1) for axis in range(len(self.buffer.shape)))
 
 
 def is_wgmma(loop: For) -> bool:
@@ -147,28 +192,36 @@ def layouts_of(stmt: Stmt) -> dict[Buffer, FragmentLayout]:
     }
     default = next(iter(MMA_INSTRUCTIONS.values())).c
     for buffer in sorted(fragments - maps.keys(), key=lambda b: b.name):
-        if buffer.scope != ACCUMULATOR:
+        if buffer.scope == ACCUMULATOR_ROWS:
+            maps[buffer] = default.of_rows
+        elif buffer.scope == ACCUMULATOR:
+            maps[buffer] = default
+        else:
             raise LoweringError(
                 f"{buffer.name} is an operand of tensor cores, but no instruction uses it: "
                 "tensorize the product with an intrinsic such as mma_sync_16x8x16_f16f16f32"
             )
-        maps[buffer] = default
     return {buffer: _layout(buffer, held) for buffer, held in maps.items()}
 
 
 def _layout(buffer: Buffer, held: FragmentMap) -> FragmentLayout:
     shape = static_shape(buffer)
-    if len(shape) < 2 or shape[-2] % held.rows or shape[-1] % held.columns:
+    axes: tuple[int, ...] = (len(shape) - 2, len(shape) - 1)
+    if buffer.scope == ACCUMULATOR_ROWS:
+        axes = (max((axis for axis, extent in enumerate(shape) if extent > 1), default=0),)
+    sizes = (held.rows, held.columns)[: len(axes)]
+    if min(axes) < 0 or any(shape[n] % size for n, size in zip(axes, sizes, strict=True)):
         raise LoweringError(
             f"fragment {buffer.name} of {list(shape)} is not made of whole tiles of "
-            f"{held.rows} by {held.columns}"
+            f"{' by '.join(map(str, sizes))}"
         )
-    is_sum = buffer.scope == ACCUMULATOR
-    elements = prod(shape) // (held.rows * held.columns) * held.num_elements
-    packed = 1 if is_sum else _REGISTER_BYTES // size_bytes(buffer.dtype)
+    elements = prod(shape) // prod(sizes) * held.num_elements
+    is_packed = buffer.scope not in _UNPACKED
+    packed = _REGISTER_BYTES // size_bytes(buffer.dtype) if is_packed else 1
     count = (IntImm(elements // packed),)
-    dtype = buffer.dtype if is_sum else "uint32"
-    return FragmentLayout(buffer, held, Buffer(Var(buffer.name, "handle"), count, dtype, "local"))
+    dtype = "uint32" if is_packed else buffer.dtype
+    registers = Buffer(Var(buffer.name, "handle"), count, dtype, "local")
+    return FragmentLayout(buffer, held, axes, registers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,14 @@
 `ldmatrix.x4` loads four matrices of 8 rows of 16 bytes: lane l gives the address of row l % 8 of
 matrix l // 8, and gets element l % 4 of row l // 4 of each. With `.trans` it gets the element of
 the transposed matrix, which 16-bit types alone have.
+
+Sums of one product become an operand of another in registers: a lane holds the same elements of
+two tiles of sums, 16 by 8, and of one tile of 16-bit elements, 16 by 16.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from compiler.ir.arith.affine import Affine
@@ -16,6 +20,7 @@ from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.layout import strides_of
 from compiler.ir.core.nodes import (
     BinOp,
+    Buffer,
     Call,
     Cast,
     Evaluate,
@@ -30,8 +35,9 @@ from compiler.ir.core.nodes import (
     static_int,
 )
 from compiler.ir.core.scopes import is_shared_scope
-from compiler.ir.core.visit import map_expr, substitute
+from compiler.ir.core.visit import substitute, walk
 from compiler.passes.common.error import LoweringError
+from compiler.passes.device.fragments.held_elements import ElementDigit, HeldElement
 from compiler.passes.device.fragments.layout import FragmentLayout
 from compiler.passes.device.fragments.tile_nest import TileNest, linear, number, variables_in
 
@@ -44,13 +50,19 @@ _UNSIGNED: dict[int, DType] = {1: "uint8", 2: "uint16", 4: "uint32"}
 
 
 def load_operand(
-    layout: FragmentLayout, loops: list[For], body: Stmt, lane: Var, ranges: dict[Var, int]
+    layouts: Mapping[Buffer, FragmentLayout],
+    loops: list[For],
+    body: Stmt,
+    lane: Var,
+    ranges: dict[Var, int],
 ) -> Stmt:
-    """Lower a nest that fills a fragment of an operand.
+    """Lower a nest that fills a fragment of an operand, from memory or from sums.
 
     Raises:
-        LoweringError: If it does not fill whole tiles, or only under a condition.
+        LoweringError: If it does not fill whole tiles, or only under a condition, or if lanes do
+            not hold the sums that they convert.
     """
+    layout = layouts[next(n for n in walk(body) if isinstance(n, Store)).buffer]
     if not isinstance(body, Store):
         raise LoweringError(
             f"{layout.buffer.name} is filled under a condition: fill shared memory under it, and "
@@ -60,7 +72,7 @@ def load_operand(
     rows, columns = (normal(index, ranges) for index in body.indices[-2:])
     nest.axis("row", rows, layout.map.rows)
     nest.axis("column", columns, layout.map.columns)
-    operand = _Operand(layout, nest, body, lane, ranges)
+    operand = _Operand(layouts, layout, nest, body, lane, ranges)
     return operand.by_matrices() or operand.by_elements()
 
 
@@ -69,7 +81,8 @@ class _Operand:
     """One load of an operand.
 
     Attributes:
-        layout: The registers of the fragment.
+        layouts: The registers of all fragments.
+        layout: Those of the operand.
         nest: The loops over its tiles.
         store: The store of an element.
         lane: The number of the lane.
@@ -77,6 +90,7 @@ class _Operand:
         pair: The loop over tiles of which two are loaded at once, and the loop over the pairs.
     """
 
+    layouts: Mapping[Buffer, FragmentLayout]
     layout: FragmentLayout
     nest: TileNest
     store: Store
@@ -184,21 +198,20 @@ class _Operand:
         loops = [
             For(Var(f"e{n}"), IntImm(extent), self.store) for n, (extent, _) in enumerate(digits)
         ]
+        of_loops = [
+            ElementDigit(loop.var, extent, step)
+            for loop, (extent, step) in zip(loops, digits, strict=True)
+        ]
+        of_register = held.element[: 1 if packed > 1 else 0]
+        ranges = self.ranges | {loop.var: static_int(loop.extent) for loop in loops}
         parts: list[Expr] = []
-        for element in range(packed):
-            position = held.position(0, element)
-            row, column = (
-                linear(
-                    (number(self.lane, [(n, step[axis]) for n, step in held.lane]), 1),
-                    *(
-                        (loop.var, step[axis])
-                        for loop, (_, step) in zip(loops, digits, strict=True)
-                    ),
-                    (IntImm(1), position[axis]),
-                )
-                for axis in (0, 1)
+        for number_of_part in range(packed):
+            inside = [ElementDigit(IntImm(number_of_part), *digit) for digit in of_register]
+            every = (*inside, *of_loops)
+            held_element = HeldElement(
+                self.layouts, self.layout, every, self.nest, self.lane, ranges
             )
-            parts.append(self._at_all(self.store.value, row, column))
+            parts.append(held_element.expr(self.store.value))
         place_in_tile, step = [], 1
         for loop in loops:
             place_in_tile.append((loop.var, step))
@@ -209,19 +222,14 @@ class _Operand:
             body = replace(loop, body=body, kind="unrolled")
         return self.nest.around(body)
 
-    def _at_all(self, expr: Expr, row: Expr, column: Expr) -> Expr:
-        """Return a value, whose loads have indices, at a position in the current tile."""
-        if isinstance(expr, Load):
-            return Load(expr.buffer, tuple(self.at(index, row, column) for index in expr.indices))
-        if isinstance(expr, Var):
-            return self.at(expr, row, column)
-        return map_expr(expr, lambda part: self._at_all(part, row, column))
-
 
 def _packed(parts: list[Expr]) -> Expr:
     """Return the bits of elements in one word, the first in the lowest bits."""
     dtype = dtype_of(parts[0])
     width = size_bytes(dtype)
+    converted = [part.value for part in parts if isinstance(part, Cast)]
+    if width == _HALF and [dtype_of(value) for value in converted] == ["float32", "float32"]:
+        return Call(f"pack_{dtype}", tuple(converted), "uint32")  # one instruction converts both
     word: Expr | None = None
     for number_of_part, part in enumerate(parts):
         bits: Expr = Call("reinterpret", (part,), _UNSIGNED[width])

@@ -1,12 +1,10 @@
 """Lower the fragments of warps: to registers of each lane, and instructions of all lanes.
 
-    for i, j in 16, 8:                     for e in 4:
-        C[i, j] = acc[i, j]         ->         C[lane // 4 + e // 2 * 8,
-                                                 lane % 4 * 2 + e % 2] = acc[e]
-
-A nest over the elements of a fragment becomes a loop over the elements that a lane holds. A nest
-with the note of an instruction becomes that instruction, and a copy from shared memory becomes
-`ldmatrix` where the rows are contiguous. The calls take the addresses of their loads:
+A nest over the elements of a fragment becomes a loop over the elements that a lane holds
+(elements.py), and one that reduces its rows ends with exchanges between lanes (row_reduction.py). A
+nest with the note of an instruction becomes that instruction. A copy from shared memory becomes
+`ldmatrix` if the rows are contiguous; one from sums stays in registers (load_operands.py). The
+calls take the addresses of their loads:
 
     mma.m16n8k16.bf16.f32(acc[0], a[0], b[0])
     ldmatrix.x4(a[0], A_shared[lane % 16, Ramp(lane // 16 * 8, 1, 8)])
@@ -15,30 +13,29 @@ with the note of an instruction becomes that instruction, and a copy from shared
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from compiler.ir.arith.affine import Affine
-from compiler.ir.arith.simplify import normal, simplify
+from compiler.ir.arith.simplify import normal
 from compiler.ir.core.nodes import (
     Allocate,
     Buffer,
     Call,
-    Compare,
     Evaluate,
     Expr,
     For,
     If,
     IntImm,
     Load,
-    LoopKind,
     Stmt,
     Store,
     Var,
     static_int,
 )
-from compiler.ir.core.scopes import ACCUMULATOR, is_fragment_scope
-from compiler.ir.core.visit import map_expr, map_stmt, substitute, walk
+from compiler.ir.core.scopes import MATRIX_A, MATRIX_B, is_fragment_scope
+from compiler.ir.core.visit import map_stmt, substitute
 from compiler.passes.common.error import LoweringError
+from compiler.passes.device.fragments.elements import ElementNests
 from compiler.passes.device.fragments.layout import (
     FragmentLayout,
     is_wgmma,
@@ -49,9 +46,9 @@ from compiler.passes.device.fragments.layout import (
 )
 from compiler.passes.device.fragments.load_operands import load_operand
 from compiler.passes.device.fragments.operand_ring import CONSUMERS, STAGES, OperandRing
-from compiler.passes.device.fragments.tile_nest import TileNest, linear, number, perfect_nest
+from compiler.passes.device.fragments.tile_nest import TileNest, perfect_nest
 from compiler.passes.device.fragments.warpgroup_product import Surroundings, warpgroup_product
-from compiler.target.tensor_cores import DEVICE_INSTRUCTION, FragmentMap
+from compiler.target.tensor_cores import DEVICE_INSTRUCTION
 
 
 def lower_fragments(stmt: Stmt) -> Stmt:
@@ -115,10 +112,9 @@ class _Lowering:
         )
         if instruction is not None:
             return self._product(instruction, loops, store)
-        if is_fragment_scope(store.buffer.scope) and store.buffer.scope != ACCUMULATOR:
-            layout = self.layouts[store.buffer]
-            return load_operand(layout, loops, body, self.lane, self.ranges)
-        return self._elements(loops, body, store)
+        if store.buffer.scope in (MATRIX_A, MATRIX_B):
+            return load_operand(self.layouts, loops, body, self.lane, self.ranges)
+        return ElementNests(self.layouts, self.lane, self.ranges).lower(loops, body, store)
 
     # --- products -------------------------------------------------------------------------------
 
@@ -166,136 +162,8 @@ class _Lowering:
             statement = If(condition, statement)
         return statement
 
-    # --- elements -------------------------------------------------------------------------------
-
-    def _elements(self, loops: list[For], body: Stmt, store: Store) -> Stmt:
-        """Let each lane run a body for the elements that it holds."""
-        accesses = [
-            node
-            for node in walk(body)
-            if isinstance(node, Load | Store) and is_fragment_scope(node.buffer.scope)
-        ]
-        operand = next((a for a in accesses if a.buffer.scope != ACCUMULATOR), None)
-        if operand is not None:
-            raise LoweringError(
-                f"{operand.buffer.name} is an operand of tensor cores: only instructions read it"
-            )
-        primary = accesses[0]
-        held = self.layouts[primary.buffer].map
-        rows, columns = (self._form(index) for index in primary.indices[-2:])
-        for form, size in ((rows, held.rows), (columns, held.columns)):
-            loops, body = self._whole_tiles(loops, body, form, size)
-        nest = TileNest(list(loops))
-        nest.axis("row", rows, held.rows)
-        nest.axis("column", columns, held.columns)
-        element_loops = [
-            For(Var(f"e{n}"), IntImm(extent), body) for n, (extent, _) in enumerate(held.element)
-        ]
-        position = self._position(held, element_loops)
-        ranges = nest.ranges(self.ranges)
-        ranges |= {loop.var: static_int(loop.extent) for loop in element_loops}
-        at_element = _AtElement(self.layouts, nest, position, _element(element_loops), ranges)
-        for access in accesses:
-            self._check_same_tile(access, primary)
-        new = at_element.stmt(body)
-        is_vector = store.buffer not in self.layouts
-        for depth, loop in enumerate(element_loops):
-            kind: LoopKind = "vectorized" if depth == 0 and is_vector else "unrolled"
-            new = For(loop.var, loop.extent, new, kind)
-        return nest.around(new)
-
-    def _whole_tiles(
-        self, loops: list[For], body: Stmt, form: Affine, size: int
-    ) -> tuple[list[For], Stmt]:
-        """Let a loop over a part of the last tile run over all of it, with a condition in its body.
-
-        The elements of a tile are spread over all lanes, and fragments have whole tiles only.
-        """
-        inside = [loop for loop in loops if form.coefficient(loop.var) % size]
-        if len(inside) != 1 or form.coefficient(inside[0].var) != 1:
-            return loops, body
-        (loop,), extent = inside, static_int(inside[0].extent)
-        whole = -(-extent // size) * size
-        if whole == extent:
-            return loops, body
-        self.ranges[loop.var] = whole
-        new = replace(loop, extent=IntImm(whole))
-        condition = Compare("<", loop.var, IntImm(extent))
-        return [new if each is loop else each for each in loops], If(condition, body)
-
-    def _position(self, held: FragmentMap, element_loops: list[For]) -> dict[str, Expr]:
-        """Return the position in a tile of the lane's current element."""
-        assert self.lane is not None
-        position: dict[str, Expr] = {}
-        for axis, name in enumerate(("row", "column")):
-            of_lane = number(self.lane, [(extent, step[axis]) for extent, step in held.lane])
-            of_element = (
-                (loop.var, step[axis])
-                for loop, (_, step) in zip(element_loops, held.element, strict=True)
-            )
-            position[name] = linear((of_lane, 1), *of_element)
-        return position
-
-    def _check_same_tile(self, access: Load | Store, primary: Load | Store) -> None:
-        """Refuse an access whose element is held by another lane than that of the first one."""
-        held = self.layouts[primary.buffer].map
-        for index, other, size in zip(
-            access.indices[-2:], primary.indices[-2:], (held.rows, held.columns), strict=True
-        ):
-            difference = self._form(index) - self._form(other)
-            if any(part % size for part in (difference.const, *(c for _, c in difference.terms))):
-                raise LoweringError(
-                    f"elements of {access.buffer.name} and {primary.buffer.name} that are used "
-                    "together are in different lanes"
-                )
-
     def _form(self, index: Expr) -> Affine:
         return normal(index, self.ranges)
-
-
-@dataclass(frozen=True)
-class _AtElement:
-    """Rewrites a body for the element of a tile that a lane holds."""
-
-    layouts: Mapping[Buffer, FragmentLayout]
-    nest: TileNest
-    position: Mapping[str, Expr]
-    element: Expr
-    ranges: Mapping[Var, int]
-
-    def stmt(self, stmt: Stmt) -> Stmt:
-        """Return a statement for the current element."""
-        if isinstance(stmt, Store) and stmt.buffer in self.layouts:
-            return Store(*self._register(stmt), self.expr(stmt.value))
-        return map_stmt(stmt, self.stmt, self.expr)
-
-    def expr(self, expr: Expr) -> Expr:
-        """Return an expression for the current element."""
-        return simplify(self._rewritten(expr), self.ranges)
-
-    def _rewritten(self, expr: Expr) -> Expr:
-        if isinstance(expr, Load) and expr.buffer in self.layouts:
-            return Load(*self._register(expr))
-        if isinstance(expr, Var):
-            return self.nest.substituted(expr, self.position)
-        return map_expr(expr, self._rewritten)
-
-    def _register(self, access: Load | Store) -> tuple[Buffer, tuple[Expr, ...]]:
-        layout = self.layouts[access.buffer]
-        corner = {"row": IntImm(0), "column": IntImm(0)}
-        indices = tuple(self.nest.substituted(index, corner) for index in access.indices)
-        first = layout.register(indices, self.ranges).to_expr()
-        return layout.registers, (simplify(linear((first, 1), (self.element, 1)), self.ranges),)
-
-
-def _element(element_loops: list[For]) -> Expr:
-    """Return the number of an element by the loops over its digits, the lowest first."""
-    terms: list[tuple[Expr, int]] = []
-    weight = 1
-    for loop in element_loops:
-        terms.append((loop.var, weight))
-        weight *= static_int(loop.extent)
-    return linear(*terms)
 
 
 def _is_guarded_store(stmt: Stmt) -> bool:

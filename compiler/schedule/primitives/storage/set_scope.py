@@ -18,6 +18,7 @@ from compiler.ir.core.scopes import is_private_scope
 from compiler.ir.core.visit import walk_stmts
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.legality.coverage import covers_reads
+from compiler.schedule.legality.fragment_elements import require_held_together
 from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.reduction import starts_anew
 from compiler.schedule.legality.scope import BlockScope
@@ -31,11 +32,14 @@ def set_scope(func: PrimFunc, block: str, write_index: int, memory_scope: str) -
 
     Args:
         write_index: The number of the write among those of the block.
-        memory_scope: The new scope: "global", "shared", "local", ...
+        memory_scope: The new scope: "global", "shared", "local", "wmma.accumulator", ...
 
     Requires:
         The block has such a write, to a buffer that a block around it allocates. `memory_scope`
-        is valid. If each thread gets its own copy of the buffer, each reads only what it wrote.
+        is valid. If each thread gets its own copy of the buffer, each reads only what it wrote. If
+        it is a fragment ("wmma.*"), each block uses its elements with those of other fragments at
+        the same row and column, and numbers of rows ("wmma.accumulator_rows") at the same row, or
+        reduces a row to its number by a sum, a minimum or a maximum.
 
     Rewrites:
         B = T.alloc_buffer((n,))   ->   B = T.alloc_buffer((n,), scope=...)
@@ -53,6 +57,7 @@ def set_scope(func: PrimFunc, block: str, write_index: int, memory_scope: str) -
     home = allocation_site(path, buffer, refuse)
     if is_private_scope(memory_scope) and not is_private_scope(buffer.scope):
         _require_own_values(BlockScope(func, home, refuse), buffer)
+    require_held_together(BlockScope(func, home, refuse), buffer, memory_scope)
     name = fresh_buffer_name(func, f"{buffer.name}_{memory_scope}")
     new = replace(buffer, data=Var(name, "handle"), scope=memory_scope or "global")
     stmt = with_views(replace_buffers(home[-1], {buffer: new}), buffer, new)

@@ -30,9 +30,10 @@ LOAD_COLUMNS = 16
 """The columns of an operand that one `ldmatrix` loads: two tiles of an instruction."""
 LEFT_REGISTERS, RIGHT_REGISTERS = 4, 2
 """Registers of a lane for the operands of one instruction."""
-ONLINE_BARRIERS = 6
-"""Barriers for each piece of keys, as lowered: between the blocks of the softmax and the products.
-"""
+ONLINE_BARRIERS = 1
+"""Barriers for each piece of keys, as lowered: after the copies of keys and values have arrived."""
+SHARED_WEIGHTS_BARRIERS = 2
+"""Further ones if weights pass through shared memory: before and after they are stored."""
 
 
 class ChainKernel(TensorKernel):
@@ -81,26 +82,36 @@ class ChainKernel(TensorKernel):
         A warp loads the operands of its rows again for each group of columns.
         """
         loads = np.zeros_like(self.threads)
-        for steps, columns in self._operand_steps:
-            loads = loads + steps * (self._warp_tiles + np.ceil(columns / LOAD_COLUMNS))
+        for steps, tiles, columns in self._operand_steps:
+            loads = loads + steps * (tiles + np.ceil(columns / LOAD_COLUMNS))
         return loads
 
     @cached_property
     def load_wavefronts(self) -> Floats:
         """Return the wavefronts of these loads: padded rows hit all banks."""
         wavefronts = np.zeros_like(self.threads)
-        for steps, columns in self._operand_steps:
-            of_step = MAX_MATRICES * (self._warp_tiles + columns / LOAD_COLUMNS)
+        for steps, tiles, columns in self._operand_steps:
+            of_step = MAX_MATRICES * (tiles + columns / LOAD_COLUMNS)
             wavefronts = wavefronts + steps * of_step
         return wavefronts
 
     @property
-    def _operand_steps(self) -> list[tuple[Floats, Floats]]:
-        """Return, by product, the steps of all warps of a block, and the columns of a warp."""
+    def _operand_steps(self) -> list[tuple[Floats, Floats, Floats]]:
+        """Return, by product, what all warps of a block load from shared memory.
+
+        Returns:
+            The steps of the warps, and the tiles of rows and the columns of each.
+        """
         m, _, k = self.tile.instruction.shape
         warps_down = self.rows / m / self._warp_tiles
+        shared = {operand.access.buffer for operand in self.chain.operands} | self.chain.held
         return [
-            (warps_down * block.axes[-1].extent / k * (block.axes[-2].extent / columns), columns)
+            (
+                warps_down * block.axes[-1].extent / k * (block.axes[-2].extent / columns),
+                # Weights that stay in registers are not loaded.
+                self._warp_tiles * all(read.buffer in shared for read in block.reads),
+                columns,
+            )
             for block, columns in self._products
         ]
 
@@ -168,7 +179,7 @@ class ChainKernel(TensorKernel):
         for numbers in np.stack(columns, axis=1).tolist():
             loops, sizes = numbers[:count], numbers[count:]
             alive = [
-                LiveInterval(operand.piece.first, operand.piece.first + (pieces > 1))
+                LiveInterval(operand.piece.first, operand.piece.last + (pieces > 1))
                 for operand, pieces in zip(chain.operands, loops, strict=True)
             ]
             alive += [LiveInterval(array.first, array.last) for array in chain.results]
@@ -204,7 +215,8 @@ class ChainKernel(TensorKernel):
     def barriers(self) -> Floats:
         """Return the barriers that a thread meets."""
         if self.chain.keys is not None:
-            return ONLINE_BARRIERS * self.passes
+            of_weights = SHARED_WEIGHTS_BARRIERS if self.chain.held else 0
+            return (ONLINE_BARRIERS + of_weights) * self.passes
         return self.pieces + len(self.chain.row_blocks)
 
 

@@ -21,11 +21,6 @@ from tuner.space.features.cuda.roofline import (
 from tuner.space.features.cuda.tensor_kernel import COPY_INSTRUCTIONS, TensorTime
 from tuner.space.tables.nest import Floats
 
-MERGE_ACCESSES = 10
-"""Accesses of a warp to numbers of 32 rows, which merge the softmax of a piece with earlier ones.
-"""
-ROWS_OF_LANE = 2
-"""The rows of a tile of an instruction in which a lane has sums."""
 REDUCTION_INSTRUCTIONS = 24
 """Instructions of a warp that combines the numbers of its lanes for a row: five exchanges, and the
 store by one lane. Emulated kernels had about as many.
@@ -36,6 +31,18 @@ EXP_INSTRUCTIONS = 8
 """Instructions of a special function besides its own (same kernels)."""
 
 
+ROWS_OF_INSTRUCTION = 8
+"""The rows of which the lanes of a warp hold a number each, four lanes the same."""
+EXCHANGE_INSTRUCTIONS = 6
+"""Instructions that reduce such rows among lanes: two exchanges, two operations, start and end."""
+MERGE_INSTRUCTIONS = 12
+"""Instructions that merge the maximum and the total of a piece of such rows with earlier ones."""
+EXP2_INSTRUCTIONS = 4
+"""Instructions of a power of two besides its own: the factor of `exp`, and three for numbers that
+are not normalised (SASS of `ex2.approx.f32` without `.ftz`).
+"""
+
+
 class ChainTime(TensorTime):
     """The estimated time of a chain of products."""
 
@@ -43,35 +50,57 @@ class ChainTime(TensorTime):
         super().__init__(kernel, rates)
         self._chain_kernel = kernel
 
-    @property
-    def _arithmetic(self) -> Floats:
-        """Return the time of the products of one block, and then of its other arithmetic."""
+    @cached_property
+    def block(self) -> dict[str, Floats]:
+        """Return the time that one block keeps the units busy, the tensor cores among them."""
         kernel, gpu = self._chain_kernel, self._rates.gpu
         rate = matrix_rate(gpu, kernel.tile.instruction.ptx_types[1]) / gpu.num_sms
-        secs = kernel.matrix_products * 2 * np.prod(kernel.tile.instruction.shape) / rate
+        operations = kernel.matrix_products * 2 * np.prod(kernel.tile.instruction.shape)
+        return {**super().block, "products": operations / rate}
+
+    @property
+    def _arithmetic(self) -> Floats:
+        """Return the time of the arithmetic of one block between its products."""
+        kernel = self._chain_kernel
+        total = np.zeros_like(kernel.threads)
         for block in kernel.chain.row_blocks:
             of = block.operations
             simple = of.fma + of.add + of.mul + of.compare + of.integer
             cost = simple + SPECIAL_COST * (of.special + of.div) + CONVERT_COST * of.convert
-            points = kernel.rows * block.axes[-1].extent
-            secs = secs + points * cost / self._rates.lanes / self._rates.clock
-        return secs
+            total = total + kernel.rows * block.axes[-1].extent * cost
+        total = total + WARP_SIZE * self._scaling
+        return total / self._rates.lanes / self._rates.clock
+
+    @property
+    def _scaling(self) -> Floats:
+        """Return the instructions that scale the sums of a block for each piece of the keys."""
+        kernel = self._chain_kernel
+        if kernel.chain.keys is None:
+            return np.zeros_like(kernel.threads)
+        width = kernel.chain.products[-1].axes[-2].extent
+        scaling: Floats = kernel.rows * width / WARP_SIZE * kernel.passes
+        return scaling
 
     @cached_property
     def _thread_instructions(self) -> Floats:
         """Return the instructions of a warp: products, loads, copies, stores and row blocks."""
         kernel = self._chain_kernel
+        is_online = kernel.chain.keys is not None
         requests = sum((a.requests for a in kernel.accesses), np.zeros_like(kernel.threads))
         instructions = kernel.matrix_products + kernel.matrix_loads + COPY_INSTRUCTIONS * requests
-        instructions = instructions + self._row_wavefronts
+        instructions = instructions + self._row_wavefronts + self._scaling
+        special = EXP2_INSTRUCTIONS if is_online else EXP_INSTRUCTIONS
         for block in kernel.chain.row_blocks:
             of = block.operations
             steps = kernel.rows * block.axes[-1].extent / WARP_SIZE
-            of_part = of.total + EXP_INSTRUCTIONS * of.special + PART_INSTRUCTIONS
+            of_part = of.total + special * of.special + (0 if is_online else PART_INSTRUCTIONS)
             instructions = instructions + steps * of_part
-            if block.is_reduction:
-                rows = kernel.rows * kernel.passes
-                instructions = instructions + rows * REDUCTION_INSTRUCTIONS
+            if block.is_reduction and not is_online:
+                instructions = instructions + kernel.rows * REDUCTION_INSTRUCTIONS
+        if is_online:
+            merged = 2 * EXCHANGE_INSTRUCTIONS + MERGE_INSTRUCTIONS
+            rows = kernel.rows * kernel.passes / ROWS_OF_INSTRUCTION
+            instructions = instructions + rows * merged
         of_warp: Floats = instructions / kernel.warps + LOOP_COST * kernel.pieces
         return of_warp
 
@@ -108,10 +137,6 @@ class ChainTime(TensorTime):
                 if read.buffer in chain.held:
                     is_once = not read.strides[-1] and not is_held
                     wavefronts = wavefronts + (of_row if is_once else parts)
-        if chain.keys is not None:
-            factors = ROWS_OF_LANE * kernel.rows / chain.instruction.shape[0]
-            merged = MERGE_ACCESSES * kernel.rows / WARP_SIZE
-            wavefronts = wavefronts + kernel.passes * (factors + merged)
         return wavefronts
 
     @cached_property
@@ -125,11 +150,18 @@ class ChainTime(TensorTime):
 
     @cached_property
     def _alone(self) -> Floats:
-        """Return the time of one block alone: barriers divide its units' work."""
-        schedulers = np.minimum(self._chain_kernel.warps / NUM_SCHEDULERS, 1)
-        units = ("arithmetic", "issue", "shared")
-        alone: Floats = sum(self.block[unit] for unit in units) / schedulers
-        return alone
+        """Return the time of one block alone.
+
+        Barriers divide the work of its units, unless the blocks of the chain are in registers: then
+        a unit works for one warp of a scheduler while another one works for the next.
+        """
+        kernel = self._chain_kernel
+        of_scheduler = kernel.warps / NUM_SCHEDULERS
+        units = ("products", "arithmetic", "issue", "shared")
+        whole: Floats = sum(self.block[unit] for unit in units) / np.minimum(of_scheduler, 1)
+        if kernel.chain.keys is None or kernel.chain.held:
+            return whole
+        return np.maximum(whole / np.maximum(of_scheduler, 1), self._busy)
 
     @cached_property
     def bytes_in_flight(self) -> Floats:

@@ -14,10 +14,6 @@ from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.tables.chain_tile import ChainArray, ChainOperand, ChainTile, TableExtent
 
 ONE = TableExtent(1)
-ONLINE_ROW_VALUES = 3
-"""The factor, and the maximum and total of a piece: numbers of a row that only a chain has whose
-softmax is computed piece by piece.
-"""
 
 
 @dataclass(frozen=True)
@@ -95,26 +91,32 @@ class ChainNote:
                 number = numbers[block.name] + 1
                 results[block.write.buffer] = replace(array, first=number, last=number)
         row_blocks = tuple(block for block in chain.blocks if block.name not in chain.tiled)
-        self._note(row_blocks, results, numbers, None)
+        spans = {block.name: (numbers[block.name],) * 2 for block in chain.products}
+        self._note(row_blocks, results, spans, None)
 
-    def online(self) -> None:
-        """Record a chain with one softmax, whose blocks compute pieces of the keys."""
+    def online(self, *, keeps_weights: bool) -> None:
+        """Record a chain with one softmax, whose blocks compute pieces of the keys in registers.
+
+        Args:
+            keeps_weights: Whether weights stay in registers, too, and not in shared memory.
+        """
         chain = self.chain
         keys = self.pieces[chain.products[0].name].columns
         *scaled, maximum, powers, total, weights = chain.blocks[1:-1]
-        # Powers stay in registers. Weights are divided by the total after the last piece.
+        # Weights are divided by the total after the last piece.
         undivided = replace(
             weights,
             reads=tuple(read for read in weights.reads if read.buffer != total.write.buffer),
             operations=replace(weights.operations, div=0),
         )
-        scores = scaled[-1] if scaled else chain.products[0]
-        held = (scores, maximum, total, weights)
-        results = {block.write.buffer: self._result(block, keys) for block in held}
-        row = self._result(maximum, keys)
-        extra = {f"{row}{number}": row for number in range(ONLINE_ROW_VALUES)}
+        # Both operands arrive first; if one piece has all keys, the first one is not used after the
+        # scores. A loop over pieces uses it again.
+        results = {}
+        if not keeps_weights:
+            results[weights.write.buffer] = replace(self._result(weights, keys), first=1, last=2)
         row_blocks = (*scaled, maximum, powers, total, undivided)
-        self._note(row_blocks, results | extra, dict.fromkeys(self.pieces, 0), keys)
+        first, sink = chain.products
+        self._note(row_blocks, results, {first.name: (0, 0), sink.name: (0, 2)}, keys)
 
     def _numbers(self) -> dict[str, int]:
         """Return the first steps of blocks in program order; a fused one has its product's."""
@@ -138,9 +140,17 @@ class ChainNote:
         self,
         row_blocks: tuple[BlockFacts, ...],
         results: Mapping[str, ChainArray],
-        numbers: Mapping[str, int],
+        spans: Mapping[str, tuple[int, int]],
         keys: TableExtent | None,
     ) -> None:
+        """Record the chain.
+
+        Args:
+            row_blocks: The blocks between the products.
+            results: The results in shared memory, by their buffers.
+            spans: The first and the last step of each product's operands.
+            keys: The columns of the first product in a piece.
+        """
         draft, chain, sink = self.draft, self.chain, self.chain.sink
         row, column, step = row_axis(chain), len(sink.axes) - 2, len(sink.axes) - 1
         tile = ChainTile(
@@ -157,7 +167,7 @@ class ChainNote:
             tuple(
                 operand
                 for block in chain.products
-                for operand in self._operands(block, numbers[block.name])
+                for operand in self._operands(block, *spans[block.name])
             ),
             tuple(results.values()),
             keys,
@@ -165,7 +175,7 @@ class ChainNote:
         rest = {row: BLOCK, column: REGISTER, step: CHUNK}
         draft.note(sink, self.levels, rest, tensor_tile=tile)
 
-    def _operands(self, block: BlockFacts, number: int) -> list[ChainOperand]:
+    def _operands(self, block: BlockFacts, first: int, last: int) -> list[ChainOperand]:
         """Return the operands of a product that a block of threads copies."""
         copied = []
         piece, row = self.pieces[block.name], row_axis(self.chain)
@@ -179,6 +189,6 @@ class ChainNote:
                 shape = shape[::-1] if piece.is_transposed else shape
                 elements = TableExtent(columns * steps)
             stages = 1 if read.strides[row] else self.stages
-            array = ChainArray(*shape, read.item_bytes, PADDING_BYTES, number, number)
+            array = ChainArray(*shape, read.item_bytes, PADDING_BYTES, first, last)
             copied.append(ChainOperand(read, array, elements, stages))
         return copied

@@ -24,6 +24,45 @@ def is_one_softmax(chain: ProductChain) -> bool:
     return chain.products == [first, last] and between in (0, 1)
 
 
+@dataclass(frozen=True)
+class OnlineBlocks:
+    """The blocks of a softmax in the loop over keys of its last product.
+
+    Attributes:
+        start: Starts the weighted sum.
+        numbers: Compute a number of each row: the start of the maximum and of the total, the
+            factor, the maximum and the total.
+        of_maxima: Computes the maximum of a block of keys.
+        of_totals: Computes the total of a block of keys.
+        powers: Computes the powers.
+        weights: Converts the powers.
+        scale: Scales the weighted sum by the factor.
+        divide: Divides it by the total.
+    """
+
+    start: BlockRV
+    numbers: tuple[BlockRV, ...]
+    of_maxima: BlockRV
+    of_totals: BlockRV
+    powers: BlockRV
+    weights: BlockRV
+    scale: BlockRV
+    divide: BlockRV
+
+    @classmethod
+    def merged(cls, draft: SketchBuilder, chain: ProductChain, loop: LoopRV) -> OnlineBlocks:
+        """Compute the softmax of a chain in a loop over blocks of keys."""
+        schedule = draft.schedule
+        new = schedule.online_softmax(chain.sink.name, loop)
+        start, maximum_start, total_start, of_maxima, factor, of_totals, scale, divide = new
+        maximum, powers, total, weights = (
+            schedule.get_block(block.name) for block in chain.blocks[-1 - SOFTMAX_BLOCKS : -1]
+        )
+        numbers = (maximum_start, total_start, factor, maximum, total)
+        draft.scheduled |= {draft.block_name(block) for block in new}
+        return cls(start, numbers, of_maxima, of_totals, powers, weights, scale, divide)
+
+
 @dataclass
 class OnlineRows:
     """Merges the softmax of a chain into the loop over keys of its last product.
@@ -50,23 +89,17 @@ class OnlineRows:
         Returns:
             The blocks that start, scale and divide the weighted sum.
         """
-        schedule, chain = self.draft.schedule, self.chain
-        new = schedule.online_softmax(chain.sink.name, loop)
-        start, *of_rows, factor, of_totals, scale, divide = new
-        maximum_start, total_start, of_maxima = of_rows
-        maximum, powers, total, weights = (
-            schedule.get_block(block.name) for block in chain.blocks[-1 - SOFTMAX_BLOCKS : -1]
-        )
-        for block in (maximum_start, total_start, of_maxima, factor, of_totals, weights):
+        schedule = self.draft.schedule
+        blocks = OnlineBlocks.merged(self.draft, self.chain, loop)
+        for block in (*blocks.numbers, blocks.of_maxima, blocks.of_totals, blocks.weights):
             schedule.set_scope(block, 0, "shared")
-        schedule.set_scope(powers, 0, "local")
-        for block in (maximum_start, total_start, factor, maximum, total):
+        schedule.set_scope(blocks.powers, 0, "local")
+        for block in blocks.numbers:
             self._share_rows(block)
-        for block in (of_maxima, powers, of_totals, weights):
+        for block in (blocks.of_maxima, blocks.powers, blocks.of_totals, blocks.weights):
             self._share_elements(block)
-        pad_rows(self.draft, weights, chain.blocks[-2].write.item_bytes)
-        self.draft.scheduled |= {self.draft.block_name(block) for block in new}
-        return start, scale, divide
+        pad_rows(self.draft, blocks.weights, self.chain.blocks[-2].write.item_bytes)
+        return blocks.start, blocks.scale, blocks.divide
 
     def bind(self) -> None:
         """Bind the loops of all blocks to threads."""

@@ -6,18 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from compiler.ir.core.nodes import For, Seq
-from compiler.ir.core.scopes import ACCUMULATOR, MATRIX_A, MATRIX_B
+from compiler.ir.core.scopes import ACCUMULATOR, ACCUMULATOR_ROWS, MATRIX_A, MATRIX_B
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from compiler.target.gpus import WARP_SIZE
 from tuner.space.rules.cuda.chain_notes import ChainNote, ProductPiece
-from tuner.space.rules.cuda.chain_rows import find_nested_chain, operands, pad_rows, row_axis
+from tuner.space.rules.cuda.chain_rows import (
+    PADDING_BYTES,
+    find_nested_chain,
+    operands,
+    pad_rows,
+    row_axis,
+)
 from tuner.space.rules.cuda.epilogue import register_epilogue
 from tuner.space.rules.cuda.lane_copies import VECTOR_BYTES, share_copy
 from tuner.space.rules.cuda.levels import REGISTER, STEP, THREAD
-from tuner.space.rules.cuda.online_rows import OnlineRows, is_one_softmax
+from tuner.space.rules.cuda.online_rows import OnlineBlocks, is_one_softmax
 from tuner.space.rules.cuda.tensor_attention import (
-    FRAGMENT_PADDING,
     STAGES,
     ChainProduct,
     find_chain_product,
@@ -82,6 +87,7 @@ class _OnlineTensorScheduler:
     draft: SketchBuilder
     chain: ProductChain
     products: Mapping[str, ChainProduct]
+    warps: list[LoopRV] = field(default_factory=list)
     fragments: dict[tuple[str, str], BlockRV] = field(default_factory=dict)
     columns: dict[int, dict[int, int]] = field(default_factory=dict)
 
@@ -93,17 +99,15 @@ class _OnlineTensorScheduler:
         epilogues = {b.name: register_epilogue(draft, b, ACCUMULATOR) for b in chain.products}
         names_of = {name: draft.block_name(block) for name, block in epilogues.items()}
         down, rows = self._rows()
-        rest = OnlineRows(draft, chain, (down, WARP_SIZE))
-        around, keys, steps, tile = self._tile_sink(rest, down, rows, epilogues[sink.name])
-        for block in rest.merge(keys):
-            # Around and inside of the tiles of warps are the loops of the sum, in their order.
-            rest.bound.append((draft.loops(block)[-5],))
-        start, first_tile = self._tile_scores(rest, down, keys, epilogues[first.name])
+        around, keys, steps, tile = self._tile_sink(down, rows, epilogues[sink.name])
+        self._merge(keys, down, rows)
+        start, first_tile = self._tile_scores(down, rows, keys, epilogues[first.name])
         update = f"{sink.name}_update"
         self._load(self.products[sink.name], update, steps)
         self._load(self.products[first.name], first.name, start)
         schedule.bind(schedule.fuse(*around), "blockIdx.x")
-        rest.bind()
+        for loop in self.warps:
+            schedule.bind(loop, "threadIdx.y")
         for product in self.products.values():
             self._stage(product, keys, down)
         draft.scheduled.add(draft.block_name(schedule.decompose_reduction(first.name, start)))
@@ -135,8 +139,8 @@ class _OnlineTensorScheduler:
             pieces,
             STAGES,
             output_bytes,
-            FRAGMENT_PADDING,
-        ).online()
+            PADDING_BYTES // self.chain.blocks[-2].write.item_bytes,
+        ).online(keeps_weights=self._keeps_weights)
 
     @property
     def _last(self) -> ChainProduct:
@@ -155,7 +159,7 @@ class _OnlineTensorScheduler:
         return num_warps, num_tiles
 
     def _tile_sink(
-        self, rest: OnlineRows, down: ExprRV, rows: ExprRV, epilogue: BlockRV
+        self, down: ExprRV, rows: ExprRV, epilogue: BlockRV
     ) -> tuple[list[LoopRV], LoopRV, LoopRV, LoopRV]:
         """Cut the last product into blocks of keys, and tiles of warps and instructions.
 
@@ -177,11 +181,40 @@ class _OnlineTensorScheduler:
         schedule.reverse_compute_at(epilogue, block, preserve_unit_loops=True)
         # Cut like the sums, so that each lane is seen to read its own.
         copied = schedule.split(draft.loops(epilogue)[-2], [down, rows, None])
-        rest.bound += [(warp,), (copied[0],)]
+        self.warps += [warp, copied[0]]
         return around, keys, steps, inner_i
 
+    def _merge(self, keys: LoopRV, down: ExprRV, rows: ExprRV) -> None:
+        """Compute the softmax in the loop over blocks of keys, in the registers of warps."""
+        draft, schedule = self.draft, self.draft.schedule
+        blocks = OnlineBlocks.merged(draft, self.chain, keys)
+        for block in (*blocks.numbers, blocks.of_maxima, blocks.of_totals):
+            schedule.set_scope(block, 0, ACCUMULATOR_ROWS)
+        schedule.set_scope(blocks.powers, 0, ACCUMULATOR)
+        schedule.set_scope(blocks.weights, 0, MATRIX_A if self._keeps_weights else "shared")
+        if not self._keeps_weights:
+            pad_rows(draft, blocks.weights, self.chain.blocks[-2].write.item_bytes)
+        # Cut like the sums, so that each warp is seen to read its own.
+        for block in blocks.numbers:
+            self.warps.append(schedule.split(draft.loops(block)[-1], [down, rows, None])[0])
+        for block in (blocks.of_maxima, blocks.powers, blocks.of_totals, blocks.weights):
+            warp, row, _ = schedule.split(draft.loops(block)[-2], [down, rows, None])
+            self.warps.append(warp)
+            if block in (blocks.of_maxima, blocks.of_totals):
+                init = schedule.decompose_reduction(block, row)
+                draft.scheduled |= {draft.block_name(each) for each in (init, block)}
+        for block in (blocks.start, blocks.scale, blocks.divide):
+            # Around and inside of the tiles of warps are the loops of the sum, in their order.
+            self.warps.append(draft.loops(block)[-5])
+
+    @property
+    def _keeps_weights(self) -> bool:
+        """Return whether lanes hold the same elements of sums and of the weights."""
+        instruction = self._last.instruction
+        return instruction.a.lane == instruction.c.lane
+
     def _tile_scores(
-        self, rest: OnlineRows, down: ExprRV, keys: LoopRV, epilogue: BlockRV
+        self, down: ExprRV, rows: ExprRV, keys: LoopRV, epilogue: BlockRV
     ) -> tuple[LoopRV, LoopRV]:
         """Compute the scores of a block of keys, with the whole sum of a score at once.
 
@@ -191,17 +224,15 @@ class _OnlineTensorScheduler:
         draft, schedule, first = self.draft, self.draft.schedule, self.chain.products[0]
         m, n, k = self.products[first.name].instruction.shape
         schedule.compute_at(epilogue, keys, preserve_unit_loops=True)
-        schedule.set_scope(epilogue, 0, "shared")
-        items = first.write.item_bytes
-        pad_rows(draft, epilogue, items, FRAGMENT_PADDING * items)
-        warp, _ = schedule.split(draft.loops(epilogue)[-2], [down, None])
+        schedule.set_scope(epilogue, 0, ACCUMULATOR)
+        warp, *_ = schedule.split(draft.loops(epilogue)[-2], [down, rows, None])
         schedule.compute_at(first.name, warp, preserve_unit_loops=True)
         *_, row, column, step = draft.loops(first.name)
         i, inner_i = schedule.split(row, [None, m])
         j, inner_j = schedule.split(column, [None, n])
         steps, inner_k = schedule.split(step, [None, k])
         schedule.reorder(steps, i, j, inner_i, inner_j, inner_k)
-        rest.bound.append((warp,))
+        self.warps.append(warp)
         return steps, inner_i
 
     def _load(self, product: ChainProduct, name: str, step: LoopRV) -> None:
@@ -210,6 +241,8 @@ class _OnlineTensorScheduler:
         weights = self.chain.blocks[-2]
         for read, scope in ((product.left, MATRIX_A), (product.right, MATRIX_B)):
             is_weights = read.buffer == weights.write.buffer
+            if is_weights and self._keeps_weights:
+                continue
             block = schedule.get_block(weights.name)
             buffer = self.draft.written_buffer(block) if is_weights else read.buffer
             fragment = schedule.cache_read(name, buffer, scope)

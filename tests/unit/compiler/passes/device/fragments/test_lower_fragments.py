@@ -48,6 +48,7 @@ def test_loops_over_a_fragment_need_not_be_split_by_tiles() -> None:
         (copy("wmma.matrix_a", dtype="float16"), "no instruction uses it: tensorize the product"),
         (copy(rows=8), "is not made of whole tiles of 16 by 8"),
         (copy(value="F[vi, vj] + F[vi, (vj + 1) % 32]"), "in different lanes"),
+        (copy(value="F[vi, vj] + F[vj, vi]"), "in different lanes"),
     ],
 )
 def test_a_nest_over_no_whole_tiles_is_refused(func: lw.PrimFunc, message: str) -> None:

@@ -115,11 +115,20 @@ def test_instructions_are_estimated(emulated: EmulatedChain) -> None:
     assert sum(emulated.report.instructions.values()) == pytest.approx(instructions, rel=0.2)
 
 
-@pytest.mark.parametrize("rule", [ONLINE, WHOLE_ROWS], ids=["online", "whole rows"])
-def test_shared_memory_is_placed_as_in_the_lowered_kernel(rule: Rule) -> None:
-    func = ops.from_spec("attention:1,2,128,256,32:bfloat16")
+@pytest.mark.parametrize(
+    ("rule", "spec"),
+    [
+        (ONLINE, "attention:1,2,128,256,32:bfloat16"),
+        (ONLINE, "attention:1,1,64,64,32:float16"),
+        (ONLINE, "attention:1,1,64,128,32:float8_e4m3fn"),
+        (WHOLE_ROWS, "attention:1,2,128,256,32:bfloat16"),
+    ],
+    ids=["online", "online, one piece", "online, shared weights", "whole rows"],
+)
+def test_shared_memory_is_placed_as_in_the_lowered_kernel(rule: Rule, spec: str) -> None:
+    func = ops.from_spec(spec)
     sketch = sketch_of(rule, func)
-    choices = sketch.draw(3, np.random.default_rng(0))
+    choices = sketch.draw(2, np.random.default_rng(0))
     expected = [lowered(func, sketch, row).kernels[0].shared_bytes for row in choices]
     assert CudaBatch(sketch, choices, H200).kernel.shared_bytes.tolist() == expected
 
