@@ -88,6 +88,14 @@ def _matmul(p: Options, a: Any, b: Any, *bias: Any) -> Any:
     return _ACTIVATIONS[p.activation](total)
 
 
+def _grouped_attention(p: Options, q: Any, k: Any, v: Any, *mask: Any) -> Any:
+    bias = mask[0] if mask else None
+    if p.causal and p.past < p.n - 1:
+        seen = torch.ones(p.m, p.n, dtype=torch.bool).tril(p.past)
+        bias = seen if bias is None else bias.masked_fill(~seen, float("-inf"))
+    return F.scaled_dot_product_attention(q, k, v, bias, scale=p.scale, enable_gqa=True)
+
+
 def _convolution(name: str, p: Options, tensors: Sequence[Any]) -> LibraryCall:
     image, weights, *bias = tensors
     is_first = p.layout.startswith("NC")
@@ -168,7 +176,13 @@ _FUNCTIONS: dict[str, Function] = {
     ),
     "clip": lambda p, x: torch.clamp(x, p.a_min, p.a_max),
     "gelu": lambda p, x: F.gelu(x, approximate=p.approximate),
-    "layer_norm": lambda p, x, gamma, beta: F.layer_norm(x, _inner(p, x), gamma, beta, p.epsilon),
+    "group_norm": lambda p, x, gamma, beta: _ACTIVATIONS[p.activation](
+        F.group_norm(x, p.groups, gamma, beta, p.epsilon)
+    ),
+    "grouped_query_attention": _grouped_attention,
+    "layer_norm": lambda p, x, gamma, beta, *residual: F.layer_norm(
+        sum(residual, x), _inner(p, x), gamma, beta, p.epsilon
+    ),
     "leaky_relu": lambda p, x: F.leaky_relu(x, p.negative_slope),
     "log_softmax": lambda p, x: torch.log_softmax(x, p.axis),
     "matmul": _matmul,
@@ -176,7 +190,9 @@ _FUNCTIONS: dict[str, Function] = {
     "mean": _reduction(torch.mean),
     "min": _reduction(torch.amin),
     "power": _each("pow"),
-    "rms_norm": lambda p, x, weight: F.rms_norm(x, _inner(p, x), weight, p.epsilon),
+    "rms_norm": lambda p, x, weight, *residual: F.rms_norm(
+        sum(residual, x), _inner(p, x), weight, p.epsilon
+    ),
     "silu": lambda _, x: F.silu(x),
     "softmax": lambda p, x: torch.softmax(x, p.axis),
     "sum": _reduction(torch.sum),

@@ -47,7 +47,11 @@ def attention(  # noqa: PLR0917
     return build("attention", inputs, tensors.attention(*inputs, causal=causal, scale=scale))
 
 
-@operator(tensors.grouped_query_attention, reference=references.grouped_query_attention)
+@operator(
+    tensors.grouped_query_attention,
+    reference=references.grouped_query_attention,
+    recognize=recognizers.attentions,
+)
 def grouped_query_attention(  # noqa: PLR0917
     batch: int,
     heads: int,

@@ -11,7 +11,7 @@ from compiler import te
 from compiler.ir.core.dtypes import DType
 from compiler.ir.core.program import PrimFunc
 from compiler.ops.build import build, operand
-from compiler.ops.error import check_choice, check_extents, check_shape
+from compiler.ops.error import check_choice, check_extents, check_flags, check_shape
 from compiler.ops.operator import operator
 from compiler.ops.references import indexing as references
 from compiler.ops.tensors import indexing as tensors
@@ -86,6 +86,44 @@ def embedding(
     table = (num_embeddings, embedding_dim)
     inputs = _inputs("embedding", table, dtype, which, index_dtype, name="W")
     return build("embedding", inputs, tensors.embedding(*inputs))
+
+
+@operator(tensors.embedding_bag, reference=references.embedding_bag)
+def embedding_bag(  # noqa: PLR0917
+    num_embeddings: int,
+    embedding_dim: int,
+    bags: int,
+    length: int,
+    dtype: DType = "float32",
+    index_dtype: DType = "int32",
+    *,
+    mode: str = "sum",
+    weights: bool = False,
+) -> PrimFunc:
+    """Sum rows of a table for each bag of indices: `B[i, :] = sum of W[indices[i, k], :]`.
+
+    Args:
+        num_embeddings: The rows of the table.
+        embedding_dim: The width of a row.
+        bags: The number of bags.
+        length: The number of indices in each.
+        dtype: The type of the table.
+        index_dtype: The type of the indices.
+        mode: "sum", or "mean" for the mean of the rows.
+        weights: Whether each row is multiplied by `weights[i, k]`; for sums.
+
+    Raises:
+        OperatorError: If an extent, an option or a type is out of range.
+    """
+    name = "embedding_bag"
+    check_extents(name, num_embeddings=num_embeddings, embedding_dim=embedding_dim)
+    check_extents(name, bags=bags, length=length)
+    check_flags(name, weights=weights)
+    table = (num_embeddings, embedding_dim)
+    inputs = _inputs(name, table, dtype, (bags, length), index_dtype, name="W")
+    if weights:
+        inputs.append(operand((bags, length), dtype, "weights"))
+    return build(name, inputs, tensors.embedding_bag(*inputs, mode=mode))
 
 
 @operator(tensors.cumsum, reference=references.cumsum)

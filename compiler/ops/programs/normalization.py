@@ -1,11 +1,12 @@
-"""Normalizations: softmax, and layer, batch and root-mean-square norms."""
+"""Normalizations: softmax, and layer, group, batch and root-mean-square norms."""
 
 from __future__ import annotations
 
+from compiler import te
 from compiler.ir.core.dtypes import DType
 from compiler.ir.core.program import PrimFunc
 from compiler.ops.build import build, operand
-from compiler.ops.error import check_axis, check_shape
+from compiler.ops.error import check_axis, check_flags, check_shape
 from compiler.ops.operator import operator
 from compiler.ops.recognizers.rows import normalizations
 from compiler.ops.references import normalization as references
@@ -36,34 +37,72 @@ def log_softmax(*shape: int, axis: int = -1, dtype: DType = "float32") -> PrimFu
 
 @operator(tensors.layer_norm, reference=references.layer_norm, recognize=normalizations)
 def layer_norm(
-    *shape: int, axis: int = -1, epsilon: float = 1e-5, dtype: DType = "float32"
+    *shape: int,
+    axis: int = -1,
+    epsilon: float = 1e-5,
+    residual: bool = False,
+    dtype: DType = "float32",
 ) -> PrimFunc:
     """`B = (A - mean) / sqrt(variance + epsilon) * gamma + beta` over `axis` and later axes.
+
+    Args:
+        shape: The shape of `A`.
+        axis: The first of the axes over which mean and variance are taken.
+        epsilon: The number added to the variance.
+        residual: Whether `residual`, of the shape of `A`, is added to `A` first.
+        dtype: The type of all tensors.
 
     Raises:
         OperatorError: If an extent, the axis or the type is out of range.
     """
-    dims = check_shape("layer_norm", shape)
-    inner = dims[check_axis("layer_norm", axis, len(dims)) :]
-    parameters = [operand(inner, dtype, name) for name in ("gamma", "beta")]
-    inputs = [operand(dims, dtype, "A"), *parameters]
+    inputs = _row_inputs("layer_norm", shape, axis, dtype, ("gamma", "beta"), residual=residual)
     return build("layer_norm", inputs, tensors.layer_norm(*inputs, axis=axis, epsilon=epsilon))
 
 
 @operator(tensors.rms_norm, reference=references.rms_norm, recognize=normalizations)
 def rms_norm(
-    *shape: int, axis: int = -1, epsilon: float = 1e-5, dtype: DType = "float32"
+    *shape: int,
+    axis: int = -1,
+    epsilon: float = 1e-5,
+    residual: bool = False,
+    dtype: DType = "float32",
 ) -> PrimFunc:
     """`B = A / sqrt(mean of squares + epsilon) * weight` over `axis` and later axes.
+
+    Arguments as `layer_norm` has them.
 
     Raises:
         OperatorError: If an extent, the axis or the type is out of range.
     """
-    dims = check_shape("rms_norm", shape)
-    inner = dims[check_axis("rms_norm", axis, len(dims)) :]
-    parameters = [operand(inner, dtype, name) for name in ("weight",)]
-    inputs = [operand(dims, dtype, "A"), *parameters]
+    inputs = _row_inputs("rms_norm", shape, axis, dtype, ("weight",), residual=residual)
     return build("rms_norm", inputs, tensors.rms_norm(*inputs, axis=axis, epsilon=epsilon))
+
+
+@operator(tensors.group_norm, reference=references.group_norm)
+def group_norm(
+    *shape: int,
+    groups: int,
+    epsilon: float = 1e-5,
+    activation: str | None = None,
+    dtype: DType = "float32",
+) -> PrimFunc:
+    """`B = (A - mean) / sqrt(variance + epsilon) * gamma + beta` over groups of channels.
+
+    Args:
+        shape: The shape of `A`: batch, channels, and any number of sizes.
+        groups: The number of groups, which divides that of channels.
+        epsilon: The number added to the variance.
+        activation: The function applied last, such as "silu"; see `matmul`.
+        dtype: The type of all tensors.
+
+    Raises:
+        OperatorError: If an extent, an option or the type is out of range.
+    """
+    dims = check_shape("group_norm", shape)
+    parameters = [operand(dims[1:2], dtype, name) for name in ("gamma", "beta")]
+    inputs = [operand(dims, dtype, "A"), *parameters]
+    out = tensors.group_norm(*inputs, groups=groups, epsilon=epsilon, activation=activation)
+    return build("group_norm", inputs, out)
 
 
 @operator(tensors.batch_norm, reference=references.batch_norm)
@@ -82,3 +121,23 @@ def batch_norm(
     names = ("gamma", "beta", "mean", "variance")
     inputs = [operand(dims, dtype, "A"), *(operand(channels, dtype, name) for name in names)]
     return build("batch_norm", inputs, tensors.batch_norm(*inputs, axis=axis, epsilon=epsilon))
+
+
+def _row_inputs(
+    name: str,
+    shape: tuple[int, ...],
+    axis: int,
+    dtype: DType,
+    parameters: tuple[str, ...],
+    *,
+    residual: bool,
+) -> list[te.Tensor]:
+    """Return the tensor, the parameters of the elements of a row, and the residual, if any."""
+    dims = check_shape(name, shape)
+    check_flags(name, residual=residual)
+    inner = dims[check_axis(name, axis, len(dims)) :]
+    return [
+        operand(dims, dtype, "A"),
+        *(operand(inner, dtype, parameter) for parameter in parameters),
+        *([operand(dims, dtype, "residual")] if residual else []),
+    ]

@@ -17,17 +17,25 @@ _MAX_ORDERS = 8
 
 def attentions(facts: ProgramFacts) -> Iterator[Spec]:
     """Yield the attentions with queries, keys and values of these shapes."""
-    if len(facts.inputs) != 3 or len(facts.output) != 4 or "exp" not in facts.calls:
+    if len(facts.inputs) < 3 or len(facts.output) != 4 or "exp" not in facts.calls:
         return
-    q, k, v = facts.inputs
+    q, k, v, *mask = facts.inputs
     if q != facts.output or k != v or len(k) != 4:
         return
-    (batch, heads, m, d), n = q, k[2]
+    (batch, heads, m, d), (_, kv_heads, n, _) = q, k
     usual = 1 / math.sqrt(d)
     others = [scale for scale in facts.floats if scale > 0 and not _is_close(scale, usual)]
     for scale in (None, *others):
-        for causal in (False, True):
-            yield facts.spec("attention", batch, heads, m, n, d, causal=causal, scale=scale)
+        if heads == kv_heads and not mask:
+            for causal in (False, True):
+                yield facts.spec("attention", batch, heads, m, n, d, causal=causal, scale=scale)
+        elementwise = (facts.integers(b) for b in facts.blocks if not facts.steps(b))
+        pasts = sorted(i for i in set().union({0}, *elementwise) if 0 <= i < n)
+        for causal, past in ((False, 0), *((True, past) for past in pasts)):
+            options = {"causal": causal, "past": past, "mask": bool(mask), "scale": scale}
+            if mask in ([], [(batch, 1, m, n)]) and heads % kv_heads == 0:
+                sizes = (batch, heads, kv_heads, m, n, d)
+                yield facts.spec("grouped_query_attention", *sizes, **options)
 
 
 def normalizations(facts: ProgramFacts) -> Iterator[Spec]:
@@ -41,12 +49,14 @@ def normalizations(facts: ProgramFacts) -> Iterator[Spec]:
         yield from (facts.spec(along, *shape, axis=axis) for axis in reversed(axes))
     if "rsqrt" not in facts.calls or not others:
         return
-    if len(others) > 2 or any(other != shape[len(shape) - len(other) :] for other in others):
-        return
-    name = "rms_norm" if len(others) == 1 else "layer_norm"
-    axis = len(shape) - len(others[0])
-    for epsilon in _epsilons(facts):
-        yield facts.spec(name, *shape, axis=axis, epsilon=epsilon)
+    for name, count in (("rms_norm", 1), ("layer_norm", 2)):
+        parameters, residual = others[:count], others[count:]
+        inner = parameters[0]
+        axis = len(shape) - len(inner)
+        if parameters != [shape[axis:]] * count or residual not in ([], [shape]):
+            continue
+        for epsilon in _epsilons(facts):
+            yield facts.spec(name, *shape, axis=axis, epsilon=epsilon, residual=bool(residual))
 
 
 def reductions(facts: ProgramFacts) -> Iterator[Spec]:

@@ -25,6 +25,14 @@ def embedding(_: Options, table: Array, indices: Array) -> Array:
     return np.take(table, indices, axis=0, mode="clip")
 
 
+def embedding_bag(p: Options, table: Array, indices: Array, *weights: Array) -> Array:
+    """Return the sums of rows, by clipped indices; or their means."""
+    rows = np.take(table, indices, axis=0, mode="clip")
+    for weight in weights:
+        rows = rows * weight[:, :, None]
+    return np.asarray(rows.mean(1) if p.mode == "mean" else rows.sum(1))
+
+
 def cumsum(p: Options, a: Array) -> Array:
     """Return the cumulative sums along an axis."""
     return np.cumsum(a, axis=p.axis)

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from compiler.ops.operator import Array, Options
+from compiler.ops.references.elementwise import ACTIVATIONS
 
 
 def softmax(p: Options, a: Array) -> Array:
@@ -26,15 +27,25 @@ def _inner(p: Options, a: Array) -> tuple[int, ...]:
     return tuple(range(p.axis % a.ndim, a.ndim))
 
 
-def layer_norm(p: Options, a: Array, gamma: Array, beta: Array) -> Array:
+def layer_norm(p: Options, a: Array, gamma: Array, beta: Array, *residual: Array) -> Array:
     """Return rows of mean 0 and variance 1, scaled and shifted."""
-    axes = _inner(p, a)
+    a, axes = sum(residual, a), _inner(p, a)
     centred = a - a.mean(axes, keepdims=True)
     return np.asarray(centred / np.sqrt(a.var(axes, keepdims=True) + p.epsilon) * gamma + beta)
 
 
-def rms_norm(p: Options, a: Array, weight: Array) -> Array:
+def group_norm(p: Options, a: Array, gamma: Array, beta: Array) -> Array:
+    """Return groups of channels of mean 0 and variance 1, scaled and shifted by channel."""
+    rows = a.reshape(a.shape[0], p.groups, -1)
+    centred = rows - rows.mean(2, keepdims=True)
+    normal = (centred / np.sqrt(rows.var(2, keepdims=True) + p.epsilon)).reshape(a.shape)
+    shape = (-1, *[1] * (a.ndim - 2))
+    return ACTIVATIONS[p.activation](normal * gamma.reshape(shape) + beta.reshape(shape))
+
+
+def rms_norm(p: Options, a: Array, weight: Array, *residual: Array) -> Array:
     """Return rows of mean square 1, scaled."""
+    a = sum(residual, a)
     squares = (a * a).mean(_inner(p, a), keepdims=True)
     return np.asarray(a / np.sqrt(squares + p.epsilon) * weight)
 

@@ -23,7 +23,7 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ops.error import OperatorError, check_axis, check_choice, check_dtype, check_shape
 from compiler.ops.tensors.epilogue import converted
-from compiler.ops.tensors.operands import dims_of
+from compiler.ops.tensors.operands import check_dims, check_same_dtype, dims_of
 from compiler.te.extern import block_nest, extern_blocks
 
 
@@ -75,6 +75,50 @@ def embedding(table: te.Tensor, indices: te.Tensor) -> te.Tensor:
     (rows, width), which = _operands("embedding", table, indices, 2)
     return te.compute(
         (*which, width), lambda *i: table[_clipped(indices[i[:-1]], rows), i[-1]], name="B"
+    )
+
+
+def embedding_bag(
+    table: te.Tensor,
+    indices: te.Tensor,
+    weights: te.Tensor | None = None,
+    *,
+    mode: str = "sum",
+) -> te.Tensor:
+    """Return the sum or the mean of rows of a table for each bag: of `table[indices[i, :], :]`.
+
+    Args:
+        table: `[rows, width]`.
+        indices: `[bags, length]`.
+        weights: `[bags, length]`, the factors of the rows in a sum.
+        mode: Either "sum" or "mean".
+
+    Raises:
+        OperatorError: If a shape, a type or an option does not fit.
+    """
+    operator = "embedding_bag"
+    (rows, width), (bags, length) = _operands(operator, table, indices, 2)
+    check_choice(operator, "mode", mode, ("sum", "mean"))
+    check_dtype(operator, table.dtype, needs_float=mode == "mean" or weights is not None)
+    if weights is not None:
+        check_same_dtype(operator, table, weights)
+        check_dims(operator, weights, (bags, length))
+        if mode == "mean":
+            raise OperatorError(
+                f"{operator}: weights are given, and mode is 'mean': expected 'sum'"
+            )
+    total_dtype = sum_dtype(table.dtype)
+    k = te.reduce_axis((0, length), name="k")
+
+    def element(i: te.Value, j: te.Value) -> te.Reduction:
+        row = table[_clipped(indices[i, k], rows), j].astype(total_dtype)
+        return te.sum(row if weights is None else row * weights[i, k].astype(total_dtype), axis=k)
+
+    total = te.compute((bags, width), element, name="total" if mode == "mean" else "B")
+    if mode == "sum":
+        return converted(total, table.dtype)
+    return te.compute(
+        (bags, width), lambda i, j: (total[i, j] / length).astype(table.dtype), name="B"
     )
 
 

@@ -1,14 +1,27 @@
-"""Normalizations: softmax, and layer, batch and root-mean-square norms."""
+"""Normalizations: softmax, and layer, group, batch and root-mean-square norms."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import TypeAlias
 
 from compiler import te
 from compiler.ir.core.dtypes import DType, sum_dtype
-from compiler.ops.error import check_axis, check_dtype, check_number
+from compiler.ops.error import (
+    OperatorError,
+    check_axis,
+    check_choice,
+    check_dtype,
+    check_number,
+    check_range,
+)
+from compiler.ops.tensors.epilogue import ACTIVATIONS
+from compiler.ops.tensors.join_axes import join_axes
 from compiler.ops.tensors.operands import check_dims, check_same_dtype, dims_of
+
+Elements: TypeAlias = tuple[tuple[int, ...], Callable[..., te.Value]]
+"""A shape, and a function of indices that returns an element in the type of sums."""
 
 
 def softmax(x: te.Tensor, *, axis: int = -1) -> te.Tensor:
@@ -59,20 +72,108 @@ def log_softmax(x: te.Tensor, *, axis: int = -1) -> te.Tensor:
 
 
 def layer_norm(
-    x: te.Tensor, gamma: te.Tensor, beta: te.Tensor, *, axis: int = -1, epsilon: float = 1e-5
+    x: te.Tensor,
+    gamma: te.Tensor,
+    beta: te.Tensor,
+    residual: te.Tensor | None = None,
+    *,
+    axis: int = -1,
+    epsilon: float = 1e-5,
 ) -> te.Tensor:
     """Return `(x - mean) / sqrt(variance + epsilon) * gamma + beta` over `axis` and later axes.
+
+    A residual of the same shape is added to `x` first.
 
     Raises:
         OperatorError: If a shape, a type, the axis or `epsilon` does not fit.
     """
     dims, axis = _along("layer_norm", x, axis, gamma, beta)
     check_number("layer_norm", epsilon=epsilon)
-    rows, inner = dims[:axis], dims[axis:]
+    inner = dims[axis:]
     for parameter in (gamma, beta):
         check_dims("layer_norm", parameter, inner)
-    count, at = math.prod(inner), _widened(x)
-    k = _axes(inner)
+    centred = _normalized(_with_residual("layer_norm", x, residual), axis, epsilon)
+
+    def element(*i: te.Value) -> te.Value:
+        column = i[axis:]
+        scaled = centred(*i) * _widened(gamma)(*column) + _widened(beta)(*column)
+        return scaled.astype(x.dtype)
+
+    return te.compute(dims, element, name="B")
+
+
+def group_norm(
+    x: te.Tensor,
+    gamma: te.Tensor,
+    beta: te.Tensor,
+    *,
+    groups: int,
+    epsilon: float = 1e-5,
+    activation: str | None = None,
+) -> te.Tensor:
+    """Return `(x - mean) / sqrt(variance + epsilon) * gamma + beta` over groups of channels.
+
+    Args:
+        x: `[n, c, ...]`.
+        gamma: `[c]`, the factor of each channel.
+        beta: `[c]`, added to each channel.
+        groups: The number of groups, which divides that of channels.
+        epsilon: The number added to the variance.
+        activation: The function applied last; see `ops.matmul`.
+
+    Raises:
+        OperatorError: If a shape, a type or an option does not fit.
+    """
+    operator = "group_norm"
+    dims, _ = _along(operator, x, -1, gamma, beta)
+    check_number(operator, epsilon=epsilon)
+    check_range(operator, 1, groups=groups)
+    if len(dims) < 3:
+        raise OperatorError(
+            f"{operator}: {x.name} has {len(dims)} dimension(s): expected 3 or more"
+        )
+    batch, channels, *sizes = dims
+    if channels % groups:
+        raise OperatorError(f"{operator}: {groups} groups do not divide {channels} channels")
+    for parameter in (gamma, beta):
+        check_dims(operator, parameter, (channels,))
+    if activation is not None:
+        check_choice(operator, "activation", activation, tuple(ACTIVATIONS))
+    size = channels // groups
+
+    def at(b: te.Value, g: te.Value, c: te.Value, *i: te.Value) -> te.Value:
+        return _widened(x)(b, g * size + c, *i)
+
+    shape = (batch, groups, size, *sizes)
+    normalized = _normalized((shape, at), 2, epsilon)
+
+    def element(b: te.Value, g: te.Value, c: te.Value, *i: te.Value) -> te.Value:
+        channel = g * size + c
+        scaled = normalized(b, g, c, *i) * _widened(gamma)(channel) + _widened(beta)(channel)
+        return scaled if activation is None else ACTIVATIONS[activation](scaled)
+
+    names = ("n", "g", "c", *(f"i{k}" for k in range(len(sizes))))
+    scaled = te.compute(shape, element, name="scaled", varargs_names=names)
+    return join_axes(scaled, 1, x.dtype, "B")
+
+
+def _with_residual(operator: str, x: te.Tensor, residual: te.Tensor | None) -> Elements:
+    """Return the shape and the elements of a tensor, with a residual in the type of sums."""
+    dims = dims_of(operator, x)
+    if residual is None:
+        return dims, _widened(x)
+    check_same_dtype(operator, x, residual)
+    check_dims(operator, residual, dims)
+    left, right = _widened(x), _widened(residual)
+    added = te.compute(dims, lambda *i: left(*i) + right(*i), name="added")
+    return dims, lambda *i: added[i]
+
+
+def _normalized(x: Elements, axis: int, epsilon: float) -> Callable[..., te.Value]:
+    """Return elements moved to mean 0 and scaled to variance 1 over `axis` and later axes."""
+    dims, at = x
+    rows, inner = dims[:axis], dims[axis:]
+    count, k = math.prod(inner), _axes(inner)
     total = te.compute(rows, lambda *i: te.sum(at(*i, *k), axis=k), name="total")
     mean = te.compute(rows, lambda *i: total[i] / count, name="mean")
     r = _axes(inner)
@@ -84,19 +185,23 @@ def layer_norm(
     )
 
     def element(*i: te.Value) -> te.Value:
-        row, column = i[:axis], i[axis:]
-        scale = te.rsqrt(spread[row] / count + epsilon)
-        centred = at(*i) - mean[row]
-        scaled = centred * scale * _widened(gamma)(*column) + _widened(beta)(*column)
-        return scaled.astype(x.dtype)
+        row = i[:axis]
+        return (at(*i) - mean[row]) * te.rsqrt(spread[row] / count + epsilon)
 
-    return te.compute(dims, element, name="B")
+    return element
 
 
 def rms_norm(
-    x: te.Tensor, weight: te.Tensor, *, axis: int = -1, epsilon: float = 1e-5
+    x: te.Tensor,
+    weight: te.Tensor,
+    residual: te.Tensor | None = None,
+    *,
+    axis: int = -1,
+    epsilon: float = 1e-5,
 ) -> te.Tensor:
     """Return `x / sqrt(mean of squares + epsilon) * weight` over `axis` and later axes.
+
+    A residual of the same shape is added to `x` first.
 
     Raises:
         OperatorError: If a shape, a type, the axis or `epsilon` does not fit.
@@ -105,7 +210,7 @@ def rms_norm(
     check_number("rms_norm", epsilon=epsilon)
     rows, inner = dims[:axis], dims[axis:]
     check_dims("rms_norm", weight, inner)
-    count, at = math.prod(inner), _widened(x)
+    count, (_, at) = math.prod(inner), _with_residual("rms_norm", x, residual)
     k = _axes(inner)
     squares = te.compute(rows, lambda *i: te.sum(at(*i, *k) * at(*i, *k), axis=k), name="squares")
 

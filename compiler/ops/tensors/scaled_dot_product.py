@@ -7,24 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from compiler import te
-from compiler.ir.core.dtypes import DType
-from compiler.ir.core.nodes import (
-    BinOp,
-    Buffer,
-    Cast,
-    Expr,
-    IntImm,
-    IterVar,
-    Load,
-    Stmt,
-    Store,
-    Var,
-)
 from compiler.ops.error import OperatorError, check_dtype, check_flags, check_number, check_range
 from compiler.ops.tensors.epilogue import Types, check_types, converted
+from compiler.ops.tensors.join_axes import join_axes
 from compiler.ops.tensors.normalization import converted_softmax
 from compiler.ops.tensors.operands import check_dims, check_same_dtype, dims_of
-from compiler.te.extern import block_nest, extern_blocks
 
 Element: TypeAlias = Callable[..., te.Value]
 """Takes the indices of a row of scores, then others, and returns an element."""
@@ -137,7 +124,7 @@ def grouped_query_attention(
         score,
         "means",
     )
-    return _joined_heads(means, types.result)
+    return join_axes(means, 1, types.result, "out")
 
 
 def _checked(
@@ -195,26 +182,3 @@ def _means(  # noqa: PLR0917
         return te.sum(types.product(weights[(*row, s)], value(*row, s, c)), axis=s)
 
     return te.compute((*dims, d), mean, name=name, varargs_names=(*names, "c"))
-
-
-def _joined_heads(x: te.Tensor, dtype: DType) -> te.Tensor:
-    """Return `x[batch, kv_heads, size, m, d]` as `[batch, kv_heads * size, m, d]` in a type.
-
-    The block has the axes of `x`: heads that are divided would hide the groups from schedules.
-    """
-    batch, groups, size, m, d = dims = dims_of("grouped_query_attention", x, 5)
-
-    def loops(source: Buffer, target: Buffer) -> Stmt:
-        names = (f"v_{name}" for name in "bhgic")
-        iters = tuple(
-            IterVar(Var(name), IntImm(extent), "spatial")
-            for name, extent in zip(names, dims, strict=True)
-        )
-        b, h, g, i, c = (iterator.var for iterator in iters)
-        element: Expr = Load(source, (b, h, g, i, c))
-        if source.dtype != dtype:
-            element = Cast(dtype, element)
-        head = BinOp("+", BinOp("*", h, IntImm(size)), g)
-        return block_nest("out", iters, Store(target, (b, head, i, c), element))
-
-    return extern_blocks((batch, groups * size, m, d), [x], loops, name="out", dtype=dtype)

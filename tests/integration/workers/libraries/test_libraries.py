@@ -116,6 +116,7 @@ def test_no_candidate_meets_what_a_library_left_behind(runner: ChildRunner) -> N
         "conv2d:1,4,7,9,6,3,2,1,2,2,layout=NHWC",
         "depthwise_conv2d:1,3,8,9,3x5,1,1x2,multiplier=2,layout=NHWC,bias=true",
         "attention:1,2,4,6,4,causal=true,scale=0.3",
+        "layer_norm:3,8,residual=true",
     ],
 )
 def test_libraries_compute_what_an_operator_does(runner: ChildRunner, spec: str) -> None:

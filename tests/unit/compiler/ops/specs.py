@@ -65,6 +65,11 @@ depthwise_conv2d:2,3,8,9,3:float16 conv2d_transpose:2,3,5,4,4,3:bfloat16
 conv2d_nchwc:2,8,7,6,12,3,2,1,1,4,6:float16 avg_pool2d:2,3,8,9,3,2,1,ceil_mode=true:bfloat16
 softmax:4,9:float16 log_softmax:5,9:bfloat16 layer_norm:4,9:bfloat16 rms_norm:3,8:float16
 attention:1,2,6,6,4,causal=true:bfloat16 grouped_query_attention:1,4,2,3,7,4
+layer_norm:4,9,residual=true layer_norm:2,3,4,axis=1,residual=true:bfloat16
+rms_norm:3,8,residual=true:float16 rms_norm:2,3,4,axis=1,residual=true group_norm:2,6,5,groups=3
+group_norm:1,4,3,5,groups=2,activation=silu group_norm:2,4,3,groups=1,epsilon=0.1:bfloat16
+embedding_bag:10,4,3,5 embedding_bag:10,4,3,5,mode=mean:bfloat16 embedding_bag:10,4,3,2:int32
+embedding_bag:10,4,3,5,weights=true,index_dtype=int64
 grouped_query_attention:2,4,1,1,6,4,causal=true,past=5
 grouped_query_attention:2,2,2,3,6,4,causal=true,past=2,mask=true,scale=0.3
 grouped_query_attention:1,4,2,2,7,4,mask=true:bfloat16 sum:3,4,5,axis=1:bfloat16

@@ -30,7 +30,7 @@ matmul_bias_relu:8,8,{k} conv1d:1,{k},6,4,2 conv2d:1,{k},6,6,4,2 conv3d:1,{k},3,
 conv2d_transpose:1,{k},4,4,4,2 conv2d_nchwc:1,{k},4,4,4,2,1,0,1,2,4 depthwise_conv2d:1,4,6,6,2
 avg_pool2d:1,4,6,6,2 softmax:8,{k} log_softmax:8,{k} layer_norm:8,{k} rms_norm:8,{k}
 attention:1,2,8,{k},8 grouped_query_attention:1,4,2,2,{k},8 sum:8,{k},axis=1 mean:8,{k},axis=1
-prod:8,{k},axis=1 row_sum:8,{k}
+prod:8,{k},axis=1 row_sum:8,{k} group_norm:2,4,{k},groups=2 embedding_bag:10,8,4,{k}
 """.split()  # noqa: SIM905 - as they are typed
 
 

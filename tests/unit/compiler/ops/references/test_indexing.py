@@ -25,3 +25,15 @@ def test_running_sums() -> None:
 
     check("cumsum:3,5", [(3, 5)], slow)
     check("cumsum:5,3,axis=0", [(5, 3)], lambda a: slow(a.T).T)
+
+
+def test_bags_of_rows() -> None:
+    (table, weights), indices = given((4, 5), (2, 3)), np.array([[3, 0, 9], [1, -2, 2]], np.int32)
+    rows = [[table[3], table[0], table[3]], [table[1], table[0], table[2]]]
+    got = ops.reference("embedding_bag:4,5,2,3:float64")(table, indices)
+    np.testing.assert_allclose(got, [sum(bag) for bag in rows])
+    got = ops.reference("embedding_bag:4,5,2,3,mode=mean:float64")(table, indices)
+    np.testing.assert_allclose(got, [sum(bag) / 3 for bag in rows])
+    got = ops.reference("embedding_bag:4,5,2,3,weights=true:float64")(table, indices, weights)
+    expected = [sum(w * r for w, r in zip(*bag)) for bag in zip(weights, rows)]  # noqa: B905
+    np.testing.assert_allclose(got, expected)

@@ -28,6 +28,8 @@ ROWS = {
     "layer_norm": ops.layer_norm(6, 24),
     "layer_norm over two axes": ops.layer_norm(4, 6, 7, axis=1),
     "rms_norm": ops.rms_norm(2, 3, 40),
+    "rms_norm with a residual": ops.rms_norm(6, 24, residual=True),
+    "group_norm": ops.group_norm(2, 6, 3, 8, groups=3, activation="silu"),
     "softmax of a prime number of rows": ops.softmax(11, 24),
     "row_sum": ops.row_sum(33, 77),
     "sum of all": ops.sum(5, 6, 7),
@@ -99,6 +101,16 @@ def test_rows_are_the_axes_that_all_blocks_share_and_none_reduces() -> None:
     rows = row_axes([block for block in facts if block is not None])
     assert rows.sink == "B"
     assert rows.of == {"largest": (0, 1), "powers": (0, 2), "total": (0, 1), "B": (0, 2)}
+
+
+@pytest.mark.parametrize("name", ["layer_norm", "rms_norm"])
+def test_a_residual_is_added_once_a_row(name: str) -> None:
+    func = ops.from_spec(f"{name}:8,64,residual=true")
+    (sketch,) = space_of(func, level(3)).sketches
+    program = sites(sketch.trace.apply_to(func).func)
+    readers = [site for site in program if any(r.buffer.name == "A" for r in site.block.reads)]
+    assert [site.block.name for site in readers] == ["added"]
+    assert readers[0].loops[0] in program[-1].loops
 
 
 def test_a_block_of_its_own_axes_stays_outside() -> None:
