@@ -24,7 +24,7 @@ demo: $(VENV)/.runtime ## tune three workloads through a real server (TRIALS=24 
 	@$(BIN)/python -m examples.demo $(if $(TRIALS),--trials $(TRIALS)) $(ARGS)
 
 test: $(VENV)/.dev $(DASHBOARD) ## run the whole test suite (ARGS="tests/unit -k split" for a part)
-	$(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-cpus: $(VENV)/.dev ## run what generates code again, with the host reported as other CPUs (ARGS=--all for each)
 	$(BIN)/python -m tests.cpus $(ARGS)

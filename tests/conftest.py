@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadFileScheduling
+
+from compiler.target.cores import available_cores
 
 # No test fails because the machine is slow. CI tries the same examples each time, so that it fails
 # because of a change and not by chance. A developer's run tries new ones.
@@ -16,6 +20,33 @@ settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 # A comparison with libraries takes most of a short job, so only tests of it enable it.
 os.environ.setdefault("LOOPWRIGHT_BASELINES", "none")
+
+
+# The tests of such a folder share a server and its first jobs, which take seconds to begin.
+_SHARED_SERVERS = ("tests/browser/", "tests/public/")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With `--dist loadfile`, keep all files of a folder with a shared server in one process."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    scheduling = LoadFileScheduling(config, log)
+    file_of = scheduling._split_scope
+
+    def file_or_folder(test: str) -> str:
+        return next(
+            (folder for folder in _SHARED_SERVERS if test.startswith(folder)), file_of(test)
+        )
+
+    scheduling._split_scope = file_or_folder
+    return scheduling
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Return one process more than cores, because tests of the service wait for other processes."""
+    return min(4, available_cores() + 1)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

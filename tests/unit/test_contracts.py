@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -31,57 +30,66 @@ def shapes(body: list[ast.stmt]) -> dict[str, Shape]:
 
 
 @cache
-def bodies() -> dict[str, dict[str, Shape]]:
-    """Return the functions of each class and of each module, without the Protocols."""
-    return {name: shapes(body) for name, body, bases in _bodies() if "Protocol" not in bases}
-
-
-def _bodies() -> Iterator[tuple[str, list[ast.stmt], set[str]]]:
+def definitions() -> list[tuple[str, list[ast.stmt], set[str]]]:
+    """Return the name, the body and the bases of each module and of each class."""
+    listed: list[tuple[str, list[ast.stmt], set[str]]] = []
     for package in PACKAGES:
         for file in (ROOT / package).rglob("*.py"):
             tree = ast.parse(file.read_text())
-            yield ".".join(file.relative_to(ROOT).with_suffix("").parts), tree.body, set()
+            listed.append(
+                (".".join(file.relative_to(ROOT).with_suffix("").parts), tree.body, set())
+            )
             for node in ast.walk(tree):
                 if isinstance(node, ast.ClassDef):
                     bases = {ast.unparse(base).split("[")[0] for base in node.bases}
-                    yield node.name, node.body, bases
+                    listed.append((node.name, node.body, bases))
+    return listed
+
+
+def bodies() -> dict[str, dict[str, Shape]]:
+    """Return the functions of each class and of each module, without the Protocols."""
+    return {name: shapes(body) for name, body, bases in definitions() if "Protocol" not in bases}
 
 
 def protocols() -> dict[str, dict[str, Shape]]:
     """Return the public Protocols that have methods of their own, except functions' ones."""
     of = {
         name: {n: shape for n, shape in shapes(body).items() if n != "__call__"}
-        for name, body, bases in _bodies()
+        for name, body, bases in definitions()
         if "Protocol" in bases and not name.startswith("_")
     }
     return {name: methods for name, methods in of.items() if methods}
 
 
-def implementations(methods: dict[str, Shape]) -> list[str]:
-    return [name for name, own in bodies().items() if methods.items() <= own.items()]
+@pytest.fixture(scope="module")
+def implementations() -> dict[str, list[str]]:
+    """Return the implementations of each Protocol that has several.
+
+    A fixture, because reading all modules takes seconds, also if other tests run.
+    """
+    defined = bodies()
+    by_protocol = {
+        protocol: [name for name, own in defined.items() if methods.items() <= own.items()]
+        for protocol, methods in protocols().items()
+    }
+    return {protocol: names for protocol, names in by_protocol.items() if len(names) > 1}
 
 
-SEVERAL = {
-    name: found
-    for name, methods in protocols().items()
-    if len(found := implementations(methods)) > 1
-}
+def test_the_protocols_are_found(implementations: dict[str, list[str]]) -> None:
+    expected = {"Measurer", "Comparer", "Library", "ScheduleRule", "JobDriver"}
+    assert expected <= implementations.keys()
+    assert {"ReplayMeasurer", "WorkerMeasurer"} <= set(implementations["Measurer"])
+    assert "workers.libraries.numpy" in implementations["Library"]
 
 
-def test_the_protocols_are_found() -> None:
-    assert {"Measurer", "Comparer", "Library", "ScheduleRule", "JobDriver"} <= SEVERAL.keys()
-    assert {"ReplayMeasurer", "WorkerMeasurer"} <= set(SEVERAL["Measurer"])
-    assert "workers.libraries.numpy" in SEVERAL["Library"]
-
-
-@pytest.mark.parametrize("protocol", SEVERAL)
-def test_a_suite_holds_every_implementation(protocol: str) -> None:
-    suite = f"{protocol}Contract"
+def test_a_suite_holds_every_implementation(implementations: dict[str, list[str]]) -> None:
     files = [file.read_text() for file in (ROOT / "tests").rglob("*.py")]
-    assert sum(f"class {suite}" in text for text in files) == 1, f"there is no {suite}"
-    holders = "\n".join(text for text in files if re.search(rf"[(,] ?{suite}[,)]", text))
-    missing = [name for name in SEVERAL[protocol] if name.split(".")[-1] not in holders]
-    assert not missing, f"{suite} does not hold {missing}"
+    for protocol, names in implementations.items():
+        suite = f"{protocol}Contract"
+        assert sum(f"class {suite}" in text for text in files) == 1, f"there is no {suite}"
+        holders = "\n".join(text for text in files if re.search(rf"[(,] ?{suite}[,)]", text))
+        missing = [name for name in names if name.split(".")[-1] not in holders]
+        assert not missing, f"{suite} does not hold {missing}"
 
 
 def test_every_contract_is_run() -> None:
@@ -89,7 +97,8 @@ def test_every_contract_is_run() -> None:
     contracts: set[str] = set()
     bases: set[str] = set()
     for file in (ROOT / "tests").rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text())):
+        text = file.read_text()
+        for node in ast.walk(ast.parse(text)) if "Contract" in text else ():
             if isinstance(node, ast.ClassDef):
                 if file.parent.name == "contracts" and node.name.endswith("Contract"):
                     contracts.add(node.name)

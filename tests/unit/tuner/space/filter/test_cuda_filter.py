@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -19,8 +21,12 @@ from tuner.space.filter.cuda_filter import MAX_COPIES_AHEAD, passes
 from tuner.space.tables.knob import Ints
 from tuner.space.tables.sketch import Sketch
 
-LARGE = product_sketch(ops.matmul(1024, 1024, 1024), H200)
 GOOD = ((8, 2, 16, 4), (8, 2, 16, 4), (64, 8, 2), 0)
+
+
+@cache
+def large() -> Sketch:
+    return product_sketch(ops.matmul(1024, 1024, 1024), H200)
 
 
 def is_kept(sketch: Sketch, *decisions: tuple[int, ...] | int, target: CudaTarget = H200) -> bool:
@@ -28,7 +34,7 @@ def is_kept(sketch: Sketch, *decisions: tuple[int, ...] | int, target: CudaTarge
 
 
 def test_a_good_candidate_passes() -> None:
-    assert is_kept(LARGE, *GOOD)
+    assert is_kept(large(), *GOOD)
 
 
 @pytest.mark.parametrize(
@@ -43,21 +49,21 @@ def test_a_good_candidate_passes() -> None:
     ],
 )
 def test_a_hopeless_candidate_is_dropped(decisions: tuple[tuple[int, ...] | int, ...]) -> None:
-    assert not is_kept(LARGE, *decisions)
+    assert not is_kept(large(), *decisions)
 
 
 def test_an_architecture_has_its_own_limits() -> None:
     # 128 x 128 x 128 floats of two operands: 128 KiB.
     decisions = ((8, 2, 16, 4), (8, 2, 16, 4), (8, 64, 2), 0)
-    assert is_kept(LARGE, *decisions)
-    assert not is_kept(LARGE, *decisions, target=CudaTarget("cuda -arch=sm_86"))
+    assert is_kept(large(), *decisions)
+    assert not is_kept(large(), *decisions, target=CudaTarget("cuda -arch=sm_86"))
 
 
 def test_what_passes_can_run() -> None:
-    choices = LARGE.draw(2000, np.random.default_rng(0))
-    passed = choices[passes(LARGE, choices, H200)]
+    choices = large().draw(2000, np.random.default_rng(0))
+    passed = choices[passes(large(), choices, H200)]
     assert 5 <= len(passed) < 1000
-    kernel = CudaBatch(LARGE, passed, H200).kernel
+    kernel = CudaBatch(large(), passed, H200).kernel
     assert (kernel.occupancy.blocks > 0).all()
     assert (kernel.registers <= kernel.max_registers).all()
     assert (kernel.shared_bytes <= H200.limits.shared_bytes).all()
@@ -77,10 +83,10 @@ def test_the_elements_that_a_thread_loads_ahead_fit_its_registers_thrice() -> No
 
 
 def test_a_row_passes_in_any_batch() -> None:
-    choices = LARGE.draw(300, np.random.default_rng(0))
-    mask = passes(LARGE, choices, H200)
+    choices = large().draw(300, np.random.default_rng(0))
+    mask = passes(large(), choices, H200)
     for position in (*np.flatnonzero(mask)[:3], *np.flatnonzero(~mask)[:3]):
-        assert passes(LARGE, choices[position : position + 1], H200)[0] == mask[position]
+        assert passes(large(), choices[position : position + 1], H200)[0] == mask[position]
 
 
 @pytest.mark.parametrize("extents", [(4, 4, 8), (3, 5, 7), (1, 7, 64), (2, 2, 2)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -20,9 +22,13 @@ from tuner.space.tables.knob import Ints
 from tuner.space.tables.sketch import Sketch
 
 SPECS = ["conv2d:1,4,6,6,8,3,1,1", "softmax:8,32", "transpose:16,32"]
-LARGE = product_sketch(ops.matmul(4096, 4096, 4096), H200)
 GOOD = ((32, 2, 16, 4), (32, 2, 16, 4), (256, 8, 2), 0)
 """Tiles of 128 x 128 x 16, by 256 threads: the usual ones of libraries."""
+
+
+@cache
+def large() -> Sketch:
+    return product_sketch(ops.matmul(4096, 4096, 4096), H200)
 
 
 def secs(sketch: Sketch, *decisions: tuple[int, ...] | int) -> float:
@@ -44,21 +50,21 @@ def test_every_column_is_a_number_and_has_its_name(spec: str) -> None:
 
 
 def test_rows_that_no_gpu_can_run_have_features_too() -> None:
-    choices: Ints = LARGE.draw(500, np.random.default_rng(0))
-    assert not CUDA_SPACE.passes(LARGE, choices, H200).all()
-    assert np.isfinite(features(LARGE, choices, H200)).all()
+    choices: Ints = large().draw(500, np.random.default_rng(0))
+    assert not CUDA_SPACE.passes(large(), choices, H200).all()
+    assert np.isfinite(features(large(), choices, H200)).all()
 
 
 def test_a_candidate_has_the_same_features_in_any_batch() -> None:
-    choices = LARGE.draw(64, np.random.default_rng(1))
-    batch = features(LARGE, choices, H200)
+    choices = large().draw(64, np.random.default_rng(1))
+    batch = features(large(), choices, H200)
     for position in (0, 20, 63):
-        alone = features(LARGE, choices[position : position + 1], H200)
+        alone = features(large(), choices[position : position + 1], H200)
         assert alone[0].tolist() == batch[position].tolist()
 
 
 def test_a_product_by_hand() -> None:
-    columns = named_features(LARGE, row(LARGE, *GOOD), H200)
+    columns = named_features(large(), row(large(), *GOOD), H200)
     found = {name: float(column[0]) for name, column in columns.items()}
     assert (found["threads"], found["blocks"], found["warps"]) == (8, 10, 3)
     assert found["occupancy"] == 2 * 8 / 64
@@ -78,11 +84,11 @@ def test_a_product_by_hand() -> None:
 
 
 def test_the_estimate_orders_known_kernels() -> None:
-    good = secs(LARGE, *GOOD)
-    one_point = secs(LARGE, (256, 1, 16, 1), (256, 1, 16, 1), (256, 8, 2), 0)
-    few_threads = secs(LARGE, (128, 2, 4, 4), (128, 2, 4, 4), (256, 8, 2), 0)
-    few_blocks = secs(LARGE, (4, 8, 32, 4), (4, 8, 16, 8), (1024, 2, 2), 0)
-    short_pieces = secs(LARGE, (32, 2, 16, 4), (32, 2, 16, 4), (4096, 1, 1), 2)
+    good = secs(large(), *GOOD)
+    one_point = secs(large(), (256, 1, 16, 1), (256, 1, 16, 1), (256, 8, 2), 0)
+    few_threads = secs(large(), (128, 2, 4, 4), (128, 2, 4, 4), (256, 8, 2), 0)
+    few_blocks = secs(large(), (4, 8, 32, 4), (4, 8, 16, 8), (1024, 2, 2), 0)
+    short_pieces = secs(large(), (32, 2, 16, 4), (32, 2, 16, 4), (4096, 1, 1), 2)
     assert good < few_threads < one_point
     assert good < short_pieces
     assert good < few_blocks
@@ -99,10 +105,10 @@ def test_the_estimate_prefers_neighbouring_addresses() -> None:
 
 
 def test_another_gpu_has_other_estimates() -> None:
-    choices = row(LARGE, *GOOD)
+    choices = row(large(), *GOOD)
     column = CUDA_SPACE.estimate_column
     times = [
-        float(features(LARGE, choices, CudaTarget(text))[0, column])
+        float(features(large(), choices, CudaTarget(text))[0, column])
         for text in ("cuda -gpu=h200", "cuda -gpu=a100", "cuda -arch=sm_80", "cuda -arch=sm_86")
     ]
     assert times[0] < times[1] == times[2]
