@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.backends.cpu.codegen.operations.dot_instructions import PAIR, group_size
+from compiler.backends.cpu.codegen.operations.dot_instructions import PAIR
 from compiler.ir.core.dtypes import bits, is_narrow_float
 from compiler.passes.common.tile_buffers import KEY
 from compiler.passes.common.widen_buffers import KEY as WIDE_KEY
@@ -15,6 +15,7 @@ from tuner.space.analysis.block_facts import BlockFacts
 from tuner.space.analysis.product_roles import Operand, Product, find_product
 from tuner.space.rules.cpu.padded_sizes import MAX_WASTE, padded_sizes
 from tuner.space.rules.cpu.padded_tiles import has_no_tile
+from tuner.space.rules.cpu.step_groups import inline_padding, pad_steps, step_group
 from tuner.space.rules.epilogue import is_epilogue
 from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
@@ -87,7 +88,8 @@ class PackedProducts:
     runs on the finished columns.
 
     If the CPU has dot products of the operands' types, panels hold groups of neighbours along the
-    sum, `B'[j1, k1, j2, k2]`, as the instructions take them.
+    sum, `B'[j1, k1, j2, k2]`, as the instructions take them. If groups do not divide the sum, the
+    panels of both operands are padded with zeros.
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
@@ -108,14 +110,19 @@ def _forks(
     """Return a draft for each variant, and the unchanged draft if packing may not pay."""
     facts = draft.block_facts()[name]
     steps = facts.axes[product.step].extent
+    group = step_group(draft, facts, product)
+    is_padded = steps % group > 0
     forks = []
     for variant in _VARIANTS:
         if not variant.is_cut and steps > MAX_WHOLE_STEPS:
             continue
+        if is_padded and not variant.is_left_packed:
+            continue  # the left operand is padded in its panels
         tags = {"packed_right", *(["packed_left"] if variant.is_left_packed else [])}
         fork = draft.fork(variant.name, *tags)
         try:
-            _Packing(fork, facts, product, variant).run()
+            padded = pad_steps(fork, facts, product, group)
+            _Packing(fork, *padded, variant, group, is_padded=is_padded).run()
         except ScheduleError:
             continue  # the program has other schedules
         forks.append(fork)
@@ -126,13 +133,22 @@ class _Packing:
     """Schedules one product in one draft."""
 
     def __init__(
-        self, draft: SketchBuilder, facts: BlockFacts, product: Product, variant: _Variant
+        self,
+        draft: SketchBuilder,
+        facts: BlockFacts,
+        product: Product,
+        variant: _Variant,
+        group: int,
+        *,
+        is_padded: bool,
     ) -> None:
         self._draft = draft
         self._facts = facts
         self._product = product
         self._variant = variant
-        self._group = self._group_size()
+        self._group = group
+        self._dtypes = draft.dtypes()
+        self._is_padded = is_padded
         self._shared = self._shared_axis()
         self._columns: dict[int, dict[int, int]] = {}
 
@@ -161,14 +177,6 @@ class _Packing:
         self._note(batch)
         if self._variant.is_cut and extent <= MAX_WHOLE_STEPS and "fused" not in draft.tags:
             draft.exclude(self._columns[product.step][_STEPS], 1)  # as in the variant of one go
-
-    def _group_size(self) -> int:
-        """Return how many steps of the sum one instruction takes; 1 if they don't divide it."""
-        dtypes = self._draft.dtypes()
-        reads = (operand.read for operand in (self._product.left, self._product.right))
-        left, right, total = (dtypes[access.buffer] for access in (*reads, self._facts.write))
-        size = group_size(self._draft.cpu, left, right, total)
-        return size if self._facts.axes[self._product.step].extent % size == 0 else 1
 
     def _shared_axis(self) -> int | None:
         """Return the axis whose blocks run on different threads.
@@ -248,6 +256,8 @@ class _Packing:
         """Copy the elements of an operand that one run of a loop reads into panels, in vectors."""
         draft, schedule = self._draft, self._draft.schedule
         copy = draft.copy_input(block, operand.read.buffer)
+        if self._is_padded:
+            inline_padding(draft, operand.read.buffer)
         schedule.compute_at(copy, loop, preserve_unit_loops=True)
         loops = draft.loops(copy)[-len(operand.read.shape) :]
         panels, lane = schedule.split(loops[operand.across], [None, tile])
@@ -278,7 +288,7 @@ class _Packing:
         Elements are then converted once, not in each product. Few rows use each panel of the right
         operand only a few times, so it may be faster to read fewer bytes.
         """
-        dtype = self._draft.dtypes()[operand.read.buffer]
+        dtype = self._dtypes[operand.read.buffer]
         if self._group == PAIR and bits(dtype) == 8:
             return 16  # pairs are products of 16-bit integers
         if self._group > 1 or not is_narrow_float(dtype):

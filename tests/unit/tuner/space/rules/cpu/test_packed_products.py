@@ -16,6 +16,7 @@ from compiler.ir.core.nodes import (
     Allocate,
     For,
     static_int,
+    static_shape,
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk_stmts
@@ -80,9 +81,9 @@ def test_other_sums_are_no_products(spec: str) -> None:
     assert [find_product(f) for f in facts if f is not None and f.is_reduction] == [None]
 
 
-def check(func: PrimFunc, target: Target, *, each: int) -> None:
-    """Build and run some candidates of every packed sketch, of which there are several."""
-    assert len(packed(design_space(Task(func, level(3, target.num_cores))))) >= 2
+def check(func: PrimFunc, target: Target, *, each: int, fewest: int = 2) -> None:
+    """Build and run some candidates of every packed sketch, of which there are `fewest`."""
+    assert len(packed(design_space(Task(func, level(3, target.num_cores))))) >= fewest
     space = design_space(Task(func, target))
     check_candidates(func, space, packed(space), each=each)
 
@@ -132,12 +133,13 @@ def integer_product(left: DType, right: DType, m: int, n: int, k: int) -> PrimFu
     ("left", "right", "steps"), [("int8", "int8", 32), ("uint8", "int8", 34), ("int8", "uint8", 33)]
 )
 def test_every_candidate_of_integers_is_right(left: DType, right: DType, steps: int) -> None:
-    check(integer_product(left, right, 13, 21, steps), here(), each=1)
+    check(integer_product(left, right, 13, 21, steps), here(), each=1, fewest=1)
 
 
 def test_other_readers_of_weights_read_them_as_they_were() -> None:
-    func = ops.quantized_dense(13, 24, 32, input_zero_point=100, zero_point=3)
-    check(func, here(), each=1)
+    func = ops.quantized_dense(13, 24, 33, input_zero_point=100, zero_point=3)
+    space = design_space(Task(func, here()))
+    check_candidates(func, space, packed(space)[-1:], each=1)
 
 
 def test_constant_integers_are_packed_in_groups_before_a_run() -> None:
@@ -225,6 +227,21 @@ def test_panels_of_bfloats_are_read_in_pairs(cpu: str, instruction: str) -> None
         text = disassemble(emit(scheduled.func, target).text, target)
         assert re.search(rf"\b{instruction}\b", text), text
         assert not re.search(r"\b(?:vfmadd\w+|fmla)\b", text), text
+
+
+@pytest.mark.parametrize(("cpu", "group"), [("znver3", 2), ("znver5", 4)])
+def test_sums_are_padded_to_whole_groups(cpu: str, group: int) -> None:
+    """Both operands of 65 steps have panels of 66 or 68, in which the padding is computed."""
+    func = integer_product("uint8", "int8", 24, 64, 65)
+    target = CpuTarget(f"cpu -mcpu={cpu} -num-cores=1")
+    space = design_space(Task(func, target))
+    (index,) = packed(space)
+    assert space.sketches[index].nests[0].dot_steps == group
+    (choices,) = space.draw(index, 1, np.random.default_rng(0))
+    scheduled = space.sketches[index].candidate(choices).trace.apply_to(func).func
+    copies = {static_shape(buffer) for buffer in scheduled.root.alloc_buffers}
+    steps = -(-65 // group) * group
+    assert copies == {(24, steps), (64, steps)}
 
 
 @pytest.mark.parametrize("cpu", ["skylake-avx512", "neoverse-n1"])

@@ -1,0 +1,39 @@
+"""Groups of steps of a sum, as the CPU's instructions for dot products take them."""
+
+from __future__ import annotations
+
+from compiler.backends.cpu.codegen.operations.dot_instructions import group_size
+from tuner.space.analysis.block_facts import BlockFacts
+from tuner.space.analysis.product_roles import Product, find_product
+from tuner.space.rules.sketch_builder import SketchBuilder
+
+
+def step_group(draft: SketchBuilder, facts: BlockFacts, product: Product) -> int:
+    """Return how many steps of a sum one instruction takes."""
+    dtypes = draft.dtypes()
+    accesses = (product.left.read, product.right.read, facts.write)
+    return group_size(draft.cpu, *(dtypes[access.buffer] for access in accesses))
+
+
+def pad_steps(
+    draft: SketchBuilder, facts: BlockFacts, product: Product, group: int
+) -> tuple[BlockFacts, Product]:
+    """Pad the sum of a product with zeros to whole groups; return the facts of what it is then.
+
+    The operands are padded in blocks of their own: `inline_padding` moves that into their panels.
+    """
+    if facts.axes[product.step].extent % group == 0:
+        return facts, product
+    sizes = [group if axis == product.step else 1 for axis in range(len(facts.axes))]
+    draft.schedule.pad_einsum(draft.schedule.get_block(facts.name), sizes)
+    padded_facts = draft.block_facts()[facts.name]
+    padded = find_product(padded_facts)
+    assert padded is not None, "padding keeps the indices of a product"
+    return padded_facts, padded
+
+
+def inline_padding(draft: SketchBuilder, buffer: str) -> None:
+    """Compute the padding of an operand in the copy that reads it."""
+    for maker, facts in draft.block_facts().items():
+        if facts.write.buffer == buffer:
+            draft.schedule.compute_inline(draft.schedule.get_block(maker))
