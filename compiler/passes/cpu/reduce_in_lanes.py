@@ -12,13 +12,16 @@ inside other loops: the remainder of the extent goes to the first lanes. The ann
 another order of summation. A loop that does anything else than reduce by `+`, `*`, `min` or `max`
 stays as it is.
 
+Serial loops around, which hold nothing else and reduce to the same elements, run between the start
+of the lanes and their combination, so that lanes are combined once for all of them.
+
 `reduce_in_lanes=[16, 4]` also unrolls four steps of `k_0`. If unrolled rows inside of the loop have
 a guard, whole tiles of rows are reduced together, and the rows of a last, partial tile one by one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -74,37 +77,69 @@ def reduce_in_lanes(stmt: Stmt) -> Stmt:
 
 
 def _visit(stmt: Stmt, outer: Path) -> Stmt:
-    path = (*outer, stmt)
-    if isinstance(stmt, For) and any(key == KEY for key, _ in stmt.annotations):
-        choice = _choice_of_tiles(stmt, outer)
+    nest = _nest(stmt)
+    if nest:
+        choice = _choice_of_tiles(nest, outer)
         if choice is not None:
             return _visit(choice, outer)
-        count = _lanes(stmt)
-        targets = _targets(stmt, outer, count) if count > 1 else None
-        if targets:
-            return _rewritten(stmt, targets, count)
+        result = _in_lanes(nest, outer)
+        if result is not None:
+            return result
+    path = (*outer, stmt)
     return map_stmt(stmt, lambda child: _visit(child, path), lambda expr: expr)
 
 
-def _choice_of_tiles(loop: For, outer: Path) -> If | None:
+def _nest(stmt: Stmt) -> list[For]:
+    """Return a loop with the annotation, after the serial loops that hold nothing else, if any."""
+    loops: list[For] = []
+    while isinstance(stmt, For):
+        loops.append(stmt)
+        if any(key == KEY for key, _ in stmt.annotations):
+            return loops
+        if stmt.kind != "serial":
+            return []
+        stmt = stmt.body
+    return []
+
+
+def _around(loops: Sequence[For], body: Stmt) -> Stmt:
+    for loop in reversed(loops):
+        body = replace(loop, body=body)
+    return body
+
+
+def _in_lanes(nest: list[For], outer: Path) -> Stmt | None:
+    """Return the reductions of a loop in lanes, or None if it does anything else."""
+    *loops, loop = nest
+    count = _lanes(loop)
+    targets = _targets(loop, (*outer, *loops), count) if count > 1 else None
+    if not targets:
+        return None
+    moving = {n for target in targets for index in target.store.indices for n in walk(index)}
+    first = max((n + 1 for n, around in enumerate(loops) if around.var in moving), default=0)
+    return _around(loops[:first], _rewritten(loop, targets, count, loops[first:]))
+
+
+def _choice_of_tiles(nest: list[For], outer: Path) -> If | None:
     """Return the reductions of whole tiles of guarded rows and of single rows; None without guards.
 
-    The guards must not depend on the loop.
+    The guards must not depend on the loops.
     """
     rows: list[For] = []
-    body = loop.body
+    body = nest[-1].body
     while isinstance(body, For) and body.kind == "unrolled":
         rows.append(body)
         body = body.body
     if not rows or not isinstance(body, If) or body.otherwise is not None:
         return None
     test = whole_condition(rows[0], loop_extents(outer))
-    if test is None or any(loop.var in set(walk(c)) for c in (test, body.condition)):
+    variables = {loop.var for loop in nest}
+    if test is None or any(variables & set(walk(c)) for c in (test, body.condition)):
         return None
-    single: Stmt = If(body.condition, replace(loop, body=body.then))
+    single: Stmt = If(body.condition, _around(nest, body.then))
     for row in reversed(rows):
         single = replace(row, body=single, kind="serial")
-    return If(test, replace(loop, body=without_guards(rows[0])), single)
+    return If(test, _around(nest, without_guards(rows[0])), single)
 
 
 def _requested(loop: For) -> tuple[int, int]:
@@ -198,10 +233,10 @@ def _identity(op: ArithOp, dtype: DType) -> Expr:
     return IntImm(int(largest if op == "min" else smallest), dtype)
 
 
-def _rewritten(loop: For, targets: list[_LaneReduction], count: int) -> Stmt:
+def _rewritten(loop: For, targets: list[_LaneReduction], count: int, around: Sequence[For]) -> Stmt:
     assert isinstance(loop.extent, IntImm), "the extent is constant: the caller checked it"
     num_full, remainder = divmod(loop.extent.value, count)
-    stmts = [_each(target, _started(target, count)) for target in targets]
+    stmts: list[Stmt] = []
     _, steps = _requested(loop)
     num_long = num_full // steps * steps
     if num_long:
@@ -216,6 +251,8 @@ def _rewritten(loop: For, targets: list[_LaneReduction], count: int) -> Stmt:
         stmts.append(For(outer, IntImm(num_full - num_long), _step(loop, targets, first, count)))
     if remainder:
         stmts.append(_step(loop, targets, IntImm(num_full * count), remainder))
+    starts = [_each(target, _started(target, count)) for target in targets]
+    stmts = [*starts, _around(around, seq(*stmts))]
     for target in targets:
         half = count // 2
         while half:

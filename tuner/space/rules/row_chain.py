@@ -66,10 +66,10 @@ def _has_inner_axes(chain: RowChain, block: BlockFacts) -> bool:
 
 
 def _is_product(block: BlockFacts) -> bool:
-    """Return whether two operands are reused along a spatial axis, as those of a matrix product.
+    """Return whether operands are reused along several spatial axes, as those of a matrix product.
 
     Tiles of both axes would read them less often than rows do.
     """
     axes = [i for i, a in enumerate(block.axes) if not a.is_reduction and a.extent > 1]
-    reused = [read for read in block.reads if any(read.strides[axis] == 0 for axis in axes)]
-    return len(reused) > 1
+    reused = [{axis for axis in axes if not read.strides[axis]} for read in block.reads]
+    return sum(map(bool, reused)) > 1 and len(set().union(*reused)) > 1

@@ -8,9 +8,7 @@ import pytest
 from compiler import ops, te
 from compiler.driver import build, lower
 from compiler.ir.core.dtypes import DType
-from compiler.ir.core.nodes import (
-    For,
-)
+from compiler.ir.core.nodes import For, static_int
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk_stmts
 from compiler.ir.interpret.evaluator.evaluate import evaluate
@@ -56,6 +54,30 @@ def test_rows_of_a_tile_that_is_cut_short_are_reduced_in_lanes(
     func = in_lanes(ops.sum(num_rows, extent, axis=1), 8, rows)
     assert has_lanes(func) == (num_rows > rows)
     check_against_evaluation(func)
+
+
+@pytest.mark.parametrize(("num_rows", "rows"), [(4, 1), (4, 2), (5, 3)])
+@pytest.mark.parametrize("extent", [8, 13, 33])
+def test_lanes_are_combined_once_for_all_loops_around(
+    extent: int, num_rows: int, rows: int
+) -> None:
+    schedule = Schedule(ops.sum(num_rows, 6, extent, axis=(1, 2)))
+    row, outer_step, step = schedule.get_loops("B")
+    outer, inner = schedule.split(row, [None, rows])
+    schedule.reorder(outer, outer_step, step, inner)
+    schedule.unroll(inner)
+    schedule.annotate(step, KEY, 8)
+    schedule.decompose_reduction("B", outer_step)
+    inside = [
+        node.extent
+        for loop in walk_stmts(lower(schedule.func, level(3)))
+        if isinstance(loop, For) and static_int(loop.extent) == 6 and loop.kind == "serial"
+        for node in walk_stmts(loop.body)
+        if isinstance(node, For) and node.var.name == "lane"
+    ]
+    # The steps in 8 lanes and the remainder; combining would need 4, 2 and 1.
+    assert {static_int(n) for n in inside} == {8, extent % 8} - {0}
+    check_against_evaluation(schedule.func)
 
 
 @pytest.mark.parametrize("steps", [2, 4])

@@ -38,6 +38,8 @@ ROWS = {
     "sum of bytes": ops.sum(4, 32, axis=1, dtype="int8"),
     "largest": ops.max(7, 9, axis=1),
     "matrix times vector": ops.linear_relu(1, 16, 24),
+    "weights of 4 bits": ops.dense_int4(1, 7, 96),
+    "weights of 4 bits with zero points": ops.dense_int4(1, 5, 96, 48, "bfloat16", zero_point=True),
 }
 COLUMNS = {
     "softmax": ops.softmax(3, 10, 16, axis=1),
