@@ -54,6 +54,7 @@ def _arm(l1_kib: int, l2_kib: int, l3_mib: int, features: str = "+neon") -> Cpu:
 
 
 _VNNI, _AVX_VNNI, _BF16 = "+avx512vnni", "+avxvnni", "+avx512bf16"
+_INT8_VNNI = f"{_AVX_VNNI},+avxvnniint8"
 _DOTS = "+neon,+dotprod,+fullfp16"
 _MIXED_DOTS = f"{_DOTS},+i8mm,+bf16"
 
@@ -66,6 +67,8 @@ CPUS: dict[str, Cpu] = {
     "broadwell": _x86(3, 32, 256, 8),
     "skylake": _x86(3, 32, 256, 8),
     "alderlake": _x86(3, 48, 1280, 30, _AVX_VNNI),
+    "arrowlake": _x86(3, 48, 3072, 36, _INT8_VNNI),
+    "sierraforest": _x86(3, 32, 1024, 108, _INT8_VNNI),
     "znver1": _x86(3, 32, 512, 8),
     "znver2": _x86(3, 32, 512, 16),
     "znver3": _x86(3, 32, 512, 32),

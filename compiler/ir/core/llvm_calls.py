@@ -45,6 +45,10 @@ class LlvmCallProblem(ValueError):  # noqa: N818 (callers turn it into an error 
     """A call of an unknown function, or with operands that it does not take."""
 
 
+def _each(fn: Callable[..., Any]) -> Reference:
+    return lambda *args: [fn(*lanes) for lanes in zip(*args, strict=True)]
+
+
 def _pmaddwd(a: Lanes, b: Lanes) -> Lanes:
     products = [x * y for x, y in zip(a, b, strict=True)]
     pairs = zip(products[::2], products[1::2], strict=True)
@@ -57,25 +61,22 @@ def _pmaddubsw(a: Lanes, b: Lanes) -> Lanes:
     return [max(-(1 << 15), min((1 << 15) - 1, x + y)) for x, y in pairs]
 
 
-def _vpdpbusd(c: Lanes, a: Lanes, b: Lanes) -> Lanes:
-    """Add to each lane the dot product of four unsigned bytes with four signed ones."""
-    sums = []
-    for start, x, y in zip(c, a, b, strict=True):
-        unsigned = x.to_bytes(4, "little", signed=True)
-        signed = y.to_bytes(4, "little", signed=True)
-        dot = sum(u * wrapped(s, "int8") for u, s in zip(unsigned, signed, strict=True))
-        sums.append(wrapped(start + dot, "int32"))
-    return sums
+def _dot_of_words(first: DType, second: DType) -> Reference:
+    """Return the function that adds to each lane the dot product of the bytes of two words."""
+
+    def total(start: int, x: int, y: int) -> int:
+        bytes_of = (word.to_bytes(4, "little", signed=True) for word in (x, y))
+        pairs = zip(*bytes_of, strict=True)
+        dot = sum(wrapped(a, first) * wrapped(b, second) for a, b in pairs)
+        return wrapped(start + dot, "int32")
+
+    return _each(total)
 
 
 def _dot_of_four(c: Lanes, a: Lanes, b: Lanes) -> Lanes:
     """Add to each lane the dot product of four bytes with four others."""
     products = [x * y for x, y in zip(a, b, strict=True)]
     return [wrapped(x + sum(products[4 * i : 4 * i + 4]), "int32") for i, x in enumerate(c)]
-
-
-def _each(fn: Callable[..., Any]) -> Reference:
-    return lambda *args: [fn(*lanes) for lanes in zip(*args, strict=True)]
 
 
 def _fold(fn: Callable[[Any, Any], Any]) -> Reference:
@@ -131,18 +132,25 @@ def _dots() -> list[LlvmFunction]:
         )
         for name, (first, second, feature) in bytes_of.items()
     ]
-    return of_arm + [
+    words_of: dict[str, tuple[DType, DType, tuple[tuple[int, str], ...]]] = {
+        "avx512.vpdpbusd": ("uint8", "int8", ((4, narrow), (8, narrow), (16, "+avx512vnni"))),
+        "avx2.vpdpbssd": ("int8", "int8", ((4, "+avxvnniint8"), (8, "+avxvnniint8"))),
+        "avx2.vpdpbuud": ("uint8", "uint8", ((4, "+avxvnniint8"), (8, "+avxvnniint8"))),
+    }
+    of_x86 = [
         LlvmFunction(
-            f"llvm.x86.avx512.vpdpbusd.{32 * lanes}",
+            f"llvm.x86.{name}.{32 * lanes}",
             3,
-            _vpdpbusd,
+            _dot_of_words(first, second),
             (("int32", lanes),) * 3,
             ("int32", lanes),
             feature,
             "int",
         )
-        for lanes, feature in ((4, narrow), (8, narrow), (16, "+avx512vnni"))
+        for name, (first, second, sizes) in words_of.items()
+        for lanes, feature in sizes
     ]
+    return of_arm + of_x86
 
 
 def _minnum(a: float, b: float) -> float:

@@ -4,7 +4,8 @@
     2          pmaddwd                        signed 16-bit integers; bytes are widened to them
     2          vdpbf16ps, bfdot               bfloat16, with sums in float32
     4          vpdpbusd, usdot                unsigned bytes with signed ones
-    4          sdot, udot                     bytes of one type
+    4          sdot, udot, vpdpbssd,          bytes of one type
+               vpdpbuud
 
 None of those for integers saturates. `vpmaddubsw` does, and is not used.
 
@@ -110,6 +111,11 @@ class DotInstructions:
 
 def _fours(lanes: int) -> list[DotOfFour]:
     x86 = [DotOfFour(f"llvm.x86.avx512.vpdpbusd.{LANE_BITS * lanes}", _MIXED)]
+    if lanes <= 8:  # AVX-VNNI-INT8 has no vectors of 512 bits
+        x86 += [
+            DotOfFour(f"llvm.x86.avx2.vpdpbssd.{LANE_BITS * lanes}", _SIGNED),
+            DotOfFour(f"llvm.x86.avx2.vpdpbuud.{LANE_BITS * lanes}", _UNSIGNED),
+        ]
     arm = [
         DotOfFour("llvm.aarch64.neon.sdot.v4i32.v16i8", _SIGNED),
         DotOfFour("llvm.aarch64.neon.udot.v4i32.v16i8", _UNSIGNED),

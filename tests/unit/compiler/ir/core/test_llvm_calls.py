@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from compiler.ir.core.dtypes import DType
 from compiler.ir.core.llvm_calls import (
     LLVM_FUNCTIONS,
     LlvmCallProblem,
@@ -31,14 +32,23 @@ def test_pairs_of_bytes_saturate() -> None:
     assert reference([255, 255, 255, 255], [127, 127, -128, -128]) == [32767, -32768]
 
 
-def test_dot_products_of_four_bytes() -> None:
-    unsigned = RNG.integers(0, 256, (8, 4)).astype(np.uint8)
-    signed = RNG.integers(-128, 128, (8, 4)).astype(np.int8)
+@pytest.mark.parametrize(
+    ("name", "first", "second"),
+    [
+        ("llvm.x86.avx512.vpdpbusd.256", "uint8", "int8"),
+        ("llvm.x86.avx2.vpdpbssd.256", "int8", "int8"),
+        ("llvm.x86.avx2.vpdpbuud.256", "uint8", "uint8"),
+    ],
+)
+def test_a_dot_product_of_words_reads_each_byte_with_its_sign(
+    name: str, first: DType, second: DType
+) -> None:
+    words = [RNG.integers(0, 256, (8, 4)).astype(np.uint8) for _ in range(2)]
     start = RNG.integers(-(2**31), 2**31, 8).astype(np.int32)
-    expected = start + (unsigned.astype(np.int32) * signed).sum(1).astype(np.int32)
-    reference = llvm_function("llvm.x86.avx512.vpdpbusd.256").reference
-    lanes = [x.view(np.int32)[:, 0].tolist() for x in (unsigned, signed)]
-    assert reference(start.tolist(), *lanes) == expected.tolist()
+    products = words[0].view(first).astype(np.int32) * words[1].view(second)
+    expected = start + products.sum(1).astype(np.int32)
+    lanes = [x.view(np.int32)[:, 0].tolist() for x in words]
+    assert llvm_function(name).reference(start.tolist(), *lanes) == expected.tolist()
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,9 @@ CPUS: list[tuple[str, DType, DType, int, str]] = [
     ("cascadelake", "int8", "int8", 2, r"vpdpwssd .*%zmm"),
     ("sapphirerapids", "uint8", "int8", 4, r"vpdpbusd .*%zmm"),
     ("alderlake", "int8", "uint8", 4, r"vpdpbusd .*%ymm"),
+    ("sierraforest", "int8", "int8", 4, r"vpdpbssd .*%ymm"),
+    ("arrowlake", "uint8", "uint8", 4, r"vpdpbuud .*%ymm"),
+    ("arrowlake", "int8", "uint8", 4, r"vpdpbusd .*%ymm"),
     ("neoverse-n1", "int8", "int8", 4, r"sdot v\d+\.4s"),
     ("apple-m1", "uint8", "uint8", 4, r"udot v\d+\.4s"),
     ("neoverse-v2", "uint8", "int8", 4, r"usdot v\d+\.4s"),
@@ -162,8 +165,8 @@ def plain(name: str, lanes: int) -> str:
     """Return a definition of a dot product of four bytes in plain LLVM IR."""
     whole, data = f"<{lanes} x i32>", f"<{4 * lanes} x i8>"
     given = data if "neon" in name else whole
-    first = "zext" if "vpdpbusd" in name or "udot" in name or "usdot" in name else "sext"
-    second = "zext" if "udot" in name else "sext"
+    first = "zext" if any(u in name for u in ("bu", "udot", "usdot")) else "sext"
+    second = "zext" if any(u in name for u in ("buud", "udot")) else "sext"
     wide = f"<{4 * lanes} x i32>"
     lines = [
         f"define internal {whole} @plain({whole} %c, {given} %a, {given} %b) {{",
@@ -189,6 +192,8 @@ def plain(name: str, lanes: int) -> str:
     [
         ("alderlake", "uint8", "int8", "llvm.x86.avx512.vpdpbusd.256"),
         ("alderlake", "int8", "uint8", "llvm.x86.avx512.vpdpbusd.256"),
+        ("arrowlake", "int8", "int8", "llvm.x86.avx2.vpdpbssd.256"),
+        ("arrowlake", "uint8", "uint8", "llvm.x86.avx2.vpdpbuud.256"),
         ("neoverse-n1", "int8", "int8", "llvm.aarch64.neon.sdot.v4i32.v16i8"),
         ("neoverse-n1", "uint8", "uint8", "llvm.aarch64.neon.udot.v4i32.v16i8"),
         ("neoverse-v2", "int8", "uint8", "llvm.aarch64.neon.usdot.v4i32.v16i8"),
