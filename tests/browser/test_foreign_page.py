@@ -13,6 +13,7 @@ from playwright.sync_api import Browser
 
 from examples.serving import Server
 from tests.integration.service.recorded import NUM_TRIALS, SPECS, TARGETS, History, file_of
+from tests.patience import PATIENCE_SECS
 
 FORGED = file_of([(History(UUID(int=13), SPECS[0], TARGETS[0], 1), NUM_TRIALS, True)]).decode()
 
@@ -64,7 +65,7 @@ def foreign_port() -> Iterator[int]:
 def test_a_foreign_page_changes_and_reads_nothing(
     browser: Browser, server: Server, foreign_port: int, host: str
 ) -> None:
-    with httpx2.Client(base_url=f"{server.url}/api/v1") as http:
+    with httpx2.Client(base_url=f"{server.url}/api/v1", timeout=PATIENCE_SECS) as http:
         job = http.post(
             "/jobs", json={"workload": {"operator": "matmul:48,48,48"}, "max_trials": 5000}
         )

@@ -13,6 +13,7 @@ import loopwright as lw
 from examples.serving import Server, free_port, serving
 from tests.browser.conftest import TARGET, OpenTab
 from tests.browser.looks import look_at
+from tests.patience import PATIENCE_SECS
 
 LONG_MS = 120_000
 SMALL = "matmul:32,32,32:float32"
@@ -30,7 +31,7 @@ def ended(server: Server) -> str:
 
 
 def read(server: Server, path: str, **query: str) -> dict[str, list[object]]:
-    found = httpx2.get(f"{server.url}/api/v1{path}", params=query)
+    found = httpx2.get(f"{server.url}/api/v1{path}", params=query, timeout=PATIENCE_SECS)
     return dict(found.raise_for_status().json())
 
 

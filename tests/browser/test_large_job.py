@@ -16,6 +16,7 @@ from examples.serving import Server, serving
 from service.store.database.database import open_database
 from tests.browser.conftest import OpenTab
 from tests.browser.looks import look_at
+from tests.patience import PATIENCE_SECS
 
 NUM_TRIALS = 6000
 
@@ -119,7 +120,9 @@ def test_a_brush_selects_among_all_trials(open_tab: OpenTab, server: Server, job
         "from_relative_speed": 0.5,
         "to_relative_speed": 1,
     }
-    answer = httpx2.get(f"{server.url}/api/v1/jobs/{job}/selection", params=query)
+    answer = httpx2.get(
+        f"{server.url}/api/v1/jobs/{job}/selection", params=query, timeout=PATIENCE_SECS
+    )
     count = answer.raise_for_status().json()["num_trials"]
     assert 0 < count < len(trials) / 5
     expect(page.get_by_text(f"Selected trials ({count:,})")).to_be_visible()

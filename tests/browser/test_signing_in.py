@@ -44,11 +44,11 @@ def admin(server: Server, file: Path) -> Iterator[httpx2.Client]:
     )
     address = f"{server.url}/api/v1"
     deadline = time.monotonic() + PATIENCE_SECS
-    while httpx2.get(f"{address}/jobs").status_code != 401:
+    while httpx2.get(f"{address}/jobs", timeout=PATIENCE_SECS).status_code != 401:
         assert time.monotonic() < deadline, "the service never wanted a token"
         time.sleep(0.1)
     headers = {"Authorization": f"Bearer {made.stdout.split()[0]}"}
-    with httpx2.Client(base_url=address, headers=headers) as client:
+    with httpx2.Client(base_url=address, headers=headers, timeout=PATIENCE_SECS) as client:
         yield client
 
 

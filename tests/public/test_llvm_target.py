@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import loopwright as lw
 from examples.serving import Server
 from loopwright.cli.main import app
+from tests.patience import PATIENCE_SECS
 
 # No other test tunes it: the best schedule of the label is then that of the test's own job.
 OPERATOR = "relu:38"
@@ -48,7 +49,7 @@ def test_a_server_takes_it_from_every_side(server: Server, client: lw.Client) ->
     assert job.id in [found.id for found in client.jobs(target="llvm", limit=1000)]
 
     def get(path: str, **params: str) -> Any:
-        return httpx2.get(f"{server.url}/api/v1{path}", params=params).json()
+        return httpx2.get(f"{server.url}/api/v1{path}", params=params, timeout=PATIENCE_SECS).json()
 
     assert str(job.id) in [found["id"] for found in get("/jobs", target="llvm")["items"]]
     one = get("/schedules/best", workload_key=job.workload_key, target=LLVM)
