@@ -144,13 +144,23 @@ _SHAPED: dict[str, Make] = {
     "conv2d_transpose": one_of(ops.conv2d_transpose, (1, 2, 3, 3, 2, 3, 2, 1)),
     "conv3d": one_of(ops.conv3d, (1, 1, 4, 4, 4, 2, 2, 1)),
     "dense": one_of(ops.dense, (4, 6, 5), (3, 8, 4)),
+    "dense_int4": one_of(ops.dense_int4, (2, 4, 8, 4), (3, 3, 4, 2)),
     "depthwise_conv2d": one_of(ops.depthwise_conv2d, (1, 2, 6, 6, 3, 1, 1), (1, 3, 7, 7, 3, 2, 1)),
     "embedding": one_of(ops.embedding, (6, 4, 5), (5, 3, 2, 3)),
+    "embedding_bag": one_of(ops.embedding_bag, (6, 4, 3, 2), (5, 3, 2, 3)),
+    "group_norm": one_of(ops.group_norm, (2, 4, 3), (1, 2, 5), groups=2),
+    "grouped_query_attention": one_of(
+        ops.grouped_query_attention, (1, 4, 2, 2, 3, 2), (1, 2, 1, 3, 4, 2), causal=True
+    ),
     "linear_relu": one_of(ops.linear_relu, (1, 6, 8), (2, 4, 5)),
     "matmul": one_of(ops.matmul, (4, 6, 5), (8, 8, 8), (7, 3, 4)),
     "matmul_bias_relu": one_of(ops.matmul_bias_relu, (4, 6, 5), (5, 3, 4)),
     "max_pool2d": one_of(ops.max_pool2d, (1, 2, 6, 6, 3, 2, 1), (1, 1, 5, 5, 2)),
     "mm_relu": one_of(ops.mm_relu, (4, 6, 5), (8, 4, 4)),
+    "quantized_conv2d": one_of(
+        ops.quantized_conv2d, (1, 2, 5, 5, 2, 3, 1, 1), (1, 1, 6, 6, 2, 3, 2, 1)
+    ),
+    "quantized_dense": one_of(ops.quantized_dense, (3, 4, 6), (4, 3, 8)),
     "row_sum": one_of(ops.row_sum, (4, 12), (3, 7)),
     "transpose": one_of(ops.transpose, (4, 6), (5, 3)),
 }
