@@ -27,13 +27,13 @@ def bias_operand(operator: str, extent: int, dtype: DType, *, bias: bool) -> lis
     return [operand((extent,), dtype, "bias")] if bias else []
 
 
-def build(name: str, inputs: Sequence[te.Tensor], output: te.Tensor) -> PrimFunc:
-    """Return the program that computes a tensor from others.
+def build(name: str, inputs: Sequence[te.Tensor], *outputs: te.Tensor) -> PrimFunc:
+    """Return the program that computes tensors from others.
 
     Raises:
         OperatorError: If it exceeds a limit, for example of a buffer's size.
     """
     try:
-        return te.create_prim_func([*inputs, output], name=name)
+        return te.create_prim_func([*inputs, *outputs], name=name)
     except VerifyError as error:
         raise OperatorError(f"{name}: {error.message}") from None

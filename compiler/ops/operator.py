@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from compiler import te
 from compiler.ir.analysis.constant_params import with_constants
 from compiler.ir.core.program import PrimFunc
+from compiler.ir.interpret.inputs import param_roles
 from compiler.keywords import suggests_keywords
 from compiler.ops.error import OperatorError
 
@@ -35,6 +36,12 @@ if TYPE_CHECKING:
     from compiler.ops.spec import Spec
 
 Array: TypeAlias = NDArray[Any]
+Result: TypeAlias = Array | tuple[Array, ...]
+"""The output of an operator, or several."""
+
+Tensors: TypeAlias = te.Tensor | tuple[te.Tensor, ...]
+"""The output of an operator on tensors, or several."""
+
 Options: TypeAlias = SimpleNamespace
 """The arguments of an operator by their names, including the defaults."""
 
@@ -70,17 +77,17 @@ class Operator:
         name: The name in `lw.ops` and in lines of text.
         program: Takes extents and options, and returns a finished program.
         tensors: Takes the inputs of the program as `te.Tensor`, in their order, and options by
-            the names that they have in `program`; returns the output.
+            the names that they have in `program`; returns the output, or a tuple of them.
         reference: Takes the arguments of `program`, then arrays in float64 or int64; returns
-            the result of the operator.
+            the result of the operator, or a tuple of them.
         recognize: Yields operators that may have built a program, perhaps a more general one (a
             `dense` is a `matmul`); None if the operator is not recognized.
     """
 
     name: str
     program: Callable[..., PrimFunc]
-    tensors: Callable[..., te.Tensor]
-    reference: Callable[..., Array]
+    tensors: Callable[..., Tensors]
+    reference: Callable[..., Result]
     recognize: Recognizer | None = None
 
     def __call__(self, *args: Any, **options: Any) -> PrimFunc:
@@ -107,9 +114,9 @@ OPERATORS: dict[str, Operator] = {}
 
 
 def operator(
-    tensors: Callable[..., te.Tensor],
+    tensors: Callable[..., Tensors],
     *,
-    reference: Callable[..., Array],
+    reference: Callable[..., Result],
     recognize: Recognizer | None = None,
 ) -> Callable[[Callable[P, PrimFunc]], ProgramMaker[P]]:
     """Declare the decorated function, which builds a program, as an operator of its name.
@@ -142,7 +149,8 @@ def _taking_constants(program: Callable[..., PrimFunc]) -> Callable[..., PrimFun
         func = program(*args, **options)
         if constant is None:
             return func
-        *inputs, _ = (buffer.name for buffer in func.buffers)
+        outputs = param_roles(func).outputs
+        inputs = [buffer.name for buffer in func.buffers if buffer.name not in outputs]
         names = str(constant).split("+")
         for name in names:
             if name not in inputs:

@@ -14,6 +14,7 @@ from compiler.ops.error import Numbers, check_shape
 from compiler.ops.operator import Array, operator
 from compiler.ops.recognizers import rows as recognizers
 from compiler.ops.references import reductions as references
+from compiler.ops.tensors import partial_sort
 from compiler.ops.tensors import reductions as tensors
 
 
@@ -128,3 +129,23 @@ def argmin(
     """
     x = operand(check_shape("argmin", shape), dtype, "A")
     return build("argmin", [x], tensors.argmin(x, axis=axis, keepdims=keepdims))
+
+
+@operator(partial_sort.topk, reference=references.topk)
+def topk(*shape: int, k: int, largest: bool = True, dtype: DType = "float32") -> PrimFunc:
+    """Find the `k` largest elements of each row, in descending order, and their positions.
+
+    Of equal elements, those with lower positions come first. The outputs are `values` and
+    `indices`, of type int32.
+
+    Args:
+        shape: The shape of `A`, whose last axis runs along rows.
+        k: The number of elements, at most 16.
+        largest: Whether the largest elements are found, or the smallest in ascending order.
+        dtype: The type of `A` and of the values.
+
+    Raises:
+        OperatorError: If an extent, an option or the type is out of range.
+    """
+    x = operand(check_shape("topk", shape), dtype, "A")
+    return build("topk", [x], *partial_sort.topk(x, k=k, largest=largest))

@@ -37,3 +37,9 @@ def arg_extreme(function: Callable[..., Array]) -> Callable[..., Array]:
 def row_sum(_: Options, a: Array) -> Array:
     """Return the sum of each row."""
     return np.asarray(a.sum(1))
+
+
+def topk(p: Options, a: Array) -> tuple[Array, Array]:
+    """Return the first elements of each row in an order, and their positions."""
+    order = np.argsort(-a if p.largest else a, axis=-1, kind="stable")[..., : p.k]
+    return np.take_along_axis(a, order, -1), order

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from compiler.ops.tensors.indexing import *
     from compiler.ops.tensors.linear import *
     from compiler.ops.tensors.normalization import *
+    from compiler.ops.tensors.partial_sort import *
     from compiler.ops.tensors.pooling import *
     from compiler.ops.tensors.quantized import *
     from compiler.ops.tensors.reductions import *

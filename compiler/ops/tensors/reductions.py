@@ -110,7 +110,25 @@ def argmin(x: te.Tensor, *, axis: Numbers | None = None, keepdims: bool = False)
 def _arg_extreme(name: str, x: te.Tensor, axis: Numbers | None, keepdims: bool) -> te.Tensor:
     axes = _checked(name, x, axis, keepdims)
     dims = dims_of(name, x)
-    is_max = name == "argmax"
+    reducer = position_reducer(name, is_max=name == "argmax")
+    k = {axis: te.reduce_axis((0, dims[axis]), name=f"k{axis}") for axis in axes}
+
+    def element(*i: te.Value) -> te.Reduction:
+        position: te.Value = k[axes[0]].var
+        for axis_number in axes[1:]:
+            position = position * dims[axis_number] + k[axis_number]
+        value = x[_whole_index(i, dims, axes, keepdims, k)]
+        reduction: te.Reduction = reducer((position, value), axis=list(k.values()))
+        return reduction
+
+    shape = _result_dims(dims, axes, keepdims)
+    pair: Any = te.compute(shape, element, name="B_temp")
+    positions: te.Tensor = pair[0]
+    return te.compute(shape, lambda *i: positions[i], name="B")
+
+
+def position_reducer(name: str, *, is_max: bool) -> Callable[..., Any]:
+    """Return the reducer of positions and values; of equal values, the lowest position counts."""
 
     def better(a: te.Value, b: te.Value) -> te.Value:
         return a > b if is_max else a < b
@@ -129,21 +147,7 @@ def _arg_extreme(name: str, x: te.Tensor, axis: Numbers | None, keepdims: bool) 
             return te.max_value(position), te.const(-math.inf if is_max else math.inf, value)
         return te.max_value(position), (te.min_value if is_max else te.max_value)(value)
 
-    reducer = te.comm_reducer(combine, identity, name=name)
-    k = {axis: te.reduce_axis((0, dims[axis]), name=f"k{axis}") for axis in axes}
-
-    def element(*i: te.Value) -> te.Reduction:
-        position: te.Value = k[axes[0]].var
-        for axis_number in axes[1:]:
-            position = position * dims[axis_number] + k[axis_number]
-        value = x[_whole_index(i, dims, axes, keepdims, k)]
-        reduction: te.Reduction = reducer((position, value), axis=list(k.values()))
-        return reduction
-
-    shape = _result_dims(dims, axes, keepdims)
-    pair: Any = te.compute(shape, element, name="B_temp")
-    positions: te.Tensor = pair[0]
-    return te.compute(shape, lambda *i: positions[i], name="B")
+    return te.comm_reducer(combine, identity, name=name)
 
 
 def _checked(name: str, x: te.Tensor, axis: Numbers | None, keepdims: bool) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from compiler.ir.analysis.structural import structural_equal
 from compiler.ir.core.dtypes import DType, has_infinity, is_float, smallest_and_largest
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.evaluator.evaluate import evaluate
+from compiler.ir.interpret.inputs import param_roles
 from compiler.ir.interpret.oracle.oracle import compare, interpret, random_inputs
 from compiler.ir.text.printer import script
 from compiler.ops.recognize import recognize
@@ -30,16 +31,20 @@ RECORDED = recorded()
 def test_operators_compute_what_their_references_do(spec: str) -> None:
     func = ops.from_spec(spec)
     inputs = random_inputs(func, seed=2)
-    *given, output = func.buffers
-    expected = {output.name: ops.reference(spec)(*(inputs[b.name] for b in given))}
+    written = param_roles(func).outputs
+    given = [buffer.name for buffer in func.buffers if buffer.name not in written]
+    result = ops.reference(spec)(*(inputs[name] for name in given))
+    outputs = result if isinstance(result, tuple) else (result,)
+    expected = dict(zip(written, outputs, strict=True))
     computed = interpret(func, inputs)
     assert computed.keys() == expected.keys()
     compare(func, expected, computed)
     if flops(func) < 2000:
         compare(func, evaluate(func, inputs), computed)
-    arrays = [*(inputs[b.name].copy() for b in given), np.zeros_like(computed[output.name])]
-    lw.build(func)(*arrays)
-    compare(func, {output.name: arrays[-1]}, computed)
+    arrays = {name: inputs[name].copy() for name in given}
+    arrays |= {name: np.zeros_like(array) for name, array in computed.items()}
+    lw.build(func)(*(arrays[buffer.name] for buffer in func.buffers))
+    compare(func, {name: arrays[name] for name in written}, computed)
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -114,6 +119,25 @@ def test_an_argmax_takes_the_first_of_equal_elements() -> None:
     np.testing.assert_array_equal(out, [1, 0])
     lw.build(ops.argmin(2, 3, axis=1))(-a, out)
     np.testing.assert_array_equal(out, [1, 0])
+
+
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_the_first_of_equal_elements_come_first(dtype: DType, largest: bool) -> None:
+    low, high = (-np.inf, np.inf) if largest else (np.inf, -np.inf)
+    sign = 1 if largest else -1
+    rows = [[low] * 37, [high, 1.0] * 18 + [high], [low] * 30 + [0.5] * 6 + [low]]
+    a = np.full((4, 37), low, dtype)
+    for row, elements in enumerate(rows):
+        a[row, : len(elements)] = elements
+    a[3] = np.arange(37) // 4 * sign
+    values, indices = np.zeros((4, 8), dtype), np.full((4, 8), -1, np.int32)
+    lw.build(ops.topk(4, 37, k=8, largest=largest, dtype=dtype))(a, values, indices)
+    np.testing.assert_array_equal(indices[0], range(8))
+    np.testing.assert_array_equal(indices[1], range(0, 16, 2))
+    np.testing.assert_array_equal(indices[2], [*range(30, 36), 0, 1])
+    np.testing.assert_array_equal(indices[3], [36, 32, 33, 34, 35, 28, 29, 30])
+    np.testing.assert_array_equal(values, np.take_along_axis(a, indices, 1))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "float8_e4m3fn", "int8"])
@@ -192,6 +216,10 @@ def test_an_argmax_of_nan_is_a_position(place: int) -> None:
         ("take:3,4,indices=2,index_dtype=float32", "expected one of int32, int64"),
         ("clip:3,a_min=2", "a_min is 2, a_max is 1.0"),
         ("clip:3,a_min=0.5:int32", "expected a constant of type int32, got 0.5"),
+        ("topk:3,5,k=6", "topk: k is 6: expected 5 at most"),
+        ("topk:3,50,k=17", "topk: k is 17: expected 16 at most"),
+        ("topk:3,5,k=0", "k is 0"),
+        ("topk:3,5,k=2:int32", "type 'int32' is not supported"),
         ("group_norm:1,4,3,groups=3", "group_norm: 3 groups do not divide 4 channels"),
         ("group_norm:4,3,groups=3", "A has 2 dimension(s): expected 3 or more"),
         ("group_norm:1,4,3,groups=2,activation=sine", "activation is 'sine'"),

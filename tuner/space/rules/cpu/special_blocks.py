@@ -43,6 +43,8 @@ class SpecialBlocks:
 def _scheduled(draft: SketchBuilder, facts: BlockFacts, *, has_init: bool) -> SketchBuilder:
     """Return the draft with a vectorized block, or the unchanged draft if that is not possible."""
     fork = draft.fork("special")
+    if draft.name[-1:] == fork.name[-1:]:
+        fork.name = draft.name  # one name for all blocks
     vector = facts.vector_axis
     lane = next((i for i in reversed(range(len(facts.axes))) if _suits(facts, i)), None)
     try:

@@ -13,6 +13,7 @@ from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.oracle.oracle import compare, interpret, random_inputs
 from tests.targets import here, level
 from tests.unit.tuner.candidates import computed
+from tuner.space.analysis.block_facts import sites
 from tuner.space.generate import design_space
 from tuner.task import Task
 
@@ -49,6 +50,22 @@ def test_special_blocks_are_right(func: PrimFunc, num_cores: int) -> None:
     for choices in drawn:
         found = computed(func, space.sketches[0].candidate(choices), space.target, {"A": numbers})
         compare(func, {"B": found["B"]}, expected)
+
+
+def test_each_search_of_a_topk_runs_in_lanes() -> None:
+    func = ops.topk(3, 67, k=3)
+    space = design_space(Task(func, here()))
+    number = [sketch.name for sketch in space.sketches].index("special")
+    choices = space.draw(number, 1, np.random.default_rng(0))[0]
+    candidate = space.sketches[number].candidate(choices)
+    program = candidate.trace.apply_to(func).func
+    lanes = [loop for site in sites(program) for loop in site.loops if dict(loop.annotations)]
+    assert len(lanes) == 3
+    numbers = np.random.default_rng(0).integers(-3, 3, (3, 67)).astype(np.float32)
+    found = computed(func, candidate, space.target, {"A": numbers})
+    order = np.argsort(-numbers, axis=1, kind="stable")[:, :3]
+    np.testing.assert_array_equal(found["indices"], order)
+    np.testing.assert_array_equal(found["values"], np.take_along_axis(numbers, order, 1))
 
 
 @pytest.mark.parametrize(
