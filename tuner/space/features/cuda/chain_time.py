@@ -37,6 +37,10 @@ EXCHANGE_INSTRUCTIONS = 6
 """Instructions that reduce such rows among lanes: two exchanges, two operations, start and end."""
 MERGE_INSTRUCTIONS = 12
 """Instructions that merge the maximum and the total of a piece of such rows with earlier ones."""
+STEP_INSTRUCTIONS = 26
+"""Instructions of a step of the loop over pieces: the count, guards, addresses and waits. The first
+step copies only. Emulated kernels had about as many.
+"""
 EXP2_INSTRUCTIONS = 4
 """Instructions of a power of two besides its own: the factor of `exp`, and three for numbers that
 are not normalised (SASS of `ex2.approx.f32` without `.ftz`).
@@ -101,7 +105,8 @@ class ChainTime(TensorTime):
             merged = 2 * EXCHANGE_INSTRUCTIONS + MERGE_INSTRUCTIONS
             rows = kernel.rows * kernel.passes / ROWS_OF_INSTRUCTION
             instructions = instructions + rows * merged
-        of_warp: Floats = instructions / kernel.warps + LOOP_COST * kernel.pieces
+        steps = STEP_INSTRUCTIONS * (1 + kernel.pieces) if is_online else LOOP_COST * kernel.pieces
+        of_warp: Floats = instructions / kernel.warps + steps
         return of_warp
 
     @cached_property
