@@ -25,7 +25,7 @@ from math import gcd
 
 from compiler.ir.arith.affine import Affine, affine
 from compiler.ir.arith.bijectivity import is_complete
-from compiler.ir.arith.bounds import FixedRanges
+from compiler.ir.arith.bounds import FixedRanges, shared_ranges
 from compiler.ir.arith.extents import extent_or_unknown
 from compiler.ir.arith.guards import bounds_of, conjuncts
 from compiler.ir.arith.iter_map import Guards, may_overlap, split_of
@@ -139,7 +139,7 @@ class Touch:
 
     @cached_property
     def _ranges(self) -> FixedRanges:
-        return FixedRanges(self._all_extents)
+        return shared_ranges(self._all_extents)
 
     @cached_property
     def _zeros(self) -> dict[Var, Expr]:

@@ -13,6 +13,7 @@ Example, with `i` below 4 and `j` below 8:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -59,6 +60,20 @@ class FixedRanges(dict[Var, int | Interval]):
             self.forms.clear()
             self.intervals.clear()
         super().__setitem__(var, values)
+
+
+def shared_ranges(extents: Mapping[Var, int]) -> FixedRanges:
+    """Return the ranges of loops, one table for all accesses in them: they share parts of indices.
+
+    The table must not be changed.
+    """
+    # Without loops, programs would have one table in common, which would grow.
+    return _table_of(frozenset(extents.items())) if extents else FixedRanges()
+
+
+@lru_cache(maxsize=64)
+def _table_of(extents: frozenset[tuple[Var, int]]) -> FixedRanges:
+    return FixedRanges(dict(extents))
 
 
 def bounds(expr: Expr, ranges: Ranges) -> Interval | None:

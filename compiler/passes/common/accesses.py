@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from compiler.ir.arith.affine import Affine
-from compiler.ir.arith.bounds import FixedRanges, Ranges, affine_bounds, bounds
+from compiler.ir.arith.bounds import FixedRanges, Ranges, affine_bounds, bounds, shared_ranges
 from compiler.ir.arith.simplify import normal
 from compiler.ir.arith.values import UnknownError, form_value, grid, value_at
 from compiler.ir.arith.vectors import as_ramp
@@ -110,7 +110,7 @@ class LoweredAccess:
 
     @cached_property
     def _ranges(self) -> FixedRanges:
-        return FixedRanges(self.extents)
+        return shared_ranges(self.extents)
 
     @cached_property
     def forms(self) -> list[RampForm | None]:

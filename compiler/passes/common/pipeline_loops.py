@@ -182,10 +182,9 @@ class _AsyncCopies:
         return [await_groups(self.ahead - 1), BARRIER, *stmts[:end], COMMIT, *stmts[end:]]
 
 
-def _asynchronous_copies(parts: _Parts, plan: PipelinePlan) -> _AsyncCopies | None:
+def _asynchronous_copies(plan: PipelinePlan, touches: list[list[Touch]]) -> _AsyncCopies | None:
     """Return the statements that copy asynchronously; None if no stage lets them run ahead."""
     numbers = [n for n, stage in enumerate(plan.stages) if stage in plan.async_stages]
-    touches = [touches_of(stmt, {}, {}) for stmt in parts.stmts]
     uses: list[int] = []
     for number in numbers:
         stored = {touch.buffer for touch in touches[number] if touch.is_store}
@@ -208,9 +207,11 @@ class _Pipeline:
         self._plan = plan
         self._extent = extent_or_unknown(loop.extent)
         self._last = max(plan.stages)
-        self._versions = {b: self._version(b) for b in parts.buffers}
+        touches = [touches_of(stmt, {}, {}) for stmt in parts.stmts]
+        used = [{touch.buffer for touch in part} for part in touches]
+        self._versions = {b: self._version(b, used) for b in parts.buffers}
         self._is_guarded = is_device
-        self._copies = _asynchronous_copies(parts, plan) if is_device else None
+        self._copies = _asynchronous_copies(plan, touches) if is_device else None
 
     def whole(self) -> Stmt:
         stmt = self._loop_of(self._extent + self._last, 0) if self._is_guarded else self._peeled()
@@ -234,14 +235,14 @@ class _Pipeline:
         extent = IntImm(steps)
         return replace(self._loop, var=var, extent=extent, body=body, annotations=annotations)
 
-    def _version(self, buffer: Buffer) -> tuple[Buffer, int]:
+    def _version(self, buffer: Buffer, used: list[set[Buffer]]) -> tuple[Buffer, int]:
         """Return a buffer with room for all iterations in flight that use it."""
-        used = [
+        stages = [
             stage
-            for stage, stmt in zip(self._plan.stages, self._parts.stmts, strict=True)
-            if any(t.buffer == buffer for t in touches_of(stmt, {}, {}))
+            for stage, buffers in zip(self._plan.stages, used, strict=True)
+            if buffer in buffers
         ]
-        count = max(used, default=0) - min(used, default=0) + 1
+        count = max(stages, default=0) - min(stages, default=0) + 1
         if count == 1:
             return buffer, 1
         data = Var(buffer.name, "handle")

@@ -34,11 +34,15 @@ from compiler.ir.core.nodes import (
     Var,
     static_int,
 )
-from compiler.ir.core.scopes import is_shared_scope
+from compiler.ir.core.scopes import is_fragment_scope, is_shared_scope
 from compiler.ir.core.visit import map_stmt, substitute, walk, walk_stmts
 from compiler.passes.common.error import LoweringError
 from compiler.passes.common.thread_loops import LANES, is_barrier
-from compiler.passes.device.fragments.layout import num_lanes, touches_fragments
+from compiler.passes.device.fragments.layout import (
+    allocates_fragments,
+    num_lanes,
+    touches_fragments,
+)
 from compiler.passes.device.kernel import Axis
 from compiler.target.gpus import WARP_SIZE
 
@@ -61,8 +65,9 @@ def hoist_axes(kernel: Stmt, buffers: Iterable[Buffer]) -> Stmt:
         LoweringError: If blocks would have to wait for each other, or if fragments are used by
             something else than whole warps.
     """
-    axes = _axes_of(kernel)
-    body = _Hoister(kernel, axes).visit(kernel, frozenset())
+    has_fragments = allocates_fragments(kernel) or any(is_fragment_scope(b.scope) for b in buffers)
+    axes = _axes_of(kernel, has_fragments=has_fragments)
+    body = _Hoister(kernel, axes, has_fragments=has_fragments).visit(kernel, frozenset(), {})
     for buffer in buffers:
         body = Allocate(buffer, body)
     for name in reversed(_ORDER):
@@ -73,12 +78,12 @@ def hoist_axes(kernel: Stmt, buffers: Iterable[Buffer]) -> Stmt:
     return body
 
 
-def _axes_of(kernel: Stmt) -> dict[str, Axis]:
+def _axes_of(kernel: Stmt, *, has_fragments: bool) -> dict[str, Axis]:
     axes: dict[str, Axis] = {}
     for loop in walk_stmts(kernel):
         if isinstance(loop, For) and loop.thread in _ORDER:
             axes.setdefault(loop.thread, Axis(loop.thread, loop.var, static_int(loop.extent)))
-    if touches_fragments(kernel):
+    if has_fragments:
         expected = num_lanes(kernel)
         lanes = axes.setdefault(LANES, Axis(LANES, Var("lane"), expected))
         if lanes.extent != expected:
@@ -94,12 +99,12 @@ def _axes_of(kernel: Stmt) -> dict[str, Axis]:
 class _Hoister:
     """Removes the loops over axes; a position is inside the loops of the `entered` axes."""
 
-    def __init__(self, kernel: Stmt, axes: Mapping[str, Axis]) -> None:
+    def __init__(self, kernel: Stmt, axes: Mapping[str, Axis], *, has_fragments: bool) -> None:
         self._kernel = kernel
         self._axes = axes
-        self._has_fragments = touches_fragments(kernel)
+        self._has_fragments = has_fragments
 
-    def visit(self, stmt: Stmt, entered: Collection[str]) -> Stmt:
+    def visit(self, stmt: Stmt, entered: Collection[str], renamed: Mapping[Var, Expr]) -> Stmt:
         if isinstance(stmt, For) and stmt.thread is not None and stmt.thread in self._axes:
             axis_var: Expr = self._axes[stmt.thread].var
             if dtype_of(axis_var) != dtype_of(stmt.var):
@@ -109,11 +114,15 @@ class _Hoister:
                     f"fragments are used inside loop {stmt.var.name} over {LANES}, but all lanes "
                     "of a warp use a fragment together: bind the loops over warps to threadIdx.y"
                 )
-            body = substitute(stmt.body, {stmt.var: axis_var})
-            return self.visit(body, {*entered, stmt.thread})
+            return self.visit(stmt.body, {*entered, stmt.thread}, {**renamed, stmt.var: axis_var})
         idle = [a for n, a in self._axes.items() if n not in entered and a.extent > 1]
         if any(is_axis_loop(node) or is_barrier(node) for node in walk_stmts(stmt)):
-            return map_stmt(stmt, lambda child: self.visit(child, entered), lambda expr: expr)
+            return map_stmt(
+                stmt,
+                lambda child: self.visit(child, entered, renamed),
+                lambda expr: substitute(expr, renamed),
+            )
+        stmt = substitute(stmt, renamed)
         self._check_blocks(stmt, idle)
         return self._guarded(stmt, idle) if idle else stmt
 

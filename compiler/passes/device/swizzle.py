@@ -19,6 +19,7 @@ from compiler.ir.arith.simplify import simplify
 from compiler.ir.arith.vectors import on_base
 from compiler.ir.core.dtypes import size_bytes
 from compiler.ir.core.nodes import (
+    Allocate,
     BinOp,
     BlockRealize,
     Buffer,
@@ -31,7 +32,7 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.replace_buffers import replace_buffers
 from compiler.ir.core.scopes import is_shared_scope
-from compiler.ir.core.visit import map_accesses, walk, walk_stmts
+from compiler.ir.core.visit import map_accesses, walk_stmts
 from compiler.passes.common.error import LoweringError
 from compiler.passes.device.separate_lanes import separate_lanes
 
@@ -68,9 +69,9 @@ def swizzle_shared(stmt: Stmt) -> Stmt:
         LoweringError: If the rows of one do not consist of 1, 2, 4 or a multiple of 8 chunks.
     """
     marked = {
-        buffer
-        for node in walk(stmt)
-        if isinstance(buffer := getattr(node, "buffer", None), Buffer) and buffer.scope == _SCOPE
+        node.buffer
+        for node in walk_stmts(stmt)
+        if isinstance(node, Allocate) and node.buffer.scope == _SCOPE
     }
     if not marked:
         return stmt

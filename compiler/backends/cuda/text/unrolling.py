@@ -28,7 +28,7 @@ from compiler.ir.core.nodes import (
     Store,
     Var,
 )
-from compiler.ir.core.visit import statements_in, uses, walk
+from compiler.ir.core.visit import statements_in, walk
 
 # NVRTC takes about 0.2 ms for each multiply-add of unrolled code on one core, and about 2 ms for
 # one under a condition; a division costs as much as a multiply-add (measured on 24 products and
@@ -51,30 +51,40 @@ def loops_to_unroll(body: Stmt) -> dict[Var, int]:
 
 
 @dataclass(frozen=True, slots=True)
+class _SharedValue:
+    """A value that a compiler computes once for all copies of code that have it."""
+
+    cost: int
+    variables: frozenset[Var]
+
+
+@dataclass(frozen=True, slots=True)
 class _Unrolled:
     """What a statement is after unrolling.
 
     Attributes:
         own_cost: The cost of its code besides shared values, in stores of multiply-adds.
-        shared: The costs of divisions and of conditions of values: a compiler computes equal ones
-            once.
+        shared: The divisions and conditions of values, with their variables and costs: a compiler
+            computes equal ones once.
         indexing: The variables that index local arrays.
     """
 
     own_cost: int
-    shared: Mapping[Expr, int]
+    shared: Mapping[Expr, _SharedValue]
     indexing: frozenset[Var]
 
     @property
     def cost(self) -> int:
         """Return the cost of its code."""
-        return self.own_cost + sum(self.shared.values())
+        return self.own_cost + sum(value.cost for value in self.shared.values())
 
     def repeated(self, var: Var, copies: int) -> _Unrolled:
         """Return copies for several values of a variable."""
         shared = {
-            expr: cost * copies if copies > 1 and uses(expr, var) else cost
-            for expr, cost in self.shared.items()
+            expr: _SharedValue(value.cost * copies, value.variables)
+            if copies > 1 and var in value.variables
+            else value
+            for expr, value in self.shared.items()
         }
         return _Unrolled(self.own_cost * copies, shared, self.indexing)
 
@@ -83,7 +93,7 @@ def _unrolled(stmt: Stmt, chosen: dict[Var, int]) -> _Unrolled:
     parts = [_unrolled(part, chosen) for part in statements_in(stmt)]
     own_cost = sum(part.own_cost for part in parts)
     indexing = frozenset().union(*(part.indexing for part in parts))
-    shared = {expr: cost for part in parts for expr, cost in part.shared.items()}
+    shared = {expr: value for part in parts for expr, value in part.shared.items()}
     match stmt:
         case Store() | Evaluate():
             return _Unrolled(1, _shared(stmt), _local_indices(stmt))
@@ -112,15 +122,19 @@ def _copies(var: Var, extent: int, kind: LoopKind, body: _Unrolled) -> int:
     return next((n for n in divisors if body.repeated(var, n).cost <= MOST_UNROLLED), 1)
 
 
-def _shared(node: Stmt | Expr) -> dict[Expr, int]:
-    """Return the costs of the divisions and conditions of values in a node."""
-    shared: dict[Expr, int] = {}
+def _shared(node: Stmt | Expr) -> dict[Expr, _SharedValue]:
+    """Return the divisions and conditions of values in a node."""
+    costs: dict[Expr, int] = {}
     for part in walk(node):
         if isinstance(part, BinOp) and part.op in ("//", "%"):
-            shared[part] = 1
+            costs[part] = 1
         elif isinstance(part, Conditional):
-            shared[part.condition] = CONDITION_COST
-    return shared
+            costs[part.condition] = CONDITION_COST
+    return {expr: _SharedValue(cost, _variables(expr)) for expr, cost in costs.items()}
+
+
+def _variables(expr: Expr) -> frozenset[Var]:
+    return frozenset(node for node in walk(expr) if isinstance(node, Var))
 
 
 def _local_indices(stmt: Store | Evaluate) -> frozenset[Var]:

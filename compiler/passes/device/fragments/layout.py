@@ -17,6 +17,7 @@ from compiler.ir.arith.bounds import Ranges
 from compiler.ir.arith.simplify import normal
 from compiler.ir.core.dtypes import size_bytes
 from compiler.ir.core.nodes import (
+    Allocate,
     BinOp,
     Buffer,
     Cast,
@@ -170,6 +171,14 @@ def touches_fragments(stmt: Stmt) -> bool:
     return any(
         isinstance(node, Load | Store) and is_fragment_scope(node.buffer.scope)
         for node in walk(stmt)
+    )
+
+
+def allocates_fragments(stmt: Stmt) -> bool:
+    """Return whether a statement allocates a fragment."""
+    return any(
+        isinstance(node, Allocate) and is_fragment_scope(node.buffer.scope)
+        for node in walk_stmts(stmt)
     )
 
 

@@ -38,6 +38,7 @@ from compiler.passes.common.error import LoweringError
 from compiler.passes.device.fragments.elements import ElementNests
 from compiler.passes.device.fragments.layout import (
     FragmentLayout,
+    allocates_fragments,
     is_wgmma,
     layouts_of,
     product_of,
@@ -58,7 +59,7 @@ def lower_fragments(stmt: Stmt) -> Stmt:
         LoweringError: If a nest over a fragment is not one over whole tiles.
     """
     if isinstance(stmt, For) and stmt.thread is not None:
-        if not touches_fragments(stmt):
+        if not allocates_fragments(stmt):
             return stmt
         lowering = _Lowering(layouts_of(stmt), {})
         lowered = lowering.stmt(stmt)

@@ -28,11 +28,13 @@ def test_a_product_without_one_of_its_barriers_races(stages: int) -> None:
     program = lower_for_device(tiled_matmul(SIZE, stages), ARCHS[ARCH])
     (kernel,) = program.kernels
     text = emit_cuda(program)
-    assert text.count(BARRIER) == 2
+    # With two versions in shared memory, a step is written while the one before is read.
+    num_barriers = {1: 2, 2: 1}[stages]
+    assert text.count(BARRIER) == num_barriers
 
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal((SIZE, SIZE), np.float32) for _ in "AB")
-    for source in (text, without_barrier(text, 0), without_barrier(text, 1)):
+    for source in (text, *(without_barrier(text, number) for number in range(num_barriers))):
         c = np.zeros((SIZE, SIZE), np.float32)
         report = emulate(
             compile_cuda(source, ARCH).ptx,
