@@ -81,7 +81,7 @@ def _next(x: te.Tensor, reducer: Any, last: list[Any], *, largest: bool, name: s
             is_after = te.any(candidate < bound if largest else candidate > bound, r > positions[i])
             is_no_better = candidate <= bound if largest else candidate >= bound
             candidate = te.select(te.all(is_no_better, is_after), candidate, worst)
-        found: te.Reduction = reducer((r.var, candidate), axis=[r])
-        return found
+        search: te.Reduction = reducer((r.var, candidate), axis=[r])
+        return search
 
     return te.compute(tuple(rows), element, name=name)
