@@ -141,6 +141,35 @@ class BlockFacts:
         accesses = (self.write, *self.reads)
         return all(a.strides[outer] == extent * a.strides[inner] for a in accesses)
 
+    def fused(self, first: int, last: int) -> BlockFacts:
+        """Return the facts with one axis for those from `first` to `last`, each runs on the next.
+
+        The dimensions that these axes index become one dimension.
+        """
+
+        def joined(access: TensorAccess) -> TensorAccess:
+            shape, rows = list(access.shape), [list(row) for row in access.coefficients]
+            dims = [dim for dim, row in enumerate(rows) if any(row[first : last + 1])]
+            if dims:
+                span = slice(dims[0], dims[-1] + 1)
+                steps = [prod(shape[dim + 1 : span.stop]) for dim in range(span.start, span.stop)]
+                columns = zip(*rows[span], strict=True)
+                rows[span] = [
+                    [sum(s * c for s, c in zip(steps, column, strict=True)) for column in columns]
+                ]
+                shape[span] = [prod(shape[span])]
+            coefficients = tuple((*row[:first], *row[last:]) for row in rows)
+            return replace(access, shape=tuple(shape), coefficients=coefficients)
+
+        extent = prod(axis.extent for axis in self.axes[first : last + 1])
+        axis = IterAxis("fused", extent, self.axes[last].is_reduction)
+        return replace(
+            self,
+            axes=(*self.axes[:first], axis, *self.axes[last + 1 :]),
+            write=joined(self.write),
+            reads=tuple(joined(read) for read in self.reads),
+        )
+
     def flattened(self) -> BlockFacts:
         """Return the facts with one axis for all spatial ones, then the axes reduced over.
 

@@ -122,6 +122,10 @@ def _names(
             case "split":
                 loop = _name(arguments["loop"], names)
                 names |= {output: _part(loop, index) for index, output in enumerate(outputs)}
+            case "fuse":
+                loops_fused = [_name(loop, names) for loop in map(Ref, instruction.refs())]
+                first = loops_fused[0].partition(" of ")[0]
+                names[outputs[0]] = f"{first} to {loops_fused[-1]}"
             case "cache_read" | "cache_write":
                 names[outputs[0]] = f"copy for {_name(arguments['block'], names)}"
             case _:

@@ -9,6 +9,7 @@ from compiler.ir.core.nodes import BinOp, Expr, IntImm, Load, Store, Var
 from compiler.ir.core.visit import walk
 from compiler.schedule.trace.handle import LoopRV
 from tuner.space.analysis.block_facts import BlockFacts, BlockPosition, sites
+from tuner.space.rules.cpu.contiguous_rows import is_contiguous, schedule_contiguous
 from tuner.space.rules.cpu.streams import offer_streams
 from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
@@ -30,9 +31,10 @@ class SpatialBlocks:
                                                 for j1 in ...:  # vectorized
                                                     B[...] = f(A[...])
 
-    If output and input are contiguous along the same axis, tiles gain nothing, so the other axes
-    stay whole. Rows that are no whole number of vectors are fused into one row if all of the memory
-    is contiguous. Otherwise they stay whole, and end in shorter vectors.
+    If output and input are contiguous along the same axis, tiles gain nothing. The main block of a
+    program is then scheduled by `contiguous_rows`. Of the blocks beside others, the other axes stay
+    whole, and rows that are no whole number of vectors are fused if all of the memory is
+    contiguous. Otherwise they stay whole, and end in shorter vectors.
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
@@ -105,7 +107,9 @@ def _interleave(draft: SketchBuilder, facts: BlockFacts, phases: dict[int, int])
 
 def _schedule(draft: SketchBuilder, facts: BlockFacts) -> None:
     lanes = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
-    if not _is_ragged(facts, lanes):
+    if is_contiguous(facts) and not draft.knobs:
+        schedule_contiguous(draft, facts)
+    elif not _is_ragged(facts, lanes):
         _cut(draft, facts, lanes)
     elif _is_one_row(facts) and facts.points % lanes == 0:
         _cut(draft, _joined(draft, facts), lanes)

@@ -45,8 +45,8 @@ PROGRAMS = {
     "softmax:16,64": ("row_chains",),
     "attention:1,2,16,16,8": ("product_chains",),
     "transpose:32,48": ("transposed_copies",),
-    "add:12,32": ("spatial_blocks",),
-    "relu:16,64": ("spatial_blocks",),
+    "multiply:12,40,other=1x40": ("spatial_blocks",),
+    "relu:640": ("spatial_blocks",),
 }
 
 

@@ -58,6 +58,14 @@ def test_a_tile_is_called_by_its_loop_and_a_choice_by_its_use() -> None:
     assert axis_labels(trace, None)[0] == "loop 1 of C, part 1"
 
 
+def test_a_fused_loop_is_called_by_its_first_and_its_last_one() -> None:
+    schedule = Schedule(from_spec("matmul:64,64,64"))
+    i, j, _ = schedule.get_loops("C")
+    rows = schedule.sample_categorical([8, 16], [0.5, 0.5], decision=1)
+    schedule.split(schedule.fuse(i, j), [None, rows])
+    assert axis_labels(schedule.trace, from_spec("matmul:64,64,64")) == ("i to j of C, part 2",)
+
+
 def test_axes_of_one_name_are_numbered() -> None:
     schedule = Schedule(from_spec("matmul:64,64,64"))
     for _ in range(2):
