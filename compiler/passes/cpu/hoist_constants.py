@@ -6,6 +6,9 @@
                                              for k in ...:
                                                  C[...] += A[...] * P[...]
 
+A copy that is many times larger than the constants, such as weights unpacked from 4 bits, stays: it
+would be read from memory more slowly than it is made.
+
 The value of each element must follow from its position alone. Then it does not matter that a loop
 around the copy made it part by part.
 """
@@ -16,8 +19,10 @@ from collections import Counter
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from math import prod
 
 from compiler.ir.arith.bounds import bounds
+from compiler.ir.core.dtypes import size_bytes
 from compiler.ir.core.nodes import (
     Allocate,
     BlockRealize,
@@ -37,6 +42,12 @@ from compiler.ir.core.visit import map_stmt, walk, walk_stmts
 from compiler.passes.common.accesses import collect_accesses, loop_extents
 from compiler.passes.common.realize_blocks import NOTHING, in_order
 
+MAX_GROWTH = 4
+"""Limit of the bytes of a copy, as a multiple of those of the constants that it is made of: the
+Winograd transform of 3 x 3 weights for tiles of 4 needs 36 / 9. Weights of 4 bits that are unpacked
+to float32 have 8 times as many.
+"""
+
 
 def constant_copies(body: Stmt, constants: AbstractSet[Buffer]) -> list[Buffer]:
     """Return the allocated buffers that follow from constants alone, in program order.
@@ -54,10 +65,21 @@ def constant_copies(body: Stmt, constants: AbstractSet[Buffer]) -> list[Buffer]:
         store = realize.block.body
         if not isinstance(store, Store) or store.buffer not in allocated:
             continue
-        if stores[store.buffer] == 1 and _follows(realize, store, constant_buffers):
+        is_packed = stores[store.buffer] == 1 and not _is_unpacked(store)
+        if is_packed and _follows(realize, store, constant_buffers):
             constant_buffers.add(store.buffer)
             copies.append(store.buffer)
     return copies
+
+
+def _is_unpacked(store: Store) -> bool:
+    """Return whether a block writes many times the bytes of what it reads."""
+    sources = {node.buffer for node in walk(store.value) if isinstance(node, Load)}
+    return _size_bytes(store.buffer) > MAX_GROWTH * sum(map(_size_bytes, sources))
+
+
+def _size_bytes(buffer: Buffer) -> int:
+    return prod(static_shape(buffer)) * size_bytes(buffer.dtype)
 
 
 def _follows(realize: BlockRealize, store: Store, constant_buffers: AbstractSet[Buffer]) -> bool:

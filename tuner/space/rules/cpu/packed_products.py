@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from compiler.backends.cpu.codegen.operations.dot_instructions import PAIR
 from compiler.ir.core.dtypes import bits, is_narrow_float
@@ -15,7 +17,8 @@ from tuner.space.analysis.block_facts import BlockFacts
 from tuner.space.analysis.product_roles import Operand, Product, find_product
 from tuner.space.rules.cpu.padded_sizes import MAX_WASTE, padded_sizes
 from tuner.space.rules.cpu.padded_tiles import has_no_tile
-from tuner.space.rules.cpu.step_groups import inline_padding, pad_steps, step_group
+from tuner.space.rules.cpu.step_groups import inline_producer, pad_steps, step_group
+from tuner.space.rules.cpu.unpacked_weights import unpacked_periods
 from tuner.space.rules.epilogue import is_epilogue
 from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
@@ -149,6 +152,7 @@ class _Packing:
         self._group = group
         self._dtypes = draft.dtypes()
         self._is_padded = is_padded
+        self._periods = unpacked_periods(draft, product.right) if group == 1 else ()
         self._shared = self._shared_axis()
         self._columns: dict[int, dict[int, int]] = {}
 
@@ -226,6 +230,8 @@ class _Packing:
         return list(draft.schedule.split(loop, [count, None, size])), size
 
     def _steps(self, loop: LoopRV) -> list[LoopRV]:
+        if self._periods:
+            return self._whole_groups(loop)
         step = self._product.step
         levels = (_STEPS, _INNER, _UNROLLED) if self._variant.is_cut else (_INNER, _UNROLLED)
         extent = self._facts.axes[step].extent
@@ -236,6 +242,23 @@ class _Packing:
             if size <= longest and size % self._group:
                 self._draft.exclude(self._columns[step][_UNROLLED], size)
         return list(self._draft.schedule.split(loop, factors))
+
+    def _whole_groups(self, loop: LoopRV) -> list[LoopRV]:
+        """Cut the sum into blocks of whole groups of weights that are unpacked together."""
+        schedule, draft, step = self._draft.schedule, self._draft, self._product.step
+        size = self._periods[0]
+        num_groups = self._facts.axes[step].extent // size
+        groups, in_group = schedule.split(loop, [None, size])
+        factors, inner = draft.tile(in_group, size, 2, MAX_UNROLLED_STEPS)
+        unrolled = schedule.split(in_group, factors)
+        columns = {_INNER: inner, _UNROLLED: inner + 1}
+        outer: list[LoopRV] = []
+        if self._variant.is_cut:
+            factors, columns[_STEPS] = draft.tile(groups, num_groups, 2, num_groups)
+            first, groups = schedule.split(groups, factors)
+            outer = [first]
+        self._columns[step] = columns
+        return [*outer, schedule.fuse(groups, unrolled[0]), unrolled[1]]
 
     def _most_rows(self) -> int:
         # Accumulators, a vector of the right operand, and an element of the left one.
@@ -256,8 +279,9 @@ class _Packing:
         """Copy the elements of an operand that one run of a loop reads into panels, in vectors."""
         draft, schedule = self._draft, self._draft.schedule
         copy = draft.copy_input(block, operand.read.buffer)
-        if self._is_padded:
-            inline_padding(draft, operand.read.buffer)
+        periods = self._periods if operand is self._product.right else ()
+        if self._is_padded or periods:
+            inline_producer(draft, operand.read.buffer)
         schedule.compute_at(copy, loop, preserve_unit_loops=True)
         loops = draft.loops(copy)[-len(operand.read.shape) :]
         panels, lane = schedule.split(loops[operand.across], [None, tile])
@@ -270,7 +294,8 @@ class _Packing:
             schedule.vectorize(along)
         elif operand.read.strides[self._product.step] == 1:
             # Rows are read along the sum and written across it: transposed in registers.
-            schedule.reorder(panels, lane, along)
+            outer, along = self._periodic(along, periods)
+            schedule.reorder(panels, *outer, lane, along)
             schedule.unroll(lane)
             schedule.vectorize(along)
         else:
@@ -281,6 +306,14 @@ class _Packing:
         if element_bits is not None:
             schedule.annotate(copy, WIDE_KEY, [0, element_bits])
         draft.scheduled.add(draft.block_name(copy))
+
+    def _periodic(self, loop: LoopRV, periods: tuple[int, ...]) -> tuple[Sequence[LoopRV], LoopRV]:
+        """Split a loop by the periods; return the outer loops and the innermost one."""
+        if not periods:
+            return [], loop
+        sizes = [a // b for a, b in pairwise(periods)]
+        *outer, last = self._draft.schedule.split(loop, [None, *sizes, periods[-1]])
+        return outer, last
 
     def _panel_bits(self, operand: Operand) -> int | ExprRV | None:
         """Return the bits of an element in a panel, if panels may be wider than the operand.
@@ -333,7 +366,9 @@ class _Packing:
             axis_columns = self._columns.get(axis, {})
             columns.append(tuple(axis_columns.get(level) for level in range(NUM_LEVELS)))
             is_left_over = axis in (product.row, product.column) and _PANELS not in axis_columns
-            remainder_levels.append(_PANELS if is_left_over else None if axis_columns else _OUTER)
+            is_in_groups = axis == product.step and bool(self._periods)
+            remainder = _PANELS if is_left_over else _INNER if is_in_groups else None
+            remainder_levels.append(remainder if axis_columns else _OUTER)
         reads = (product.right, *([product.left] if self._variant.is_left_packed else []))
         packed = frozenset(1 + facts.reads.index(operand.read) for operand in reads)
         draft.nests.append(

@@ -20,7 +20,7 @@ def pad_steps(
 ) -> tuple[BlockFacts, Product]:
     """Pad the sum of a product with zeros to whole groups; return the facts of what it is then.
 
-    The operands are padded in blocks of their own: `inline_padding` moves that into their panels.
+    The operands are padded in blocks of their own: `inline_producer` moves that into their panels.
     """
     if facts.axes[product.step].extent % group == 0:
         return facts, product
@@ -32,8 +32,8 @@ def pad_steps(
     return padded_facts, padded
 
 
-def inline_padding(draft: SketchBuilder, buffer: str) -> None:
-    """Compute the padding of an operand in the copy that reads it."""
+def inline_producer(draft: SketchBuilder, buffer: str) -> None:
+    """Compute an operand, such as a padded one, in the copy that reads it."""
     for maker, facts in draft.block_facts().items():
         if facts.write.buffer == buffer:
             draft.schedule.compute_inline(draft.schedule.get_block(maker))

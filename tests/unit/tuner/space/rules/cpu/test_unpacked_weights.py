@@ -1,0 +1,93 @@
+"""Weights of 4 bits are unpacked in the panels of packed products, group by group."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from compiler import ops, te
+from compiler.backends.cpu.codegen.machine_code import disassemble
+from compiler.driver import emit
+from compiler.ir.analysis.constant_params import constant_params
+from compiler.ir.core.program import PrimFunc
+from compiler.passes.cpu.hoist_constants import constant_copies
+from compiler.target.cpu import CpuTarget
+from tests.targets import here
+from tests.unit.tuner.candidates import check_candidates
+from tuner.space.analysis.product_roles import find_product
+from tuner.space.design_space import SketchSpace
+from tuner.space.generate import design_space
+from tuner.space.rules.cpu.unpacked_weights import unpacked_periods
+from tuner.space.rules.sketch_builder import SketchBuilder
+from tuner.task import Task
+
+
+def packed(space: SketchSpace) -> list[int]:
+    return [i for i, sketch in enumerate(space.sketches) if "packed_right" in sketch.tags]
+
+
+@pytest.mark.parametrize(
+    "func",
+    [
+        ops.dense_int4(5, 9, 64),
+        ops.dense_int4(3, 9, 64, 64, "bfloat16", zero_point=True),
+    ],
+)
+def test_every_candidate_is_right(func: PrimFunc) -> None:
+    space = design_space(Task(func, here()))
+    assert len(packed(space)) >= 2
+    check_candidates(func, space, packed(space), each=1)
+
+
+def periods(func: PrimFunc) -> tuple[int, ...]:
+    draft = SketchBuilder.begin(func, here())
+    product = find_product(draft.block_facts()["C"])
+    assert product is not None
+    return unpacked_periods(draft, product.right)
+
+
+def test_periods_are_the_group_and_its_half() -> None:
+    assert periods(ops.dense_int4(4, 8, 256, 128)) == (128, 64)
+    assert periods(ops.dense_int4(4, 8, 64, 32, zero_point=True)) == (32, 16)
+
+
+def test_other_operands_have_none() -> None:
+    A, B = te.placeholder((4, 64), name="A"), te.placeholder((8, 64), name="B")
+    k = te.reduce_axis((0, 64), name="k")
+    positive = te.compute((8, 64), lambda j, k: te.max(B[j, k], 0), name="positive")
+    C = te.compute((4, 8), lambda i, j: te.sum(A[i, k] * positive[j, k], axis=k), name="C")
+    assert periods(te.create_prim_func([A, B, C])) == ()
+    assert periods(ops.dense(4, 8, 64)) == ()
+
+
+@pytest.mark.parametrize("cpu", ["znver5", "neoverse-n1"])
+def test_panels_are_unpacked_in_vectors(cpu: str) -> None:
+    target = CpuTarget(f"cpu -mcpu={cpu} -num-cores=1")
+    func = ops.dense_int4(8, 32, 256, 128)
+    space = design_space(Task(func, target))
+    (choices,) = space.draw(0, 1, np.random.default_rng(0))
+    scheduled = space.sketches[0].candidate(choices).trace.apply_to(func).func
+    text = disassemble(emit(scheduled, target).text, target)
+    assert re.search(r"\b(vcvtdq2ps|[us]cvtf)\b", text), text
+    assert not re.search(r"\b(vcvtsi2ss\w*|vpinsr\w|vpgather\w+|vgather\w+)\b", text), text
+
+
+@pytest.mark.parametrize(
+    ("func", "names"),
+    [
+        (ops.dense_int4(16, 64, 1024, 128, constant="W+scale"), []),
+        (ops.dense(16, 64, 1024, constant="W"), ["W_global"]),
+        (ops.dense(16, 64, 1024, "bfloat16", constant="W"), ["W_global"]),
+    ],
+)
+def test_panels_many_times_larger_than_constant_weights_are_made_in_each_run(
+    func: PrimFunc, names: list[str]
+) -> None:
+    space = design_space(Task(func, here()))
+    for index in packed(space):
+        (choices,) = space.draw(index, 1, np.random.default_rng(0))
+        scheduled = space.sketches[index].candidate(choices).trace.apply_to(func).func
+        copies = constant_copies(scheduled.body, set(constant_params(func)))
+        assert [buffer.name for buffer in copies] == names
