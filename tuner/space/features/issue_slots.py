@@ -1,5 +1,7 @@
 """The number of instructions that a multiply-add costs, including loads and loops.
 
+A dot product of narrow numbers counts as a multiply-add, with its instructions.
+
 A core issues far more of them in a cycle than multiply-adds, so it does not matter if a thread has
 a core to itself. If another thread runs on the same core (virtual machines do not report it), each
 gets half of the issue slots: on Zen 3 about 2.5 in a cycle. There, one kernel ran at 100 and at 88
@@ -32,11 +34,11 @@ def issue_slots(tables: NestTables, tile: RegisterTile) -> Floats:
 
 
 def _slots_of(tables: NestTables, tile: RegisterTile) -> Floats:
-    unrolled = tables.level_extents[UNROLLED_LEVEL]
+    unrolled = tables.level_extents[UNROLLED_LEVEL] / tables.nest.dot.size
     loads = tile.loads
     if tables.nest.packed:
         # Each row of tiles reads a panel's vectors again, from the second-level cache.
         loads = loads + (PANEL_SLOTS - 1) * tile.vectors
-    body = (tile.accumulators + loads) * unrolled + LOOP_SLOTS
+    body = (tile.arithmetic + loads) * unrolled + LOOP_SLOTS
     slots: Floats = body / (tile.accumulators * unrolled * tile.efficiency)
     return slots

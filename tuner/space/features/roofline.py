@@ -44,15 +44,15 @@ class Roofline:
         """Return the cycles by resource; they overlap in part."""
         tables, target = self._tables, self._target
         tile = RegisterTile(tables, target)
-        steps = tables.trips[6] / tables.nest.dot_steps
-        unrolled = tables.level_extents[UNROLLED_LEVEL] / tables.nest.dot_steps
+        steps = tables.trips[6] / tables.nest.dot.size
+        unrolled = tables.level_extents[UNROLLED_LEVEL] / tables.nest.dot.size
         if tables.nest.facts.is_reduction:
             # A chain of dependent additions bounds a small tile.
             compute = steps * np.maximum(tile.accumulators / PORTS, FMA_LATENCY)
         else:
             compute = steps * np.maximum(tile.accumulators / PORTS, 1)
         # The core's issue slots beside another thread, for arithmetic and other instructions.
-        body = tile.accumulators + tile.loads + LOOP_SLOTS / unrolled
+        body = tile.arithmetic + tile.loads + LOOP_SLOTS / unrolled
         compute = np.maximum(compute, steps * body / SHARED_SLOTS)
         loads = steps * (tile.loads + tile.accumulators * (tables.level_extents[4] == 1)) / PORTS
         spills = np.maximum(tile.registers - target.num_vector_registers, 0) * steps * 2

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from compiler.backends.cpu.codegen.operations.dot_instructions import DotGroup
 from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
 from tuner.space.tables.knob import Ints
 from tuner.space.tables.tensor_tile import TensorTile
@@ -23,6 +24,7 @@ REDUCTION_LEVELS = (2, 4, 5)
 UNROLLED_LEVEL = 5
 REGISTER_LEVEL = 6
 LINE_BYTES = 64
+_NO_DOT = DotGroup()
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class TiledNest:
             from arrays with other layouts.
         tensor_tile: What one instruction of tensor cores computes: loops of these extents are at
             the innermost level of each axis.
-        dot_steps: The unrolled steps of a sum that one instruction of a CPU multiplies and adds.
+        dot: The unrolled steps of a sum that a CPU multiplies and adds at once.
     """
 
     facts: BlockFacts
@@ -69,7 +71,7 @@ class TiledNest:
     lanes: tuple[tuple[int, int], ...] = ()
     source_bytes: tuple[int, ...] = ()
     tensor_tile: TensorTile | None = None
-    dot_steps: int = 1
+    dot: DotGroup = _NO_DOT
 
     @property
     def accesses(self) -> tuple[TensorAccess, ...]:

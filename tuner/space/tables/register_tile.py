@@ -39,10 +39,18 @@ class RegisterTile:
         """The number of independent results."""
         return self.rows * self.vectors
 
+    @property
+    def arithmetic(self) -> Floats:
+        """The instructions of a step that multiply and add."""
+        return self.accumulators * self._tables.nest.dot.instructions
+
     @cached_property
     def registers(self) -> Floats:
-        """The registers that a step requires: accumulators, one row of operands, one broadcast."""
-        return self.accumulators + self.vectors + 1
+        """The registers that a step requires: accumulators, one row of operands, one broadcast.
+
+        A product that another instruction adds to its sum requires one more.
+        """
+        return self.accumulators + self.vectors + self._tables.nest.dot.instructions
 
     @cached_property
     def loads(self) -> Floats:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from compiler.backends.cpu.codegen.operations.dot_instructions import PAIR
+from compiler.backends.cpu.codegen.operations.dot_instructions import PAIR, DotGroup
 from compiler.ir.core.dtypes import bits, is_narrow_float
 from compiler.passes.common.tile_buffers import KEY
 from compiler.passes.common.widen_buffers import KEY as WIDE_KEY
@@ -114,7 +114,7 @@ def _forks(
     facts = draft.block_facts()[name]
     steps = facts.axes[product.step].extent
     group = step_group(draft, facts, product)
-    is_padded = steps % group > 0
+    is_padded = steps % group.size > 0
     forks = []
     for variant in _VARIANTS:
         if not variant.is_cut and steps > MAX_WHOLE_STEPS:
@@ -124,7 +124,7 @@ def _forks(
         tags = {"packed_right", *(["packed_left"] if variant.is_left_packed else [])}
         fork = draft.fork(variant.name, *tags)
         try:
-            padded = pad_steps(fork, facts, product, group)
+            padded = pad_steps(fork, facts, product, group.size)
             _Packing(fork, *padded, variant, group, is_padded=is_padded).run()
         except ScheduleError:
             continue  # the program has other schedules
@@ -141,7 +141,7 @@ class _Packing:
         facts: BlockFacts,
         product: Product,
         variant: _Variant,
-        group: int,
+        dot: DotGroup,
         *,
         is_padded: bool,
     ) -> None:
@@ -149,10 +149,11 @@ class _Packing:
         self._facts = facts
         self._product = product
         self._variant = variant
-        self._group = group
+        self._dot = dot
+        self._group = dot.size
         self._dtypes = draft.dtypes()
         self._is_padded = is_padded
-        self._periods = unpacked_periods(draft, product.right) if group == 1 else ()
+        self._periods = unpacked_periods(draft, product.right) if dot.size == 1 else ()
         self._shared = self._shared_axis()
         self._columns: dict[int, dict[int, int]] = {}
 
@@ -378,7 +379,7 @@ class _Packing:
                 tuple(remainder_levels),
                 product.column,
                 packed,
-                dot_steps=self._group,
+                dot=self._dot,
             )
         )
         draft.scheduled.add(facts.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler import te
-from compiler.backends.cpu.codegen.operations.dot_instructions import PAIR, group_size
+from compiler.backends.cpu.codegen.operations.dot_instructions import PAIR, DotGroup, dot_group
 from compiler.ir.core.dtypes import bits
 from compiler.passes.common.tile_buffers import KEY
 from compiler.passes.common.widen_buffers import KEY as WIDE_KEY
@@ -102,9 +102,9 @@ def _pack(draft: SketchBuilder, name: str, roles: OperandRoles, epilogue: BlockR
     facts = draft.block_facts()[name]
     schedule = draft.schedule
     block = schedule.get_block(name)
-    group = _group_size(draft, facts, roles)
-    weights = _packed(draft, name, roles, roles.weights, group)
-    image = _packed(draft, name, roles, roles.image, group)
+    dot = _channel_group(draft, facts, roles)
+    weights = _packed(draft, name, roles, roles.weights, dot.size)
+    image = _packed(draft, name, roles, roles.image, dot.size)
     epilogue = epilogue or epilogue_of(draft, facts, "global")
     output = dimension(facts.write, roles.vector)
     assert output is not None, "the vector axis is a dimension of the output"
@@ -115,17 +115,17 @@ def _pack(draft: SketchBuilder, name: str, roles: OperandRoles, epilogue: BlockR
     if image is not None:
         schedule_copy(draft, draft.block_facts()[image])
     vector = sum(not axis.is_reduction for axis in facts.axes)
-    loops = _tile(draft, name, epilogue, vector, group, is_blocked=roles.channel_tile > 1)
+    loops = _tile(draft, name, epilogue, vector, dot, is_blocked=roles.channel_tile > 1)
     if weights is not None:
         _pack_weights(draft, weights, loops)
 
 
-def _group_size(draft: SketchBuilder, facts: BlockFacts, roles: OperandRoles) -> int:
-    """Return how many channels one instruction takes; 1 if they don't divide a block of them."""
+def _channel_group(draft: SketchBuilder, facts: BlockFacts, roles: OperandRoles) -> DotGroup:
+    """Return the channels that the CPU multiplies and adds at once, if they divide a block."""
     dtypes = draft.dtypes()
     accesses = (roles.image, roles.weights, facts.write)
-    size = group_size(draft.cpu, *(dtypes[access.buffer] for access in accesses))
-    return size if roles.channel_tile % size == 0 else 1
+    dot = dot_group(draft.cpu, *(dtypes[access.buffer] for access in accesses))
+    return dot if roles.channel_tile % dot.size == 0 else DotGroup()
 
 
 def _packed(
@@ -207,7 +207,7 @@ def _tile(
     name: str,
     epilogue: BlockRV,
     vector: int,
-    group: int,
+    dot: DotGroup,
     *,
     is_blocked: bool,
 ) -> list[LoopRV]:
@@ -215,7 +215,7 @@ def _tile(
 
     Args:
         vector: The vectorized axis.
-        group: The channels that one instruction takes.
+        dot: The channels that the CPU multiplies and adds at once.
         is_blocked: Whether the last axis holds the channels of a block.
     """
     schedule = draft.schedule
@@ -236,17 +236,17 @@ def _tile(
         elif len(used) > 1 and axis.extent > 1:
             limits = {_MIDDLE: axis.extent, _TILE: MAX_ROWS, _UNROLLED: MAX_UNROLLED_ROW}
             is_channel = axis is facts.axes[-1]
-            limit = _most_channels(group) if is_channel else limits[used[-1]]
+            limit = _most_channels(dot.size) if is_channel else limits[used[-1]]
             factors, first = draft.tile(loop, axis.extent, len(used), limit)
             parts = schedule.split(loop, factors)
             axis_columns = {level: first + number for number, level in enumerate(used)}
             if is_channel:
-                _exclude_parts(draft, axis_columns[_UNROLLED], axis.extent, group)
+                _exclude_parts(draft, axis_columns[_UNROLLED], axis.extent, dot.size)
         for level, part_loop in zip(used, parts, strict=False):
             levels[level].append(part_loop)
         columns.append(tuple(axis_columns.get(level) for level in range(NUM_LEVELS)))
         remainder_levels.append(None if used[0] in axis_columns else used[0])
-    if group == 1:
+    if dot.size == 1:
         # Neighbouring windows read the same pixels: unroll single channels while registers suffice.
         levels[_UNROLLED].reverse()
     schedule.reorder(*(loop for level in levels for loop in level))
@@ -261,9 +261,7 @@ def _tile(
     _expand(draft, levels[_TILE])
     outer = draft.parallelize(levels[_OUTER])
     draft.tilings.append(Tiling(name, outer - 1, outer + len(levels[_MIDDLE])))
-    draft.nests.append(
-        TiledNest(facts, tuple(columns), tuple(remainder_levels), vector, dot_steps=group)
-    )
+    draft.nests.append(TiledNest(facts, tuple(columns), tuple(remainder_levels), vector, dot=dot))
     draft.scheduled.add(name)
     return levels[_OUTER]
 

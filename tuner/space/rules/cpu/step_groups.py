@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from compiler.backends.cpu.codegen.operations.dot_instructions import group_size
+from compiler.backends.cpu.codegen.operations.dot_instructions import DotGroup, dot_group
 from tuner.space.analysis.block_facts import BlockFacts
 from tuner.space.analysis.product_roles import Product, find_product
 from tuner.space.rules.sketch_builder import SketchBuilder
 
 
-def step_group(draft: SketchBuilder, facts: BlockFacts, product: Product) -> int:
-    """Return how many steps of a sum one instruction takes."""
+def step_group(draft: SketchBuilder, facts: BlockFacts, product: Product) -> DotGroup:
+    """Return the steps of a sum that the CPU multiplies and adds at once."""
     dtypes = draft.dtypes()
     accesses = (product.left.read, product.right.read, facts.write)
-    return group_size(draft.cpu, *(dtypes[access.buffer] for access in accesses))
+    return dot_group(draft.cpu, *(dtypes[access.buffer] for access in accesses))
 
 
 def pad_steps(

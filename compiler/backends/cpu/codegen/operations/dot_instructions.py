@@ -124,11 +124,30 @@ def _fours(lanes: int) -> list[DotOfFour]:
     return [*(x86 if lanes in _PAIRS else []), *(arm if lanes == 4 else [])]
 
 
-def group_size(target: CpuTarget, left: DType, right: DType, total: DType) -> int:
-    """Return how many neighbours along a sum one instruction multiplies and adds.
+@dataclass(frozen=True, slots=True)
+class DotGroup:
+    """What one step of a sum of products is, in an unrolled body.
 
-    It is 1 if the CPU has no dot products of these types, in sums of the type `total`.
+    Attributes:
+        size: The neighbours along the sum that are multiplied and added at once; 1 without an
+            instruction for it.
+        instructions: The instructions for that: a second one if the first does not add to the sum.
     """
+
+    size: int = 1
+    instructions: int = 1
+
+
+def dot_group(target: CpuTarget, left: DType, right: DType, total: DType) -> DotGroup:
+    """Return how a CPU multiplies and adds numbers of two types in sums of the type `total`."""
+    size = _group_size(target, left, right, total)
+    # LLVM joins `pmaddwd` and the addition to `vpdpwssd`.
+    has_vnni = any(feature in target.features for feature in ("+avx512vnni", "+avxvnni"))
+    is_apart = size == PAIR and is_integer(total) and not has_vnni
+    return DotGroup(size, 2 if is_apart else 1)
+
+
+def _group_size(target: CpuTarget, left: DType, right: DType, total: DType) -> int:
     dots = DotInstructions(target.features)
     lanes = target.vector_bits // LANE_BITS
     if left == right == "bfloat16" and total == "float32":

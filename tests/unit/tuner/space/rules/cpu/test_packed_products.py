@@ -236,7 +236,7 @@ def test_sums_are_padded_to_whole_groups(cpu: str, group: int) -> None:
     target = CpuTarget(f"cpu -mcpu={cpu} -num-cores=1")
     space = design_space(Task(func, target))
     (index,) = packed(space)
-    assert space.sketches[index].nests[0].dot_steps == group
+    assert space.sketches[index].nests[0].dot.size == group
     (choices,) = space.draw(index, 1, np.random.default_rng(0))
     scheduled = space.sketches[index].candidate(choices).trace.apply_to(func).func
     copies = {static_shape(buffer) for buffer in scheduled.root.alloc_buffers}
