@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 from typing import Any
@@ -47,6 +48,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_xdist_auto_num_workers() -> int:
     """Return one process more than cores, because tests of the service wait for other processes."""
     return min(4, available_cores() + 1)
+
+
+def pytest_collection() -> None:
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Leave what the collection made to no garbage collector: it lives as long as the process."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
