@@ -310,6 +310,7 @@ def _inside_block(
         tuple(map_region(region, new) for region in site.block.reads),
         tuple(map_region(region, new) for region in site.block.writes),
         Store(padding.buffer, tuple(map(new, padding.indices)), new(padding.value)),
+        annotations=site.block.annotations,
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from compiler.ir.core.nodes import Block
+from compiler.ir.core.visit import walk
 from compiler.ir.verify.verify import verify
 from compiler.schedule.schedule import Schedule
 from compiler.script.parser import parse
@@ -63,6 +65,19 @@ def test_decompose_padding_of_split_loops_keeps_a_predicate(depth: int, factor: 
     schedule.decompose_padding("P", schedule.get_loops("P")[depth])
     verify(schedule.func)
     computes_the_same(parse(PAD), schedule.func)
+
+
+def test_decompose_padding_keeps_annotations_of_the_inside() -> None:
+    """They may say how the buffer is stored, as `buffer_bits` does."""
+    schedule = scheduled(PAD)
+    schedule.annotate(schedule.get_block("P"), "buffer_bits", [0, 32])
+    schedule.decompose_padding("P", schedule.get_loops("P")[0])
+    annotations = [
+        (node.name, node.annotations)
+        for node in walk(schedule.func.root.body)
+        if isinstance(node, Block)
+    ]
+    assert annotations == [("P_pad_const", ()), ("P", (("buffer_bits", (0, 32)),))]
 
 
 def test_decompose_padding_of_fused_loops() -> None:
