@@ -167,11 +167,16 @@ class SketchKernel:
         return sum(sizes.values(), np.zeros_like(self.threads))
 
     def shared_buffers(self) -> dict[str, Floats]:
-        """Return the bytes of what this nest copies or writes into shared memory, by its name."""
+        """Return the bytes of what this nest copies or writes into shared memory, by its name.
+
+        Results that are written chunk by chunk are there for one chunk at a time.
+        """
         sizes = {access.access.buffer: access.shared_bytes for access in self.staged}
         write = self.accesses[0]
         if write.on_chip:
-            sizes[write.access.buffer] = write.block_bytes
+            moving = np.array([bool(stride) for stride in write.access.strides])[:, None]
+            chunks = np.prod(np.where(moving, self.tables.extents[CHUNK], 1), axis=0)
+            sizes[write.access.buffer] = write.block_bytes / chunks
         return sizes
 
     @cached_property

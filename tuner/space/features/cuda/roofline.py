@@ -171,6 +171,8 @@ class KernelTime:
         kernel = self._kernel
         levels = kernel.tables.level_extents
         barriers = kernel.barriers * BARRIER_SECS
+        if all(access.on_chip for access in kernel.accesses[1:]):
+            return barriers
         if not kernel.staged:
             waits = kernel.repeats * np.ceil(levels[CHUNK] * levels[STEP] / LOADS_IN_FLIGHT)
             unhidden: Floats = waits * MEMORY_SECS + barriers

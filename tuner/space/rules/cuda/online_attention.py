@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
+from tuner.space.analysis.block_facts import BlockFacts
 from tuner.space.rules.cuda.attention_tiles import COLUMNS, MAX_WIDTH, THREADS_ACROSS
 from tuner.space.rules.cuda.chain_rows import find_nested_chain, operands, pad_rows, row_axis
 from tuner.space.rules.cuda.epilogue import register_epilogue
+from tuner.space.rules.cuda.levels import BLOCK, CHUNK, ITEM, REGISTER, STEP, THREAD
 from tuner.space.rules.cuda.online_rows import OnlineRows, is_one_softmax
 from tuner.space.rules.cuda.operand_copies import VECTOR, OperandCopy
 from tuner.space.rules.product_chain import ProductChain
@@ -59,6 +62,7 @@ class _OnlineScheduler:
 
     draft: SketchBuilder
     chain: ProductChain
+    columns: dict[str, int] = field(default_factory=dict)
 
     def run(self) -> None:
         """Put all blocks into the loop over blocks of keys, and share each among the threads."""
@@ -67,7 +71,10 @@ class _OnlineScheduler:
         epilogues = {b.name: register_epilogue(draft, b, "local") for b in chain.products}
         width = sink.axes[-2].extent
         across = [n for n in THREADS_ACROSS if width <= n * MAX_WIDTH and n < 2 * width]
-        threads = draft.choose(THREADS_DOWN)[0], draft.choose(across or [min(THREADS_ACROSS)])[0]
+        threads = (
+            self._choose("down", THREADS_DOWN),
+            self._choose("across", across or [min(THREADS_ACROSS)]),
+        )
         rest = OnlineRows(draft, chain, threads)
         around, keys = self._tile_sink(rest, epilogues[sink.name])
         for block in rest.merge(keys):
@@ -80,20 +87,26 @@ class _OnlineScheduler:
         init = schedule.decompose_reduction(first.name, start)
         names = {f"{first.name}_update", f"{sink.name}_update", draft.block_name(init)}
         draft.scheduled |= {block.name for block in chain.blocks} | names
+        self._note()
+
+    def _choose(self, name: str, options: Sequence[int]) -> ExprRV:
+        """Add a decision; its column in the table of the sketch is known by a name."""
+        value, self.columns[name] = self.draft.choose(options)
+        return value
 
     def _tile_sink(self, rest: OnlineRows, epilogue: BlockRV) -> tuple[list[LoopRV], LoopRV]:
         """Cut the last product; return the loops over tiles of rows, and over blocks of keys."""
         draft, schedule, sink = self.draft, self.draft.schedule, self.chain.sink
         down, across = rest.threads
         rows = sink.axes[row_axis(self.chain)].extent
-        items, _ = draft.choose(
-            [n for n in ROWS if n * min(THREADS_DOWN) < 2 * rows] or [min(ROWS)]
-        )
+        fitting = [n for n in ROWS if n * min(THREADS_DOWN) < 2 * rows]
+        items = self._choose("rows", fitting or [min(ROWS)])
         *outer, row, column, step = draft.loops(sink.name)
         block, thread_row, row_item = schedule.split(row, [None, down, items])
         thread_column, column_item = schedule.split(column, [across, None])
-        count, _ = draft.choose([n // VECTOR for n in KEYS if n <= sink.axes[-1].extent])
-        keys, steps, unrolled = schedule.split(step, [None, count, VECTOR])
+        size = self._choose("keys", [n for n in KEYS if n <= sink.axes[-1].extent])
+        keys, step = schedule.split(step, [None, size])
+        steps, unrolled = schedule.split(step, [None, VECTOR])
         around = [*outer, block]
         schedule.reorder(
             *around, keys, thread_row, thread_column, steps, unrolled, row_item, column_item
@@ -120,7 +133,7 @@ class _OnlineScheduler:
         pad_rows(draft, epilogue, first.write.item_bytes)
         *_, row, column = draft.loops(epilogue)
         thread_row, row_item = schedule.split(row, [down, None])
-        width, _ = draft.choose(COLUMNS)
+        width = self._choose("columns", COLUMNS)
         tile, thread_column, column_item = schedule.split(column, [None, across, width])
         schedule.reorder(thread_row, thread_column, tile, row_item, column_item)
         schedule.compute_at(first.name, tile, preserve_unit_loops=True)
@@ -146,3 +159,48 @@ class _OnlineScheduler:
                     pad_rows(draft, copy, read.item_bytes)
                 else:
                     OperandCopy(block, read, (row, len(block.axes) - 2)).add(draft, keys, threads)
+
+    # --- the table ------------------------------------------------------------------------------
+
+    def _note(self) -> None:
+        """Record the products, and the elementwise blocks between them.
+
+        Threads compute the scores of one block of keys after another, so these are chunks. Scores
+        and weights are in shared memory; sums and powers are in registers, so they do not count.
+        """
+        first, *scaled, _, powers, _, weights, sink = self.chain.blocks
+        scores = scaled[-1] if scaled else first
+        across = {THREAD: self.columns["across"]}
+        of_keys = {STEP: self.columns["keys"]}
+        self._note_block(sink, REGISTER, [across, of_keys], [REGISTER, CHUNK])
+        of_scores = across | {REGISTER: self.columns["columns"]}
+        product = replace(first, write=replace(first.write, buffer=scores.write.buffer))
+        self._note_block(product, REGISTER, [of_scores, {}], [CHUNK, STEP])
+        for block in (*scaled, replace(weights, operations=powers.operations)):
+            self._note_block(replace(block, reads=()), ITEM, [across], [CHUNK])
+
+    def _note_block(
+        self,
+        block: BlockFacts,
+        rows_level: int,
+        parts: Sequence[Mapping[int, int]],
+        remainders: Sequence[int],
+    ) -> None:
+        """Record a block.
+
+        Args:
+            block: The block.
+            rows_level: The level of the rows of a thread.
+            parts: For each axis after the rows, the columns of the table with its parts, by level.
+            remainders: For each of these axes, the level of the remainder.
+        """
+        row = row_axis(self.chain)
+        first = len(block.axes) - len(parts)
+        rows = {THREAD: self.columns["down"], rows_level: self.columns["rows"]}
+        rest = dict.fromkeys(self.chain.rows.of[block.name], BLOCK)
+        self.draft.note(
+            block,
+            {row: rows, **{first + n: of_axis for n, of_axis in enumerate(parts)}},
+            rest | {first + n: level for n, level in enumerate(remainders)},
+            vector_axis=first,
+        )

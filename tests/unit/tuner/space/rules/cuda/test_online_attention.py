@@ -8,8 +8,11 @@ import pytest
 from compiler import ops
 from compiler.backends.emulator.report import EmulationReport
 from compiler.ir.core.program import PrimFunc
+from compiler.passes.device.lower import lower_for_device
 from compiler.schedule.schedule import Schedule
 from tests.unit.tuner.space.gpu_spaces import H200, assert_computes, emulate
+from tuner.space.cuda_space import CUDA_SPACE
+from tuner.space.features.cuda.batch import CudaBatch
 from tuner.space.rules.auto_inline import AutoInline
 from tuner.space.rules.cuda.online_attention import OnlineAttention
 from tuner.space.rules.sketch_builder import SketchBuilder
@@ -60,6 +63,36 @@ def test_each_operand_is_read_once_in_whole_sectors(report: EmulationReport) -> 
 
 def test_shared_memory_has_few_bank_conflicts(report: EmulationReport) -> None:
     assert report.bank_conflicts < 1.1
+
+
+@pytest.mark.parametrize("seed", [None, 3], ids=["first", "at random"])
+def test_tables_are_those_of_the_lowered_kernel(seed: int | None) -> None:
+    func = ops.attention(1, 2, 64, 192, 32)
+    sketch = sketch_of(func)
+    choices = np.zeros((1, len(sketch.knobs)), np.int64)
+    if seed is not None:
+        choices = sketch.draw(1, np.random.default_rng(seed))
+    schedule = sketch.candidate(choices[0]).trace.apply_to(func)
+    (kernel,) = lower_for_device(schedule.func, H200.limits).kernels
+    (report,) = emulate(func, schedule)
+    batch = CudaBatch(sketch, choices, H200)
+    for tables in batch.kernels:
+        assert tables.threads[0] == np.prod(kernel.block)
+        assert tables.blocks[0] == np.prod(kernel.grid)
+    assert batch.num_launches == 1
+    issued = sum(time.issued_bytes[0] for time in batch.times)
+    # The rows of queries are copied once; the table counts them for each block of keys.
+    assert report.global_bytes <= issued <= 1.5 * report.global_bytes
+    assert 0.5 * kernel.shared_bytes <= batch.kernel.shared_bytes[0] <= 2 * kernel.shared_bytes
+
+
+def test_estimates_order_candidates_below_the_peak() -> None:
+    sketch = sketch_of(ops.attention(1, 8, 4096, 4096, 64))
+    choices = sketch.draw(64, np.random.default_rng(0))
+    choices = choices[CUDA_SPACE.passes(sketch, choices, H200)]
+    rates = 4 * 8 * 4096 * 4096 * 64 / CudaBatch(sketch, choices, H200).secs
+    assert len(np.unique(rates)) > 8
+    assert 67e12 / 4 < rates.max() < 67e12  # of float32
 
 
 def test_any_number_of_keys_fits() -> None:
