@@ -89,6 +89,8 @@ class LoweredAccess:
     def _box(self, depth: int) -> list[Span | None]:
         inside = self.path[depth:]
         inner = {n.var: self.extents[n.var] for n in inside if isinstance(n, For)}
+        # A loop of one iteration moves no corner. Some indices name it, others were simplified.
+        inner |= {var: extent for var, extent in self.extents.items() if extent == 1}
         if self.is_shared:
             for node in self.path[:depth]:
                 if isinstance(node, For) and is_thread(node):

@@ -55,3 +55,23 @@ def test_irregular_elements_of_unrolled_iterations_are_allocated_in_each() -> No
     lowered = lower(parse(UNROLLED), level(3))
     allocated = [stmt.buffer for stmt in walk_stmts(lowered) if isinstance(stmt, Allocate)]
     assert {static_shape(buffer) for buffer in allocated} == {(1, 1)}
+
+
+UNIT_LOOPS = """
+@T.prim_func
+def main(A: T.Buffer((8, 6), "float32"), B: T.Buffer((8, 6), "float32")):
+    t = T.alloc_buffer((8, 6))
+    for n in range(1):
+        for i in range(8):
+            for j in range(6):
+                t[n * 8 + i, j] = A[n * 8 + i, j] * T.float32(2)
+            for j in range(6):
+                B[i, j] = t[i, 5 - j] + t[i, j]
+"""
+
+
+def test_a_loop_of_one_iteration_moves_no_corner() -> None:
+    """The stores name it and the loads do not, and both mean the same row."""
+    lowered = lower(parse(UNIT_LOOPS), level(3))
+    (buffer,) = [stmt.buffer for stmt in walk_stmts(lowered) if isinstance(stmt, Allocate)]
+    assert static_shape(buffer) == (1, 6)
