@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 
 from compiler.ir.arith.bijectivity import determined
 from compiler.ir.arith.extents import extent_or_unknown
-from compiler.ir.core.nodes import Buffer, IterVar, Var
+from compiler.ir.core.nodes import Buffer, If, IterVar, Var
 from compiler.schedule.index.access import BlockAccess
 from compiler.schedule.index.region import Box, Span, contains, span_of
 from compiler.schedule.legality.block_kind import Unclassified
@@ -96,6 +96,22 @@ def _common(a: PlacedBlock, b: PlacedBlock) -> set[Var]:
     return loops | (set(a.extents) - {loop.var for loop in a.loops})
 
 
+def _inside_conditions(writer: PlacedBlock, reader: PlacedBlock) -> tuple[PlacedBlock, PlacedBlock]:
+    """Return two blocks without the conditions that are around both: either both run, or none."""
+    shared = [
+        stmt
+        for stmt in writer.path
+        if isinstance(stmt, If) and any(stmt is other for other in reader.path)
+    ]
+    if not shared:
+        return writer, reader
+
+    def without(site: PlacedBlock) -> PlacedBlock:
+        return PlacedBlock(tuple(s for s in site.path if not any(s is each for each in shared)))
+
+    return without(writer), without(reader)
+
+
 def covers_reads(
     writer: PlacedBlock,
     reader: PlacedBlock,
@@ -110,6 +126,8 @@ def covers_reads(
         again: Common loops in whose last iteration the reader repeats all of its work.
         is_certain: Whether each element must surely be written.
     """
+    if not again:
+        writer, reader = _inside_conditions(writer, reader)
     common = _common(writer, reader)
     written = finished_box(writer, buffer, common - again, is_certain=is_certain)
     if written is None:

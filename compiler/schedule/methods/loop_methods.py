@@ -13,6 +13,7 @@ from compiler.schedule.primitives.loops.loop_partition import loop_partition, wi
 from compiler.schedule.primitives.loops.merge import merge
 from compiler.schedule.primitives.loops.parallel import parallel
 from compiler.schedule.primitives.loops.reorder import reorder
+from compiler.schedule.primitives.loops.skip_masked import skip_masked
 from compiler.schedule.primitives.loops.split import split
 from compiler.schedule.primitives.loops.unroll import unroll
 from compiler.schedule.primitives.loops.vectorize import vectorize
@@ -198,6 +199,17 @@ class LoopMethods(Queries):
         func, var = self._loop("unroll", loop)
         self._commit("unroll", unroll(func, var))
         self._record("unroll", {"loop": loop})
+
+    @primitive()
+    def skip_masked(self, loop: LoopRV) -> None:
+        """Skip the iterations that a mask excludes; see `primitives.loops.skip_masked`.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        func, var = self._loop("skip_masked", loop)
+        self._commit("skip_masked", skip_masked(func, var))
+        self._record("skip_masked", {"loop": loop})
 
     @primitive()
     def bind(self, loop: LoopRV, thread_axis: str) -> None:

@@ -42,6 +42,14 @@ def weighted_mean() -> PrimFunc:
     return te.create_prim_func([S, V, Y], "weighted_mean")
 
 
+def masked_sums() -> PrimFunc:
+    """Return sums of the lower triangle of a matrix."""
+    A = te.placeholder((12, 12), name="A")
+    k = te.reduce_axis((0, 12), "k")
+    C = te.compute((12,), lambda i: te.sum(te.if_then_else(k <= i, A[i, k], 0.0), axis=k), "C")
+    return te.create_prim_func([A, C], "masked_sums")
+
+
 def window_sums() -> PrimFunc:
     """Return sums over windows of three rows of an intermediate."""
     A = te.placeholder((12, 8), name="A")
@@ -95,6 +103,16 @@ def test_online_softmax(golden: Golden) -> None:
     j_0, j_1 = schedule.split(j, [None, 8])
     schedule.reorder(j_0, i, c, j_1)
     golden(change(schedule, lambda s: s.online_softmax("Y", j_0), rtol=1e-5))
+
+
+def test_skip_masked(golden: Golden) -> None:
+    schedule = Schedule(masked_sums())
+    i, k = schedule.get_loops("C")
+    i_0, i_1 = schedule.split(i, [None, 4])
+    k_0, k_1 = schedule.split(k, [None, 4])
+    schedule.reorder(i_0, k_0, i_1, k_1)
+    schedule.decompose_reduction("C", k_0)
+    golden(change(schedule, lambda s: s.skip_masked(k_0)))
 
 
 def test_rfactor(golden: Golden) -> None:

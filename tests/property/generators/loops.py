@@ -56,6 +56,11 @@ def reorder(draw: Draw) -> None:
 
 
 @step
+def skip_masked(draw: Draw) -> None:
+    draw.schedule.skip_masked(draw.pick(draw.loops(draw.block())).handle)
+
+
+@step
 def merge(draw: Draw) -> None:
     """Merge loops of two nests, down to the same depth."""
     first, second = draw.block(), draw.block()

@@ -107,6 +107,7 @@ class ChainTile(TensorTile):
         results: The results in shared memory.
         keys: The columns of the first product in a piece, if the blocks of the chain compute piece
             by piece; None if each computes whole rows.
+        is_causal: Whether pieces of keys later than all rows of a block of threads are skipped.
     """
 
     rows: TableExtent
@@ -118,3 +119,4 @@ class ChainTile(TensorTile):
     operands: tuple[ChainOperand, ...]
     results: tuple[ChainArray, ...]
     keys: TableExtent | None
+    is_causal: bool

@@ -59,9 +59,35 @@ class ChainKernel(TensorKernel):
     @cached_property
     def passes(self) -> Floats:
         """Return how often the blocks of the chain run, each time for a piece of the keys."""
+        return self._whole_passes * self.computed
+
+    @cached_property
+    def _whole_passes(self) -> Floats:
+        """Return the pieces of the keys."""
         if self.chain.keys is None:
             return np.ones_like(self.threads)
         return self.chain.products[0].axes[-2].extent / self.chain.keys.extents(self._values)
+
+    @cached_property
+    def computed(self) -> Floats:
+        """Return the share of the pieces that a block computes, on average over all blocks."""
+        if not self.chain.is_causal or self.chain.keys is None:
+            return np.ones_like(self.threads)
+        rows, keys = self.rows.astype(np.int64), self.chain.keys.extents(self._values)
+        pieces = by_distinct_rows([rows, keys], self._causal_pieces)
+        share: Floats = pieces / (self._whole_passes * self.chain.extents[0] / self.rows)
+        return share
+
+    def _causal_pieces(self, columns: list[Ints]) -> Ints:
+        """Return the pieces that all blocks of a head compute, by rows and keys of a block."""
+        num_rows, num_keys = self.chain.extents[0], self.chain.products[0].axes[-2].extent
+        return np.array(
+            [
+                np.minimum(np.arange(rows - 1, num_rows, rows) // keys + 1, num_keys // keys).sum()
+                for rows, keys in np.stack(columns, axis=1).tolist()
+            ],
+            np.int64,
+        )
 
     @cached_property
     def _warp_tiles(self) -> Floats:
@@ -72,7 +98,7 @@ class ChainKernel(TensorKernel):
         """Return the instructions of tensor cores of a block."""
         m, n, k = self.tile.instruction.shape
         points = sum(b.axes[-2].extent * b.axes[-1].extent for b in self.chain.products)
-        products: Floats = self.rows * points / (m * n * k)
+        products: Floats = self.rows * points / (m * n * k) * self.computed
         return products
 
     @cached_property
@@ -103,7 +129,7 @@ class ChainKernel(TensorKernel):
             The steps of the warps, and the tiles of rows and the columns of each.
         """
         m, _, k = self.tile.instruction.shape
-        warps_down = self.rows / m / self._warp_tiles
+        warps_down = self.rows / m / self._warp_tiles * self.computed
         shared = {operand.access.buffer for operand in self.chain.operands} | self.chain.held
         return [
             (
@@ -230,6 +256,7 @@ class PieceAccess(KernelAccess):
         super().__init__(kernel.tables, operand.access, kernel.thread_tile)
         self._operand = operand
         self._values = kernel.values
+        self._kernel = kernel
         self.threads = kernel.threads
 
     @property
@@ -240,7 +267,12 @@ class PieceAccess(KernelAccess):
     @cached_property
     def num_pieces(self) -> Floats:
         """Return the pieces that a block copies."""
-        return self._operand.num_pieces(self._values).astype(np.float64)
+        return self._operand.num_pieces(self._values) * self._computed
+
+    @property
+    def _computed(self) -> Floats:
+        """Return the share of the elements that a block computes with: pieces may be skipped."""
+        return self._kernel.computed if self.stages > 1 else np.ones_like(self.threads)
 
     @property
     def piece_bytes(self) -> Floats:
@@ -261,7 +293,7 @@ class PieceAccess(KernelAccess):
     def block_bytes(self) -> Floats:
         """Return the bytes that a block copies."""
         elements = self._operand.elements.extents(self._values)
-        return (elements * self.access.item_bytes).astype(np.float64)
+        return elements * self.access.item_bytes * self._computed
 
     @cached_property
     def requests(self) -> Floats:

@@ -71,7 +71,7 @@ class ChainTime(TensorTime):
             of = block.operations
             simple = of.fma + of.add + of.mul + of.compare + of.integer
             cost = simple + SPECIAL_COST * (of.special + of.div) + CONVERT_COST * of.convert
-            total = total + kernel.rows * block.axes[-1].extent * cost
+            total = total + kernel.computed * kernel.rows * block.axes[-1].extent * cost
         total = total + WARP_SIZE * self._scaling
         return total / self._rates.lanes / self._rates.clock
 
@@ -96,7 +96,7 @@ class ChainTime(TensorTime):
         special = EXP2_INSTRUCTIONS if is_online else EXP_INSTRUCTIONS
         for block in kernel.chain.row_blocks:
             of = block.operations
-            steps = kernel.rows * block.axes[-1].extent / WARP_SIZE
+            steps = kernel.computed * kernel.rows * block.axes[-1].extent / WARP_SIZE
             of_part = of.total + special * of.special + (0 if is_online else PART_INSTRUCTIONS)
             instructions = instructions + steps * of_part
             if block.is_reduction and not is_online:
@@ -134,7 +134,7 @@ class ChainTime(TensorTime):
             if product.write.buffer in chain.held:
                 wavefronts = wavefronts + kernel.rows * product.axes[-2].extent / WARP_SIZE
         for block in chain.row_blocks:
-            parts = kernel.rows * block.axes[-1].extent / WARP_SIZE
+            parts = kernel.computed * kernel.rows * block.axes[-1].extent / WARP_SIZE
             is_held = block.write.buffer in chain.held
             if is_held:
                 wavefronts = wavefronts + (of_row if block.is_reduction else parts)

@@ -94,11 +94,12 @@ class ChainNote:
         spans = {block.name: (numbers[block.name],) * 2 for block in chain.products}
         self._note(row_blocks, results, spans, None)
 
-    def online(self, *, keeps_weights: bool) -> None:
+    def online(self, *, keeps_weights: bool, is_causal: bool) -> None:
         """Record a chain with one softmax, whose blocks compute pieces of the keys in registers.
 
         Args:
             keeps_weights: Whether weights stay in registers, too, and not in shared memory.
+            is_causal: Whether pieces later than all rows of a block of threads are skipped.
         """
         chain = self.chain
         keys = self.pieces[chain.products[0].name].columns
@@ -116,7 +117,8 @@ class ChainNote:
             results[weights.write.buffer] = replace(self._result(weights, keys), first=1, last=2)
         row_blocks = (*scaled, maximum, powers, total, undivided)
         first, sink = chain.products
-        self._note(row_blocks, results, {first.name: (0, 0), sink.name: (0, 2)}, keys)
+        spans = {first.name: (0, 0), sink.name: (0, 2)}
+        self._note(row_blocks, results, spans, keys, is_causal=is_causal)
 
     def _numbers(self) -> dict[str, int]:
         """Return the first steps of blocks in program order; a fused one has its product's."""
@@ -142,6 +144,8 @@ class ChainNote:
         results: Mapping[str, ChainArray],
         spans: Mapping[str, tuple[int, int]],
         keys: TableExtent | None,
+        *,
+        is_causal: bool = False,
     ) -> None:
         """Record the chain.
 
@@ -150,6 +154,7 @@ class ChainNote:
             results: The results in shared memory, by their buffers.
             spans: The first and the last step of each product's operands.
             keys: The columns of the first product in a piece.
+            is_causal: Whether pieces later than all rows of a block of threads are skipped.
         """
         draft, chain, sink = self.draft, self.chain, self.chain.sink
         row, column, step = row_axis(chain), len(sink.axes) - 2, len(sink.axes) - 1
@@ -171,6 +176,7 @@ class ChainNote:
             ),
             tuple(results.values()),
             keys,
+            is_causal,
         )
         rest = {row: BLOCK, column: REGISTER, step: CHUNK}
         draft.note(sink, self.levels, rest, tensor_tile=tile)

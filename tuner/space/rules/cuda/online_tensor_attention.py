@@ -116,11 +116,20 @@ class _OnlineTensorScheduler:
             instruction = schedule.blockize(inner)
             draft.scheduled.add(draft.block_name(instruction))
             schedule.tensorize(instruction, product.sync)
+        is_causal = self._skip_masked(keys)
         names = {first.name, f"{first.name}_update", sink.name, update}
         draft.scheduled |= {block.name for block in chain.blocks} | names
-        self._note(names_of, last.write.size_bytes)
+        self._note(names_of, last.write.size_bytes, is_causal=is_causal)
 
-    def _note(self, epilogues: Mapping[str, str], output_bytes: int) -> None:
+    def _skip_masked(self, keys: LoopRV) -> bool:
+        """Skip the blocks of keys that a mask excludes; return whether a mask is known to."""
+        try:
+            self.draft.schedule.skip_masked(keys)
+        except ScheduleError:
+            return False
+        return True
+
+    def _note(self, epilogues: Mapping[str, str], output_bytes: int, *, is_causal: bool) -> None:
         """Record the decisions of the chain."""
         first, sink = self.chain.products
         (steps,) = self.columns[len(sink.axes) - 1].values()
@@ -140,7 +149,7 @@ class _OnlineTensorScheduler:
             STAGES,
             output_bytes,
             PADDING_BYTES // self.chain.blocks[-2].write.item_bytes,
-        ).online(keeps_weights=self._keeps_weights)
+        ).online(keeps_weights=self._keeps_weights, is_causal=is_causal)
 
     @property
     def _last(self) -> ChainProduct:

@@ -59,7 +59,7 @@ class EmulatedChain:
 
 CASES: dict[str, tuple[Rule, str, tuple[int, ...]]] = {
     # Warps along the rows, tiles of a warp, and 16 keys each of a block of keys.
-    "online": (ONLINE, "attention:1,2,32,64,64,causal=true:bfloat16", (2, 1, 2)),
+    "online": (ONLINE, "attention:1,1,64,64,64,causal=true:bfloat16", (2, 1, 2)),
     "online, two tiles": (ONLINE, "attention:1,1,256,64,32:float16", (2, 2, 2)),
     # Warps down and across, tiles of a warp, 16 keys each of a piece of values, and keys of a warp.
     "whole rows": (WHOLE_ROWS, "attention:1,2,32,64,64,causal=true:bfloat16", (1, 2, 1, 2, 8)),

@@ -1,0 +1,115 @@
+"""Skip the iterations of a loop that a mask excludes: `skip_masked`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.extents import extent_or_unknown
+from compiler.ir.arith.iter_map import variables
+from compiler.ir.arith.simplify import canonical
+from compiler.ir.core.nodes import (
+    BinOp,
+    Compare,
+    Conditional,
+    Evaluate,
+    Expr,
+    For,
+    If,
+    IntImm,
+    Let,
+    Select,
+    Var,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import substitute, walk, walk_stmts
+from compiler.schedule.error import refusal
+from compiler.schedule.legality.idle_iterations import changed_buffers
+from compiler.schedule.legality.placed_block import PlacedBlock
+from compiler.schedule.legality.scope import BlockScope
+from compiler.schedule.tree.tree import loop_at, loop_path, loops_on, replace_at, scope_path
+
+
+def skip_masked(func: PrimFunc, loop: Var) -> PrimFunc:
+    """Skip the iterations of a loop in which a mask excludes all elements.
+
+    A causal attention computes no blocks of keys that are later than all of its queries.
+
+    Args:
+        loop: The loop.
+
+    Requires:
+        The loop is serial, and no loop over threads of a block is around it. A block under it
+        selects by a comparison `<=` of two sums of loops, and the iteration changes nothing if that
+        is false for all elements: what is read later keeps its values. Numbers are finite, and
+        those that a row has from other iterations are above the least one of float32.
+
+    Rewrites:
+        for t in range(n):                             for t in range(n):
+            for i, j:                                      if t * b <= last i:
+                S[i, j] = x if t * b + j <= i      ->          for i, j: ...
+                          else least
+            ...
+
+    Raises:
+        ScheduleError: If a requirement does not hold.
+    """
+    refuse = refusal("skip_masked", func)
+    path = loop_path(func, loop, refuse)
+    target = loop_at(path)
+    if target.kind != "serial":
+        raise refuse(f"loop {loop.name} is {target.kind}, not serial", target, "loop_kind")
+    threads = [each for each in loops_on(path) if str(each.thread).startswith("threadIdx")]
+    if threads:
+        reason = f"threads of loop {threads[0].var.name} would skip different iterations"
+        raise refuse(reason, target, "threads")
+    if any(isinstance(node, Let | Evaluate) for node in walk_stmts(target.body)):
+        raise refuse(f"loop {loop.name} has statements with effects", target, "structure")
+    scope = BlockScope(func, scope_path(path), refuse)
+    sites = [site for site in scope.sites if site.is_under(target)]
+    for site, mask in _masks(sites):
+        least = _least_difference(site, mask, target)
+        if least is None:
+            continue
+        changed = changed_buffers(scope, sites, site, mask)
+        if changed:
+            reason = f"an iteration of loop {loop.name} without elements may change"
+            names = ", ".join(buffer.name for buffer in changed)
+            raise refuse(f"{reason} {names}", target, "not_proved")
+        condition = Compare("<=", least.to_expr(), IntImm(0, least.dtype))
+        return replace_at(func, path, replace(target, body=If(condition, target.body)))
+    reason = f"no block under loop {loop.name} selects by a comparison <= of sums of loops"
+    raise refuse(reason, target, "block_kind")
+
+
+def _masks(sites: Sequence[PlacedBlock]) -> Iterator[tuple[PlacedBlock, Compare]]:
+    """Yield the comparisons by which blocks select values."""
+    for site in sites:
+        for node in walk(site.block.body):
+            if isinstance(node, Select | Conditional):
+                condition = node.condition
+                if isinstance(condition, Compare) and condition.op == "<=":
+                    yield site, condition
+
+
+def _least_difference(site: PlacedBlock, mask: Compare, loop: For) -> Affine | None:
+    """Return the least difference of two sides that an iteration compares, by the loops outside.
+
+    None if the sides are no sums of loops.
+    """
+    difference: Expr = BinOp("-", mask.lhs, mask.rhs)
+    form = canonical(substitute(difference, site.bindings), site.extents)
+    inside = {each.var: extent_or_unknown(each.extent) for each in site.loops_inside(loop)}
+    terms, total = [], form.const
+    for atom, factor in form.terms:
+        if isinstance(atom, Var) and atom in inside:
+            total += min(factor * (inside[atom] - 1), 0)
+        elif inside.keys() & variables(atom):
+            return None
+        else:
+            terms.append((atom, factor))
+    around = {each.var for each in site.loops}
+    if not all(variables(atom) <= around for atom, _ in terms):
+        return None
+    return Affine(tuple(terms), total, form.dtype)
