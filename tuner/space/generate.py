@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection
+from itertools import islice
 
 from compiler.bounded_cache import BoundedCache
 from compiler.ir.text.printer import script
@@ -59,10 +60,25 @@ def design_space(task: Task, rules: Collection[str] | None = None) -> SketchSpac
 def _design_space(task: Task, rules: Collection[str] | None) -> SketchSpace:
     drafts = [SketchBuilder.begin(task.func, task.target)]
     for rule in _chosen(task, rules):
-        drafts = [d for draft in drafts for d in _applied(rule, draft)][:MAX_SKETCHES]
+        drafts = _limited([d for draft in drafts for d in _applied(rule, draft)])
     sketches = [_finished(draft) for draft in drafts if draft.knobs]
     space = SketchSpace(sketches, task.target)
     return space.without([i for i in range(len(sketches)) if not space.count(i).number])
+
+
+def _limited(drafts: list[SketchBuilder]) -> list[SketchBuilder]:
+    """Return the first drafts, without those that the filter already empties if there are many.
+
+    Later rules only add decisions and blocks, so they leave such a draft empty. With two products,
+    packing each in several ways makes more drafts than the limit, and the first may all be empty.
+    """
+    if len(drafts) <= MAX_SKETCHES:
+        return drafts
+    return list(islice(filter(_has_candidates, drafts), MAX_SKETCHES))
+
+
+def _has_candidates(draft: SketchBuilder) -> bool:
+    return not draft.knobs or bool(SketchSpace([draft.finish()], draft.target).count(0).number)
 
 
 def _chosen(task: Task, names: Collection[str] | None) -> list[ScheduleRule]:

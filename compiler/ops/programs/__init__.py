@@ -13,6 +13,7 @@ from compiler.ops.programs.linear import *
 from compiler.ops.programs.normalization import *
 from compiler.ops.programs.pooling import *
 from compiler.ops.programs.quantized import *
+from compiler.ops.programs.recurrent import *
 from compiler.ops.programs.reductions import *
 from compiler.ops.programs.shape import *
 from compiler.ops.programs.winograd import *

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from compiler.ops.tensors.partial_sort import *
     from compiler.ops.tensors.pooling import *
     from compiler.ops.tensors.quantized import *
+    from compiler.ops.tensors.recurrent import *
     from compiler.ops.tensors.reductions import *
     from compiler.ops.tensors.scaled_dot_product import *
     from compiler.ops.tensors.shape import *

@@ -53,7 +53,9 @@ sum:3,4,5:int32 sum:3,4,5,axis=0x2,keepdims=true mean:3,4,5,axis=1x2 mean:3,4 ma
 min:3,4,5,axis=0x1,keepdims=true prod:3,4,axis=1 row_sum:3,9 argmax:3,4,5,axis=1 argmax:3,4,5
 argmax:3,4,5,axis=0x2 argmax:3,4,5,axis=0x2,keepdims=true argmax:20,50:int8 argmin:3,4,axis=-1
 argmin:20,50,axis=1:int32 topk:3,9,k=4
-topk:2,3,40,k=3,largest=false topk:5,k=5 topk:4,33,k=8:bfloat16
+lstm_cell:3,5,4 gru_cell:3,5,4
+lstm_cell:2,8,4:bfloat16 gru_cell:2,8,4:float16 topk:2,3,40,k=3,largest=false
+topk:5,k=5 topk:4,33,k=8:bfloat16
 argmin:7 transpose:3,5 transpose:2,3,4 transpose:2,3,4,axes=1x0x2
 transpose:5 concat:2,3 concat:2,3,axis=1 concat:2,3,sizes=1x4x2,axis=-1 pad:3,4
 pad:3,4,pad_before=1x0,pad_after=2x3,pad_value=1.5 pad:3,4,pad_before=0,pad_after=1:int32

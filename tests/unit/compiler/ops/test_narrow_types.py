@@ -73,7 +73,9 @@ def test_a_missing_term_is_beyond_the_tolerance(spec: str, dtype: DType) -> None
 
 
 @pytest.mark.parametrize("dtype", NARROW)
-@pytest.mark.parametrize("spec", [*REDUCTIONS, "cumsum:4,{k}"])
+@pytest.mark.parametrize(
+    "spec", [*REDUCTIONS, "cumsum:4,{k}", "lstm_cell:4,{k},4", "gru_cell:4,{k},4"]
+)
 def test_sums_have_32_bits(spec: str, dtype: DType) -> None:
     func = ops.from_spec(f"{spec.format(k=16)}:{dtype}")
     sums = [stmt for stmt in walk_stmts(func.body) if isinstance(stmt, Store) and _is_sum(stmt)]

@@ -9,7 +9,7 @@ from compiler.script.parser import parse
 from tests.targets import level
 from tests.unit.tuner.space.spaces import space_of
 from tuner.space.design_space import Point
-from tuner.space.generate import design_space
+from tuner.space.generate import MAX_SKETCHES, design_space
 from tuner.task import Task
 
 SHARED_LOOPS = """
@@ -59,3 +59,8 @@ def test_a_space_is_derived_anew_for_blocks_of_other_names() -> None:
     assert space is not design_space(Task(func, level(3)))
     candidate = space.candidate(Point(0, tuple(space.enumerate(0)[0].tolist())))
     candidate.trace.apply_to(renamed)
+
+
+def test_empty_drafts_do_not_use_up_the_limit_of_sketches() -> None:
+    """Two small products have more packed drafts than the limit, and the first are all empty."""
+    assert len(space_of(ops.gru_cell(32, 128, 128)).sketches) == MAX_SKETCHES

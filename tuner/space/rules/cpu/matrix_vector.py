@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from compiler.passes.cpu.reduce_in_lanes import KEY
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, ExprRV
 from tuner.space.analysis.block_facts import BlockFacts
@@ -25,7 +26,9 @@ for so many of the matrix. Chosen.
 """
 MIN_STEPS = 4
 """If no number of rows from here divides all of them, the last rows are a partial step. Chosen."""
-_BLOCK, _STEPS, _COLUMNS, _UNROLLED, _VECTOR = 0, 2, 3, 5, 6
+ROWS = (4, 8, 2, 6)
+"""Options for the dot products that are computed at once. Chosen."""
+_BLOCK, _STEPS, _COLUMNS, _INNER, _UNROLLED, _VECTOR = 0, 2, 3, 4, 5, 6
 
 
 class MatrixVector:
@@ -40,20 +43,28 @@ class MatrixVector:
     Each element of the matrix is used once, so its bandwidth bounds the time. Small tiles would
     jump between rows before the hardware prefetches them. The rule leaves matrices that fit the
     second-level cache to register tiles.
+
+    A matrix whose rows run along the sum, as frameworks store weights, is read in dot products of
+    some rows at once, whatever its size: each is summed in lanes.
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
         """Schedule each product of this form; there is no better schedule of another rule."""
         for name, facts in draft.block_facts().items():
-            axes = None if name in draft.scheduled else _find(facts, draft)
-            if axes is None:
+            if name in draft.scheduled:
                 continue
-            streamed = draft.fork("streamed")
+            axes, dots = _find(facts, draft), _find_dots(facts, draft)
+            fork = draft.fork("dots" if axes is None else "streamed")
             try:
-                _schedule(streamed, facts, axes)
+                if axes is not None:
+                    _schedule(fork, facts, axes)
+                elif dots is not None:
+                    _schedule_dots(fork, facts, dots)
+                else:
+                    continue
             except ScheduleError:
                 continue  # the program has other schedules
-            draft = streamed
+            draft = fork
         return [draft]
 
 
@@ -74,6 +85,46 @@ def _find(facts: BlockFacts, draft: SketchBuilder) -> tuple[int, int] | None:
     if not is_long or matrix.size_bytes <= draft.cpu.l2_bytes:
         return None
     return column, step
+
+
+def _find_dots(facts: BlockFacts, draft: SketchBuilder) -> tuple[int, int] | None:
+    """Return the axes of the rows and of the sum of dot products with one vector."""
+    long = [index for index, axis in enumerate(facts.axes) if axis.extent > 1]
+    rows = [index for index in long if not facts.axes[index].is_reduction]
+    if len(rows) != 1 or len(long) != 2 or not facts.is_multiply_add or len(facts.reads) != 2:
+        return None
+    (row,), (step,) = rows, [index for index in long if index not in rows]
+    lanes = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
+    matrix, vector = facts.reads
+    is_dot = facts.lane_axis == step and facts.axes[step].extent >= lanes
+    return (row, step) if is_dot and matrix.strides[row] and not vector.strides[row] else None
+
+
+def _schedule_dots(draft: SketchBuilder, facts: BlockFacts, axes: tuple[int, int]) -> None:
+    """Sum several rows at once in lanes, so that their chains of additions overlap."""
+    schedule = draft.schedule
+    row, step = axes
+    lanes = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
+    loops = draft.loops(facts.name)
+    count, row_column = draft.cut(
+        facts.axes[row].extent, padded_sizes(facts.axes[row].extent, ROWS)
+    )
+    extent = facts.axes[step].extent
+    width, lane_column = draft.cut(extent, [n * lanes for n in (1, 2) if n * lanes <= extent])
+    outer, inner = schedule.split(loops[row], [None, count])
+    units = [loop for index, loop in enumerate(loops) if index not in axes]
+    schedule.reorder(*units, outer, loops[step], inner)
+    schedule.unroll(inner)
+    schedule.annotate(loops[step], KEY, [width, 2])
+    draft.parallelize([*units, outer])
+    init = schedule.decompose_reduction(schedule.get_block(facts.name), loops[step])
+    schedule.unroll(draft.loops(init)[-1])
+    columns = {
+        row: {_BLOCK: row_column, _VECTOR: row_column + 1},
+        step: {_INNER: lane_column, _VECTOR: lane_column + 1},
+    }
+    draft.note(facts, columns, {}, step)
+    draft.scheduled |= {facts.name, draft.block_name(init)}
 
 
 def _schedule(draft: SketchBuilder, facts: BlockFacts, axes: tuple[int, int]) -> None:

@@ -8,6 +8,7 @@ import pytest
 from compiler import ops
 from compiler.ir.core.nodes import For, static_int
 from compiler.ir.core.visit import walk_stmts
+from compiler.passes.cpu.reduce_in_lanes import KEY
 from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates
 from tuner.space.generate import design_space
@@ -66,3 +67,17 @@ def test_a_row_is_read_in_one_run_before_the_next_rows() -> None:
     loops = [n for n in walk_stmts(candidate.trace.apply_to(func).func.body) if isinstance(n, For)]
     extents = [static_int(loop.extent) for loop in loops]
     assert [n for n in extents if n != 1] == [768 // 8, -(-50257 // 32), 8, 32]
+
+
+@pytest.mark.parametrize("spec", ["lstm_cell:1,24,37", "gru_cell:1,16,8"])
+def test_dot_products_of_a_cell_are_summed_in_lanes_some_rows_at_once(spec: str) -> None:
+    func = ops.from_spec(spec)
+    (sketch,) = design_space(Task(func, level(3))).sketches
+    assert sketch.name == "dots/dots"
+    candidate = sketch.candidate([0] * len(sketch.knobs))
+    loops = [n for n in walk_stmts(candidate.trace.apply_to(func).func.body) if isinstance(n, For)]
+    sums = [loop for loop in loops if any(key == KEY for key, _ in loop.annotations)]
+    assert len(sums) == 2
+    rows = [loop.body for loop in sums if isinstance(loop.body, For)]
+    assert [loop.kind for loop in rows] == ["unrolled"] * 2
+    check_candidates(func, design_space(Task(func, here())), each=2)
