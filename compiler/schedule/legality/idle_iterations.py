@@ -169,7 +169,7 @@ def _combined(op: str, lhs: Known, rhs: Known) -> Known:
     pairs = ((lhs, rhs), (rhs, lhs))
     if op == "max":
         return next((b for a, b in pairs if isinstance(a, float) and a <= _LEAST), "unknown")
-    if op == "-" and lhs == rhs and lhs != "unknown":
+    if op == "-" and lhs == rhs and lhs not in ("unknown", math.inf, -math.inf):
         return 0.0
     if op == "-" and isinstance(lhs, float) and lhs <= _LEAST and isinstance(rhs, Load):
         return -math.inf
