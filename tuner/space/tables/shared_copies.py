@@ -17,6 +17,7 @@ from compiler.ir.core.nodes import (
     Block,
     BlockRealize,
     Buffer,
+    Conditional,
     Expr,
     For,
     IntImm,
@@ -52,6 +53,7 @@ class SharedCopy:
         ahead: The decided number of pieces that are copied ahead; one more is in shared memory.
         is_async: Whether threads continue while the piece is copied, if it is copied ahead.
         alignments: The axis of the copy, the factor and the offset of each aligned stride.
+        is_conditional: Whether conditions decide the elements, such as those of a padded image.
         layout: For each axis of the copy, the axis of the source, a divisor and a modulus: the
             element `i` is at `i // divisor % modulus`, without the modulus if it is 0.
     """
@@ -63,6 +65,7 @@ class SharedCopy:
     stages: int = 1
     ahead: LoopSlot | None = None
     is_async: bool = False
+    is_conditional: bool = False
     alignments: tuple[tuple[int, int, int], ...] = ()
     layout: tuple[tuple[int, int, int], ...] = ()
 
@@ -149,6 +152,7 @@ def _shared_copy(
         1 + max(stages, default=0),
         ahead[0] if ahead else None,
         not has_local_stage and any(_numbers(loop.annotations, ASYNC) for loop in site.loops),
+        any(isinstance(node, Conditional) for node in walk(site.block.body)),
         tuple((axis, factor, offset) for _, axis, factor, offset in _alignments(site.block)),
         _layout(site.block, indices),
     )

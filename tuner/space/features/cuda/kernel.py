@@ -186,10 +186,12 @@ class SketchKernel:
         return sum(ahead, np.zeros_like(self.threads))
 
     @cached_property
-    def copies_ahead(self) -> Floats:
-        """Return the most copies of an operand's next piece that pass through registers."""
+    def conditional_copies_ahead(self) -> Floats:
+        """Return the most copies under conditions of a next piece that pass through registers."""
         copies = np.zeros_like(self.threads)
         for access in self.staged:
+            if not access.copy.is_conditional:
+                continue
             ahead = (access.stages > 1) & (access.copy_registers > 0)
             copies = np.maximum(copies, np.where(ahead, access.copies_per_thread, 0))
         return copies

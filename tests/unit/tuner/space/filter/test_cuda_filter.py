@@ -120,7 +120,7 @@ def test_elements_that_a_thread_loads_ahead_stay_in_registers(bf16_images: PrimF
     (tiles,) = [s for s in space_of(bf16_images).sketches if s.name == "tiles"]
     choices = tiles.draw(2000, np.random.default_rng(0))
     mask = passes(tiles, choices, H200)
-    copies = CudaBatch(tiles, choices, H200).kernel.copies_ahead
+    copies = CudaBatch(tiles, choices, H200).kernel.conditional_copies_ahead
     most = copies == copies[mask].max()
     assert 0 < copies[mask].max() <= MAX_COPIES_AHEAD < copies.max()
     for row_kept in choices[mask & most][:2]:
@@ -130,3 +130,17 @@ def test_elements_that_a_thread_loads_ahead_stay_in_registers(bf16_images: PrimF
     (row_dropped,) = choices[copies == copies.max()][:1]
     loops = copies_to_unroll(bf16_images, tiles, row_dropped)
     assert any(number == 1 < extent for extent, number in loops)
+
+
+def test_copies_without_conditions_may_be_many() -> None:
+    func = ops.matmul(1024, 1024, 1024)
+    (tiles,) = [sketch for sketch in space_of(func).sketches if sketch.name == "tiles"]
+    choices = tiles.draw(2000, np.random.default_rng(0))
+    kernel = CudaBatch(tiles, choices, H200).kernel
+    assert not kernel.conditional_copies_ahead.any()
+    copies = np.max([read.copies_per_thread * (read.stages > 1) for read in kernel.staged], axis=0)
+    are_many = passes(tiles, choices, H200) & (copies > MAX_COPIES_AHEAD)
+    assert are_many.any()
+    loops = copies_to_unroll(func, tiles, choices[are_many][0])
+    assert all(extent == number for extent, number in loops)
+    assert max(extent for extent, _ in loops) > MAX_COPIES_AHEAD
