@@ -152,7 +152,9 @@ _SHAPED: dict[str, Make] = {
     "grouped_query_attention": one_of(
         ops.grouped_query_attention, (1, 4, 2, 2, 3, 2), (1, 2, 1, 3, 4, 2), causal=True
     ),
+    "gru_cell": one_of(ops.gru_cell, (2, 3, 4), (1, 4, 3)),
     "linear_relu": one_of(ops.linear_relu, (1, 6, 8), (2, 4, 5)),
+    "lstm_cell": one_of(ops.lstm_cell, (2, 3, 4), (1, 4, 3)),
     "matmul": one_of(ops.matmul, (4, 6, 5), (8, 8, 8), (7, 3, 4)),
     "matmul_bias_relu": one_of(ops.matmul_bias_relu, (4, 6, 5), (5, 3, 4)),
     "max_pool2d": one_of(ops.max_pool2d, (1, 2, 6, 6, 3, 2, 1), (1, 1, 5, 5, 2)),
@@ -162,6 +164,7 @@ _SHAPED: dict[str, Make] = {
     ),
     "quantized_dense": one_of(ops.quantized_dense, (3, 4, 6), (4, 3, 8)),
     "row_sum": one_of(ops.row_sum, (4, 12), (3, 7)),
+    "topk": one_of(ops.topk, (12,), (3, 5), (2, 3, 4), k=3),
     "transpose": one_of(ops.transpose, (4, 6), (5, 3)),
 }
 # All others take the extents of a tensor.
