@@ -93,9 +93,9 @@ function conditions({ conditions: timed }: Trial) {
   ] as const;
 }
 
-/** The accesses to banks over the least number of them, as the emulator counts them. */
+/** The accesses to banks over the least number of them; only the emulator counts them. */
 function bankConflicts(ratio: number | null) {
-  if (ratio === null) return "–";
+  if (ratio === null) return "not counted on a GPU";
   return ratio === 1 ? "none" : `${ratio.toFixed(2)}× the accesses`;
 }
 
