@@ -6,10 +6,12 @@ server of the complete installation.
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires
 from pathlib import Path
 
@@ -55,6 +57,15 @@ with lw.Client(url, cache=Path(folder)) as client:
 """
 
 
+RUN_ALL = """
+import json
+from typer.testing import CliRunner
+from loopwright.cli.main import app
+ran = [CliRunner().invoke(app, command) for command in commands]
+print(json.dumps([(result.exit_code, result.stderr) for result in ran]))
+"""
+
+
 def required_by(requirements: list[str]) -> set[str]:
     """Return the names of all distributions that these need, themselves included."""
     names: set[str] = set()
@@ -73,6 +84,7 @@ def required_by(requirements: list[str]) -> set[str]:
     return names
 
 
+@cache
 def refused_packages() -> set[str]:
     """Return what `import` calls the packages that only the extra `server` installs."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -139,28 +151,39 @@ def test_the_commands_of_a_client_work(server: Server, tmp_path: Path) -> None:
         assert ran.returncode == 0, ran.stderr
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["serve"],
-        ["serve", "--port", "0", "--workers", "2"],
-        ["api"],
-        ["coordinator", "tls://127.0.0.1:9"],
-        ["scheduler"],
-        ["worker", "tls://127.0.0.1:9"],
-        ["train"],
-        ["token", "list"],
-        ["export", "records.jsonl", "--db", "sqlite:///none.db"],
-        ["import", "pyproject.toml", "--db", "sqlite:///none.db"],
-    ],
-    ids=" ".join,
+COMMANDS_OF_THE_SERVER = (
+    ("serve",),
+    ("serve", "--port", "0", "--workers", "2"),
+    ("api",),
+    ("coordinator", "tls://127.0.0.1:9"),
+    ("scheduler",),
+    ("worker", "tls://127.0.0.1:9"),
+    ("train",),
+    ("token", "list"),
+    ("export", "records.jsonl", "--db", "sqlite:///none.db"),
+    ("import", "pyproject.toml", "--db", "sqlite:///none.db"),
 )
-def test_a_command_of_the_server_names_the_extra_in_one_line(arguments: list[str]) -> None:
-    ran = light_command(*arguments)
-    assert ran.returncode == 1
-    (line,) = ran.stderr.splitlines()
-    command = " ".join(["loopwright", arguments[0]])
-    assert line.startswith(f"error: {command}")
+
+
+@pytest.fixture(scope="module")
+def refusals() -> list[tuple[int, str]]:
+    """Run all these commands in one such Python; return their exit codes and errors."""
+    run = f"commands = {COMMANDS_OF_THE_SERVER!r}\n{RUN_ALL}"
+    ran = light_python(run)
+    assert ran.returncode == 0, ran.stderr
+    return [(code, text) for code, text in json.loads(ran.stdout)]
+
+
+@pytest.mark.parametrize(
+    "number", range(len(COMMANDS_OF_THE_SERVER)), ids=map(" ".join, COMMANDS_OF_THE_SERVER)
+)
+def test_a_command_of_the_server_names_the_extra_in_one_line(
+    refusals: list[tuple[int, str]], number: int
+) -> None:
+    exit_code, error = refusals[number]
+    assert exit_code == 1
+    (line,) = error.splitlines()
+    assert line.startswith(f"error: loopwright {COMMANDS_OF_THE_SERVER[number][0]}")
     assert line.endswith("which is not installed: pip install 'loopwright[server]'")
 
 
