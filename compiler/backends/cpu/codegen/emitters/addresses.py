@@ -225,7 +225,10 @@ class Addresses:
             base = base + normal(ramp.base, self._scope.extents).scaled(stride)
             step += ramp.stride * stride
             lanes = max(lanes, ramp.lanes)
-        base = recombine(base)
+        joined = recombine(base)
+        if joined is not base:
+            # A quotient of the whole value may be simple: with `v` below 56, `(a * 56 + v) // 56`.
+            base = normal(joined.to_expr(), self._scope.extents)
         nodes = [node for atom, _ in base.terms for node in walk(atom)]
         is_read = any(isinstance(node, Load | Call) for node in nodes)
         variables = tuple(dict.fromkeys(node for node in nodes if isinstance(node, Var)))
