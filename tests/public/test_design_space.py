@@ -70,10 +70,10 @@ def test_a_space_prints_its_sketches_and_sizes(capsys: pytest.CaptureFixture[str
     assert "spatial_blocks" in printed
     (sketch,) = space.sketches
     assert sketch.knobs == (
-        "i0 to i1 of B, part 1: one of 1, 2, 4, 8: 4 options",
+        "i0 to i1 of B, part 1: one of 1, 2, 3, 4: 4 options",
         "i0 to i1 of B, part 3: one of 64, 32 ... 40: 8 options",
     )
-    assert all(word in printed for word in ("i0 to i1 of B", "one of 1, 2, 4, 8"))
+    assert all(word in printed for word in ("i0 to i1 of B", "one of 1, 2, 3, 4"))
     assert (sketch.num_decisions, sketch.num_schedules, sketch.is_exact) == (32, 32, True)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from compiler.schedule.trace.handle import ExprRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts
+from tuner.space.rules.cpu.cache_sets import fits_sets
 from tuner.space.rules.cpu.padded_sizes import padded_sizes
 from tuner.space.rules.sketch_builder import SketchBuilder
 
@@ -15,7 +16,7 @@ VECTORS = (8, 4, 2, 1, 6, 3, 7, 5)
 """Options for the vectors of a step: loads in flight against longer code. Chosen. On a Zen 3, relu
 of 255 x 55 x 53 takes 86 us with four and 463 with one.
 """
-STREAMS = (1, 2, 4, 8)
+STREAMS = (1, 2, 3, 4)
 """Options for the parts of a row that advance together. Chosen. On a Zen 3, relu of 255 x 55 x 53
 takes 83 us with four and 86 with one; silu of 320 x 64 x 64 takes 693 with two and 732 with one.
 """
@@ -72,7 +73,12 @@ def _cut_row(draft: SketchBuilder, facts: BlockFacts, loops: list[LoopRV]) -> No
     if counts:
         tasks, levels[_OUTER] = draft.choose(counts)
         factors.append(tasks)
-    streams = [n for n in STREAMS if n * max(counts, default=1) <= most]
+    parts = [n * max(counts, default=1) for n in STREAMS]
+    streams = [
+        n
+        for n, part in zip(STREAMS, parts, strict=True)
+        if n == 1 or (part <= most and _fits_sets(facts, n, facts.points // part))
+    ]
     if len(streams) > 1:
         count, levels[_UNROLLED] = draft.choose(streams)
         factors.append(count)
@@ -92,7 +98,8 @@ def _cut_rows(draft: SketchBuilder, facts: BlockFacts, loops: list[LoopRV], row:
     """Cut an axis into rows that advance together, and vectorize their steps."""
     schedule, lanes = draft.schedule, _lanes(draft, facts)
     vector, extent, width = len(facts.axes) - 1, facts.axes[row].extent, facts.axes[-1].extent
-    count, row_column = draft.cut(extent, padded_sizes(extent, ROWS))
+    rows_apart = [n for n in ROWS if n == 1 or _fits_sets(facts, n, width)]
+    count, row_column = draft.cut(extent, padded_sizes(extent, rows_apart))
     sizes = padded_sizes(width, [lanes * n for n in VECTORS])
     if width <= max(VECTORS) * lanes and width not in sizes:
         sizes = (width, *sizes)  # a whole row ends in shorter vectors
@@ -109,3 +116,13 @@ def _cut_rows(draft: SketchBuilder, facts: BlockFacts, loops: list[LoopRV], row:
         vector: {_MIDDLE: column, _TILE: column + 1},
     }
     draft.note(facts, levels, {}, vector)
+
+
+def _fits_sets(facts: BlockFacts, count: int, distance: int) -> bool:
+    """Return whether the first-level cache holds a line of each operand of all streams.
+
+    Args:
+        distance: The elements between two streams.
+    """
+    operands = [a for a in (facts.write, *facts.reads) if a.strides[-1]]
+    return fits_sets(count * len(operands), *(distance * a.item_bytes for a in operands))

@@ -6,13 +6,15 @@ from compiler.passes.cpu.reduce_in_lanes import KEY
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, ExprRV
 from tuner.space.analysis.block_facts import BlockFacts
+from tuner.space.rules.cpu.cache_sets import fits_sets
 from tuner.space.rules.cpu.padded_sizes import padded_sizes
 from tuner.space.rules.epilogue import elementwise_consumer
 from tuner.space.rules.sketch_builder import SketchBuilder, Tiling
 
 BLOCKS = (1, 2, 4, 8, 16, 32)
-"""Options for the blocks of columns of each core: runs of a row should be long, for prefetching,
-and the output of a block stay in the second-level cache. Chosen.
+NUM_BLOCKS = 4
+"""Options for the blocks of columns of each core, and how many of them a sketch has. Runs of a row
+should be long, for prefetching, and the output of a block stay in the second-level cache. Chosen.
 """
 VECTORS = (4, 2, 8, 1)
 """Options for the vectors of columns in a step. Chosen: four hide the latency of additions."""
@@ -136,9 +138,11 @@ def _schedule(draft: SketchBuilder, facts: BlockFacts, axes: tuple[int, int]) ->
     consumer = elementwise_consumer(draft, facts)
     blocks, block_column = draft.choose(_blocks(facts, width, lanes, draft))
     size, size_column = draft.choose(padded_sizes(width, [lanes * n for n in VECTORS]))
-    exact = [n for n in STEPS if length % n == 0]
+    row_bytes = width * facts.reads[0].item_bytes
+    steps = [n for n in STEPS if fits_sets(n + 1, row_bytes)]
+    exact = [n for n in steps if length % n == 0]
     is_exact = max(exact, default=0) >= MIN_STEPS
-    rows, step_column = draft.cut(length, exact if is_exact else padded_sizes(length, STEPS))
+    rows, step_column = draft.cut(length, exact if is_exact else padded_sizes(length, steps))
     j0, j1, j2 = schedule.split(loops[column], [blocks, None, size])
     k0, k1 = schedule.split(loops[step], [None, rows])
     units = [loop for index, loop in enumerate(loops) if index not in (column, step)]
@@ -165,7 +169,8 @@ def _blocks(facts: BlockFacts, width: int, lanes: int, draft: SketchBuilder) -> 
     counts = [draft.cpu.num_cores * n for n in BLOCKS]
     row_bytes = width * facts.write.item_bytes
     near = [n for n in counts if row_bytes <= n * draft.cpu.l2_bytes // 2]
-    return [n for n in near if n * max(VECTORS) * lanes <= width] or near[:1] or counts[-1:]
+    long = [n for n in near if n * max(VECTORS) * lanes <= width]
+    return long[:NUM_BLOCKS] or near[:1] or counts[-1:]
 
 
 def _vectorize(draft: SketchBuilder, consumer: BlockRV, size: ExprRV) -> None:

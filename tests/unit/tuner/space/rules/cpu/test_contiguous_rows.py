@@ -41,21 +41,35 @@ def test_every_candidate_is_correct(spec: str, num_cores: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "spec", ["relu:1,256,56,56", "silu:1,320,64,64", "add:1,512,7,7", "multiply:1000,64"]
+    "spec", ["relu:1,256,56,56", "silu:1,320,64,64", "add:1,512,7,7", "add:1000,63"]
 )
 def test_elementwise_operators_have_streams_and_vectors(spec: str) -> None:
     (sketch,) = space(spec).sketches
     assert space(spec).count(0).number >= 32
     assert list(map(str, sketch.knobs))[:2] == [
-        "one of 1, 2, 4, 8: 4 options",
+        "one of 1, 2, 3, 4: 4 options",
         "one of 64, 32 ... 40: 8 options",
     ]
 
 
 def test_streams_advance_together_over_parts_of_one_row() -> None:
-    step, stream, vector = loops("relu:16,64,64", 2, 3)
+    step, stream, vector = loops("relu:16,64,64", 3, 3)
     assert [n.kind for n in (step, stream, vector)] == ["serial", "unrolled", "vectorized"]
     assert [static_int(n.extent) for n in (step, stream, vector)] == [65536 // 4 // 8, 4, 8]
+
+
+@pytest.mark.parametrize(
+    ("spec", "streams"),
+    # 784 KiB, in parts of a multiple of 4 KiB except thirds; three operands of four parts.
+    [("relu:64,56,56", "one of 1, 2, 3, 4"), ("add:64,56,56", "one of 1, 2, 3: 3 options")],
+)
+def test_streams_do_not_exceed_the_sets_of_the_first_level_cache(spec: str, streams: str) -> None:
+    assert str(space(spec).sketches[0].knobs[0]).startswith(streams)
+
+
+def test_rows_do_not_exceed_the_sets_of_the_first_level_cache() -> None:
+    (sketch,) = space("multiply:1,96,32,32,other=1x96x1x1").sketches  # rows of 4 KiB
+    assert str(sketch.knobs[0]) == "96 in pieces of 1, 2, 4, 3: 4 options"
 
 
 def test_cores_share_a_long_row_and_not_a_short_one() -> None:

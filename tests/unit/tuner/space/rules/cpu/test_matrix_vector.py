@@ -81,3 +81,11 @@ def test_dot_products_of_a_cell_are_summed_in_lanes_some_rows_at_once(spec: str)
     rows = [loop.body for loop in sums if isinstance(loop.body, For)]
     assert [loop.kind for loop in rows] == ["unrolled"] * 2
     check_candidates(func, design_space(Task(func, here())), each=2)
+
+
+@pytest.mark.parametrize(
+    ("columns", "steps"), [(4096, "4, 2: 2 options"), (4100, "8, 4, 16, 2: 4 options")]
+)
+def test_rows_do_not_exceed_the_sets_of_the_first_level_cache(columns: int, steps: str) -> None:
+    (draft,) = streamed(f"matmul:1,{columns},512")
+    assert str(draft.finish().knobs[-1]) == f"512 in pieces of {steps}"
