@@ -25,8 +25,10 @@ ODD_SHAPES = (
     "conv2d:1,3,299,299,32,3,2",
     "conv2d:1,64,73,73,80,1",
 )
-SMALL = ("batch_norm", "multiply", "sigmoid")
-"""Operators with shapes of a few vectors, whose schedules decide little."""
+SMALL = ("add", "batch_norm", "embedding", "multiply", "sigmoid")
+"""Operators that have fewer schedules if a shape is a few vectors, or if operands share the sets of
+a cache.
+"""
 NUM_SAMPLED = 5
 
 
