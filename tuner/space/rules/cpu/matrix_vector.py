@@ -26,8 +26,6 @@ STEPS = (8, 4, 16, 2, 12, 6, 3)
 """Options for the rows that are read at once: an element of the output is loaded and stored once
 for so many of the matrix. Chosen.
 """
-MIN_STEPS = 4
-"""If no number of rows from here divides all of them, the last rows are a partial step. Chosen."""
 ROWS = (4, 8, 2, 6)
 """Options for the dot products that are computed at once. Chosen."""
 _BLOCK, _STEPS, _COLUMNS, _INNER, _UNROLLED, _VECTOR = 0, 2, 3, 4, 5, 6
@@ -140,9 +138,7 @@ def _schedule(draft: SketchBuilder, facts: BlockFacts, axes: tuple[int, int]) ->
     size, size_column = draft.choose(padded_sizes(width, [lanes * n for n in VECTORS]))
     row_bytes = width * facts.reads[0].item_bytes
     steps = [n for n in STEPS if fits_sets(n + 1, row_bytes)]
-    exact = [n for n in steps if length % n == 0]
-    is_exact = max(exact, default=0) >= MIN_STEPS
-    rows, step_column = draft.cut(length, exact if is_exact else padded_sizes(length, steps))
+    rows, step_column = draft.cut(length, padded_sizes(length, steps))
     j0, j1, j2 = schedule.split(loops[column], [blocks, None, size])
     k0, k1 = schedule.split(loops[step], [None, rows])
     units = [loop for index, loop in enumerate(loops) if index not in (column, step)]
