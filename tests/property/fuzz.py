@@ -35,9 +35,10 @@ KILLED = "the process was killed"
 # Primitives that apply to few programs, so that random choices seldom try them.
 SUITED = {
     "decompose_padding": ("conv1d", "conv2d", "convolution"),
-    "fuse_reduction_epilogue": ("linear_relu", "matmul_bias", "matmul_bias_relu"),
+    "fuse_reduction_epilogue": ("matmul_bias_relu",),
     "online_softmax": ("attention",),
     "rolling_buffer": ("max_pool2d", "pooling", "stencil"),
+    "skip_masked": ("masked",),
 }
 # Primitives that apply to what another one makes.
 PREPARED_BY = {"annotate_dynamic_partition": "parallel", "unannotate": "annotate"}
@@ -95,9 +96,7 @@ def make_pair(seed: int, number: int, counts: Counts) -> tuple[Pair, Schedule]:
     """
     rng = Random(f"{seed}:{number}")
     in_turn = list(STEPS)[number % len(STEPS)]
-    workload = list(WORKLOADS)[number % len(WORKLOADS)]
-    if in_turn in SUITED:
-        workload = rng.choice(SUITED[in_turn])
+    workload = rng.choice(SUITED[in_turn]) if in_turn in SUITED else _workload_in_turn(number)
     shape = Chooser(rng)
     func = WORKLOADS[workload](shape)
     pair = Pair(seed, number, workload, tuple(shape.remembered))
@@ -134,6 +133,14 @@ def make_pair(seed: int, number: int, counts: Counts) -> tuple[Pair, Schedule]:
     any(attempt(in_turn) for _ in range(8))
     surround(rng.randrange(1, 6))
     return _with(pair, steps), schedule
+
+
+def _workload_in_turn(number: int) -> str:
+    """Return the workload of a pair; pairs whose primitive has workloads of its own take no turn."""
+    others = [n for n, name in enumerate(STEPS) if name not in SUITED]
+    rounds, position = divmod(number, len(STEPS))
+    turn = rounds * len(others) + others.index(position)
+    return list(WORKLOADS)[turn % len(WORKLOADS)]
 
 
 def _with(pair: Pair, steps: Sequence[Step]) -> Pair:

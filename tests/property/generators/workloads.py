@@ -264,6 +264,20 @@ def largest(numbers: T.Buffer((4, 9), "int32"), A: T.Buffer((4, 9), "float32"),
             most[vi] = value
 """
 
+MASKED = """
+@T.prim_func
+def masked(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8,), "float32")):
+    for i in range(8):
+        with T.block("start"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = T.float32(0)
+    for i_0, k_0, i_1, k_1 in T.grid(2, 4, 4, 2):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i_0 * 4 + i_1)
+            vk = T.axis.reduce(8, k_0 * 2 + k_1)
+            C[vi] = C[vi] + T.if_then_else(vk <= vi, A[vi, vk], T.float32(0))
+"""
+
 TILED = """
 @T.prim_func
 def tiled(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 8), "float32")):
@@ -297,6 +311,7 @@ SCRIPTS: dict[str, Make] = {
     "joined": script(JOINED),
     "widened": script(WIDENED),
     "largest": script(LARGEST),
+    "masked": script(MASKED),
     "tiled": script(TILED),
 }
 
