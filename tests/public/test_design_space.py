@@ -32,7 +32,7 @@ def page() -> dict[str, Any]:
     return names
 
 
-def test_the_rule_of_the_page_makes_a_kernel_that_is_right(page: dict[str, Any]) -> None:
+def test_the_rule_of_the_page_makes_a_kernel_that_is_correct(page: dict[str, Any]) -> None:
     (sketch,) = page["space"].sketches
     assert (sketch.name, sketch.rules) == ("few_rows", ("few_rows",))
     rows = np.random.default_rng(0).standard_normal((64, 256), np.float32)

@@ -35,7 +35,7 @@ def test_idle_the_whole_tree_stays_under_400_megabytes(server: Server) -> None:
     assert sum(process.memory_info().rss for process in tree) < 400 * 2**20
 
 
-def test_from_a_workload_to_a_kernel_that_is_right(server: Server) -> None:
+def test_from_a_workload_to_a_kernel_that_is_correct(server: Server) -> None:
     job_id = server.submit("matmul:64,48,32", max_trials=20)
     events = []
     with server.http.stream("GET", f"/jobs/{job_id}/events") as stream:

@@ -130,7 +130,7 @@ def test_by_key_it_takes_a_known_workload(database: Database, client: TestClient
     assert client.get("/schedules/best", params=params).json()["nearest"]["distance"] == 1.0
 
 
-def test_the_kernel_of_a_neighbour_is_right(database: Database, client: TestClient) -> None:
+def test_the_kernel_of_a_neighbour_is_correct(database: Database, client: TestClient) -> None:
     tuned(database, NEAR)
     assert client.post("/artifacts", json=query(nearest=False)).status_code == 404
     response = client.post("/artifacts", json=query())

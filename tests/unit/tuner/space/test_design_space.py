@@ -44,7 +44,7 @@ PROGRAMS = [
 
 @pytest.mark.parametrize("num_cores", [1, 2])
 @pytest.mark.parametrize("spec", PROGRAMS)
-def test_every_candidate_builds_and_is_right(spec: str, num_cores: int) -> None:
+def test_every_candidate_builds_and_is_correct(spec: str, num_cores: int) -> None:
     func = ops.from_spec(spec)
     space = space_of(func, here(num_cores))
     assert space.sketches, "a rule applies to each of these"
@@ -115,5 +115,5 @@ def test_a_small_sketch_is_drawn_until_it_is_empty() -> None:
 
 @pytest.mark.parametrize("num_cores", [1, 2])
 @pytest.mark.parametrize("spec", ["relu:33,77", "relu:16,20,3", "add:7,9", "relu:5,1,33"])
-def test_ragged_rows_are_right(spec: str, num_cores: int) -> None:
-    test_every_candidate_builds_and_is_right(spec, num_cores)
+def test_ragged_rows_are_correct(spec: str, num_cores: int) -> None:
+    test_every_candidate_builds_and_is_correct(spec, num_cores)

@@ -39,7 +39,7 @@ def branches(func: PrimFunc) -> list[If]:
 
 @pytest.mark.parametrize("m", [8, 9, 11])
 @pytest.mark.parametrize("n", [16, 17, 30])
-def test_a_tile_that_is_cut_short_is_right(m: int, n: int) -> None:
+def test_a_tile_that_is_cut_short_is_correct(m: int, n: int) -> None:
     check_against_evaluation(tiled(m, n, (4, 8)))
 
 

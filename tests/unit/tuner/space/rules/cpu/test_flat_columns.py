@@ -40,7 +40,7 @@ def flat(spec: str) -> list[SketchBuilder]:
 
 @pytest.mark.parametrize("num_cores", [1, 2])
 @pytest.mark.parametrize("spec", FLAT)
-def test_every_candidate_is_right(spec: str, num_cores: int) -> None:
+def test_every_candidate_is_correct(spec: str, num_cores: int) -> None:
     func = ops.from_spec(spec)
     space = design_space(Task(func, here(num_cores)))
     flat = [i for i, sketch in enumerate(space.sketches) if sketch.name.startswith("flat")]

@@ -93,7 +93,7 @@ def packed(space: SketchSpace) -> list[int]:
 
 
 @pytest.mark.parametrize(("left", "right"), PRODUCTS)
-def test_every_candidate_of_every_layout_is_right(left: str, right: str) -> None:
+def test_every_candidate_of_every_layout_is_correct(left: str, right: str) -> None:
     check(product(left, right), here(), each=2)
 
 
@@ -113,7 +113,7 @@ def test_every_candidate_is_right_on_two_cores(left: str, right: str) -> None:
         "dense:13,21,34",
     ],
 )
-def test_sizes_that_nothing_divides_are_right(spec: str) -> None:
+def test_sizes_that_nothing_divides_are_correct(spec: str) -> None:
     check(ops.from_spec(spec), here(), each=3)
 
 
@@ -132,7 +132,7 @@ def integer_product(left: DType, right: DType, m: int, n: int, k: int) -> PrimFu
 @pytest.mark.parametrize(
     ("left", "right", "steps"), [("int8", "int8", 32), ("uint8", "int8", 34), ("int8", "uint8", 33)]
 )
-def test_every_candidate_of_integers_is_right(left: DType, right: DType, steps: int) -> None:
+def test_every_candidate_of_integers_is_correct(left: DType, right: DType, steps: int) -> None:
     check(integer_product(left, right, 13, 21, steps), here(), each=1, fewest=1)
 
 
@@ -151,7 +151,7 @@ NARROW_FLOATS: list[DType] = ["bfloat16", "float16", "float8_e4m3fn"]
 
 
 @pytest.mark.parametrize("dtype", NARROW_FLOATS)
-def test_every_candidate_of_narrow_floats_is_right(dtype: DType) -> None:
+def test_every_candidate_of_narrow_floats_is_correct(dtype: DType) -> None:
     check(ops.matmul(13, 21, 34, dtype, transpose_b=True), here(), each=1)
 
 

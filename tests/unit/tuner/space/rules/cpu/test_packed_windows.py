@@ -78,7 +78,7 @@ def roles_of(spec: str) -> tuple[BlockFacts, OperandRoles]:
 
 @pytest.mark.parametrize("num_cores", [1, 2])
 @pytest.mark.parametrize("spec", PACKED)
-def test_every_candidate_is_right(spec: str, num_cores: int) -> None:
+def test_every_candidate_is_correct(spec: str, num_cores: int) -> None:
     func = ops.from_spec(spec)
     space = design_space(Task(func, here(num_cores)))
     packed = [i for i, sketch in enumerate(space.sketches) if "packed" in sketch.tags]
@@ -86,7 +86,7 @@ def test_every_candidate_is_right(spec: str, num_cores: int) -> None:
 
 
 @pytest.mark.parametrize("spec", INTEGERS)
-def test_every_candidate_of_integers_is_right(spec: str) -> None:
+def test_every_candidate_of_integers_is_correct(spec: str) -> None:
     func = ops.from_spec(spec)
     space = design_space(Task(func, here()))
     packed = [i for i, sketch in enumerate(space.sketches) if "packed" in sketch.tags]

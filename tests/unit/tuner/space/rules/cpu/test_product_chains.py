@@ -41,7 +41,7 @@ CHAINS = {
 
 @pytest.mark.parametrize("num_cores", [1, 2])
 @pytest.mark.parametrize("func", CHAINS.values(), ids=CHAINS.keys())
-def test_chains_are_right(func: PrimFunc, num_cores: int) -> None:
+def test_chains_are_correct(func: PrimFunc, num_cores: int) -> None:
     looked_at = design_space(Task(func, level(3, num_cores)))
     assert [sketch.name for sketch in looked_at.sketches] == ["products"]
     check_candidates(func, design_space(Task(func, here(num_cores))), each=2)

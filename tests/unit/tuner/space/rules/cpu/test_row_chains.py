@@ -77,13 +77,13 @@ def check(func: PrimFunc, num_cores: int, name: str) -> None:
 
 @pytest.mark.parametrize("num_cores", [1, 2])
 @pytest.mark.parametrize("func", ROWS.values(), ids=ROWS.keys())
-def test_rows_are_right(func: PrimFunc, num_cores: int) -> None:
+def test_rows_are_correct(func: PrimFunc, num_cores: int) -> None:
     check(func, num_cores, "rows")
 
 
 @pytest.mark.parametrize("num_cores", [1, 2])
 @pytest.mark.parametrize("func", COLUMNS.values(), ids=COLUMNS.keys())
-def test_columns_are_right(func: PrimFunc, num_cores: int) -> None:
+def test_columns_are_correct(func: PrimFunc, num_cores: int) -> None:
     check(func, num_cores, "columns")
 
 

@@ -37,7 +37,7 @@ BLOCKS = {
 
 @pytest.mark.parametrize("num_cores", [1, 2])
 @pytest.mark.parametrize("func", BLOCKS.values(), ids=BLOCKS.keys())
-def test_special_blocks_are_right(func: PrimFunc, num_cores: int) -> None:
+def test_special_blocks_are_correct(func: PrimFunc, num_cores: int) -> None:
     looked_at = design_space(Task(func, level(3, num_cores)))
     assert [sketch.name for sketch in looked_at.sketches] == ["special"]
     # Few different numbers: of equal ones, the first counts.

@@ -51,7 +51,7 @@ def transposed_sum(rows: int = 24) -> PrimFunc:
         "odd, with arithmetic",
     ],
 )
-def test_tiles_are_right(func: PrimFunc, names: list[str], num_cores: int) -> None:
+def test_tiles_are_correct(func: PrimFunc, names: list[str], num_cores: int) -> None:
     assert [s.name for s in space_of(func, level(3, num_cores)).sketches] == names
     check_candidates(func, space_of(func, here(num_cores)), each=3)
 

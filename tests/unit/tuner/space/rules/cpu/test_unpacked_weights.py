@@ -35,7 +35,7 @@ def packed(space: SketchSpace) -> list[int]:
         ops.dense_int4(3, 9, 64, 64, "bfloat16", zero_point=True),
     ],
 )
-def test_every_candidate_is_right(func: PrimFunc) -> None:
+def test_every_candidate_is_correct(func: PrimFunc) -> None:
     space = design_space(Task(func, here()))
     assert len(packed(space)) >= 2
     check_candidates(func, space, packed(space), each=1)

@@ -24,7 +24,7 @@ WINOGRAD = [
 
 @pytest.mark.parametrize("num_cores", [1, 2])
 @pytest.mark.parametrize("spec", WINOGRAD)
-def test_every_candidate_is_right(spec: str, num_cores: int) -> None:
+def test_every_candidate_is_correct(spec: str, num_cores: int) -> None:
     func = ops.from_spec(spec)
     space = design_space(Task(func, here(num_cores)))
     assert space.sketches

@@ -41,7 +41,7 @@ def sliding(func: PrimFunc) -> list[SketchBuilder]:
 
 @pytest.mark.parametrize("num_cores", [1, 2])
 @pytest.mark.parametrize("spec", SLIDING)
-def test_every_candidate_is_right(spec: str, num_cores: int) -> None:
+def test_every_candidate_is_correct(spec: str, num_cores: int) -> None:
     func = ops.from_spec(spec)
     space = design_space(Task(func, here(num_cores)))
     (index,) = (i for i, s in enumerate(space.sketches) if "window_rows" in s.tags)

@@ -85,7 +85,7 @@ def test_sums_of_products_are_exact_and_wrap(a: DType, b: DType, steps: int, cpu
 
 
 @pytest.mark.parametrize("shape", [(7, 33, 30), (1, 5, 8), (3, 16, 7)])
-def test_odd_shapes_are_right(shape: tuple[int, int, int]) -> None:
+def test_odd_shapes_are_correct(shape: tuple[int, int, int]) -> None:
     x, y = operands("int8", "int8", shape)
     np.testing.assert_array_equal(run(product("int8", "int8", shape, 4), x, y), expected(x, y))
 

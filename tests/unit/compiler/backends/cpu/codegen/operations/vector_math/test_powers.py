@@ -45,7 +45,7 @@ FLOATS = st.floats(width=32, allow_nan=True, allow_infinity=True)
 @given(
     st.lists(st.tuples(FLOATS, st.one_of(FLOATS, st.integers(-40, 40))), min_size=16, max_size=16)
 )
-def test_powers_of_any_floats_are_right(pairs: list[tuple[float, float]]) -> None:
+def test_powers_of_any_floats_are_correct(pairs: list[tuple[float, float]]) -> None:
     x, y = (np.array(v, np.float32) for v in zip(*pairs, strict=True))
     got = np.empty(16, np.float32)
     _power()(x, y, got)
