@@ -136,7 +136,7 @@ def make_pair(seed: int, number: int, counts: Counts) -> tuple[Pair, Schedule]:
 
 
 def _workload_in_turn(number: int) -> str:
-    """Return the workload of a pair; pairs whose primitive has workloads of its own take no turn."""
+    """Return the workload of a pair, if its primitive has no workloads of its own."""
     others = [n for n, name in enumerate(STEPS) if name not in SUITED]
     rounds, position = divmod(number, len(STEPS))
     turn = rounds * len(others) + others.index(position)
