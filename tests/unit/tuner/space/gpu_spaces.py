@@ -14,6 +14,10 @@ from compiler.schedule.schedule import Schedule
 from compiler.target.cuda import CudaTarget
 from tuner.space.design_space import SketchSpace
 from tuner.space.generate import design_space
+from tuner.space.rules.auto_inline import AutoInline
+from tuner.space.rules.rule import ScheduleRule
+from tuner.space.rules.sketch_builder import SketchBuilder
+from tuner.space.tables.sketch import Sketch
 from tuner.task import Task
 
 H200 = CudaTarget("cuda -gpu=h200")
@@ -39,7 +43,24 @@ def draw(func: PrimFunc, sketch: str, num: int, seed: int = 0) -> list[Schedule]
 def first(func: PrimFunc, sketch: str) -> Schedule:
     """Return the schedule of a sketch whose decisions are the first options of all knobs."""
     (match,) = [each for each in space_of(func).sketches if each.name == sketch]
-    return match.candidate(np.zeros(len(match.knobs), np.int64)).trace.apply_to(func)
+    return schedule_of(match, func)
+
+
+def sketch_of_rule(rule: ScheduleRule, func: PrimFunc) -> Sketch:
+    """Return the sketch of a rule that stands beside a draft without it."""
+    draft = SketchBuilder.begin(func, H200)
+    AutoInline().apply(draft)
+    with_rule, without = rule.apply(draft)
+    assert without.name == ()
+    return with_rule.finish()
+
+
+def schedule_of(sketch: Sketch, func: PrimFunc, seed: int | None = None) -> Schedule:
+    """Return the schedule of a sketch by the first options of all knobs, or a random one."""
+    row = np.zeros(len(sketch.knobs), np.int64)
+    if seed is not None:
+        row = sketch.draw(1, np.random.default_rng(seed))[0]
+    return sketch.candidate(row).trace.apply_to(func)
 
 
 def emulate(func: PrimFunc, schedule: Schedule) -> tuple[EmulationReport, ...]:

@@ -9,35 +9,21 @@ from compiler import ops
 from compiler.backends.emulator.report import EmulationReport
 from compiler.ir.core.program import PrimFunc
 from compiler.passes.device.lower import lower_for_device
-from compiler.schedule.schedule import Schedule
-from tests.unit.tuner.space.gpu_spaces import H200, assert_computes, emulate
+from tests.unit.tuner.space.gpu_spaces import (
+    H200,
+    assert_computes,
+    emulate,
+    schedule_of,
+    sketch_of_rule,
+)
 from tuner.space.cuda_space import CUDA_SPACE
 from tuner.space.features.cuda.batch import CudaBatch
-from tuner.space.rules.auto_inline import AutoInline
 from tuner.space.rules.cuda.online_attention import OnlineAttention
 from tuner.space.rules.sketch_builder import SketchBuilder
-from tuner.space.tables.sketch import Sketch
 
+RULE = OnlineAttention()
 RAGGED = ops.attention(1, 1, 10, 70, 8)
 """Neither rows nor keys fill their blocks."""
-
-
-def sketch_of(func: PrimFunc) -> Sketch:
-    """Return the sketch of the rule; another draft remains."""
-    draft = SketchBuilder.begin(func, H200)
-    AutoInline().apply(draft)
-    online, without = OnlineAttention().apply(draft)
-    assert (online.name, without.name) == (("online_attention",), ())
-    return online.finish()
-
-
-def schedule_of(func: PrimFunc, seed: int | None = None) -> Schedule:
-    """Return the first schedule of the sketch, or a random one."""
-    sketch = sketch_of(func)
-    row = np.zeros(len(sketch.knobs), np.int64)
-    if seed is not None:
-        row = sketch.draw(1, np.random.default_rng(seed))[0]
-    return sketch.candidate(row).trace.apply_to(func)
 
 
 @pytest.mark.parametrize(
@@ -46,14 +32,14 @@ def schedule_of(func: PrimFunc, seed: int | None = None) -> Schedule:
     ids=["ragged", "causal, at random"],
 )
 def test_schedules_compute_the_program(func: PrimFunc, seed: int | None) -> None:
-    assert_computes(func, [schedule_of(func, seed)])
+    assert_computes(func, [schedule_of(sketch_of_rule(RULE, func), func, seed)])
 
 
 @pytest.fixture(scope="module")
 def report() -> EmulationReport:
     """The report of one block of rows, over two blocks of keys."""
     func = ops.attention(1, 1, 32, 128, 16)
-    (report,) = emulate(func, schedule_of(func))
+    (report,) = emulate(func, schedule_of(sketch_of_rule(RULE, func), func))
     return report
 
 
@@ -68,7 +54,7 @@ def test_shared_memory_has_few_bank_conflicts(report: EmulationReport) -> None:
 @pytest.mark.parametrize("seed", [None, 3], ids=["first", "at random"])
 def test_tables_are_those_of_the_lowered_kernel(seed: int | None) -> None:
     func = ops.attention(1, 2, 64, 192, 32)
-    sketch = sketch_of(func)
+    sketch = sketch_of_rule(RULE, func)
     choices = np.zeros((1, len(sketch.knobs)), np.int64)
     if seed is not None:
         choices = sketch.draw(1, np.random.default_rng(seed))
@@ -87,7 +73,7 @@ def test_tables_are_those_of_the_lowered_kernel(seed: int | None) -> None:
 
 
 def test_estimates_order_candidates_below_the_peak() -> None:
-    sketch = sketch_of(ops.attention(1, 8, 4096, 4096, 64))
+    sketch = sketch_of_rule(RULE, ops.attention(1, 8, 4096, 4096, 64))
     choices = sketch.draw(64, np.random.default_rng(0))
     choices = choices[CUDA_SPACE.passes(sketch, choices, H200)]
     rates = 4 * 8 * 4096 * 4096 * 64 / CudaBatch(sketch, choices, H200).secs
@@ -96,7 +82,7 @@ def test_estimates_order_candidates_below_the_peak() -> None:
 
 
 def test_any_number_of_keys_fits() -> None:
-    assert sketch_of(ops.attention(1, 1, 64, 1 << 15, 128)).size > 1
+    assert sketch_of_rule(RULE, ops.attention(1, 1, 64, 1 << 15, 128)).size > 1
 
 
 def test_a_softmax_without_products_is_left_alone() -> None:

@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from compiler import ops
 from compiler.backends.emulator.counters import InstructionClass
 from compiler.backends.emulator.report import EmulationReport
 from compiler.ir.core.program import PrimFunc
-from compiler.schedule.schedule import Schedule
-from tests.unit.tuner.space.gpu_spaces import H200, assert_computes, emulate
+from tests.unit.tuner.space.gpu_spaces import (
+    H200,
+    assert_computes,
+    emulate,
+    schedule_of,
+    sketch_of_rule,
+)
 from tuner.space.rules.auto_inline import AutoInline
 from tuner.space.rules.cuda.online_tensor_attention import OnlineTensorAttention
 from tuner.space.rules.sketch_builder import SketchBuilder
-from tuner.space.tables.sketch import Sketch
 
-
-def sketch_of(func: PrimFunc) -> Sketch:
-    """Return the sketch of the rule; another draft remains."""
-    draft = SketchBuilder.begin(func, H200)
-    AutoInline().apply(draft)
-    online, without = OnlineTensorAttention().apply(draft)
-    assert (online.name, without.name) == (("online_tensor_attention",), ())
-    return online.finish()
-
-
-def schedule_of(func: PrimFunc, seed: int | None = None) -> Schedule:
-    """Return the first schedule of the sketch, or a random one."""
-    sketch = sketch_of(func)
-    row = np.zeros(len(sketch.knobs), np.int64)
-    if seed is not None:
-        row = sketch.draw(1, np.random.default_rng(seed))[0]
-    return sketch.candidate(row).trace.apply_to(func)
+RULE = OnlineTensorAttention()
 
 
 @pytest.mark.parametrize(
@@ -51,12 +38,12 @@ def schedule_of(func: PrimFunc, seed: int | None = None) -> Schedule:
     ],
 )
 def test_schedules_compute_the_program(func: PrimFunc, seed: int | None) -> None:
-    assert_computes(func, [schedule_of(func, seed)])
+    assert_computes(func, [schedule_of(sketch_of_rule(RULE, func), func, seed)])
 
 
 def test_blocks_of_keys_later_than_all_queries_are_skipped() -> None:
     func = ops.attention(1, 2, 64, 96, 32, dtype="bfloat16", causal=True)
-    (report,) = emulate(func, schedule_of(func))
+    (report,) = emulate(func, schedule_of(sketch_of_rule(RULE, func), func))
     computed = 2  # blocks of 32 keys, of three: all 64 queries are in one tile
     assert report.matrix_operations == {"mma.bf16": 2 * 2 * 2 * 64 * computed * 32 * 32}
 
@@ -65,7 +52,7 @@ def test_blocks_of_keys_later_than_all_queries_are_skipped() -> None:
 def report() -> EmulationReport:
     """The report of attention over three blocks of keys."""
     func = ops.attention(1, 1, 32, 192, 32, dtype="bfloat16")
-    (report,) = emulate(func, schedule_of(func))
+    (report,) = emulate(func, schedule_of(sketch_of_rule(RULE, func), func))
     return report
 
 
@@ -97,7 +84,7 @@ def test_scores_and_weights_stay_in_registers(report: EmulationReport) -> None:
 
 def test_any_number_of_keys_fits() -> None:
     func = ops.attention(1, 1, 64, 1 << 15, 128, dtype="float16")
-    assert sketch_of(func).size > 1
+    assert sketch_of_rule(RULE, func).size > 1
 
 
 @pytest.mark.parametrize(

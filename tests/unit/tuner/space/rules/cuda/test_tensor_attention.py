@@ -9,19 +9,21 @@ from compiler.backends.emulator.counters import InstructionClass
 from compiler.backends.emulator.report import EmulationReport
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.schedule import Schedule
-from tests.unit.tuner.space.gpu_spaces import H200, assert_computes, emulate
+from tests.unit.tuner.space.gpu_spaces import (
+    H200,
+    assert_computes,
+    emulate,
+    schedule_of,
+    sketch_of_rule,
+)
 from tuner.space.rules.auto_inline import AutoInline
 from tuner.space.rules.cuda.tensor_attention import TensorAttention
 from tuner.space.rules.sketch_builder import SketchBuilder
 
 
 def on_tensor_cores(func: PrimFunc) -> Schedule:
-    """Return the first schedule of the rule; another draft remains."""
-    draft = SketchBuilder.begin(func, H200)
-    AutoInline().apply(draft)
-    with_tensor_cores, without = TensorAttention().apply(draft)
-    assert (with_tensor_cores.name, without.name) == (("tensor_attention",), ())
-    return with_tensor_cores.schedule
+    """Return the first schedule of the rule."""
+    return schedule_of(sketch_of_rule(TensorAttention(), func), func)
 
 
 @pytest.mark.parametrize(
