@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
+from compiler.backends.cpu.codegen.operations.dot_instructions import DotGroup
 from compiler.schedule.trace.trace import Trace
 from tuner.space.analysis.block_facts import BlockFacts, IterAxis, TensorAccess
 from tuner.space.analysis.operations import Operations
@@ -18,6 +19,7 @@ from tuner.space.tables.loop_slots import LoopSlot
 from tuner.space.tables.nest import TiledNest
 from tuner.space.tables.shared_copies import SharedCopy
 from tuner.space.tables.sketch import Sketch
+from tuner.space.tables.tensor_tile import TensorTile
 
 _KINDS: dict[str, type] = {
     "Access": TensorAccess,
@@ -25,12 +27,14 @@ _KINDS: dict[str, type] = {
     "BlockFacts": BlockFacts,
     "ChoiceKnob": ChoiceKnob,
     "CutKnob": CutKnob,
+    "DotGroup": DotGroup,
     "KernelBlocks": KernelBlocks,
     "Nest": TiledNest,
     "Operations": Operations,
     "SharedCopy": SharedCopy,
     "Sketch": Sketch,
     "Slot": LoopSlot,
+    "TensorTile": TensorTile,
     "TileKnob": TileKnob,
 }
 """Classes by the names that files have for them, which do not change when a class is renamed."""

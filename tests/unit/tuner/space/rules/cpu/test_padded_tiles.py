@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchmarks.model_shapes.shapes import FEW_SCHEDULES
 from compiler import ops
 from compiler.driver import lower
 from compiler.ir.core.nodes import Allocate, static_shape
@@ -41,7 +42,7 @@ def test_a_prime_number_of_columns_is_computed_in_several_whole_vectors() -> Non
     func = ops.matmul(1, 50257, 768)
     space = design_space(Task(func, level(3)))
     for index, sketch in enumerate(space.sketches):
-        assert space.count(index).number >= 100
+        assert space.count(index).number >= FEW_SCHEDULES
         drawn = space.draw(index, 32, np.random.default_rng(0))
         tables = sketch.nests[0].tables(sketch.values(drawn))
         widths = tables.vector_length
