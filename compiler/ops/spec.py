@@ -93,7 +93,7 @@ def parse_spec(spec: str) -> Spec:
     named = [word for word in words if "=" in word]
     numbers = [_number(name, word) for word in words if "=" not in word]
     options = dict(_option(name, word) for word in named)
-    _check_count(name, len(numbers), options)
+    _check_arguments(name, len(numbers), options)
     if len(arguments) == 2:
         options["dtype"] = arguments[1].strip()
     return Spec(name, tuple(numbers), options)
@@ -172,7 +172,7 @@ def _written(value: Any) -> str:
     return str(value)
 
 
-def _check_count(name: str, count: int, options: dict[str, Any]) -> None:
+def _check_arguments(name: str, count: int, options: dict[str, Any]) -> None:
     parameters = _numbers(name)
     needed = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     fewest = sum(p.default is p.empty and p.name not in options for p in needed)
@@ -187,6 +187,10 @@ def _check_count(name: str, count: int, options: dict[str, Any]) -> None:
     twice = [p.name for p in needed[:count] if p.name in options]
     if twice:
         raise OperatorError(f"{name}: {twice[0]} is given twice")
+    named = [p for p in _parameters(name) if p.kind is p.KEYWORD_ONLY]
+    missing = [p.name for p in named if p.default is p.empty and p.name not in options]
+    if missing:
+        raise OperatorError(f"{name} needs {missing[0]}=..., by name: expected {signature(name)}")
 
 
 def _numbers(name: str) -> list[inspect.Parameter]:

@@ -167,6 +167,7 @@ def test_an_argmax_of_nan_is_a_position(place: int) -> None:
         ("matmull:1,2,3", "unknown operator 'matmull': did you mean matmul"),
         ("", "of a script; known operators: abs, add, "),
         ("matmul", "matmul takes 3 numbers, got 0: expected matmul:m,n,k[:dtype]"),
+        ("topk:4,8", "topk needs k=..., by name: expected topk:d0[,d1,...][:dtype] (options: k,"),
         ("matmul:1,2", "matmul takes 3 numbers, got 2"),
         ("matmul:1,2,3,4", "matmul takes 3 numbers, got 4"),
         ("matmul:1,2,x", "'x' is not an integer"),
