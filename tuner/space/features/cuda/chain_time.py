@@ -54,13 +54,14 @@ class ChainTime(TensorTime):
         super().__init__(kernel, rates)
         self._chain_kernel = kernel
 
-    @cached_property
-    def block(self) -> dict[str, Floats]:
-        """Return the time that one block keeps the units busy, the tensor cores among them."""
+    @property
+    def _products(self) -> Floats:
+        """Return the time of the products of one block on tensor cores."""
         kernel, gpu = self._chain_kernel, self._rates.gpu
         rate = matrix_rate(gpu, kernel.tile.instruction.ptx_types[1]) / gpu.num_sms
         operations = kernel.matrix_products * 2 * np.prod(kernel.tile.instruction.shape)
-        return {**super().block, "products": operations / rate}
+        products: Floats = operations / rate
+        return products
 
     @property
     def _arithmetic(self) -> Floats:

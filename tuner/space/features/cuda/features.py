@@ -36,7 +36,7 @@ from tuner.space.tables.knob import Ints
 from tuner.space.tables.nest import Floats
 from tuner.space.tables.sketch import Sketch
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Changes with the columns: a stored model of another version is refused."""
 ESTIMATE = "secs.total"
 """The column that orders candidates before any measurement."""

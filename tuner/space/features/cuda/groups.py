@@ -94,6 +94,7 @@ _BUFFER = (
 )
 BUFFER_NAMES = tuple(f"buffer{index}.{name}" for index in range(NUM_BUFFERS) for name in _BUFFER)
 SECONDS_NAMES = (
+    "share.products",
     "share.arithmetic",
     "share.issue",
     "share.shared",

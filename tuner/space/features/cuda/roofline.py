@@ -55,11 +55,17 @@ class KernelTime:
         """Return, by unit of a multiprocessor, the time that one block keeps it busy."""
         kernel, clock = self._kernel, self._rates.clock
         return {
+            "products": self._products,
             "arithmetic": self._arithmetic,
             "issue": self._thread_instructions * kernel.warps / NUM_SCHEDULERS / clock,
             "shared": self._wavefronts / clock,
             "l2": self.issued_bytes / kernel.blocks / self._rates.l2,
         }
+
+    @property
+    def _products(self) -> Floats:
+        """Return the time of products that tensor cores compute beside other arithmetic."""
+        return np.zeros_like(self._kernel.threads)
 
     @property
     def _arithmetic(self) -> Floats:

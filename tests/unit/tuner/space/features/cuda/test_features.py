@@ -21,7 +21,14 @@ from tuner.space.features.cuda.features import (
 from tuner.space.tables.knob import Ints
 from tuner.space.tables.sketch import Sketch
 
-SPECS = ["conv2d:1,4,6,6,8,3,1,1", "softmax:8,32", "transpose:16,32"]
+SPECS = [
+    "conv2d:1,4,6,6,8,3,1,1",
+    "softmax:8,32",
+    "transpose:16,32",
+    "matmul:64,64,64:float16",
+    "attention:1,1,64,64,32",
+    "attention:1,1,64,64,32:float16",
+]
 GOOD = ((32, 2, 16, 4), (32, 2, 16, 4), (256, 8, 2), 0)
 """Tiles of 128 x 128 x 16, by 256 threads: the usual ones of libraries."""
 
