@@ -9,7 +9,7 @@ from __future__ import annotations
 from compiler.schedule.trace.handle import ExprRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts
 from tuner.space.rules.cpu.cache_sets import fits_sets
-from tuner.space.rules.cpu.padded_sizes import padded_sizes
+from tuner.space.rules.cpu.padded_tiles import padded_sizes
 from tuner.space.rules.sketch_builder import SketchBuilder
 
 VECTORS = (8, 4, 2, 1, 6, 3, 7, 5)

@@ -7,7 +7,7 @@ from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, ExprRV
 from tuner.space.analysis.block_facts import BlockFacts
 from tuner.space.rules.cpu.cache_sets import fits_sets
-from tuner.space.rules.cpu.padded_sizes import padded_sizes
+from tuner.space.rules.cpu.padded_tiles import padded_sizes
 from tuner.space.rules.epilogue import elementwise_consumer
 from tuner.space.rules.sketch_builder import SketchBuilder, Tiling
 

@@ -15,8 +15,7 @@ from compiler.schedule.primitives.sampling.sample import divisors
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts
 from tuner.space.analysis.product_roles import Operand, Product, find_product
-from tuner.space.rules.cpu.padded_sizes import MAX_WASTE, padded_sizes
-from tuner.space.rules.cpu.padded_tiles import has_no_tile
+from tuner.space.rules.cpu.padded_tiles import MAX_WASTE, has_no_tile, padded_sizes
 from tuner.space.rules.cpu.step_groups import inline_producer, pad_steps, step_group
 from tuner.space.rules.cpu.unpacked_weights import unpacked_periods
 from tuner.space.rules.epilogue import is_epilogue

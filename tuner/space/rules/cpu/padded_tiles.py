@@ -1,16 +1,26 @@
-"""Sample tiles that need not divide an extent: the last tile is partial, under a guard."""
+"""Sizes of tiles that need not divide an extent: the last tile is padded, or has a guard."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from compiler.schedule.primitives.sampling.sample import divisors
 from compiler.schedule.trace.handle import ExprRV
-from tuner.space.rules.cpu.padded_sizes import MAX_WASTE, padded_sizes
 from tuner.space.rules.sketch_builder import SketchBuilder
 
+MAX_WASTE = 1.15
+"""Limit of the padded points, as a multiple of the extent: see
+`tuner.space.filter.static_filter.MAX_PADDED`.
+"""
 COUNTS = (1, 2, 4, 8)
 """Options for the tiles in a block of tiles. Chosen."""
+
+
+def padded_sizes(extent: int, sizes: Iterable[int]) -> tuple[int, ...]:
+    """Return the sizes, in their order, whose tiles pad little; at least those that pad least."""
+    wastes = {size: -(-extent // size) * size / extent for size in sizes}
+    most = max(MAX_WASTE, min(wastes.values()))
+    return tuple(size for size, waste in wastes.items() if waste <= most)
 
 
 def padded_tiles(

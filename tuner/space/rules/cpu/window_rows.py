@@ -10,8 +10,7 @@ from compiler import te
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
-from tuner.space.rules.cpu.padded_sizes import padded_sizes
-from tuner.space.rules.cpu.padded_tiles import has_no_tile, padded_tiles
+from tuner.space.rules.cpu.padded_tiles import has_no_tile, padded_sizes, padded_tiles
 from tuner.space.rules.epilogue import epilogue_of
 from tuner.space.rules.sketch_builder import SketchBuilder, Tiling
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
