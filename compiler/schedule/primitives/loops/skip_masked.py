@@ -42,8 +42,8 @@ def skip_masked(func: PrimFunc, loop: Var) -> PrimFunc:
     Requires:
         The loop is serial, and no loop over threads of a block is around it. A block under it
         selects by a comparison `<=` of two sums of loops, and the iteration changes nothing if that
-        is false for all elements: what is read later keeps its values. Numbers are finite, and
-        those that a row has from other iterations are above the least one of float32.
+        is false for all elements: buffers that are read later keep their values. Numbers are
+        finite, and those that a row has from other iterations are above the least one of float32.
 
     Rewrites:
         for t in range(n):                             for t in range(n):
