@@ -7,7 +7,8 @@ import time
 import loopwright as lw
 from benchmarks.kernels.traces import program
 from benchmarks.report import Metric, report
-from benchmarks.workloads import BY_NAME, BenchmarkWorkload
+from benchmarks.workloads.table import BY_NAME
+from benchmarks.workloads.workload import BenchmarkWorkload
 from compiler.driver import compile_artifact
 from compiler.schedule.error import ScheduleError
 from tuner.search.make import make_strategy

@@ -15,7 +15,7 @@ import numpy as np
 
 import loopwright as lw
 from benchmarks.report import Metric, report
-from benchmarks.workloads import BY_NAME
+from benchmarks.workloads.table import BY_NAME
 from compiler.backends.cuda.nvrtc import compile_cuda
 from compiler.backends.cuda.text.emit import emit_cuda
 from compiler.backends.error import BuildError

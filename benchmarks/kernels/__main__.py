@@ -22,7 +22,7 @@ from benchmarks.kernels.table import print_changes, print_rows
 from benchmarks.kernels.traces import tune_missing
 from benchmarks.peers.environments import PEERS, Peer
 from benchmarks.report import commit, machine
-from benchmarks.workloads import select
+from benchmarks.workloads.table import select
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ import llvmlite.binding as llvm
 
 import loopwright as lw
 from benchmarks.peers.library import Ceiling
-from benchmarks.workloads import BenchmarkWorkload, aligned
+from benchmarks.workloads.workload import BenchmarkWorkload, aligned
 from compiler.backends.cpu.codegen.machine_code import compile_object, initialize
 from compiler.target.cpu import CpuTarget
 
@@ -27,7 +27,7 @@ _VECTORS = 8  # in a step of a loop: enough to hide the latency of the caches
 
 def ceiling(workload: BenchmarkWorkload, target: lw.Target) -> Ceiling:
     """Return the bound for a workload, in operations or bytes, depending on its unit."""
-    if workload.unit == "GFLOP/s":
+    if workload.unit != "GB/s":
         threads = target.num_cores
 
         def sample_peak(secs: float) -> float:
@@ -35,7 +35,7 @@ def ceiling(workload: BenchmarkWorkload, target: lw.Target) -> Ceiling:
                 rates = pool.map(lambda _: lw.fma_peak_gflops(target, secs), range(threads))
                 return workload.flops / sum(rates) / 1e9
 
-        return Ceiling(sample_peak, "FMA peak")
+        return Ceiling(sample_peak, "FMA peak of float32")
     kind = "read" if workload.reads_only else "copy"
     bandwidth = Bandwidth(workload.bytes, CpuTarget.of(target))
     return Ceiling(lambda secs: workload.bytes / bandwidth.sample(kind, secs), kind)

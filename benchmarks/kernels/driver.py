@@ -22,7 +22,7 @@ from typing import Any
 
 from benchmarks import RESULTS
 from benchmarks.peers.environments import Peer, environment_variables, missing
-from benchmarks.workloads import BenchmarkWorkload
+from benchmarks.workloads.workload import BenchmarkWorkload
 
 OURS = ("default", "tuned", "ceiling")
 """The backends of our own process; the others are libraries."""

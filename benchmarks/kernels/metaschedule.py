@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from benchmarks import RESULTS
 from benchmarks.peers.environments import PEERS, environment_variables, missing
 from benchmarks.peers.library import FIRST_SEED, metaschedule_path
-from benchmarks.workloads import BenchmarkWorkload
+from benchmarks.workloads.workload import BenchmarkWorkload
 
 _LIMIT_SECS = 3600.0
 

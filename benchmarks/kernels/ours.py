@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 import loopwright as lw
 from benchmarks.kernels.ceiling import ceiling
 from benchmarks.kernels.traces import load_tuned, program
 from benchmarks.peers.library import Ceiling, Prepared
-from benchmarks.workloads import BenchmarkWorkload, aligned
+from benchmarks.workloads.workload import BenchmarkWorkload, aligned
 from compiler.driver import toolchain
+from compiler.ir.analysis.constant_params import constant_params
 from compiler.ir.interpret.oracle.oracle import compare, interpret
 
 _threads = 1
@@ -32,20 +35,35 @@ def prepare(workload: BenchmarkWorkload, backend: str) -> Prepared | Ceiling:
         return ceiling(workload, target)
     func = program(workload)
     if backend == "default":
-        return _prepared(workload, func, lw.build(func, target), "")
+        return _prepared(workload, func, func, target, "")
     tuned = load_tuned(workload, _threads, backend)
     note = f"{tuned.trials} trials, sketch {tuned.sketch}"
-    return _prepared(workload, func, lw.build(tuned.trace.apply_to(func), target), note)
+    return _prepared(workload, func, tuned.trace.apply_to(func), target, note)
 
 
 def _prepared(
-    workload: BenchmarkWorkload, func: lw.PrimFunc, module: lw.Module, note: str
+    workload: BenchmarkWorkload,
+    func: lw.PrimFunc,
+    scheduled: lw.PrimFunc | lw.Schedule,
+    target: lw.Target,
+    note: str,
 ) -> Prepared:
-    inputs, out = workload.inputs(), aligned(workload.out)
+    """Build a schedule of a program; constant inputs are packed now."""
+    names = [buffer.name for buffer in func.buffers]
+    *arrays, out = (
+        array.view(np.dtype(kind))
+        for array, kind in zip(
+            (*workload.inputs(), aligned(workload.out, workload.all_types[-1])),
+            workload.all_types,
+            strict=True,
+        )
+    )
+    inputs = dict(zip(names, arrays, strict=False))
+    constants = {buffer.name: inputs[buffer.name] for buffer in constant_params(func)}
+    module = lw.build(scheduled, target, const_params=constants)
+    arguments = [array for name, array in inputs.items() if name not in constants]
 
     def check() -> None:
-        names = [param.name for param in module.params]
-        expected = interpret(func, dict(zip(names, inputs, strict=False)))
-        compare(func, {names[-1]: out}, expected)
+        compare(func, {names[-1]: out}, interpret(func, inputs))
 
-    return Prepared(module.bind(*inputs, out), lambda: out, check, note)
+    return Prepared(module.bind(*arguments, out), lambda: out, check, note)

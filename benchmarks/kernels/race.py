@@ -32,7 +32,8 @@ from benchmarks.kernels.traces import trace_path, tune_and_store
 from benchmarks.peers.environments import PEERS, Peer
 from benchmarks.peers.library import FIRST_SEED, metaschedule_path
 from benchmarks.report import commit, machine
-from benchmarks.workloads import BenchmarkWorkload, select
+from benchmarks.workloads.table import select
+from benchmarks.workloads.workload import BenchmarkWorkload
 
 
 @dataclass(frozen=True)

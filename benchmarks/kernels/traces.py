@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import loopwright as lw
 from benchmarks import RESULTS
 from benchmarks.peers.library import NotTunedError
-from benchmarks.workloads import BenchmarkWorkload
+from benchmarks.workloads.workload import BenchmarkWorkload
 from compiler.driver import toolchain
 from compiler.ir.analysis.structural import structural_hash
+from compiler.ops.tensors import epilogue
 from compiler.schedule.trace.trace import Trace
 from loopwright import te
+
+ELEMENTWISE: dict[str, Callable[[te.Value, te.Value], te.Value]] = {
+    "add_relu": lambda a, b: te.max(a + b, 0),
+    "swiglu": lambda gate, up: epilogue.silu(gate) * up,
+}
+"""What the programs compute that are no operators of the library."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +38,10 @@ def program(workload: BenchmarkWorkload) -> lw.PrimFunc:
     """Return a workload as a program."""
     if workload.spec:
         return lw.ops.from_spec(workload.spec)
-    (n,) = workload.out
-    a, b = (te.placeholder((n,), "float32", name=name) for name in "AB")
-    c = te.compute((n,), lambda i: te.max(a[i] + b[i], 0), name="C")
-    return te.create_prim_func([a, b, c], name="add_relu")
+    a, b = (te.placeholder(workload.out, "float32", name=name) for name in "AB")
+    combine = ELEMENTWISE[workload.op]
+    c = te.compute(workload.out, lambda *index: combine(a[index], b[index]), name="C")
+    return te.create_prim_func([a, b, c], name=workload.op)
 
 
 def trace_path(workload: BenchmarkWorkload, threads: int, backend: str = "tuned") -> Path:

@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 
 from benchmarks.peers.library import Prepared
-from benchmarks.workloads import BenchmarkWorkload
+from benchmarks.workloads.workload import BenchmarkWorkload
 
 
 def start(threads: int) -> dict[str, str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from benchmarks import RESULTS
-from benchmarks.workloads import Array, BenchmarkWorkload
+from benchmarks.workloads.workload import Array, BenchmarkWorkload
 
 FIRST_SEED = 1
 """The seed of MetaSchedule whose schedules the table of kernels shows."""

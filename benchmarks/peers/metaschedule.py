@@ -17,7 +17,8 @@ import numpy as np
 
 from benchmarks.peers import tvm_peer
 from benchmarks.peers.library import FIRST_SEED, metaschedule_path
-from benchmarks.workloads import BY_NAME, BenchmarkWorkload
+from benchmarks.workloads.table import BY_NAME
+from benchmarks.workloads.workload import BenchmarkWorkload
 
 
 def main() -> None:

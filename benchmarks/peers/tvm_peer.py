@@ -11,7 +11,7 @@ from math import sqrt
 from typing import Any
 
 from benchmarks.peers.library import FIRST_SEED, NotTunedError, Prepared, metaschedule_path
-from benchmarks.workloads import BenchmarkWorkload
+from benchmarks.workloads.workload import BenchmarkWorkload
 
 
 def _stack(context: int = 0) -> list[inspect.FrameInfo]:

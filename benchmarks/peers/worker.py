@@ -26,7 +26,8 @@ import numpy as np
 
 from benchmarks.peers.library import Ceiling, Library, NotTunedError, Prepared
 from benchmarks.peers.numpy_peer import reference
-from benchmarks.workloads import BY_NAME, Array, BenchmarkWorkload
+from benchmarks.workloads.table import BY_NAME
+from benchmarks.workloads.workload import Array, BenchmarkWorkload
 
 LIBRARIES = {
     "numpy": "benchmarks.peers.numpy_peer",
@@ -35,7 +36,6 @@ LIBRARIES = {
     "tvm": "benchmarks.peers.tvm_peer",
     "loopwright": "benchmarks.kernels.ours",
 }
-MAX_REL_ERROR = 1e-3
 BATCH_SECS = 2e-3
 WARM_UP_SECS = 0.1
 
@@ -114,7 +114,7 @@ class Session:
         if self._expected is None:
             self._expected = reference(workload)
         error = rel_error(prepared.output(), self._expected)
-        if not error <= MAX_REL_ERROR:
+        if not error <= workload.max_error:
             raise PeerResultError(f"off by {error:.2g} of the largest magnitude")
         if prepared.check is not None:
             prepared.check()

@@ -15,7 +15,8 @@ from benchmarks.kernels.driver import Settings, measure
 from benchmarks.peers import numpy_peer, worker
 from benchmarks.peers.environments import PEERS, Peer
 from benchmarks.peers.library import NotTunedError, Prepared
-from benchmarks.workloads import Array, BenchmarkWorkload, select
+from benchmarks.workloads.table import select
+from benchmarks.workloads.workload import Array, BenchmarkWorkload
 
 (SMALL,) = select("mm_relu_128x128x128")
 CORE = max(os.sched_getaffinity(0))

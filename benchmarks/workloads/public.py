@@ -1,98 +1,14 @@
-"""The workloads of kernel benchmarks: computations, sizes and inputs.
+"""The workloads that are compared with all libraries, in float32.
 
 Sizes of products are `m x n x k`. Convolutions have batch 1, and layouts NCHW and OIHW unless their
-names differ. Every library reads this file in its own environment, so it requires only NumPy.
+names differ.
 """
 
 from __future__ import annotations
 
-import zlib
-from dataclasses import dataclass, field, replace
-from math import prod
-from typing import Any, Literal
+from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
-Array = NDArray[Any]
-Unit = Literal["GFLOP/s", "GB/s"]
-ALIGNMENT = 64
-
-
-@dataclass(frozen=True)
-class BenchmarkWorkload:
-    """One computation on float32 tensors of fixed shapes.
-
-    Attributes:
-        name: The name of its results.
-        op: The name of the computation, for which each library has a function.
-        spec: The operator of the library, as `lw.ops.from_spec` reads it.
-        shapes: The shapes of the inputs, in the order of the operator's parameters.
-        out: The shape of the output.
-        flops: Operations of one run; 0 if only bytes move.
-        unit: The unit of its rate: operations if they are the limit, else bytes.
-        group: "public" and "seed" are what is aimed at; "extra" is what goals mention besides.
-        options: Further arguments of the operator, such as `stride`.
-    """
-
-    name: str
-    op: str
-    spec: str
-    shapes: tuple[tuple[int, ...], ...]
-    out: tuple[int, ...]
-    flops: float
-    unit: Unit = "GFLOP/s"
-    group: str = "public"
-    options: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def bytes(self) -> int:
-        """The bytes of all inputs and the output."""
-        return 4 * (sum(map(prod, self.shapes)) + prod(self.out))
-
-    @property
-    def amount(self) -> float:
-        """The operations or bytes of one run, depending on the unit."""
-        return self.flops if self.unit == "GFLOP/s" else float(self.bytes)
-
-    @property
-    def reads_only(self) -> bool:
-        """Whether the output is so small that the read bandwidth is the limit."""
-        return 20 * 4 * prod(self.out) < self.bytes
-
-    def inputs(self) -> list[Array]:
-        """Return new inputs, equal for every call and every process.
-
-        All but the first are weights, which are small, so that outputs are near 1.
-        """
-        rng = np.random.default_rng(zlib.crc32(self.name.encode()))
-        arrays = []
-        for number, shape in enumerate(self.shapes):
-            array = aligned(shape)
-            array[...] = rng.standard_normal(shape, dtype="float32") * (0.1 if number else 1.0)
-            arrays.append(array)
-        return arrays
-
-
-def aligned(shape: tuple[int, ...]) -> Array:
-    """Return an uninitialised float32 array, aligned to a cache line."""
-    size = 4 * prod(shape)
-    raw = np.empty(size + ALIGNMENT, dtype=np.uint8)
-    start = -raw.ctypes.data % ALIGNMENT
-    return raw[start : start + size].view(np.float32).reshape(shape)
-
-
-def select(words: str) -> list[BenchmarkWorkload]:
-    """Return the workloads of a list of names and groups; "all" selects every one.
-
-    Raises:
-        ValueError: If an entry is neither a name nor a group.
-    """
-    wanted = [word.strip() for word in words.split(",") if word.strip()]
-    known = {"all", *(w.name for w in WORKLOADS), *(w.group for w in WORKLOADS)}
-    if unknown := [word for word in wanted if word not in known]:
-        raise ValueError(f"no workload or group is called {unknown[0]!r}")
-    return [w for w in WORKLOADS if {"all", w.name, w.group} & set(wanted)]
+from benchmarks.workloads.workload import BenchmarkWorkload
 
 
 def _product(m: int, n: int, k: int, group: str = "public") -> BenchmarkWorkload:
@@ -123,7 +39,7 @@ def _conv2d(
     )
 
 
-WORKLOADS: tuple[BenchmarkWorkload, ...] = (
+PUBLIC: tuple[BenchmarkWorkload, ...] = (
     _product(128, 128, 128),
     _product(512, 512, 512),
     _product(1024, 1024, 1024),
@@ -255,4 +171,3 @@ WORKLOADS: tuple[BenchmarkWorkload, ...] = (
         options={"stride": 1, "padding": 1, "groups": 1},
     ),
 )
-BY_NAME = {w.name: w for w in WORKLOADS}

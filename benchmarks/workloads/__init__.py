@@ -1,0 +1,1 @@
+"""The workloads of kernel benchmarks; every library reads them, so they require only NumPy."""
