@@ -185,18 +185,32 @@ def _int4_row(
 ) -> te.Tensor:
     """Return the product with one row, which reads each weight once.
 
-    The sum over a group is that of `weight * x`, without that of `zero * x`: the latter is the same
-    for all rows of weights without zero points of their own.
+    A byte is `16 * upper + lower`, so that the products of its halves need no shift:
+
+        lower * first + upper * second = lower * (first - second / 16) + byte * (second / 16)
+
+    These factors of the row, and the sums that zero points are multiplied by, are computed once for
+    all columns.
     """
     n, groups, half = static_shape(weight.buffer)
+
+    def row_factors(name: str, factor: Callable[[te.Value, te.Value], te.Value]) -> te.Tensor:
+        def element(g: te.Value, b: te.Value) -> te.Value:
+            first = g * (2 * half) + b
+            return factor(x[0, first].astype(dtype), x[0, first + half].astype(dtype))
+
+        return te.compute((groups, half), element, name=name)
+
+    of_lower = row_factors("of_lower", lambda first, second: first - second * (1 / 16))
+    of_byte = row_factors("of_byte", lambda _, second: second * (1 / 16))
+    of_zero = row_factors("of_zero", lambda first, second: first + second)
     g, b = te.reduce_axis((0, groups), name="g"), te.reduce_axis((0, half), name="b")
 
-    def element(i: te.Value, j: te.Value) -> te.Reduction:
-        pair = weight[j, g, b].astype("int32")
-        lower, upper = (pair & 15).astype(dtype), (pair >> 4).astype(dtype)
-        first = x[i, g * (2 * half) + b].astype(dtype)
-        second = x[i, g * (2 * half) + half + b].astype(dtype)
-        total = lower * first + (upper * second - zero(j, g) * (first + second))
+    def element(_: te.Value, j: te.Value) -> te.Reduction:
+        byte = weight[j, g, b].astype("int32")
+        whole, lower = byte.astype(dtype), (byte & 15).astype(dtype)
+        shifted = whole * of_byte[g, b] - zero(j, g) * of_zero[g, b]
+        total = lower * of_lower[g, b] + shifted
         return te.sum(total * scale[j, g].astype(dtype), axis=[g, b])
 
     return te.compute((1, n), element, name="C")

@@ -62,14 +62,25 @@ def test_other_operands_have_none() -> None:
     assert periods(ops.dense(4, 8, 64)) == ()
 
 
-@pytest.mark.parametrize("cpu", ["znver5", "neoverse-n1"])
-def test_panels_are_unpacked_in_vectors(cpu: str) -> None:
+def machine_code(func: PrimFunc, cpu: str) -> str:
+    """Return the code of a candidate of the first sketch."""
     target = CpuTarget(f"cpu -mcpu={cpu} -num-cores=1")
-    func = ops.dense_int4(8, 32, 256, 128)
     space = design_space(Task(func, target))
     (choices,) = space.draw(0, 1, np.random.default_rng(0))
     scheduled = space.sketches[0].candidate(choices).trace.apply_to(func).func
-    text = disassemble(emit(scheduled, target).text, target)
+    return disassemble(emit(scheduled, target).text, target)
+
+
+@pytest.mark.parametrize(("cpu", "shift"), [("znver3", "vpsrld"), ("neoverse-n1", "ushr")])
+def test_a_row_is_multiplied_by_whole_bytes_instead_of_shifted_halves(cpu: str, shift: str) -> None:
+    text = machine_code(ops.dense_int4(1, 32, 256), cpu)
+    assert re.search(r"\b(vcvtdq2ps|[us]cvtf)\b", text), text
+    assert not re.search(rf"\b{shift}\b", text), text
+
+
+@pytest.mark.parametrize("cpu", ["znver5", "neoverse-n1"])
+def test_panels_are_unpacked_in_vectors(cpu: str) -> None:
+    text = machine_code(ops.dense_int4(8, 32, 256, 128), cpu)
     assert re.search(r"\b(vcvtdq2ps|[us]cvtf)\b", text), text
     assert not re.search(r"\b(vcvtsi2ss\w*|vpinsr\w|vpgather\w+|vgather\w+)\b", text), text
 
