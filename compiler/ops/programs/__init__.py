@@ -16,4 +16,5 @@ from compiler.ops.programs.quantized import *
 from compiler.ops.programs.recurrent import *
 from compiler.ops.programs.reductions import *
 from compiler.ops.programs.shape import *
+from compiler.ops.programs.weight_only import *
 from compiler.ops.programs.winograd import *

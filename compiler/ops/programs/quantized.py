@@ -8,10 +8,8 @@ from compiler.ir.core.program import PrimFunc
 from compiler.ops.build import bias_operand, build, operand
 from compiler.ops.error import (
     Numbers,
-    OperatorError,
     check_axis,
     check_extents,
-    check_flags,
     check_shape,
 )
 from compiler.ops.operator import operator
@@ -136,47 +134,6 @@ def quantized_conv2d(  # noqa: PLR0917
         out_dtype=out_dtype,
     )
     return build(name, inputs, output)
-
-
-@operator(tensors.dense_int4, reference=references.dense_int4)
-def dense_int4(
-    m: int,
-    n: int,
-    k: int,
-    group: int = 32,
-    dtype: DType = "float32",
-    *,
-    zero_point: bool = False,
-) -> PrimFunc:
-    """`C[m, n] = A[m, k] @ W.T` of weights in 4 bits, with a scale for each `group` along `k`.
-
-    `W[n, k / group, group / 2]` has two weights in a byte: byte `b` of a group holds weight `b` in
-    its lower half and weight `b + group / 2` in its upper half, as GGUF's Q4_0 stores them. A
-    weight stands for `scale[n, k / group] * (weight - 8)`.
-
-    Args:
-        m: The rows of the result.
-        n: The columns of the result.
-        k: The length of the sums.
-        group: The weights with one scale.
-        dtype: The type of `A`, of the scales and of the result, a float.
-        zero_point: Whether weights are relative to bytes `zero_point[n, k / group]` instead of 8.
-
-    Raises:
-        OperatorError: If an extent, a type or an option is out of range.
-    """
-    check_extents("dense_int4", m=m, n=n, k=k, group=group)
-    check_flags("dense_int4", zero_point=zero_point)
-    if group % 2 or k % group:
-        raise OperatorError(f"dense_int4: group is {group}: expected an even divisor of k = {k}")
-    groups = k // group
-    inputs = [
-        operand((m, k), dtype, "A"),
-        operand((n, groups, group // 2), "uint8", "W"),
-        operand((n, groups), dtype, "scale"),
-        *([operand((n, groups), "uint8", "zero_point")] if zero_point else []),
-    ]
-    return build("dense_int4", inputs, tensors.dense_int4(*inputs))
 
 
 def _channels(name: str, extent: int, *, bias: bool) -> list[te.Tensor]:

@@ -26,14 +26,6 @@ def conv2d(p: Options, a: Array, w: Array, scale: Array, *bias: Array) -> Array:
     return _requantized(p, total, scale, axis, p.out_dtype or p.dtype)
 
 
-def dense_int4(_: Options, a: Array, w: Array, scale: Array, *zero_point: Array) -> Array:
-    """Multiply by weights of 4 bits, unpacked to an array of floats."""
-    halves = np.concatenate([w % 16, w // 16], axis=2)
-    zeros = zero_point[0][:, :, None] if zero_point else 8
-    weights = (halves - zeros) * scale[:, :, None]
-    return np.asarray(a @ weights.reshape(len(w), -1).T)
-
-
 def _requantized(p: Options, x: Array, scale: Array, axis: int, dtype: str) -> Array:
     shape = [1] * x.ndim
     shape[axis] = -1

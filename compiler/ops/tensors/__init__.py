@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from compiler.ops.tensors.scaled_dot_product import *
     from compiler.ops.tensors.shape import *
     from compiler.ops.tensors.transposed_convolution import *
+    from compiler.ops.tensors.weight_only import *
     from compiler.ops.tensors.winograd import *
 
 if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name

@@ -6,21 +6,15 @@ factor: the scales of both operands over that of the result. Zero points of weig
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
 
 from compiler import te
 from compiler.ir.core.dtypes import DType, smallest_and_largest
-from compiler.ir.core.nodes import static_shape
-from compiler.ops.error import Numbers, OperatorError, check_axis, check_dtype
+from compiler.ops.error import Numbers, OperatorError, check_axis
 from compiler.ops.tensors.convolution import conv2d
-from compiler.ops.tensors.epilogue import check_types, converted
 from compiler.ops.tensors.linear import dense
-from compiler.ops.tensors.operands import BYTES, check_dims, check_same_dtype, dims_of
+from compiler.ops.tensors.operands import BYTES, check_dims, dims_of
 from compiler.ops.tensors.windows import channel_axis, pad, paddings, shaped
-
-Zero: TypeAlias = Callable[[te.Value, te.Value], te.Value]
-"""Takes a column and a group, and returns the weight that stands for zero."""
 
 
 def requantize(
@@ -144,98 +138,6 @@ def quantized_conv2d(
     return requantize(
         total, scale, axis=axis, zero_point=zero_point, out_dtype=out_dtype or data.dtype
     )
-
-
-def dense_int4(
-    x: te.Tensor, weight: te.Tensor, scale: te.Tensor, zero_point: te.Tensor | None = None
-) -> te.Tensor:
-    """Return `x[m, k] @ w[n, k].T` of weights in 4 bits, scaled in groups along `k`.
-
-    Args:
-        x: `[m, k]`, of a float type.
-        weight: `[n, groups, bytes]` in uint8; see `ops.dense_int4`.
-        scale: `[n, groups]`, of the type of `x`.
-        zero_point: `[n, groups]` in uint8, the weight that stands for zero; by default 8.
-
-    Raises:
-        OperatorError: If a shape or a type does not fit.
-    """
-    operator = "dense_int4"
-    m = dims_of(operator, x, 2)[0]
-    n, groups, half = dims_of(operator, weight, 3)
-    types = check_types(operator, x.dtype, None, None)
-    check_dtype(operator, x.dtype, needs_float=True)
-    check_same_dtype(operator, x, scale)
-    check_dims(operator, x, (m, 2 * groups * half))
-    check_dims(operator, scale, (n, groups))
-    check_type(operator, weight.dtype, ("uint8",))
-    if zero_point is not None:
-        check_type(operator, zero_point.dtype, ("uint8",))
-        check_dims(operator, zero_point, (n, groups))
-
-    def zero(j: te.Value, g: te.Value) -> te.Value:
-        return te.const(8, types.sum) if zero_point is None else zero_point[j, g].astype(types.sum)
-
-    product = _int4_row if m == 1 else _int4_tiles
-    return converted(product(x, weight, scale, zero, types.sum), types.result)
-
-
-def _int4_row(
-    x: te.Tensor, weight: te.Tensor, scale: te.Tensor, zero: Zero, dtype: DType
-) -> te.Tensor:
-    """Return the product with one row, which reads each weight once.
-
-    A byte is `16 * upper + lower`, so that the products of its halves need no shift:
-
-        lower * first + upper * second = lower * (first - second / 16) + byte * (second / 16)
-
-    These factors of the row, and the sums that zero points are multiplied by, are computed once for
-    all columns.
-    """
-    n, groups, half = static_shape(weight.buffer)
-
-    def row_factors(name: str, factor: Callable[[te.Value, te.Value], te.Value]) -> te.Tensor:
-        def element(g: te.Value, b: te.Value) -> te.Value:
-            first = g * (2 * half) + b
-            return factor(x[0, first].astype(dtype), x[0, first + half].astype(dtype))
-
-        return te.compute((groups, half), element, name=name)
-
-    of_lower = row_factors("of_lower", lambda first, second: first - second * (1 / 16))
-    of_byte = row_factors("of_byte", lambda _, second: second * (1 / 16))
-    of_zero = row_factors("of_zero", lambda first, second: first + second)
-    g, b = te.reduce_axis((0, groups), name="g"), te.reduce_axis((0, half), name="b")
-
-    def element(_: te.Value, j: te.Value) -> te.Reduction:
-        byte = weight[j, g, b].astype("int32")
-        whole, lower = byte.astype(dtype), (byte & 15).astype(dtype)
-        shifted = whole * of_byte[g, b] - zero(j, g) * of_zero[g, b]
-        total = lower * of_lower[g, b] + shifted
-        return te.sum(total * scale[j, g].astype(dtype), axis=[g, b])
-
-    return te.compute((1, n), element, name="C")
-
-
-def _int4_tiles(
-    x: te.Tensor, weight: te.Tensor, scale: te.Tensor, zero: Zero, dtype: DType
-) -> te.Tensor:
-    """Return the product with several rows: a product with unpacked weights, which they share."""
-    m, k = static_shape(x.buffer)
-    n, _, half = static_shape(weight.buffer)
-    size = 2 * half
-
-    def unpacked(j: te.Value, k: te.Value) -> te.Value:
-        pair = weight[j, k // size, k % half].astype("int32")
-        value = (pair >> (k % size // half * 4)) & 15
-        return (value.astype(dtype) - zero(j, k // size)) * scale[j, k // size].astype(dtype)
-
-    weights = te.compute((n, k), unpacked, name="weights")
-    axis = te.reduce_axis((0, k), name="k")
-
-    def element(i: te.Value, j: te.Value) -> te.Reduction:
-        return te.sum(x[i, axis].astype(dtype) * weights[j, axis], axis=axis)
-
-    return te.compute((m, n), element, name="C")
 
 
 def check_type(operator: str, dtype: DType, expected: Sequence[DType]) -> None:

@@ -145,6 +145,7 @@ _SHAPED: dict[str, Make] = {
     "conv3d": one_of(ops.conv3d, (1, 1, 4, 4, 4, 2, 2, 1)),
     "dense": one_of(ops.dense, (4, 6, 5), (3, 8, 4)),
     "dense_int4": one_of(ops.dense_int4, (2, 4, 8, 4), (3, 3, 4, 2)),
+    "dense_int8": one_of(ops.dense_int8, (2, 4, 8, 4), (1, 3, 6, 2), (3, 3, 4)),
     "depthwise_conv2d": one_of(ops.depthwise_conv2d, (1, 2, 6, 6, 3, 1, 1), (1, 3, 7, 7, 3, 2, 1)),
     "embedding": one_of(ops.embedding, (6, 4, 5), (5, 3, 2, 3)),
     "embedding_bag": one_of(ops.embedding_bag, (6, 4, 3, 2), (5, 3, 2, 3)),

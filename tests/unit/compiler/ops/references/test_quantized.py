@@ -92,35 +92,6 @@ def test_an_image_is_padded_with_its_zero_point() -> None:
     np.testing.assert_array_equal(interpret(func, inputs)["requantized"], np.full(image.shape, 4))
 
 
-@pytest.mark.parametrize("m", [1, 3])
-@pytest.mark.parametrize("has_zero_point", [False, True])
-def test_two_weights_of_a_byte_lie_half_a_group_apart(m: int, has_zero_point: bool) -> None:
-    """Small integers and powers of two: all sums are exact."""
-    n, groups, size = 2, 3, 4
-    rng = np.random.default_rng(0)
-    weights = rng.integers(0, 16, (n, groups, size))
-    packed = np.zeros((n, groups, size // 2), np.uint8)
-    for j, g, b in np.ndindex(packed.shape):
-        packed[j, g, b] = weights[j, g, b] + 16 * weights[j, g, b + size // 2]
-    scale = np.array([[1, 2, 4], [-8, 16, 0.5]], np.float32)
-    zeros = rng.integers(0, 16, (n, groups)).astype(np.uint8)
-    a = rng.integers(-3, 4, (m, groups * size)).astype(np.float32)
-    expected = np.zeros((m, n))
-    for i, j, g, b in np.ndindex(m, n, groups, size):
-        zero = int(zeros[j, g]) if has_zero_point else 8
-        value = float(scale[j, g]) * (int(weights[j, g, b]) - zero)
-        expected[i, j] += float(a[i, g * size + b]) * value
-    func = ops.dense_int4(m, n, groups * size, size, zero_point=has_zero_point)
-    arrays: list[Array] = [a, packed, scale, *([zeros] if has_zero_point else [])]
-    names = (buffer.name for buffer in func.buffers)
-    inputs = dict(zip(names, arrays, strict=False))
-    np.testing.assert_array_equal(interpret(func, inputs)["C"], expected)
-    np.testing.assert_array_equal(evaluate(func, inputs)["C"], expected)
-    got = np.zeros((m, n), np.float32)
-    lw.build(func)(*arrays, got)
-    np.testing.assert_array_equal(got, expected)
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -130,9 +101,6 @@ def test_two_weights_of_a_byte_lie_half_a_group_apart(m: int, has_zero_point: bo
         (lambda: ops.quantized_dense(4, 4, 8, weight_dtype="int16"), "expected int8 or uint8"),
         (lambda: ops.quantized_dense(4, 4, 8, input_zero_point=-1), "expected 0 to 255"),
         (lambda: ops.quantized_dense(0, 4, 8), "m is 0"),
-        (lambda: ops.dense_int4(1, 4, 48, 32), "group is 32: expected an even divisor of k = 48"),
-        (lambda: ops.dense_int4(1, 4, 15, 5), "group is 5: expected an even divisor of k = 15"),
-        (lambda: ops.dense_int4(1, 4, 32, dtype="int8"), "int8"),
     ],
 )
 def test_arguments_out_of_range_are_refused(make: Any, message: str) -> None:

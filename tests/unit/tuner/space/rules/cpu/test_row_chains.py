@@ -40,6 +40,8 @@ ROWS = {
     "matrix times vector": ops.linear_relu(1, 16, 24),
     "weights of 4 bits": ops.dense_int4(1, 7, 96),
     "weights of 4 bits with zero points": ops.dense_int4(1, 5, 96, 48, "bfloat16", zero_point=True),
+    "weights of 8 bits": ops.dense_int8(1, 7, 67),
+    "weights of 8 bits in groups": ops.dense_int8(1, 5, 96, 48, "bfloat16"),
 }
 COLUMNS = {
     "softmax": ops.softmax(3, 10, 16, axis=1),

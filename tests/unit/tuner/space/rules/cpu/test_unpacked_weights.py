@@ -1,4 +1,4 @@
-"""Weights of 4 bits are unpacked in the panels of packed products, group by group."""
+"""Weights of 4 and 8 bits are unpacked in the panels of packed products, group by group."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ def packed(space: SketchSpace) -> list[int]:
     [
         ops.dense_int4(5, 9, 64),
         ops.dense_int4(3, 9, 64, 64, "bfloat16", zero_point=True),
+        ops.dense_int8(5, 9, 64, 32),
+        ops.dense_int8(3, 9, 21, dtype="bfloat16"),
     ],
 )
 def test_every_candidate_is_correct(func: PrimFunc) -> None:
@@ -51,6 +53,7 @@ def periods(func: PrimFunc) -> tuple[int, ...]:
 def test_periods_are_the_group_and_its_half() -> None:
     assert periods(ops.dense_int4(4, 8, 256, 128)) == (128, 64)
     assert periods(ops.dense_int4(4, 8, 64, 32, zero_point=True)) == (32, 16)
+    assert periods(ops.dense_int8(4, 8, 256, 128)) == (128,)
 
 
 def test_other_operands_have_none() -> None:
@@ -60,6 +63,7 @@ def test_other_operands_have_none() -> None:
     C = te.compute((4, 8), lambda i, j: te.sum(A[i, k] * positive[j, k], axis=k), name="C")
     assert periods(te.create_prim_func([A, B, C])) == ()
     assert periods(ops.dense(4, 8, 64)) == ()
+    assert periods(ops.dense_int8(4, 8, 64)) == ()
 
 
 def machine_code(func: PrimFunc, cpu: str) -> str:
@@ -79,8 +83,9 @@ def test_a_row_is_multiplied_by_whole_bytes_instead_of_shifted_halves(cpu: str, 
 
 
 @pytest.mark.parametrize("cpu", ["znver5", "neoverse-n1"])
-def test_panels_are_unpacked_in_vectors(cpu: str) -> None:
-    text = machine_code(ops.dense_int4(8, 32, 256, 128), cpu)
+@pytest.mark.parametrize("func", [ops.dense_int4(8, 32, 256, 128), ops.dense_int8(8, 32, 256, 128)])
+def test_panels_are_unpacked_in_vectors(func: PrimFunc, cpu: str) -> None:
+    text = machine_code(func, cpu)
     assert re.search(r"\b(vcvtdq2ps|[us]cvtf)\b", text), text
     assert not re.search(r"\b(vcvtsi2ss\w*|vpinsr\w|vpgather\w+|vgather\w+)\b", text), text
 
@@ -89,6 +94,7 @@ def test_panels_are_unpacked_in_vectors(cpu: str) -> None:
     ("func", "names"),
     [
         (ops.dense_int4(16, 64, 1024, 128, constant="W+scale"), []),
+        (ops.dense_int8(16, 64, 1024, constant="W+scale"), ["W_global"]),
         (ops.dense(16, 64, 1024, constant="W"), ["W_global"]),
         (ops.dense(16, 64, 1024, "bfloat16", constant="W"), ["W_global"]),
     ],
