@@ -7,14 +7,14 @@ from compiler.target.target import Target
 from tuner.space.features.features import FEATURE_NAMES, SCHEMA_VERSION, features
 from tuner.space.filter.static_filter import passes
 from tuner.space.rules.auto_inline import AutoInline
+from tuner.space.rules.cpu.chains.product_chains import ProductChains
+from tuner.space.rules.cpu.chains.row_chains import RowChains
 from tuner.space.rules.cpu.flat_columns import FlatColumns
 from tuner.space.rules.cpu.matrix_vector import MatrixVector
 from tuner.space.rules.cpu.multi_level_tiling import MultiLevelTiling
 from tuner.space.rules.cpu.packed_products import PackedProducts
 from tuner.space.rules.cpu.packed_windows import PackedWindows
 from tuner.space.rules.cpu.place_producers import PlaceProducers
-from tuner.space.rules.cpu.product_chains import ProductChains
-from tuner.space.rules.cpu.row_chains import RowChains
 from tuner.space.rules.cpu.spatial_blocks import SpatialBlocks
 from tuner.space.rules.cpu.special_blocks import SpecialBlocks
 from tuner.space.rules.cpu.transposed_copies import TransposedCopies

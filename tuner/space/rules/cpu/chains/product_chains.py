@@ -14,8 +14,8 @@ from compiler.schedule.primitives.sampling.sample import divisors
 from compiler.schedule.trace.handle import ExprRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
 from tuner.space.analysis.operand_roles import dimension
+from tuner.space.rules.cpu.chains.streamed_chains import keep_wide, streamed_chain
 from tuner.space.rules.cpu.padded_tiles import padded_sizes
-from tuner.space.rules.cpu.streamed_chains import keep_wide, streamed_chain
 from tuner.space.rules.epilogue import is_epilogue
 from tuner.space.rules.product_chain import ProductChain, find_product_chain
 from tuner.space.rules.sketch_builder import SketchBuilder

@@ -1,0 +1,1 @@
+"""Rules for chains of blocks that are scheduled together, row by row."""
