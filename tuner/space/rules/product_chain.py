@@ -33,6 +33,17 @@ class ProductChain:
         """Return the products in program order."""
         return [block for block in self.blocks if block.name in self.tiled]
 
+    @property
+    def is_nested(self) -> bool:
+        """Return whether rows are the outermost axes of all blocks, and sums the innermost."""
+        rows = tuple(range(len(self.rows.of[self.sink.name])))
+        for block in self.blocks:
+            last = len(block.axes) - 1
+            is_in_order = self.rows.of[block.name] == rows and self.inner(block)
+            if not is_in_order or self.tiled.get(block.name, (last - 1, last)) != (last - 1, last):
+                return False
+        return True
+
     def inner(self, block: BlockFacts) -> list[int]:
         """Return the axes of a block that do not run over rows."""
         return [i for i in range(len(block.axes)) if i not in self.rows.of[block.name]]

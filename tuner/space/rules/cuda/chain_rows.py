@@ -17,14 +17,8 @@ _BANK_BYTES = 128
 def find_nested_chain(draft: SketchBuilder) -> ProductChain | None:
     """Return the chain of two products or more that a program is, if its rows are outermost."""
     chain = find_product_chain(draft, has_epilogue=True)
-    if chain is None or len(chain.tiled) < 2:
+    if chain is None or len(chain.tiled) < 2 or not chain.is_nested:
         return None
-    rows = tuple(range(len(chain.rows.of[chain.sink.name])))
-    for block in chain.blocks:
-        last = len(block.axes) - 1
-        is_in_order = chain.rows.of[block.name] == rows and chain.inner(block)
-        if not is_in_order or chain.tiled.get(block.name, (last - 1, last)) != (last - 1, last):
-            return None
     return chain
 
 

@@ -12,8 +12,9 @@ from tuner.space.rules.cuda.attention_tiles import COLUMNS, MAX_WIDTH, THREADS_A
 from tuner.space.rules.cuda.chain_rows import find_nested_chain, operands, pad_rows, row_axis
 from tuner.space.rules.cuda.epilogue import register_epilogue
 from tuner.space.rules.cuda.levels import BLOCK, CHUNK, ITEM, REGISTER, STEP, THREAD
-from tuner.space.rules.cuda.online_rows import OnlineRows, is_one_softmax
+from tuner.space.rules.cuda.online_rows import OnlineRows
 from tuner.space.rules.cuda.operand_copies import VECTOR, OperandCopy
+from tuner.space.rules.online_blocks import is_one_softmax
 from tuner.space.rules.product_chain import ProductChain
 from tuner.space.rules.sketch_builder import SketchBuilder
 

@@ -21,12 +21,12 @@ from tuner.space.rules.cuda.chain_rows import (
 from tuner.space.rules.cuda.epilogue import register_epilogue
 from tuner.space.rules.cuda.lane_copies import VECTOR_BYTES, share_copy
 from tuner.space.rules.cuda.levels import REGISTER, STEP, THREAD
-from tuner.space.rules.cuda.online_rows import OnlineBlocks, is_one_softmax
 from tuner.space.rules.cuda.tensor_attention import (
     STAGES,
     ChainProduct,
     find_chain_product,
 )
+from tuner.space.rules.online_blocks import OnlineBlocks, is_one_softmax
 from tuner.space.rules.product_chain import ProductChain
 from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.tables.chain_tile import TableExtent

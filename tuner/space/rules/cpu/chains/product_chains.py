@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from compiler.ir.core.nodes import BlockRealize
-from compiler.passes.common.tile_buffers import KEY as PANELS
 from compiler.passes.cpu.reduce_in_lanes import KEY
 from compiler.schedule.error import ScheduleError
-from compiler.schedule.primitives.sampling.sample import divisors
 from compiler.schedule.trace.handle import ExprRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
 from tuner.space.analysis.operand_roles import dimension
+from tuner.space.rules.cpu.chains.online_chains import online_chain
+from tuner.space.rules.cpu.chains.panels import copy_columns, copy_rows
 from tuner.space.rules.cpu.chains.streamed_chains import keep_wide, streamed_chain
 from tuner.space.rules.cpu.padded_tiles import padded_sizes
 from tuner.space.rules.epilogue import is_epilogue
@@ -96,8 +96,8 @@ class ProductChains:
         chain = find_product_chain(draft, has_epilogue=True, has_dot_products=True)
         if chain is None or (chain.epilogue is not None and not _reduces_rows(chain)):
             return [draft]
-        streamed = streamed_chain(draft, chain)
-        forks = [] if streamed is None else [streamed]
+        variants = (streamed_chain(draft, chain), online_chain(draft, chain))
+        forks = [variant for variant in variants if variant is not None]
         if any(block.vector_axis is None for block in chain.products):
             return forks or [draft]
         fork = draft.fork("products", "fused")
@@ -223,12 +223,7 @@ class _ProductScheduler:
             assert self.height is not None, "rows were split before"
             copy = schedule.cache_read(schedule.get_block(block.name), read.buffer, "global")
             schedule.compute_at(copy, self.around[-1], preserve_unit_loops=True)
-            loops = self.draft.loops(copy)[-len(read.shape) :]
-            panels, lane = schedule.split(loops[across], [None, self.height])
-            schedule.reorder(panels, lane, loops[along])
-            schedule.unroll(lane)
-            schedule.vectorize(loops[along])
-            schedule.annotate(copy, PANELS, [0, across, self.height])
+            copy_rows(self.draft, copy, read, (across, along), self.height)
             keep_wide(self.draft, copy, read.item_bytes, self.chain)
             self.draft.scheduled.add(self.draft.block_name(copy))
 
@@ -298,15 +293,7 @@ class _ProductScheduler:
         if len(self.around) > 1:
             schedule.compute_at(block, self.around[-2], preserve_unit_loops=True)
             self.is_packed = True
-        loops = self.draft.loops(block)[-len(read.shape) :]
-        lanes = max(1, self.draft.cpu.vector_bits // (8 * read.item_bytes))
-        rows, vector = loops[column], loops[-1]
-        r0, r1 = schedule.split(rows, [None, width])
-        v0, v1 = schedule.split(vector, [None, _divisor(read.shape[-1], lanes)])
-        schedule.reorder(r0, v0, r1, v1)
-        schedule.unroll(r1)
-        schedule.vectorize(v1)
-        schedule.annotate(block, PANELS, [0, column, width])
+        copy_columns(self.draft, block, read, column, width)
         keep_wide(self.draft, block, read.item_bytes, self.chain)
         self.draft.scheduled.add(name)
 
@@ -369,7 +356,3 @@ def _remainder_level(cut: Mapping[int, int], *, is_row: bool) -> int | None:
     if _COLUMNS in cut or {_INNER, _REGISTERS} <= cut.keys():
         return None
     return _COLUMNS if _REGISTERS in cut else _INNER
-
-
-def _divisor(extent: int, most: int) -> int:
-    return max(d for d in divisors(extent) if d <= most)

@@ -70,7 +70,7 @@ def test_narrow_queries_and_weights_are_converted_once() -> None:
         ("attention:1,2,9,64,32", ["products"]),
         ("grouped_query_attention:1,8,2,2,64,32", ["streamed", "products"]),
         ("grouped_query_attention:1,8,2,3,64,32", ["products"]),
-        ("attention:1,2,16,64,32:bfloat16", ["products"]),
+        ("attention:1,2,16,64,32:bfloat16", ["online", "products"]),
     ],
 )
 def test_few_rows_are_streamed(spec: str, expected: list[str]) -> None:
