@@ -130,21 +130,24 @@ class Conversions:
             )
             return self._widened(half, "float16")
         form = _FORMATS[dtype]
-        wide = instructions.cast("zext", f"i{form.bits}", "i32", value)
-        # Exponent and mantissa are moved to the positions of a float, and a product with a power of
-        # two corrects the exponent's bias. It normalizes subnormal numbers, too.
-        magnitude = self._i32("and", wide, form.sign - 1)
-        shifted = self._as_float(self._i32("shl", magnitude, form.shift))
+        wide = instructions.cast("sext", f"i{form.bits}", "i32", value)
+        # Sign, exponent and mantissa are moved to the positions of a float, and a product with a
+        # power of two corrects the exponent's bias. It normalizes subnormal numbers, too.
+        moved = self._i32("shl", wide, form.shift)
+        fields = self._i32("and", moved, 1 << 31 | (form.sign - 1) << form.shift)
         scale = literal(FloatImm(2.0 ** (127 - form.bias), "float32"))
-        scaled = instructions.binary("fmul", "float", shifted, RegisterValue(scale, 0))
-        number = instructions.cast("bitcast", "float", "i32", scaled)
-        special = instructions.icmp(
-            "uge", "i32", magnitude, RegisterValue(str(form.first_special), 0)
+        scaled = instructions.binary(
+            "fmul", "float", self._as_float(fields), RegisterValue(scale, 0)
         )
-        infinite = self._i32("or", number, 0x7F800000)
-        number = instructions.select("i32", special, infinite, number)
-        sign = self._i32("shl", self._i32("and", wide, form.sign), 32 - form.bits)
-        return self._as_float(instructions.binary("or", "i32", number, sign))
+        number = instructions.cast("bitcast", "float", "i32", scaled)
+        last_finite = RegisterValue(str(form.first_special - 1), 0)
+        magnitude = self._i32("and", wide, form.sign - 1)
+        special = instructions.icmp("sgt", "i32", magnitude, last_finite)
+        if form.overflow == form.nan:
+            infinite = RegisterValue("-1", 0)  # the only NaN; a mask, so that no blend is needed
+        else:
+            infinite = self._i32("or", number, 0x7F800000)
+        return self._as_float(instructions.select("i32", special, infinite, number))
 
     def _widened(self, value: RegisterValue, dtype: DType) -> RegisterValue:
         cast = self._instructions.cast

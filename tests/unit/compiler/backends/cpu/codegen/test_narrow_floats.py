@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 import loopwright as lw
-from compiler.driver import build
+from compiler import te
+from compiler.backends.cpu.codegen.machine_code import disassemble
+from compiler.driver import build, emit
 from compiler.ir.core.dtypes import DType
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.evaluator.evaluate import evaluate
 from compiler.ir.interpret.inputs import random_inputs
 from compiler.ir.interpret.oracle.oracle import interpret
 from compiler.script.parser import parse
-from tests.unit.compiler.backends.cpu.codegen.programs import ONE_CORE
+from compiler.target.cpu import CpuTarget
+from tests.unit.compiler.backends.cpu.codegen.programs import ONE_CORE, mark
 
 PROGRAM = """
 @T.prim_func(s_tir=True)
@@ -88,3 +92,11 @@ def test_a_product_with_sums_of_32_bits_is_tuned() -> None:
     result.build()(a, b, c)
     exact = a.astype(np.float64) @ b.astype(np.float64)
     np.testing.assert_allclose(c, exact, rtol=1e-5, atol=1e-6)
+
+
+def test_eight_values_become_floats_in_seven_instructions() -> None:
+    A = te.placeholder((8,), "float8_e4m3fn", name="A")
+    func = te.create_prim_func([A, te.compute((8,), lambda i: A[i].astype("float32"), name="B")])
+    target = CpuTarget("cpu -mcpu=znver3 -num-cores=1")
+    text = disassemble(emit(mark(func, i="vectorized"), target).text, target)
+    assert len(re.findall(r"^\s+v(?!p?broadcast).*%ymm\d+$", text, re.MULTILINE)) == 7, text
