@@ -8,6 +8,8 @@
 
 If a tile does not divide an extent, every tile has a guard, but only the last tiles need it. Loops
 around such a test move into it if the test does not depend on them.
+
+A test for equality, such as `k == 0` before the start of a sum, is no guard and stays where it is.
 """
 
 from __future__ import annotations
@@ -64,7 +66,7 @@ def whole_condition(nest: For, ranges: Ranges) -> Expr | None:
             inner[node.var] = node.extent.value
     tests: dict[Expr, None] = {}
     for node in walk_stmts(nest):
-        if isinstance(node, If):
+        if isinstance(node, If) and not _is_start(node.condition):
             guards = _strictest(node.condition, inner, ranges)
             if guards is None or node.otherwise is not None:
                 return None
@@ -73,6 +75,17 @@ def whole_condition(nest: For, ranges: Ranges) -> Expr | None:
     for test in tests:
         condition = test if condition == TRUE else Logic("and", condition, test)
     return None if condition == TRUE else condition
+
+
+def _is_start(condition: Expr) -> bool:
+    """Return whether a condition selects the first iteration of loops, before which sums start."""
+    match condition:
+        case Logic("and", lhs, rhs):
+            return _is_start(lhs) and _is_start(rhs)
+        case Compare("==", lhs, rhs):
+            return not any(isinstance(node, Load) for side in (lhs, rhs) for node in walk(side))
+        case _:
+            return False
 
 
 def _strictest(condition: Expr, inner: Ranges, ranges: Ranges) -> dict[Expr, None] | None:
@@ -111,7 +124,7 @@ def _strictest(condition: Expr, inner: Ranges, ranges: Ranges) -> dict[Expr, Non
 
 
 def without_guards(nest: Stmt) -> Stmt:
-    """Return a nest whose conditions are known to hold."""
-    if isinstance(nest, If):
+    """Return a nest without its guards, which are known to hold."""
+    if isinstance(nest, If) and not _is_start(nest.condition):
         return without_guards(nest.then)
     return map_stmt(nest, without_guards, lambda expr: expr)

@@ -55,6 +55,11 @@ class Address:
         return self.constant % divisor if self.step % divisor == 0 else None
 
     @property
+    def is_uniform(self) -> bool:
+        """Whether all lanes access one element."""
+        return self.stride == 0 and self.lanes == 1
+
+    @property
     def key(self) -> AddressKey:
         """A tuple that equals another address's if the addresses are equal; fast to hash."""
         offsets = None if self.offsets is None else self.offsets.name

@@ -7,10 +7,15 @@ Example, with `x` the lanes 0-7 of a vectorized loop and `A` of float32:
     A[x * 3]             three loads of vectors, and shuffles (`operations.strided_loads`)
     A[x * 100], A[B[x]]  llvm.masked.gather of 8 addresses
 
+With a mask, `A[i]` is read only if a lane is on: `i` may be beyond the end of `A` if none is. The
+first element of `A` is read then, whose value no lane takes.
+
 A load is emitted once for each address, number of lanes and mask, until a store may change it.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from compiler.backends.cpu.codegen.emitters.addresses import Address, Addresses
 from compiler.backends.cpu.codegen.emitters.scope import CodeScope
@@ -55,6 +60,8 @@ class Loads:
         lanes = addresses.num_lanes(address)
         is_masked = lanes > 1 and not addresses.is_register(buffer, address)
         mask = self._scope.mask if is_masked else None
+        if mask is not None and address.is_uniform:
+            address, lanes, mask = self._valid(buffer, address, mask), 1, None
         loads = levels[-1].loads.setdefault(buffer.data, {})
         key = (address.key, lanes, mask, buffer.dtype)
         name = loads.get(key)
@@ -67,6 +74,20 @@ class Loads:
         if is_narrow_float(buffer.dtype):
             return self._conversions.from_bits(value, buffer.dtype)
         return value
+
+    def _valid(self, buffer: Buffer, address: Address, mask: RegisterValue) -> Address:
+        """Return an address that may be read: the given one if any lane is on."""
+        if buffer in self._scope.registers:
+            return address  # its indices are constants
+        kind = vector("i1", mask.lanes)
+        is_on = mask
+        if mask.lanes > 1:
+            name = f"llvm.vector.reduce.or.v{mask.lanes}i1"
+            is_on = self._instructions.call("i1", name, [(kind, mask)], 1)
+        first = self._scope.storage[buffer]
+        level = max(is_on.level, first.level, address.pointer.level)
+        text = f"select i1 {is_on.name}, ptr {address.pointer.name}, ptr {first.name}"
+        return replace(address, pointer=self._instructions.emit_once(text, level))
 
     def _load_part(
         self, buffer: Buffer, address: Address, lanes: int, mask: RegisterValue | None

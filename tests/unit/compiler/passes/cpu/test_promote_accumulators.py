@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compiler import te
-from compiler.driver import lower
+from compiler.driver import emit, lower
 from compiler.ir.core.nodes import (
     TRUE,
     Allocate,
@@ -75,19 +75,23 @@ def test_one_start_needs_no_condition() -> None:
     assert not any(isinstance(n, If) for n in walk_stmts(lowered))
 
 
-def test_a_guard_stays_where_what_is_read_may_not_be_there() -> None:
-    func = tiled(product(10, 30, 24), (4, 16), [1, 24])
-    check_against_evaluation(func)
-    assert accumulators(func) == []
-
-
-def test_a_partial_tile_is_accumulated_under_its_guard() -> None:
+@pytest.mark.parametrize("is_decomposed", [False, True])
+def test_a_partial_tile_is_accumulated_under_its_guard(is_decomposed: bool) -> None:
+    """Whole tiles have no guard; a partial one keeps its guard, because `A` ends before it."""
     sch = Schedule(tiled(product(10, 30, 24), (4, 16), [1, 24]))
-    sch.decompose_reduction("C", sch.get_loops("C")[0])
+    if is_decomposed:
+        sch.decompose_reduction("C", sch.get_loops("C")[0])
     check_against_evaluation(sch.func)
     assert [a.buffer.name for a in accumulators(sch.func)] == ["C_acc", "C_acc"]
     sums = [n for n in kernels(sch.func) if n.extent == IntImm(24)]
     assert [any(isinstance(n, If) for n in walk_stmts(loop)) for loop in sums] == [False, True]
+
+
+def test_what_a_partial_tile_repeats_is_loaded_once_for_all_lanes() -> None:
+    func = tiled(product(10, 30, 24), (4, 16), [1, 24])
+    text = emit(func, level(3)).text
+    assert "llvm.masked.load" in text
+    assert "gather" not in text
 
 
 @pytest.mark.parametrize(("m", "n"), [(8, 32), (10, 32), (8, 30), (7, 9), (13, 17)])
