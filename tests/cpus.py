@@ -101,11 +101,13 @@ def new_features(cpus: Iterable[str], tested: set[frozenset[str]]) -> list[str]:
 
 
 def one_of_each() -> list[str]:
-    """Return the newest CPU of each architecture and vector width.
+    """Return the newest CPU of each architecture and vector width on which tests may run.
 
-    Each takes over a minute, so all of them would make CI longer than half an hour.
+    Each takes over a minute, so all of them would make CI longer than half an hour. No build of
+    LLVM's bindings runs on RISC-V.
     """
-    targets = {name: CpuTarget(f"cpu -mcpu={name} -num-cores=1") for name in CPUS}
+    names = [name for name, cpu in CPUS.items() if cpu.arch != "riscv64"]
+    targets = {name: CpuTarget(f"cpu -mcpu={name} -num-cores=1") for name in names}
     return list({(CPUS[name].arch, t.vector_bits): name for name, t in targets.items()}.values())
 
 

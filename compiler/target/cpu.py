@@ -11,9 +11,10 @@ from typing import ClassVar
 
 from compiler.target.caches import host_caches
 from compiler.target.cores import available_cores
-from compiler.target.cpus import CPUS, USUAL_CACHES, Caches
+from compiler.target.cpus import CPUS, USUAL_CACHES, Arch, Caches
 from compiler.target.error import TargetError
 from compiler.target.host import host_cpu, host_features, reported_cpu
+from compiler.target.pipelines import USUAL, Pipelines
 from compiler.target.target import Target, with_own_kind
 
 # A chosen bound: the thread pool reserves memory for as many (`thread_pool.MAX_WORKERS`).
@@ -59,9 +60,16 @@ class CpuTarget(Target):
     @property
     def triple(self) -> str:
         """Return the LLVM triple."""
-        if self._is_detected:
-            return f"{platform.machine()}-unknown-linux-gnu"
-        return f"{CPUS[self.cpu].arch}-unknown-linux-gnu"
+        return f"{self.arch}-unknown-linux-gnu"
+
+    @property
+    def arch(self) -> Arch:
+        """Return the architecture by the name that LLVM and Linux have for it."""
+        if not self._is_detected:
+            return CPUS[self.cpu].arch
+        machine = platform.machine()
+        assert machine in USUAL_CACHES, f"hosts of the architecture {machine} are not supported"
+        return machine
 
     @property
     def instruction_set(self) -> str:
@@ -85,22 +93,28 @@ class CpuTarget(Target):
     @property
     def num_vector_registers(self) -> int:
         """Return the number of vector registers available to an inner loop."""
-        return 16 if self.vector_bits < 512 and self._is_x86 else 32
+        return 16 if self.vector_bits < 512 and self.arch == "x86_64" else 32
 
     @property
     def has_halves(self) -> bool:
         """Return whether instructions convert between float16 and float32."""
-        return not self._is_x86 or "+f16c" in self.features.split(",")
+        return self.arch != "x86_64" or "+f16c" in self.features.split(",")
 
     @property
     def has_maximum(self) -> bool:
         """Return whether an instruction takes the greater of two floats, and NaN if either is."""
-        return self.triple.startswith("aarch64")
+        return self.arch == "aarch64"
 
     @property
     def has_fma(self) -> bool:
         """Return whether an instruction multiplies and adds with one rounding."""
-        return not self._is_x86 or "+fma" in self.features.split(",")
+        return self.arch != "x86_64" or "+fma" in self.features.split(",")
+
+    @property
+    def pipelines(self) -> Pipelines:
+        """Return what a core starts in a cycle: usual rates for a host that is not listed."""
+        described_cpu = CPUS.get(self.cpu)
+        return described_cpu.pipelines if described_cpu else USUAL
 
     @property
     def l1_bytes(self) -> int:
@@ -118,10 +132,6 @@ class CpuTarget(Target):
         return self._caches.l3_bytes
 
     @property
-    def _is_x86(self) -> bool:
-        return self.triple.startswith("x86_64")
-
-    @property
     def _is_detected(self) -> bool:
         """Return whether this is the CPU of the host, whose properties are detected."""
         return self.cpu == host_cpu() and reported_cpu() is None
@@ -132,7 +142,7 @@ class CpuTarget(Target):
         if not self._is_detected:
             return CPUS[self.cpu].caches
         described_cpu = CPUS.get(self.cpu)
-        usual = USUAL_CACHES["x86_64" if self._is_x86 else "aarch64"]
+        usual = USUAL_CACHES[self.arch]
         return host_caches(described_cpu.caches if described_cpu else usual)
 
 
@@ -175,4 +185,6 @@ def _vector_bits(features: str) -> int:
     offered = features.split(",")
     if "+avx512f" in offered:
         return 512
-    return 256 if "+avx2" in offered else 128
+    # RISC-V: the guaranteed lengths of vectors.
+    lengths = [int(name[4:-1]) for name in offered if re.fullmatch(r"\+zvl[0-9]+b", name)]
+    return max(256 if "+avx2" in offered else 128, *lengths, 0)

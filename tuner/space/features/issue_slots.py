@@ -21,10 +21,6 @@ PANEL_SLOTS = 2.0
 """Instructions for a vector of a panel that is read again; more rows of a tile share it. An
 estimate.
 """
-SHARED_SLOTS = 3.0
-"""Instructions that start in a cycle, if another thread uses its share: an estimate near the 2.5 of
-Zen 3 (see the head of this file).
-"""
 
 
 def issue_slots(tables: NestTables, tile: RegisterTile) -> Floats:

@@ -11,16 +11,10 @@ from functools import cached_property
 import numpy as np
 
 from compiler.target.cpu import CpuTarget
-from tuner.space.features.issue_slots import LOOP_SLOTS, SHARED_SLOTS
+from tuner.space.features.issue_slots import LOOP_SLOTS
 from tuner.space.tables.nest import NUM_LEVELS, UNROLLED_LEVEL, Floats, NestTables
 from tuner.space.tables.register_tile import RegisterTile
 
-FMA_LATENCY = 4
-"""Cycles of a fused multiply-add, on Intel since Skylake and on AMD since Zen 3."""
-PORTS = 2
-"""Vector operations of a kind that start in a cycle, arithmetic or loads: two on most x86-64 cores
-since Haswell.
-"""
 BYTES_PER_CYCLE = {"l2": 32.0, "l3": 16.0, "memory": 5.0}
 """Bytes a cycle from each level to one core: orders of magnitude of recent x86-64 cores. Only the
 order of candidates depends on them.
@@ -43,18 +37,20 @@ class Roofline:
     def parts(self) -> dict[str, Floats]:
         """Return the cycles by resource; they overlap in part."""
         tables, target = self._tables, self._target
+        core = target.pipelines
         tile = RegisterTile(tables, target)
         steps = tables.trips[6] / tables.nest.dot.size
         unrolled = tables.level_extents[UNROLLED_LEVEL] / tables.nest.dot.size
         if tables.nest.facts.is_reduction:
             # A chain of dependent additions bounds a small tile.
-            compute = steps * np.maximum(tile.accumulators / PORTS, FMA_LATENCY)
+            compute = steps * np.maximum(tile.accumulators / core.fmas, core.fma_latency)
         else:
-            compute = steps * np.maximum(tile.accumulators / PORTS, 1)
+            compute = steps * np.maximum(tile.accumulators / core.fmas, 1)
         # The core's issue slots beside another thread, for arithmetic and other instructions.
         body = tile.arithmetic + tile.loads + LOOP_SLOTS / unrolled
-        compute = np.maximum(compute, steps * body / SHARED_SLOTS)
-        loads = steps * (tile.loads + tile.accumulators * (tables.level_extents[4] == 1)) / PORTS
+        compute = np.maximum(compute, steps * body / core.slots)
+        loaded = tile.loads + tile.accumulators * (tables.level_extents[4] == 1)
+        loads = steps * loaded / core.loads
         spills = np.maximum(tile.registers - target.num_vector_registers, 0) * steps * 2
         loops = tables.trips[5] * LOOP_CYCLES
         sizes = {"l2": target.l1_bytes, "l3": target.l2_bytes, "memory": target.l3_bytes}

@@ -9,7 +9,6 @@ import numpy as np
 from compiler.target.cpu import CpuTarget
 from tuner.space.features.groups.blocks import constant_columns
 from tuner.space.features.groups.cpu_batch import CpuBatch
-from tuner.space.features.roofline import PORTS
 from tuner.space.rules.cpu.rule_names import CPU_RULE_NAMES
 from tuner.space.tables.nest import Floats
 
@@ -55,7 +54,7 @@ def target_columns(batch: CpuBatch) -> Floats:
 
 def _flops_per_cycle(target: CpuTarget) -> float:
     lanes = max(1, target.vector_bits // 32)
-    return float(PORTS * lanes * (2 if target.has_fma else 1))
+    return target.pipelines.fmas * lanes * (2 if target.has_fma else 1)
 
 
 def sketch_columns(batch: CpuBatch) -> Floats:
