@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from compiler.passes.cpu.reduce_in_lanes import KEY
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, ExprRV
@@ -28,7 +30,18 @@ for so many of the matrix. Chosen.
 """
 ROWS = (4, 8, 2, 6)
 """Options for the dot products that are computed at once. Chosen."""
+MAX_BATCH = 8
+"""Vectors that share the rows of a matrix: more of them fill the registers. Chosen."""
 _BLOCK, _STEPS, _COLUMNS, _INNER, _UNROLLED, _VECTOR = 0, 2, 3, 4, 5, 6
+
+
+@dataclass(frozen=True, slots=True)
+class _Dots:
+    """The axes of dot products: of the rows, of the sum, and of the vectors if several."""
+
+    row: int
+    step: int
+    vector: int | None = None
 
 
 class MatrixVector:
@@ -45,11 +58,13 @@ class MatrixVector:
     second-level cache to register tiles.
 
     A matrix whose rows run along the sum, as frameworks store weights, is read in dot products of
-    some rows at once, whatever its size: each is summed in lanes.
+    some rows at once, whatever its size: each is summed in lanes. A few vectors share what is read
+    of a row, and its conversion to another type.
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
-        """Schedule each product of this form; there is no better schedule of another rule."""
+        """Schedule each product of this form; those of several vectors have other sketches, too."""
+        others = []
         for name, facts in draft.block_facts().items():
             if name in draft.scheduled:
                 continue
@@ -64,8 +79,10 @@ class MatrixVector:
                     continue
             except ScheduleError:
                 continue  # the program has other schedules
+            if dots is not None and dots.vector is not None:
+                others.append(draft)
             draft = fork
-        return [draft]
+        return [draft, *others]
 
 
 def _find(facts: BlockFacts, draft: SketchBuilder) -> tuple[int, int] | None:
@@ -87,43 +104,64 @@ def _find(facts: BlockFacts, draft: SketchBuilder) -> tuple[int, int] | None:
     return column, step
 
 
-def _find_dots(facts: BlockFacts, draft: SketchBuilder) -> tuple[int, int] | None:
-    """Return the axes of the rows and of the sum of dot products with one vector."""
+def _find_dots(facts: BlockFacts, draft: SketchBuilder) -> _Dots | None:
+    """Return the axes of dot products of the rows of a matrix with one vector, or a few."""
     long = [index for index, axis in enumerate(facts.axes) if axis.extent > 1]
-    rows = [index for index in long if not facts.axes[index].is_reduction]
-    if len(rows) != 1 or len(long) != 2 or not facts.is_multiply_add or len(facts.reads) != 2:
+    spatial = [index for index in long if not facts.axes[index].is_reduction]
+    steps = [index for index in long if facts.axes[index].is_reduction]
+    is_simple = facts.is_affine and not facts.is_conditional and facts.is_multiply_add
+    if not is_simple or len(facts.reads) != 2 or len(steps) != 1 or not spatial:
         return None
-    (row,), (step,) = rows, [index for index in long if index not in rows]
+    (step,), row = steps, spatial[-1]
+    matrix, vectors = sorted(facts.reads, key=lambda read: read.strides[row] == 0)
     lanes = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
-    matrix, vector = facts.reads
-    is_dot = facts.lane_axis == step and facts.axes[step].extent >= lanes
-    return (row, step) if is_dot and matrix.strides[row] and not vector.strides[row] else None
+    are_contiguous = matrix.strides[step] == vectors.strides[step] == 1
+    if not are_contiguous or facts.axes[step].extent < lanes:
+        return None
+    if not matrix.strides[row] or vectors.strides[row]:
+        return None
+    match spatial[:-1]:
+        case [] if facts.lane_axis == step:
+            return _Dots(row, step)
+        case [vector] if facts.axes[vector].extent <= MAX_BATCH:
+            is_shared = not matrix.strides[vector]
+            are_disjoint = matrix.strides[row] >= facts.axes[step].extent
+            return _Dots(row, step, vector) if is_shared and are_disjoint else None
+        case _:
+            return None
 
 
-def _schedule_dots(draft: SketchBuilder, facts: BlockFacts, axes: tuple[int, int]) -> None:
+def _schedule_dots(draft: SketchBuilder, facts: BlockFacts, axes: _Dots) -> None:
     """Sum several rows at once in lanes, so that their chains of additions overlap."""
     schedule = draft.schedule
-    row, step = axes
+    row, step, vector = axes.row, axes.step, axes.vector
     lanes = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
     loops = draft.loops(facts.name)
+    num_vectors = 1 if vector is None else facts.axes[vector].extent
+    # Sums, a vector of each operand, and one that is converted.
+    limit = (draft.cpu.num_vector_registers - 3) // num_vectors
+    rows = [n for n in ROWS if n <= limit] or [1]
     count, row_column = draft.cut(
-        facts.axes[row].extent, padded_sizes(facts.axes[row].extent, ROWS)
+        facts.axes[row].extent, padded_sizes(facts.axes[row].extent, rows)
     )
     extent = facts.axes[step].extent
     width, lane_column = draft.cut(extent, [n * lanes for n in (1, 2) if n * lanes <= extent])
     outer, inner = schedule.split(loops[row], [None, count])
-    units = [loop for index, loop in enumerate(loops) if index not in axes]
-    schedule.reorder(*units, outer, loops[step], inner)
-    schedule.unroll(inner)
+    shared = [] if vector is None else [loops[vector]]
+    units = [loop for index, loop in enumerate(loops) if index not in (row, step, vector)]
+    schedule.reorder(*units, outer, loops[step], *shared, inner)
+    for loop in (*shared, inner):
+        schedule.unroll(loop)
     schedule.annotate(loops[step], KEY, [width, 2])
     draft.parallelize([*units, outer])
     init = schedule.decompose_reduction(schedule.get_block(facts.name), loops[step])
-    schedule.unroll(draft.loops(init)[-1])
+    for loop in draft.loops(init)[-1 - len(shared) :]:
+        schedule.unroll(loop)
     columns = {
         row: {_BLOCK: row_column, _VECTOR: row_column + 1},
         step: {_INNER: lane_column, _VECTOR: lane_column + 1},
     }
-    draft.note(facts, columns, {}, step)
+    draft.note(facts, columns, {} if vector is None else {vector: _VECTOR}, step)
     draft.scheduled |= {facts.name, draft.block_name(init)}
 
 

@@ -83,6 +83,43 @@ def test_dot_products_of_a_cell_are_summed_in_lanes_some_rows_at_once(spec: str)
     check_candidates(func, design_space(Task(func, here())), each=2)
 
 
+FEW = [
+    "dense_int8:4,37,67",
+    "dense:2,9,40,bias=true:bfloat16",
+    "quantized_dense:8,5,33",
+    "gru_cell:2,16,8",
+]
+
+
+@pytest.mark.parametrize("spec", FEW)
+def test_a_few_vectors_share_the_rows_of_a_matrix(spec: str) -> None:
+    func = ops.from_spec(spec)
+    space = design_space(Task(func, here()))
+    dots = [n for n, sketch in enumerate(space.sketches) if "dots" in sketch.name]
+    assert 0 < len(dots) < len(space.sketches)
+    check_candidates(func, space, dots, each=2)
+
+
+@pytest.mark.parametrize("batch", [2, 8])
+def test_sums_of_a_few_vectors_fit_the_registers(batch: int) -> None:
+    space = design_space(Task(ops.dense_int8(batch, 64, 256), level(3)))
+    (sketch,) = (sketch for sketch in space.sketches if sketch.name == "dots")
+    values = sketch.values(sketch.draw(100, np.random.default_rng(0)))
+    (nest,) = (nest for nest in sketch.nests if nest.facts.name == "C")
+    tables = nest.tables(values)
+    sums = tables.level_extents[6] / tables.vector_length
+    assert (sums % batch == 0).all()
+    assert (sums <= level(3).num_vector_registers - 3).all()
+
+
+@pytest.mark.parametrize(
+    "spec", ["dense:9,37,67", "matmul:4,37,67", "conv1d:1,1,40,4,9", "batch_matmul:4,3,5,64"]
+)
+def test_other_products_have_no_dot_products_of_rows(spec: str) -> None:
+    sketches = design_space(Task(ops.from_spec(spec), level(3))).sketches
+    assert all("dots" not in sketch.name for sketch in sketches)
+
+
 @pytest.mark.parametrize(
     ("columns", "steps"), [(4096, "4, 2, 6, 3: 4 options"), (4100, "8, 4 ... 3: 7 options")]
 )
