@@ -10,17 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compiler.ir.core.dtypes import is_float
+from compiler.ir.core.nodes import static_shape
 from compiler.ir.core.program import PrimFunc
-from compiler.ir.interpret.inputs import random_inputs
-from compiler.ir.interpret.oracle.oracle import estimated_secs, interpret
+from compiler.ir.interpret.inputs import param_roles, random_inputs
+from compiler.ir.interpret.oracle.oracle import estimated_secs
+from compiler.ir.interpret.spot_check.sliced_oracle import interpret_sliced
 from compiler.ir.interpret.spot_check.spot_check import SpotCheck, spot_check
-from compiler.ir.interpret.tolerance import computed_epsilon, conversion_nudges, tolerance
+from compiler.ir.interpret.tolerance import computed_epsilon, tolerance
 
 Array = NDArray[Any]
 
@@ -28,6 +31,8 @@ Array = NDArray[Any]
 _MAX_SECS = 5.0
 # Results of longer runs are checked by parts, if the program allows it. Chosen.
 _MAX_SECS_OF_WHOLE = 10.0
+# So are larger results: the oracle computes in float64, and a comparison takes copies. Chosen.
+_MAX_ELEMENTS_OF_WHOLE = 1 << 25
 # The number of attempts with smaller inputs; each attempt halves them.
 _MOST_HALVINGS = 6
 
@@ -52,14 +57,15 @@ class CheckCase:
 def check_case(func: PrimFunc, seed: int) -> CheckCase:
     """Draw inputs to check kernels of a program with, and run the oracle on them.
 
-    The same seed gives the same case. The oracle runs twice, and more often if errors grow; if it
-    would take long, only for a check of parts of the result, if the program allows that.
+    The same seed gives the same case. The oracle runs twice, and more often if errors grow. If it
+    would take long, or the result is very large, it runs only for a check of parts of the result,
+    if the program allows that.
 
     Raises:
         OracleError: If the oracle can't run the program.
     """
     inputs = random_inputs(func, seed)
-    if estimated_secs(func) > _MAX_SECS_OF_WHOLE:
+    if estimated_secs(func) > _MAX_SECS_OF_WHOLE or _num_results(func) > _MAX_ELEMENTS_OF_WHOLE:
         parts = spot_check(func, inputs, seed)
         if parts is not None:
             return CheckCase(inputs, parts[0], {}, parts[1])
@@ -72,12 +78,17 @@ def check_case(func: PrimFunc, seed: int) -> CheckCase:
     return first if _is_wild(func, case) else case
 
 
+def _num_results(func: PrimFunc) -> int:
+    outputs = param_roles(func).outputs
+    return sum(prod(static_shape(b)) for b in func.buffers if b.name in outputs)
+
+
 def _case(func: PrimFunc, inputs: Mapping[str, Array]) -> CheckCase:
-    expected = interpret(func, inputs)
+    expected = interpret_sliced(func, inputs)
     nudge = computed_epsilon(func)
     if not nudge or estimated_secs(func) > _MAX_SECS:
         return CheckCase(inputs, expected, {})
-    moved = interpret(func, inputs, nudge=nudge, nudges=conversion_nudges(func))
+    moved = interpret_sliced(func, inputs, nudge)
     names = [b.name for b in func.buffers if b.name in expected and is_float(b.dtype)]
     return CheckCase(inputs, expected, {n: _distance(expected[n], moved[n]) for n in names})
 

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from compiler.ir.core.dtypes import DType
 from compiler.ir.core.nodes import (
@@ -121,6 +125,17 @@ def _is_along(iterator: IterVar, axis: ParallelAxis) -> bool:
 
 def _has_extent(extent: Expr, axis: ParallelAxis) -> bool:
     return isinstance(extent, IntImm) and extent.value == axis.extent
+
+
+def slices_of_inputs(
+    func: PrimFunc,
+    inputs: Mapping[str, NDArray[Any]],
+    axis: ParallelAxis,
+    slices: NDArray[np.int64],
+) -> dict[str, NDArray[Any]]:
+    """Return the inputs of the program for these slices of an axis."""
+    dims = {buffer.name: dim for buffer, dim in axis.dims.items() if buffer in func.buffers}
+    return {n: a.take(slices, dims[n]) if n in dims else a for n, a in inputs.items()}
 
 
 def with_extent(

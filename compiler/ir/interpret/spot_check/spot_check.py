@@ -29,6 +29,7 @@ from compiler.ir.interpret.spot_check.linearity import is_linear, without_roundi
 from compiler.ir.interpret.spot_check.parallel_axis import (
     ParallelAxis,
     parallel_axis,
+    slices_of_inputs,
     with_extent,
 )
 from compiler.ir.interpret.spot_check.signed_sums import (
@@ -170,7 +171,7 @@ def spot_check(
     rng = np.random.default_rng(seed)
     rows = _some_rows(row_axis.extent, rng)
     fewer = with_extent(func, row_axis, len(rows))
-    expected = interpret(fewer, _inputs_of_rows(func, inputs, row_axis, rows))
+    expected = interpret(fewer, slices_of_inputs(func, inputs, row_axis, rows))
     if not _has_headroom(expected[output.name], output.dtype):
         return None
     signed = SignedSums.drawn(sum_axis.extent, rng)
@@ -183,13 +184,6 @@ def _some_rows(extent: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Return one row of each of as many parts of equal size: a tile of two parts has one."""
     starts = np.arange(_NUM_ROWS + 1) * extent // _NUM_ROWS
     return rng.integers(starts[:-1], starts[1:])
-
-
-def _inputs_of_rows(
-    func: PrimFunc, inputs: Mapping[str, Array], axis: ParallelAxis, rows: NDArray[np.int64]
-) -> dict[str, Array]:
-    dims = {buffer.name: dim for buffer, dim in axis.dims.items() if buffer in func.buffers}
-    return {n: a.take(rows, dims[n]) if n in dims else a for n, a in inputs.items()}
 
 
 def _has_headroom(expected: Array, dtype: DType) -> bool:

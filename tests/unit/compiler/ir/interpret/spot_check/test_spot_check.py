@@ -215,3 +215,11 @@ def test_a_short_run_of_the_oracle_checks_the_whole_result(
     assert check_case(func, 0).spot is None
     monkeypatch.setattr(error_growth, "_MAX_SECS_OF_WHOLE", 0.0)
     assert check_case(func, 0).spot is not None
+
+
+def test_a_very_large_result_is_checked_by_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    func = lw.ops.from_spec(f"matmul:{M},{N},4")
+    monkeypatch.setattr(error_growth, "_MAX_ELEMENTS_OF_WHOLE", M * N)
+    assert check_case(func, 0).spot is None
+    monkeypatch.setattr(error_growth, "_MAX_ELEMENTS_OF_WHOLE", M * N - 1)
+    assert check_case(func, 0).spot is not None
