@@ -19,7 +19,7 @@ Example, in `for i in range(16): for j in range(64): if i * 64 + j < 1000:`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from compiler.ir.arith.affine import Affine
@@ -28,6 +28,7 @@ from compiler.ir.arith.overflow import may_wrap
 from compiler.ir.arith.simplify import canonical, normal, recombine
 from compiler.ir.core.dtypes import is_integer
 from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.frozen import frozen
 from compiler.ir.core.nodes import (
     BinOp,
     Compare,
@@ -62,14 +63,23 @@ Alternative: TypeAlias = tuple[Expr, Expr, bool, bool]
 """Two conditions of which one or both hold (or do not), and whether they are `pure`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Facts:
-    """Ranges of variables, and linear forms that are not negative; all hold together."""
+    """Ranges of variables, and linear forms that are not negative; all hold together.
 
-    ranges: Mapping[Var, Interval] = field(default_factory=dict)
+    Attributes:
+        ranges: The least and the greatest value of variables.
+        not_negative: Linear forms that are zero or more.
+        unknown: Variables that are defined, and whose values are not limited.
+        alternatives: Conditions of which one or both hold.
+        is_contradiction: Whether no value of some variable is left: this point is never reached.
+    """
+
+    ranges: Mapping[Var, Interval]
     not_negative: tuple[Affine, ...] = ()
-    unknown: frozenset[Var] = frozenset()  # variables that are defined, and of which no more is
+    unknown: frozenset[Var] = frozenset()
     alternatives: tuple[Alternative, ...] = ()
+    is_contradiction: bool = False
 
     def having(self, var: Var, extent: int) -> Facts:
         """Add a variable that runs from 0 to `extent - 1`."""
@@ -77,7 +87,13 @@ class Facts:
 
     def with_range(self, var: Var, interval: Interval) -> Facts:
         """Add a variable whose values lie in an interval."""
-        return replace(self, ranges={**self.ranges, var: interval})
+        return Facts(
+            {**self.ranges, var: interval},
+            self.not_negative,
+            self.unknown,
+            self.alternatives,
+            self.is_contradiction or interval[0] > interval[1],
+        )
 
     def within_range(self, var: Var, interval: Interval | None) -> Facts:
         """Narrow the range of a variable that has one; None says nothing."""
@@ -135,11 +151,6 @@ class Facts:
                 not_negative = (*self.not_negative, form)[:_MAX_CONDITIONS]
                 return replace(self, not_negative=not_negative)
 
-    @property
-    def is_contradiction(self) -> bool:
-        """Whether no value of some variable is left: this point is never reached."""
-        return any(low > high for low, high in self.ranges.values())
-
     def bounds(self, expr: Expr) -> Interval | None:
         """Return an interval that holds the values of an integer expression, if one is known."""
         return affine_bounds(canonical(expr, self.ranges), self.ranges)
@@ -147,6 +158,9 @@ class Facts:
     def within(self, expr: Expr, low: int, high: int) -> bool:
         """Return whether an integer expression surely lies in `low` to `high`, both included."""
         form = canonical(expr, self.ranges)
+        interval = affine_bounds(form, self.ranges)
+        if interval is not None and _lies_in(interval, low, high):
+            return True
         holds = self.is_contradiction or (
             self._is_not_negative(form - Affine((), low, form.dtype))
             and self._is_not_negative(Affine((), high, form.dtype) - form)

@@ -34,12 +34,12 @@ def check_overflow(expr: Expr, ranges: Mapping[Var, Interval]) -> Interval | Non
     Raises:
         OverflowProblem: If the interval of some part does not fit into its type.
     """
+    if isinstance(expr, IntImm):
+        return expr.value, expr.value
+    if isinstance(expr, Var):
+        return ranges.get(expr)
     parts = [check_overflow(child, ranges) for child in children(expr)]  # type: ignore[arg-type]
     match expr:
-        case IntImm(value):
-            return value, value
-        case Var():
-            return ranges.get(expr)
         case BinOp(op):
             interval = _of_both(partial(combine, op), parts[0], parts[1])
         case Select() | Conditional():

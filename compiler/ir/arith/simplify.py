@@ -100,6 +100,8 @@ def canonical(expr: Expr, ranges: Ranges = _NOTHING) -> Affine:
     below `low`: `(i * 4 + j) % 12 // 4`, with `j` below 4, is `i % 3`.
     """
     form = normal(expr, ranges)
+    if not any(isinstance(atom, BinOp) and atom.op == "//" for atom, _ in form.terms):
+        return recombine(form)
     total = Affine((), form.const, form.dtype)
     for atom, scale in form.terms:
         match atom:

@@ -74,11 +74,10 @@ def _branches(node: If) -> tuple[Expr | Stmt, ...]:
     return (node.condition, node.then, node.otherwise)
 
 
+LEAVES: frozenset[type] = frozenset((Var, IntImm, FloatImm, StringImm))
+
 CHILDREN: dict[type, Callable[[Any], tuple[Expr | Stmt | Block, ...]]] = {
-    Var: _none,
-    IntImm: _none,
-    FloatImm: _none,
-    StringImm: _none,
+    **dict.fromkeys(LEAVES, _none),
     BinOp: _both,
     Compare: _both,
     Logic: _both,

@@ -45,6 +45,12 @@ _BITS: dict[str, int] = {
     "float64": 64,
 }
 
+# Sets, because passes ask for the kind of a type many times for every node.
+_SIGNED = frozenset(name for name in DTYPES if name.startswith("int"))
+_INTEGERS = frozenset(name for name in DTYPES if name.startswith(("int", "uint")))
+_FLOATS = DTYPES - _INTEGERS - {"bool"}
+_NARROW_FLOATS = frozenset(name for name in _FLOATS if _BITS[name] < 32)
+
 
 def bits(dtype: DType) -> int:
     """Return the storage size of `dtype` in bits; a bool is stored as a byte."""
@@ -58,12 +64,12 @@ def size_bytes(dtype: DType) -> int:
 
 def is_float(dtype: DType) -> bool:
     """Return whether `dtype` is a floating-point type."""
-    return dtype.startswith(("float", "bfloat"))
+    return dtype in _FLOATS
 
 
 def is_narrow_float(dtype: DType) -> bool:
     """Return whether `dtype` is a float of 8 or 16 bits: its values are computed in 32 bits."""
-    return is_float(dtype) and bits(dtype) < 32
+    return dtype in _NARROW_FLOATS
 
 
 def sum_dtype(dtype: DType) -> DType:
@@ -73,12 +79,12 @@ def sum_dtype(dtype: DType) -> DType:
 
 def is_signed(dtype: DType) -> bool:
     """Return whether `dtype` is a signed integer type."""
-    return dtype.startswith("int")
+    return dtype in _SIGNED
 
 
 def is_integer(dtype: DType) -> bool:
     """Return whether `dtype` is an integer type; bool is not."""
-    return dtype.startswith(("int", "uint"))
+    return dtype in _INTEGERS
 
 
 def wrapped(value: int, dtype: DType) -> int:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from operator import is_
 from typing import Any, TypeAlias, TypeVar, assert_never, overload
 
-from compiler.ir.core.children import CHILDREN, STATEMENTS_IN
+from compiler.ir.core.children import CHILDREN, LEAVES, STATEMENTS_IN
 from compiler.ir.core.nodes import (
     TRUE,
     Allocate,
@@ -54,9 +54,9 @@ def walk(node: Expr | Stmt | Block) -> Iterator[Expr | Stmt | Block]:
     while stack:
         top = stack.pop()
         yield top
-        below = CHILDREN[type(top)](top)
-        if below:
-            stack += below[::-1]
+        kind = type(top)
+        if kind not in LEAVES:
+            stack += CHILDREN[kind](top)[::-1]
 
 
 def walk_stmts(stmt: Stmt) -> Iterator[Stmt]:
@@ -65,7 +65,7 @@ def walk_stmts(stmt: Stmt) -> Iterator[Stmt]:
     while stack:
         top = stack.pop()
         yield top
-        stack += statements_in(top)[::-1]
+        stack += STATEMENTS_IN[type(top)](top)[::-1]
 
 
 def uses(expr: Expr, var: Var) -> bool:

@@ -98,7 +98,7 @@ class _Verifier(Accesses):
             raise VerifyError(
                 "the root block has iterators or an initialisation", func.body, "structure"
             )
-        self._block_body(func.root, Facts().with_unknown(*self._symbols))
+        self._block_body(func.root, Facts({}).with_unknown(*self._symbols))
         if not any(buffer in self._written for buffer in func.buffers):
             raise VerifyError(
                 f"function {func.name} writes none of its parameters", func, "structure"

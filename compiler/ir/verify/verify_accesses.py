@@ -61,6 +61,10 @@ class Accesses:
 
     def _part(self, expr: Expr, facts: Facts) -> None:
         """Check an expression from its leaves up."""
+        if isinstance(expr, Var):
+            if not (facts.knows(expr) or self.buffers.holds(expr)):
+                raise VerifyError(f"variable {expr.name} is not defined here", expr, "undefined")
+            return
         if isinstance(expr, Conditional):
             self._part(expr.condition, facts)
             self._part(expr.then, facts.assuming(expr.condition, pure=True))
@@ -69,8 +73,6 @@ class Accesses:
             return
         for child in children(expr):
             self._part(child, facts)  # type: ignore[arg-type]
-        if isinstance(expr, Var) and not (facts.knows(expr) or self.buffers.holds(expr)):
-            raise VerifyError(f"variable {expr.name} is not defined here", expr, "undefined")
         self.types(expr)
         if isinstance(expr, Load):
             for buffer in self.buffers.all_names(expr.buffer):

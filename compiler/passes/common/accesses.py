@@ -17,6 +17,7 @@ from compiler.ir.arith.bounds import FixedRanges, Ranges, affine_bounds, bounds,
 from compiler.ir.arith.simplify import normal
 from compiler.ir.arith.values import UnknownError, form_value, grid, value_at
 from compiler.ir.arith.vectors import as_ramp
+from compiler.ir.core.children import LEAVES
 from compiler.ir.core.nodes import (
     Buffer,
     Expr,
@@ -169,6 +170,8 @@ def collect_accesses(
     by_buffer: defaultdict[Buffer, list[LoweredAccess]] = defaultdict(list)
 
     def visit_expr(expr: Expr, path: Path) -> None:
+        if type(expr) in LEAVES:
+            return
         for node in walk(expr):
             if isinstance(node, Load) and node.buffer in buffers:
                 access = LoweredAccess(

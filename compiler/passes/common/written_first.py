@@ -127,7 +127,7 @@ def _is_surely_run(store: LoweredAccess, load: LoweredAccess, depth: int) -> boo
     inner = {node.var for node in inside if isinstance(node, For)}
     if store.is_shared:
         inner |= {node.var for node in store.path if isinstance(node, For) and is_thread(node)}
-    facts = Facts()
+    facts = Facts({})
     for var, extent in loop_extents(store.path).items():
         facts = facts.having(var, extent)
     of_load = load.conditions(depth)

@@ -30,7 +30,7 @@ from compiler.ir.core.nodes import (
     Store,
     Var,
 )
-from compiler.ir.core.visit import children, map_expr, map_stmt, walk
+from compiler.ir.core.visit import children, map_expr, map_stmt
 
 _KINDS = ("serial", "unrolled", "vectorized")
 
@@ -84,13 +84,17 @@ def _loop(loop: For, region: _LoopRegion, *, is_sure: bool) -> Stmt:
     inner.changing.add(loop.var)
     region.changing |= inner.changing
     if loop.kind not in _KINDS or not isinstance(loop.extent, IntImm) or loop.extent.value < 1:
-        return replace(loop, body=body)
+        return _with_body(loop, body)
     invariants: dict[Expr, None] = {}
     for expr in inner.evaluated:
-        _collect(expr, inner.changing, invariants)
+        invariants.update(dict.fromkeys(_invariants(expr, inner.changing).largest))
     names = {expr: Var("invariant", dtype_of(expr)) for expr in invariants}
-    moved = {v: e for v, e in inner.named.items() if _is_invariant(e, inner.changing)}
-    result: Stmt = replace(loop, body=_without(body, names, moved))
+    moved = {
+        var: value
+        for var, value in inner.named.items()
+        if any(part is value for part in _invariants(value, inner.changing).largest)
+    }
+    result: Stmt = _with_body(loop, _without(body, names, moved))
     moved |= {var: expr for expr, var in names.items()}
     for var, expr in moved.items():
         result = Let(var, expr, result)
@@ -117,30 +121,42 @@ def _without(stmt: Stmt, names: Mapping[Expr, Var], moved: Mapping[Var, Expr]) -
     return visit(stmt)
 
 
-def _collect(expr: Expr, changing: set[object], invariants: dict[Expr, None]) -> None:
-    if _is_invariant(expr, changing):
-        invariants[expr] = None
-        return
+def _with_body(loop: For, body: Stmt) -> For:
+    return loop if body is loop.body else replace(loop, body=body)
+
+
+@dataclass(frozen=True, slots=True)
+class _Invariants:
+    """What a loop does not change in an expression.
+
+    Attributes:
+        is_whole: Whether it changes nothing in it.
+        has_load: Whether the expression loads from a buffer.
+        largest: The largest parts with loads that it does not change and surely evaluates.
+    """
+
+    is_whole: bool
+    has_load: bool
+    largest: list[Expr]
+
+
+_CHANGED = _Invariants(is_whole=False, has_load=False, largest=[])
+_UNCHANGED = _Invariants(is_whole=True, has_load=False, largest=[])
+
+
+def _invariants(expr: Expr, changing: set[object]) -> _Invariants:
+    """Find the invariants of an expression in one pass, from its leaves up."""
+    if isinstance(expr, Var):
+        return _CHANGED if expr in changing else _UNCHANGED
+    parts = [_invariants(child, changing) for child in children(expr)]  # type: ignore[arg-type]
+    if not parts and not isinstance(expr, Load):
+        return _UNCHANGED
+    is_whole = all(part.is_whole for part in parts) and not isinstance(expr, Ramp | Broadcast)
+    has_load = any(part.has_load for part in parts)
+    if isinstance(expr, Load):
+        is_whole, has_load = is_whole and expr.buffer.data not in changing, True
+    if is_whole and has_load and dtype_of(expr) != "bool":
+        return _Invariants(is_whole, has_load, [expr])
     if isinstance(expr, Conditional):
-        _collect(expr.condition, changing, invariants)
-        return
-    for child in children(expr):
-        _collect(child, changing, invariants)  # type: ignore[arg-type]
-
-
-def _is_invariant(expr: Expr, changing: set[object]) -> bool:
-    loads = False
-    for node in walk(expr):
-        match node:
-            case Var():
-                if node in changing:
-                    return False
-            case Load():
-                loads = True
-                if node.buffer.data in changing:
-                    return False
-            case Ramp() | Broadcast():
-                return False
-            case _:
-                pass
-    return loads and dtype_of(expr) != "bool"
+        parts = parts[:1]  # the only one that it evaluates each time
+    return _Invariants(is_whole, has_load, [e for part in parts for e in part.largest])

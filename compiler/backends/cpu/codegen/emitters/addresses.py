@@ -15,7 +15,6 @@ from compiler.backends.cpu.codegen.emitters.scope import Binding, CodeScope, Lan
 from compiler.backends.cpu.codegen.text.builder import AddressKey
 from compiler.backends.cpu.codegen.text.instructions import Instructions, RegisterValue
 from compiler.backends.cpu.codegen.text.types import memory_type
-from compiler.identity_cache import IdentityCache
 from compiler.ir.arith.affine import Affine
 from compiler.ir.arith.bounds import bounds
 from compiler.ir.arith.simplify import normal, recombine
@@ -75,6 +74,7 @@ class _LinearOffset:
         stride: The growth from lane to lane, of a vector that the program writes itself.
         lanes: The lanes of that vector.
         variables: The variables it depends on; None if it is read from memory.
+        is_plain: Whether it is a sum of multiples of variables.
         number: Distinguishes it from the other forms of the function.
     """
 
@@ -82,6 +82,7 @@ class _LinearOffset:
     stride: int
     lanes: int
     variables: tuple[Var, ...] | None
+    is_plain: bool
     number: int
 
 
@@ -107,9 +108,9 @@ class Addresses:
         # By the name of a pointer: the element of its buffer, for those that no variable moves.
         self._elements: dict[str, int] = {}
         self._moved_pointers: dict[object, tuple[RegisterValue, int]] = {}
-        self._offsets: IdentityCache[
-            tuple[Expr, ...], IdentityCache[Buffer, _LinearOffset | None]
-        ] = IdentityCache()
+        self._offsets: dict[
+            tuple[int, int], tuple[_LinearOffset | None, tuple[Expr, ...], Buffer]
+        ] = {}
         self._num_offsets = 0
 
     def address(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Address:
@@ -117,9 +118,9 @@ class Addresses:
         offset = self._linear_offset(buffer, indices)
         if offset is None:
             return self._scattered(buffer, indices)
-        if offset.variables is None:
+        if offset.variables is None or offset.is_plain:
             return self._linear(buffer, offset) or self._scattered(buffer, indices)
-        # Copies of a statement in unrolled loops repeat the same addresses again and again.
+        # Copies of a statement in unrolled loops evaluate quotients again and again.
         scope = self._scope
         key = (
             offset.number,
@@ -159,10 +160,16 @@ class Addresses:
         size = size_bytes(buffer.dtype)
         origin = self._scope.storage[buffer]
         base, step = self._moved(origin, moving, size) if moving else (origin, 0)
-        pointer = self._at_constant(base, constant * size)
-        if not moving:
-            self._elements[pointer.name] = constant
-        return Address(pointer, stride, None, offset.lanes, base, constant, step)
+        key = (base.name, size, constant, stride, offset.lanes)
+        addresses = self._builder.levels[-1].addresses
+        address: Address | None = addresses.get(key)
+        if address is None:
+            pointer = self._at_constant(base, constant * size)
+            if not moving:
+                self._elements[pointer.name] = constant
+            address = Address(pointer, stride, None, offset.lanes, base, constant, step)
+            addresses[key] = address
+        return address
 
     def _at_constant(self, base: RegisterValue, offset_bytes: int) -> RegisterValue:
         if not offset_bytes:
@@ -218,8 +225,12 @@ class Addresses:
 
     def _linear_offset(self, buffer: Buffer, indices: tuple[Expr, ...]) -> _LinearOffset | None:
         """Return the element offset in linear form, from a cache by the identity of both."""
-        of_buffers = self._offsets.find(indices, lambda _: IdentityCache())
-        return of_buffers.find(buffer, lambda _: self._analyzed(buffer, indices))
+        key = (id(indices), id(buffer))
+        cached = self._offsets.get(key)
+        if cached is None:
+            # The cache keeps both alive, because Python reuses the identity of a dead object.
+            cached = self._offsets[key] = (self._analyzed(buffer, indices), indices, buffer)
+        return cached[0]
 
     def _analyzed(self, buffer: Buffer, indices: tuple[Expr, ...]) -> _LinearOffset | None:
         base, step, lanes = Affine((), 0), 0, 1
@@ -237,8 +248,11 @@ class Addresses:
         nodes = [node for atom, _ in base.terms for node in walk(atom)]
         is_read = any(isinstance(node, Load | Call) for node in nodes)
         variables = tuple(dict.fromkeys(node for node in nodes if isinstance(node, Var)))
+        is_plain = all(isinstance(atom, Var) for atom, _ in base.terms)
         self._num_offsets += 1
-        return _LinearOffset(base, step, lanes, None if is_read else variables, self._num_offsets)
+        return _LinearOffset(
+            base, step, lanes, None if is_read else variables, is_plain, self._num_offsets
+        )
 
     def forget_offsets(self) -> None:
         """Forget linear forms, which were simplified by extents that have changed."""

@@ -98,10 +98,11 @@ class Loads:
             The vector; None unless the lanes are narrow integers or bfloat16 in groups of 16 or 32
             bits, all of which a dot product may take.
         """
-        count, size = address.stride or 1, size_bytes(buffer.dtype)
+        count = address.stride or 1
+        if lanes == 1 or count == 1 or mask is not None:
+            return None
         has_dots = is_integer(buffer.dtype) or buffer.dtype == "bfloat16"
-        is_group = has_dots and count > 1 and count * size in (2, 4)
-        if not is_group or lanes == 1 or mask is not None:
+        if not has_dots or count * size_bytes(buffer.dtype) not in (2, 4):
             return None
         group = self._addresses.group(buffer, address)
         if group is None:

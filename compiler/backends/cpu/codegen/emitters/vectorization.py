@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
@@ -13,17 +13,20 @@ from compiler.ir.core.dtypes import bits
 from compiler.ir.core.nodes import (
     Allocate,
     BinOp,
+    Block,
     Broadcast,
     Buffer,
     Call,
+    Expr,
     For,
     IntImm,
     Load,
     Ramp,
+    Stmt,
     Store,
     Var,
 )
-from compiler.ir.core.visit import substitute, walk
+from compiler.ir.core.visit import substitute, uses, walk
 
 
 class Vectorization:
@@ -48,8 +51,9 @@ class Vectorization:
         return self._lanes.find(loop, self._count_lanes)
 
     def _count_lanes(self, loop: For) -> int:
-        stores = [node for node in walk(loop.body) if isinstance(node, Store)]
-        if not stores or not _has_lanes(loop, stores):
+        nodes = list(walk(loop.body))
+        stores = [node for node in nodes if isinstance(node, Store)]
+        if not stores or not _has_lanes(loop, nodes, stores):
             return 1
         return max(1, self.vector_bits // max(bits(s.buffer.dtype) for s in stores))
 
@@ -63,22 +67,20 @@ class Vectorization:
 
     def _computes_polynomials(self, loop: For) -> bool:
         nodes = list(walk(loop.body))
-        accessed = {node.buffer for node in nodes if isinstance(node, Load | Store)}
         calls = [node for node in nodes if isinstance(node, Call) and node.name in POLYNOMIALS]
-        return not accessed & self._registers and any(
-            call.dtype == "float32" and loop.var in set(walk(call)) for call in calls
-        )
+        if not any(call.dtype == "float32" and uses(call, loop.var) for call in calls):
+            return False
+        accessed = {node.buffer for node in nodes if isinstance(node, Load | Store)}
+        return not accessed & self._registers
 
 
-def _has_lanes(loop: For, stores: list[Store]) -> bool:
-    for node in walk(loop.body):
+def _has_lanes(loop: For, nodes: Iterable[Expr | Stmt | Block], stores: list[Store]) -> bool:
+    for node in nodes:
         if isinstance(node, Allocate | Ramp | Broadcast):
             return False
-        if isinstance(node, For) and node.kind == "parallel":
+        if isinstance(node, For) and (node.kind == "parallel" or uses(node.extent, loop.var)):
             return False
-        if isinstance(node, For) and loop.var in set(walk(node.extent)):
-            return False
-    return all(any(loop.var in set(walk(i)) for i in store.indices) for store in stores)
+    return all(any(uses(index, loop.var) for index in store.indices) for store in stores)
 
 
 def chunks(extent: int, lanes: int) -> Iterator[LaneRange]:

@@ -94,11 +94,13 @@ class DotProducts:
     def add_floats(self, total: RegisterValue, a: RegisterValue, b: RegisterValue) -> RegisterValue:
         """Return `total + a * b` in float32."""
         plain = self._instructions.intrinsic("fmuladd", "float", (a, b, total))
-        factors = self._bfloat_bits(a), self._bfloat_bits(b)
-        name = self._dots.bfloat_pair(plain.lanes)
-        if factors[0] is None or factors[1] is None or name is None:
+        bits_of_a, bits_of_b = self._bfloat_bits(a), self._bfloat_bits(b)
+        if bits_of_a is None or bits_of_b is None:
             return plain
-        second = factors[0], factors[1]
+        name = self._dots.bfloat_pair(plain.lanes)
+        if name is None:
+            return plain
+        second = bits_of_a, bits_of_b
         first = self._first_products.get(total.name)
         pairs = [] if first is None else list(zip(first.factors, second, strict=True))
         if first is None or all(self._groups(list(pair)) is None for pair in pairs):

@@ -34,14 +34,14 @@ class Level:
     Attributes:
         label: The basic block that new lines go to.
         lines: The instructions and labels so far.
-        values: The results of instructions without effect, by their text.
+        values: The results of instructions without effect at this level, by their text.
         addresses: Addresses of accesses, by the bindings of their variables.
         loads: The loaded elements of each storage since its last store.
     """
 
     label: str
     lines: list[str] = field(default_factory=list)
-    values: dict[object, str] = field(default_factory=dict)
+    values: dict[str, str] = field(default_factory=dict)
     addresses: dict[object, Any] = field(default_factory=dict)
     loads: dict[Var, dict[LoadKey, str]] = field(default_factory=dict)
 
@@ -51,6 +51,8 @@ class CodeBuilder:
 
     def __init__(self) -> None:
         self.levels: list[Level] = [Level("entry")]
+        # The values of all levels, each with the index of the outermost level that has it.
+        self._values: dict[str, tuple[str, int]] = {}
         self._num_names = 0
 
     @property
@@ -84,16 +86,11 @@ class CodeBuilder:
 
         Every operand must be available at `level`.
         """
-        # Most repetitions are at the same level, so it is searched first.
-        values = self.levels[level].values
-        value = values.get(text)
-        if value is not None:
-            return value
-        for outer in self.levels[:level]:
-            value = outer.values.get(text)
-            if value is not None:
-                return value
-        value = values[text] = self.emit(text, level)
+        cached = self._values.get(text)
+        if cached is not None and cached[1] <= level:
+            return cached[0]
+        value = self.levels[level].values[text] = self.emit(text, level)
+        self._values[text] = value, level
         return value
 
     def open(self, label: str) -> None:
@@ -102,11 +99,17 @@ class CodeBuilder:
 
     def reopen(self, level: Level) -> None:
         """Continue a level that was closed and whose lines have not joined its parent yet."""
+        for text, value in level.values.items():
+            self._values.setdefault(text, (value, len(self.levels)))
         self.levels.append(level)
 
     def close(self) -> Level:
         """Leave the innermost level; its parent forgets its loads, which the level may change."""
         level = self.levels.pop()
+        depth, values = len(self.levels), self._values
+        for text in level.values:
+            if values[text][1] == depth:
+                del values[text]
         self.levels[-1].loads.clear()
         return level
 

@@ -63,6 +63,7 @@ class Instructions:
     def __init__(self, builder: CodeBuilder) -> None:
         self.builder = builder
         self.externals: set[str] = set()
+        self._declared: set[str] = set()
         self.widened_from: dict[str, NarrowInteger] = {}
         self.narrow_floats: dict[str, NarrowFloat] = {}
         self.parts: dict[str, GroupPart] = {}
@@ -149,7 +150,7 @@ class Instructions:
 
     def intrinsic(self, name: str, scalar: str, args: tuple[RegisterValue, ...]) -> RegisterValue:
         """Call an LLVM intrinsic that is overloaded on the type of its operands."""
-        lanes = max(a.lanes for a in args)
+        lanes = max([a.lanes for a in args])
         kind = vector(scalar, lanes)
         operands = [(kind, self.broadcast(a, scalar, lanes)) for a in args]
         return self.call(kind, f"llvm.{name}.{type_suffix(scalar, lanes)}", operands, lanes)
@@ -171,7 +172,9 @@ class Instructions:
             lanes: The lanes of the result.
             flags: LLVM's fast-math flags of the call, each followed by a space.
         """
-        self.externals.add(f"declare {kind} @{name}({', '.join(t for t, _ in args)})")
-        level = max((a.level for _, a in args), default=0)
-        operands = ", ".join(f"{t} {a.name}" for t, a in args)
+        if name not in self._declared:
+            self._declared.add(name)
+            self.externals.add(f"declare {kind} @{name}({', '.join(t for t, _ in args)})")
+        level = max([a.level for _, a in args], default=0)
+        operands = ", ".join([f"{t} {a.name}" for t, a in args])
         return self.emit_once(f"call {flags}{kind} @{name}({operands})", level, lanes)

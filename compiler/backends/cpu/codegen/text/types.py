@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import struct
+from functools import cache
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from compiler.ir.core.dtypes import (
 from compiler.ir.core.nodes import FloatImm, IntImm
 
 
+@cache
 def scalar_type(dtype: DType) -> str:
     """Return the type of a value in a register; a bool is one bit."""
     if is_float(dtype):
@@ -25,6 +28,7 @@ def scalar_type(dtype: DType) -> str:
     return "i1" if dtype == "bool" else f"i{dtype.lstrip('uint')}"
 
 
+@cache
 def memory_type(dtype: DType) -> str:
     """Return the type of an element in memory; a bool is a byte, a narrow float its bits."""
     if is_narrow_float(dtype):
@@ -50,9 +54,17 @@ def literal(imm: IntImm | FloatImm) -> str:
         return "true" if imm.value else "false"
     assert is_float(imm.dtype)
     # LLVM writes a float as the double of the same value.
+    return f"0x{struct.pack('>d', _rounded(imm)).hex().upper()}"
+
+
+def _rounded(imm: FloatImm) -> float:
+    """Return a float rounded to its type; it is infinite if the type has no number as large."""
+    if imm.dtype == "float64":
+        return imm.value
+    if imm.dtype == "float32":
+        return ctypes.c_float(imm.value).value  # a tenth of the time that NumPy takes
     with np.errstate(over="ignore"):
-        value = np.float64(imm.value).astype(imm.dtype).astype(np.float64)
-    return f"0x{struct.pack('>d', value).hex().upper()}"
+        return float(np.float64(imm.value).astype(imm.dtype).astype(np.float64))
 
 
 def element_alignment(dtype: DType) -> int:
@@ -60,6 +72,7 @@ def element_alignment(dtype: DType) -> int:
     return size_bytes(dtype)
 
 
+@cache
 def type_suffix(scalar: str, lanes: int) -> str:
     """Return the suffix of an overloaded intrinsic's name for a type."""
     kind = {"float": "f32", "double": "f64"}.get(scalar, scalar)

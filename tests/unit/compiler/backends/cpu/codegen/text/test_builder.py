@@ -30,6 +30,32 @@ def test_an_outer_level_does_not_reuse_the_value_of_an_inner_one() -> None:
     assert len(builder.levels[0].lines) == 1
 
 
+def test_code_after_a_level_does_not_reuse_its_values() -> None:
+    builder = CodeBuilder()
+    builder.open("loop")
+    inner = builder.emit_once("mul i64 %n, 4", 1)
+    builder.close()
+    builder.open("another")
+    assert builder.emit_once("mul i64 %n, 4", 1) != inner
+
+
+def test_a_level_that_opens_again_has_its_values() -> None:
+    builder = CodeBuilder()
+    builder.open("then")
+    name = builder.emit_once("mul i64 %n, 4", 1)
+    builder.reopen(builder.close())
+    assert builder.emit_once("mul i64 %n, 4", 1) == name
+
+
+def test_an_outer_value_outlives_an_inner_one_of_the_same_text() -> None:
+    builder = CodeBuilder()
+    builder.open("loop")
+    builder.emit_once("mul i64 %n, 4", 1)
+    outer = builder.emit_once("mul i64 %n, 4", 0)
+    builder.close()
+    assert builder.emit_once("mul i64 %n, 4", 0) == outer
+
+
 def test_a_level_that_closes_may_have_changed_what_its_parent_loaded() -> None:
     builder, buffer = CodeBuilder(), make_buffer("A", (4,))
     key = (("%arg0", 1, None, 1), 4, None, "float32")
