@@ -101,6 +101,12 @@ class CpuTarget(Target):
         return self.arch != "x86_64" or "+f16c" in self.features.split(",")
 
     @property
+    def has_half_arithmetic(self) -> bool:
+        """Return whether instructions multiply and add float16."""
+        arithmetic = {"+avx512fp16", "+fullfp16", "+zvfh"}
+        return not arithmetic.isdisjoint(self.features.split(","))
+
+    @property
     def has_maximum(self) -> bool:
         """Return whether an instruction takes the greater of two floats, and NaN if either is."""
         return self.arch == "aarch64"

@@ -1,8 +1,8 @@
 """Named CPUs to compile for, with LLVM's names of them and of their features.
 
 Code for a named CPU uses the features of its level of the x86-64 psABI, and the instructions for
-dot products of bytes and of bfloat16 if the CPU has them. If models of a CPU differ in caches, the
-sizes are those of a usual model.
+dot products of bytes and of bfloat16, and for sums in float16, if the CPU has them. If models of a
+CPU differ in caches, the sizes are those of a usual model.
 
 Sizes of caches are those of the vendors' manuals and product briefs. A second level that cores
 share is divided by them; without a third level, the whole second level is the last one. Beyond the
@@ -76,6 +76,7 @@ def _caches(sizes: _Sizes) -> Caches:
 
 
 _VNNI, _AVX_VNNI, _BF16 = "+avx512vnni", "+avxvnni", "+avx512bf16"
+_SAPPHIRE_RAPIDS = f"{_VNNI},{_AVX_VNNI},{_BF16},+avx512fp16"
 _INT8_VNNI = f"{_AVX_VNNI},+avxvnniint8"
 _DOTS = "+neon,+dotprod,+fullfp16"
 _MIXED_DOTS = f"{_DOTS},+i8mm,+bf16"
@@ -102,15 +103,9 @@ CPUS: dict[str, Cpu] = {
     "cooperlake": _x86(4, pipelines.SKYLAKE, (32, 1024, 38.5), f"{_VNNI},{_BF16}"),
     "icelake-client": _x86(4, pipelines.ICELAKE_CLIENT, (48, 512, 8), _VNNI),
     "icelake-server": _x86(4, pipelines.ICELAKE_SERVER, (48, 1280, 48), _VNNI),
-    "sapphirerapids": _x86(
-        4, pipelines.GOLDEN_COVE, (48, 2048, 105), f"{_VNNI},{_AVX_VNNI},{_BF16}"
-    ),
-    "emeraldrapids": _x86(
-        4, pipelines.GOLDEN_COVE, (48, 2048, 320), f"{_VNNI},{_AVX_VNNI},{_BF16}"
-    ),
-    "graniterapids": _x86(
-        4, pipelines.GOLDEN_COVE, (48, 2048, 480), f"{_VNNI},{_AVX_VNNI},{_BF16}"
-    ),
+    "sapphirerapids": _x86(4, pipelines.GOLDEN_COVE, (48, 2048, 105), _SAPPHIRE_RAPIDS),
+    "emeraldrapids": _x86(4, pipelines.GOLDEN_COVE, (48, 2048, 320), _SAPPHIRE_RAPIDS),
+    "graniterapids": _x86(4, pipelines.GOLDEN_COVE, (48, 2048, 480), _SAPPHIRE_RAPIDS),
     "znver4": _x86(4, pipelines.ZEN4, (32, 1024, 32), f"{_VNNI},{_BF16}"),
     "znver5": _x86(4, pipelines.ZEN5, (48, 1024, 32), f"{_VNNI},{_AVX_VNNI},{_BF16}"),
     "cortex-a72": _arm(pipelines.CORTEX_A72, (32, 256, 1)),

@@ -91,7 +91,7 @@ def _finished(stmt: Stmt, target: CpuTarget) -> Stmt:
     if unswitched is not stmt:
         # Run again: whole tiles have no guards any more, which may have prevented accumulators.
         stmt = promote_accumulators(unswitched, register_file_bytes, is_unswitched=True)
-    return hoist_loads(widen_accumulators(stmt))
+    return hoist_loads(widen_accumulators(stmt, has_half_arithmetic=target.has_half_arithmetic))
 
 
 def _lower_loops(body: Stmt) -> Stmt:

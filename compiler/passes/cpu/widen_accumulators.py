@@ -7,6 +7,9 @@
 
 Sums are then rounded once, when they are stored, instead of at every step. That is faster, and
 closer to the exact result.
+
+If the CPU multiplies and adds float16, sums of products of float16 stay as they are: vectors have
+twice as many lanes.
 """
 
 from __future__ import annotations
@@ -28,20 +31,46 @@ from compiler.ir.core.nodes import (
     Store,
     Var,
 )
-from compiler.ir.core.visit import map_expr, map_stmt, walk_stmts
+from compiler.ir.core.visit import map_expr, map_stmt, walk, walk_stmts
 from compiler.passes.cpu.promote_accumulators import register_buffers
 
 
-def widen_accumulators(stmt: Stmt) -> Stmt:
-    """Rewrite the narrow buffers with only constant indices once loops are expanded."""
+def widen_accumulators(stmt: Stmt, *, has_half_arithmetic: bool = False) -> Stmt:
+    """Rewrite the narrow buffers with only constant indices once loops are expanded.
+
+    Args:
+        stmt: The statement.
+        has_half_arithmetic: Whether the CPU multiplies and adds float16.
+    """
     allocated = {node.buffer for node in walk_stmts(stmt) if isinstance(node, Allocate)}
     narrow = {buffer for buffer in allocated if is_narrow_float(buffer.dtype)}
     if narrow:
         narrow &= register_buffers(stmt)
+        if has_half_arithmetic:
+            narrow -= _sums_of_half_products(stmt)
     wide: dict[Buffer, Buffer] = {
         b: replace(b, data=Var(b.name, "handle"), dtype="float32") for b in narrow
     }
     return _visit(stmt, wide) if wide else stmt
+
+
+def _sums_of_half_products(stmt: Stmt) -> set[Buffer]:
+    """Return the buffers of float16 that change only by additions of products of float16."""
+    updates: dict[Buffer, list[Expr]] = {}
+    for node in walk_stmts(stmt):
+        if isinstance(node, Store) and node.buffer.dtype == "float16":
+            current = Load(node.buffer, node.indices)
+            if current in walk(node.value):
+                updates.setdefault(node.buffer, []).append(node.value)
+    return {buffer for buffer, values in updates.items() if all(map(_adds_half_product, values))}
+
+
+def _adds_half_product(value: Expr) -> bool:
+    match value:
+        case BinOp("+", Load(), BinOp("*", Load(left), Load(right))):
+            return left.dtype == right.dtype == "float16"
+        case _:
+            return False
 
 
 def _visit(stmt: Stmt, wide: dict[Buffer, Buffer]) -> Stmt:

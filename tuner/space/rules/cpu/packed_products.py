@@ -324,12 +324,18 @@ class _Packing:
         dtype = self._dtypes[operand.read.buffer]
         if self._group == PAIR and bits(dtype) == 8:
             return 16  # pairs are products of 16-bit integers
-        if self._group > 1 or not is_narrow_float(dtype):
+        if self._group > 1 or not is_narrow_float(dtype) or self._sums_halves():
             return None
         has_few_rows = self._facts.axes[self._product.row].extent < MIN_ROWS
         if operand is self._product.right and has_few_rows:
             return self._draft.choose((WIDE_BITS, bits(dtype)))[0]
         return WIDE_BITS
+
+    def _sums_halves(self) -> bool:
+        """Return whether the CPU multiplies and adds the elements in their own type, float16."""
+        buffers = [self._facts.write.buffer, *(read.buffer for read in self._facts.reads)]
+        are_halves = all(self._dtypes[buffer] == "float16" for buffer in buffers)
+        return are_halves and self._draft.cpu.has_half_arithmetic
 
     def _epilogue(
         self, block: BlockRV, around: tuple[LoopRV, LoopRV], tile: tuple[ExprRV, ExprRV]

@@ -72,6 +72,7 @@ class Expressions:
         self._scope = scope
         # Cached, since the target derives it from the list of all features each time.
         self._has_maximum = target.has_maximum
+        self._has_half_arithmetic = target.has_half_arithmetic
         self.conversions = Conversions(instructions, has_halves=target.has_halves)
         self.addresses = Addresses(instructions, scope, self.integer)
         self._loads = Loads(instructions, scope, self.addresses, self.conversions)
@@ -201,6 +202,8 @@ class Expressions:
                 left, right, start = map(self.value, (product.lhs, product.rhs, addend))
                 if dtype == "float32":
                     return self._dot_products.add_floats(start, left, right)
+                if dtype == "float16" and self._has_half_arithmetic:
+                    return self._half_sum(left, right, start)
                 return self._instructions.intrinsic("fmuladd", scalar, (left, right, start))
         if op in ("min", "max"):
             return self._extremum(op, scalar, lhs, rhs)
@@ -211,6 +214,15 @@ class Expressions:
             return self._instructions.intrinsic("floor", scalar, (quotient,))
         name = f"{_FLOAT_OPS[op]} contract"
         return self._instructions.binary(name, scalar, self.value(lhs), self.value(rhs))
+
+    def _half_sum(
+        self, left: RegisterValue, right: RegisterValue, start: RegisterValue
+    ) -> RegisterValue:
+        """Add a product in float16 if all operands are such values, otherwise in 32 bits."""
+        a, b, c = (self.conversions.as_half(value) for value in (left, right, start))
+        if a is None or b is None or c is None:
+            return self._instructions.intrinsic("fmuladd", "float", (left, right, start))
+        return self.conversions.from_half(self._instructions.intrinsic("fma", "half", (a, b, c)))
 
     def _extremum(self, op: str, scalar: str, lhs: Expr, rhs: Expr) -> RegisterValue:
         """Take the lesser or greater; NaN if either is NaN, as NumPy does; either of two zeros.

@@ -22,7 +22,6 @@ from compiler.backends.cpu.codegen.text.instructions import Instructions, Regist
 from compiler.backends.cpu.codegen.text.types import (
     element_alignment,
     memory_type,
-    scalar_type,
     type_suffix,
     vector,
 )
@@ -196,7 +195,7 @@ class Stores:
         buffer = store.buffer
         if self._scope.mask is not None or self._scope.num_lanes() > 1:
             return False
-        if buffer.dtype == "bool" or is_narrow_float(buffer.dtype):
+        if buffer.dtype == "bool":
             return False
         if any(isinstance(n, Load) and n.buffer.data is buffer.data for n in walk(store.value)):
             return False
@@ -228,12 +227,14 @@ class Stores:
             del env[columns.var], env[rows.var]
             return
         self._count()
-        scalar = scalar_type(buffer.dtype)
+        scalar = memory_type(buffer.dtype)
         env[columns.var] = along
         computed_rows = []
         for row in range(down.width):
             env[rows.var] = down.offset + row
             value = self._expressions.value(store.value)
+            if is_narrow_float(buffer.dtype):
+                value = self._expressions.conversions.to_bits(value, buffer.dtype)
             computed_rows.append(self._instructions.broadcast(value, scalar, along.width).name)
         self._builder.forget_loads(buffer)
         env[rows.var] = down

@@ -170,6 +170,17 @@ class Conversions:
         pairs = instructions.bitcast(copies, f"<{2 * lanes} x i16>", f"<{lanes} x i32>", lanes)
         return instructions.cast("bitcast", "i32", "float", self._i32("shl", pairs, 16))
 
+    def as_half(self, value: RegisterValue) -> RegisterValue | None:
+        """Return the float16 that a 32-bit float was read from, if any, in LLVM's type for it."""
+        source = self._instructions.narrow_floats.get(value.name)
+        if source is None or source.dtype != "float16":
+            return None
+        return self._instructions.cast("bitcast", "i16", "half", source.bits)
+
+    def from_half(self, value: RegisterValue) -> RegisterValue:
+        """Return the 32-bit float that equals a float16 in LLVM's type for it."""
+        return self.from_bits(self._instructions.cast("bitcast", "half", "i16", value), "float16")
+
     def to_bits(self, value: RegisterValue, dtype: DType) -> RegisterValue:
         """Return the bits of a 32-bit float rounded to a narrow one: to nearest, ties to even."""
         instructions = self._instructions

@@ -75,7 +75,7 @@ def element_alignment(dtype: DType) -> int:
 @cache
 def type_suffix(scalar: str, lanes: int) -> str:
     """Return the suffix of an overloaded intrinsic's name for a type."""
-    kind = {"float": "f32", "double": "f64"}.get(scalar, scalar)
+    kind = {"half": "f16", "float": "f32", "double": "f64"}.get(scalar, scalar)
     return kind if lanes == 1 else f"v{lanes}{kind}"
 
 

@@ -175,6 +175,32 @@ def test_panels_that_few_rows_use_may_stay_narrow() -> None:
     assert panel_types(ops.matmul(16, 32, 32, "bfloat16"), level(3)) == {"float32", "bfloat16"}
 
 
+HALF_SUMS = [
+    ("sapphirerapids", r"vfmadd\w+ph .*%zmm"),
+    ("cortex-a76", r"fmla v\d+\.8h"),
+    ("sifive-x280", r"vsetvli \w+, \w+, e16(.*\n)*?.*vfmacc\.v"),
+]
+
+
+@pytest.mark.parametrize(("cpu", "instruction"), HALF_SUMS)
+def test_sums_in_float16_are_multiplied_and_added_as_such(cpu: str, instruction: str) -> None:
+    func = ops.matmul(16, 64, 32, "float16", acc_dtype="float16")
+    target = CpuTarget(f"cpu -mcpu={cpu} -num-cores=1")
+    space = design_space(Task(func, target))
+    (choices,) = space.draw(packed(space)[0], 1, np.random.default_rng(0))
+    scheduled = space.sketches[packed(space)[0]].candidate(choices).trace.apply_to(func)
+    text = disassemble(emit(scheduled.func, target).text, target).replace("\t", " ")
+    assert re.search(instruction, text), text
+    assert not re.search(r"vcvtph2ps|vfmadd\w+ps|fcvtl|fmla v\d+\.4s|vfwcvt", text), text
+
+
+def test_other_sums_of_float16_have_panels_of_32_bits() -> None:
+    half, usual = CpuTarget("cpu -mcpu=sapphirerapids -num-cores=1"), level(3)
+    wide_sums = ops.matmul(64, 32, 32, "float16", acc_dtype="float32")
+    half_sums = ops.matmul(64, 32, 32, "float16", acc_dtype="float16")
+    assert panel_types(wide_sums, half) == panel_types(half_sums, usual) == {"float32"}
+
+
 # A shuffle of bytes, or a load of one: what operands cost that do not lie in groups.
 SHUFFLES = r"\b(?:vpunpck\w+|vpshuf\w+|vpinsr\w+|vpermt\w+|zip[12]|uzp[12]|tbl|movz?bl|ldrb)\b"
 GROUPED: list[tuple[str, DType, str]] = [

@@ -64,6 +64,10 @@ def test_no_lane_is_stored_alone() -> None:
     assert "vmovss" not in "".join(stores)
 
 
+def test_no_half_is_stored_alone() -> None:
+    assert "vpextrw" not in assembly(transposed(8, 8, "float16"))
+
+
 def test_a_tile_that_is_copied_within_a_buffer_is_stored_row_by_row() -> None:
     """What an earlier row stored, a later one may load."""
     func = parse(
