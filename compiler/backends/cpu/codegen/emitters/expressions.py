@@ -18,6 +18,7 @@ from compiler.backends.cpu.codegen.emitters.scope import CodeScope, LaneRange
 from compiler.backends.cpu.codegen.operations.conversions import Conversions
 from compiler.backends.cpu.codegen.operations.dot_products import DotProducts
 from compiler.backends.cpu.codegen.operations.integer_division import divide, floor_divide, shift
+from compiler.backends.cpu.codegen.operations.masked_accesses import MaskedAccesses
 from compiler.backends.cpu.codegen.text.instructions import Instructions, RegisterValue
 from compiler.backends.cpu.codegen.text.types import literal, scalar_type, vector
 from compiler.ir.arith.bounds import bounds
@@ -75,7 +76,10 @@ class Expressions:
         self._has_half_arithmetic = target.has_half_arithmetic
         self.conversions = Conversions(instructions, has_halves=target.has_halves)
         self.addresses = Addresses(instructions, scope, self.integer)
-        self._loads = Loads(instructions, scope, self.addresses, self.conversions)
+        self.masked_accesses = MaskedAccesses(instructions, target)
+        self._loads = Loads(
+            instructions, scope, self.addresses, self.conversions, self.masked_accesses
+        )
         self._calls = Calls(instructions, self.conversions, self.value, has_fma=target.has_fma)
         self._conditions = Conditions()
         self._dot_products = DotProducts(instructions, target.features)

@@ -7,8 +7,9 @@ Example, with `x` the lanes 0-7 of a vectorized loop and `A` of float32:
     A[x * 3]             three loads of vectors, and shuffles (`operations.strided_loads`)
     A[x * 100], A[B[x]]  llvm.masked.gather of 8 addresses
 
-With a mask, `A[i]` is read only if a lane is on: `i` may be beyond the end of `A` if none is. The
-first element of `A` is read then, whose value no lane takes.
+A mask matters only if lanes may be beyond the end of `A`: no statement takes the values of lanes
+that are off. So panels with room for whole tiles are read without masks. `A[i]` is read only if a
+lane is on; the first element of `A` is read otherwise.
 
 A load is emitted once for each address, number of lanes and mask, until a store may change it.
 """
@@ -20,6 +21,7 @@ from dataclasses import replace
 from compiler.backends.cpu.codegen.emitters.addresses import Address, Addresses
 from compiler.backends.cpu.codegen.emitters.scope import CodeScope
 from compiler.backends.cpu.codegen.operations.conversions import Conversions
+from compiler.backends.cpu.codegen.operations.masked_accesses import MaskedAccesses, MemoryVector
 from compiler.backends.cpu.codegen.operations.strided_loads import is_strided, strided_load
 from compiler.backends.cpu.codegen.text.instructions import (
     GroupPart,
@@ -33,8 +35,9 @@ from compiler.backends.cpu.codegen.text.types import (
     type_suffix,
     vector,
 )
+from compiler.ir.arith.bounds import bounds
 from compiler.ir.core.dtypes import DType, is_integer, is_narrow_float, size_bytes
-from compiler.ir.core.nodes import Buffer, Expr
+from compiler.ir.core.nodes import Buffer, Expr, static_shape
 
 
 class Loads:
@@ -46,12 +49,14 @@ class Loads:
         scope: CodeScope,
         addresses: Addresses,
         conversions: Conversions,
+        masked_accesses: MaskedAccesses,
     ) -> None:
         self._instructions = instructions
         self._builder = instructions.builder
         self._scope = scope
         self._addresses = addresses
         self._conversions = conversions
+        self._masked_accesses = masked_accesses
 
     def load(self, buffer: Buffer, indices: tuple[Expr, ...]) -> RegisterValue:
         """Emit the load of a buffer's element, or of those of all lanes."""
@@ -60,8 +65,13 @@ class Loads:
         lanes = addresses.num_lanes(address)
         is_masked = lanes > 1 and not addresses.is_register(buffer, address)
         mask = self._scope.mask if is_masked else None
-        if mask is not None and address.is_uniform:
-            address, lanes, mask = self._valid(buffer, address, mask), 1, None
+        if mask is not None:
+            is_inside = self._is_inside(buffer, indices)
+            if address.is_uniform:
+                address = address if is_inside else self._valid(buffer, address, mask)
+                lanes, mask = 1, None
+            elif is_inside:
+                mask = None
         loads = levels[-1].loads.setdefault(buffer.data, {})
         key = (address.key, lanes, mask, buffer.dtype)
         name = loads.get(key)
@@ -75,10 +85,16 @@ class Loads:
             return self._conversions.from_bits(value, buffer.dtype)
         return value
 
+    def _is_inside(self, buffer: Buffer, indices: tuple[Expr, ...]) -> bool:
+        """Return whether all lanes are elements of the buffer, whatever the mask."""
+        intervals = [bounds(index, self._scope.extents) for index in indices]
+        return all(
+            interval is not None and interval[0] >= 0 and interval[1] < extent
+            for interval, extent in zip(intervals, static_shape(buffer), strict=True)
+        )
+
     def _valid(self, buffer: Buffer, address: Address, mask: RegisterValue) -> Address:
         """Return an address that may be read: the given one if any lane is on."""
-        if buffer in self._scope.registers:
-            return address  # its indices are constants
         kind = vector("i1", mask.lanes)
         is_on = mask
         if mask.lanes > 1:
@@ -135,13 +151,13 @@ class Loads:
         test = f"<{lanes} x i1> {lane_mask or splat('i1', 'true', lanes)}"
         suffix = type_suffix(scalar, lanes)
         if address.stride == 1:
-            name = f"@llvm.masked.load.{suffix}.p0"
-            externals.add(f"declare {kind} {name}(ptr, <{lanes} x i1>, {kind})")
-            operand = f"ptr align {align} {pointer}"
-            return emit(f"call {kind} {name}({operand}, {test}, {kind} zeroinitializer)")
+            assert lane_mask is not None, "a load without a mask is above"
+            part = MemoryVector(scalar, lanes, align)
+            return self._masked_accesses.load(part, pointer, lane_mask)
         if address.stride is not None and is_strided(address.stride, lanes):
             return strided_load(
                 self._instructions,
+                self._masked_accesses,
                 pointer,
                 scalar,
                 lanes=lanes,

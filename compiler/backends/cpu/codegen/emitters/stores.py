@@ -16,6 +16,7 @@ from compiler.backends.cpu.codegen.emitters.addresses import Address
 from compiler.backends.cpu.codegen.emitters.expressions import Expressions
 from compiler.backends.cpu.codegen.emitters.scope import CodeScope, LaneRange
 from compiler.backends.cpu.codegen.error import CodegenError
+from compiler.backends.cpu.codegen.operations.masked_accesses import MemoryVector
 from compiler.backends.cpu.codegen.operations.transposes import transpose
 from compiler.backends.cpu.codegen.text.frame import CACHE_LINE_BYTES
 from compiler.backends.cpu.codegen.text.instructions import Instructions, RegisterValue
@@ -141,17 +142,16 @@ class Stores:
         test = "splat (i1 true)"
         if mask is not None:
             test = self._instructions.broadcast(mask, "i1", lanes).name
-        suffix, bools = type_suffix(scalar, lanes), f"<{lanes} x i1>"
+        pointer = address.pointer.name
         if address.stride == 1:
-            name = f"@llvm.masked.store.{suffix}.p0"
-            declaration = f"declare void {name}({kind}, ptr, {bools})"
-            operand = f"ptr align {align} {address.pointer.name}"
-        else:
-            pointers = self._addresses.pointers(buffer.dtype, address, lanes)
-            name = f"@llvm.masked.scatter.{suffix}.v{lanes}p0"
-            declaration = f"declare void {name}({kind}, <{lanes} x ptr>, {bools})"
-            operand = f"<{lanes} x ptr> align {align} {pointers}"
-        self._instructions.externals.add(declaration)
+            part = MemoryVector(scalar, lanes, align)
+            self._expressions.masked_accesses.store(part, value.name, pointer, test)
+            return
+        suffix, bools = type_suffix(scalar, lanes), f"<{lanes} x i1>"
+        pointers = self._addresses.pointers(buffer.dtype, address, lanes)
+        name = f"@llvm.masked.scatter.{suffix}.v{lanes}p0"
+        self._instructions.externals.add(f"declare void {name}({kind}, <{lanes} x ptr>, {bools})")
+        operand = f"<{lanes} x ptr> align {align} {pointers}"
         self._builder.emit_void(f"call void {name}({kind} {value.name}, {operand}, {bools} {test})")
 
     # --- non-temporal stores ----------------------------------------------------------------------

@@ -11,8 +11,9 @@ The last load ends with the last lane, so no element after it is read.
 
 from __future__ import annotations
 
+from compiler.backends.cpu.codegen.operations.masked_accesses import MaskedAccesses, MemoryVector
 from compiler.backends.cpu.codegen.text.instructions import Instructions
-from compiler.backends.cpu.codegen.text.types import type_suffix, vector
+from compiler.backends.cpu.codegen.text.types import vector
 
 # A stride of 4 needs four loads and four shuffles. Beyond it, a gather is shorter.
 MAX_STRIDE = 4
@@ -25,6 +26,7 @@ def is_strided(stride: int | None, lanes: int) -> bool:
 
 def strided_load(
     instructions: Instructions,
+    masked_accesses: MaskedAccesses,
     pointer: str,
     scalar: str,
     *,
@@ -37,6 +39,7 @@ def strided_load(
 
     Args:
         instructions: The instructions of the function.
+        masked_accesses: Emits its masked loads.
         pointer: The address of the first lane.
         scalar: The LLVM type of a lane in memory.
         lanes: The number of lanes.
@@ -58,13 +61,8 @@ def strided_load(
         if mask is None:
             loaded = instructions.builder.emit(f"load {kind}, ptr {at}, align {align}")
         else:
-            loaded = _masked(
-                instructions,
-                at,
-                scalar,
-                (lanes, align),
-                _spread(instructions, mask, lanes, elements),
-            )
+            spread = _spread(instructions, mask, lanes, elements)
+            loaded = masked_accesses.load(MemoryVector(scalar, lanes, align), at, spread)
         picks = [
             elements[lane] + (lanes if part else 0) if lane in elements else lane
             for lane in range(lanes)
@@ -86,14 +84,3 @@ def _spread(instructions: Instructions, mask: str, lanes: int, elements: dict[in
     return instructions.builder.emit(
         f"shufflevector {kind} {mask}, {kind} zeroinitializer, <{lanes} x i32> <{picks}>"
     )
-
-
-def _masked(
-    instructions: Instructions, pointer: str, scalar: str, size: tuple[int, int], mask: str
-) -> str:
-    lanes, align = size
-    kind, bools = vector(scalar, lanes), f"<{lanes} x i1>"
-    name = f"@llvm.masked.load.{type_suffix(scalar, lanes)}.p0"
-    instructions.externals.add(f"declare {kind} {name}(ptr, {bools}, {kind})")
-    operands = f"ptr align {align} {pointer}, {bools} {mask}, {kind} zeroinitializer"
-    return instructions.builder.emit(f"call {kind} {name}({operands})")
