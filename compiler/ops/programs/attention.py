@@ -64,6 +64,7 @@ def grouped_query_attention(  # noqa: PLR0917
     causal: bool = False,
     past: int = 0,
     mask: bool = False,
+    lengths: bool = False,
     scale: float | None = None,
 ) -> PrimFunc:
     """`attention` with fewer heads of keys and values, which groups of neighbouring heads share.
@@ -82,6 +83,8 @@ def grouped_query_attention(  # noqa: PLR0917
         causal: Whether query `i` sees only keys up to `i + past`.
         past: The number of keys before the one of the first query.
         mask: Whether `mask[batch, 1, m, n]` is added to the scores.
+        lengths: Whether only the first `lengths[batch]` keys count, at least one; the others are
+            padding.
         scale: The factor of the products; by default one over the root of `d`.
 
     Raises:
@@ -89,12 +92,12 @@ def grouped_query_attention(  # noqa: PLR0917
     """
     name = "grouped_query_attention"
     check_extents(name, batch=batch, heads=heads, kv_heads=kv_heads, m=m, n=n, d=d)
-    check_flags(name, mask=mask)
-    inputs = [
-        operand((batch, heads, m, d), dtype, "Q"),
-        operand((batch, kv_heads, n, d), dtype, "K"),
-        operand((batch, kv_heads, n, d), dtype, "V"),
-        *([operand((batch, 1, m, n), dtype, "mask")] if mask else []),
-    ]
-    out = tensors.grouped_query_attention(*inputs, causal=causal, past=past, scale=scale)
-    return build(name, inputs, out)
+    check_flags(name, mask=mask, lengths=lengths)
+    q = operand((batch, heads, m, d), dtype, "Q")
+    k, v = (operand((batch, kv_heads, n, d), dtype, key) for key in ("K", "V"))
+    bias = operand((batch, 1, m, n), dtype, "mask") if mask else None
+    ends = operand((batch,), "int32", "lengths") if lengths else None
+    out = tensors.grouped_query_attention(
+        q, k, v, bias, ends, causal=causal, past=past, scale=scale
+    )
+    return build(name, [q, k, v, *(x for x in (bias, ends) if x is not None)], out)

@@ -99,6 +99,7 @@ def embedding_bag(  # noqa: PLR0917
     *,
     mode: str = "sum",
     weights: bool = False,
+    total: int | None = None,
 ) -> PrimFunc:
     """Sum rows of a table for each bag of indices: `B[i, :] = sum of W[indices[i, k], :]`.
 
@@ -106,11 +107,14 @@ def embedding_bag(  # noqa: PLR0917
         num_embeddings: The rows of the table.
         embedding_dim: The width of a row.
         bags: The number of bags.
-        length: The number of indices in each.
+        length: The number of indices in each; with `total`, the greatest one.
         dtype: The type of the table.
         index_dtype: The type of the indices.
         mode: "sum", or "mean" for the mean of the rows.
         weights: Whether each row is multiplied by `weights[i, k]`; for sums.
+        total: The number of indices in all bags, if bags have different numbers. Bag `i` then has
+            the indices from `offsets[i]` to `offsets[i + 1]`, and its sum and mean are 0 if it is
+            empty. Indices of a bag beyond `length` do not count.
 
     Raises:
         OperatorError: If an extent, an option or a type is out of range.
@@ -119,11 +123,16 @@ def embedding_bag(  # noqa: PLR0917
     check_extents(name, num_embeddings=num_embeddings, embedding_dim=embedding_dim)
     check_extents(name, bags=bags, length=length)
     check_flags(name, weights=weights)
+    which: tuple[int, ...] = (bags, length)
+    if total is not None:
+        check_extents(name, total=total)
+        which = (total,)
     table = (num_embeddings, embedding_dim)
-    inputs = _inputs(name, table, dtype, (bags, length), index_dtype, name="W")
-    if weights:
-        inputs.append(operand((bags, length), dtype, "weights"))
-    return build(name, inputs, tensors.embedding_bag(*inputs, mode=mode))
+    rows, indices = _inputs(name, table, dtype, which, index_dtype, name="W")
+    factors = operand(which, dtype, "weights") if weights else None
+    offsets = None if total is None else operand((bags + 1,), index_dtype, "offsets")
+    out = tensors.embedding_bag(rows, indices, factors, offsets, mode=mode, length=length)
+    return build(name, [rows, indices, *(x for x in (factors, offsets) if x is not None)], out)
 
 
 @operator(tensors.cumsum, reference=references.cumsum)

@@ -14,14 +14,27 @@ from compiler.ops.tensors import normalization as tensors
 
 
 @operator(tensors.softmax, reference=references.softmax, recognize=normalizations)
-def softmax(*shape: int, axis: int = -1, dtype: DType = "float32") -> PrimFunc:
+def softmax(
+    *shape: int, axis: int = -1, lengths: bool = False, dtype: DType = "float32"
+) -> PrimFunc:
     """`B = exp(A - max(A)) / sum(...)` along an axis.
+
+    Args:
+        shape: The shape of `A`.
+        axis: The axis.
+        lengths: Whether only the first `lengths[i]` elements along the axis of `A[i, ...]` count,
+            at least one. The others are padding, with result 0.
+        dtype: The type of `A`.
 
     Raises:
         OperatorError: If an extent, the axis or the type is out of range.
     """
-    x = operand(check_shape("softmax", shape), dtype, "A")
-    return build("softmax", [x], tensors.softmax(x, axis=axis))
+    check_flags("softmax", lengths=lengths)
+    dims = check_shape("softmax", shape)
+    inputs = [operand(dims, dtype, "A")]
+    if lengths:
+        inputs.append(operand(dims[:1], "int32", "lengths"))
+    return build("softmax", inputs, tensors.softmax(*inputs, axis=axis))
 
 
 @operator(tensors.log_softmax, reference=references.log_softmax, recognize=normalizations)

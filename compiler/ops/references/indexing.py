@@ -25,12 +25,19 @@ def embedding(_: Options, table: Array, indices: Array) -> Array:
     return np.take(table, indices, axis=0, mode="clip")
 
 
-def embedding_bag(p: Options, table: Array, indices: Array, *weights: Array) -> Array:
+def embedding_bag(p: Options, table: Array, indices: Array, *others: Array) -> Array:
     """Return the sums of rows, by clipped indices; or their means."""
     rows = np.take(table, indices, axis=0, mode="clip")
-    for weight in weights:
-        rows = rows * weight[:, :, None]
-    return np.asarray(rows.mean(1) if p.mode == "mean" else rows.sum(1))
+    if p.weights:
+        rows = rows * others[0][..., None]
+    if p.total is None:
+        return np.asarray(rows.mean(1) if p.mode == "mean" else rows.sum(1))
+    starts, ends = others[-1][:-1, None], others[-1][1:, None]
+    positions = starts + np.arange(p.length)
+    is_in_bag = positions < ends
+    rows = np.where(is_in_bag[..., None], np.take(rows, positions, axis=0, mode="clip"), 0)
+    counts = np.maximum(is_in_bag.sum(1, keepdims=True), 1) if p.mode == "mean" else 1
+    return np.asarray(rows.sum(1) / counts)
 
 
 def cumsum(p: Options, a: Array) -> Array:

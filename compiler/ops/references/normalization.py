@@ -11,10 +11,18 @@ from compiler.ops.operator import Array, Options
 from compiler.ops.references.elementwise import ACTIVATIONS
 
 
-def softmax(p: Options, a: Array) -> Array:
+def softmax(p: Options, a: Array, *lengths: Array) -> Array:
     """Return exp(a) over its sum along an axis."""
+    for each in lengths:
+        a = np.where(_within(each, a.shape, p.axis % a.ndim), a, -np.inf)
     powers = np.exp(a - a.max(p.axis, keepdims=True))
     return np.asarray(powers / powers.sum(p.axis, keepdims=True))
+
+
+def _within(lengths: Array, shape: tuple[int, ...], axis: int) -> Array:
+    """Return which elements are before the end of their row of a batch."""
+    rows = np.maximum(lengths, 1).reshape(-1, *[1] * (len(shape) - 1))
+    return np.asarray(np.indices(shape)[axis] < rows)
 
 
 def log_softmax(p: Options, a: Array) -> Array:
@@ -67,11 +75,14 @@ def attention(p: Options, q: Array, k: Array, v: Array) -> Array:
     return softmax(SimpleNamespace(axis=-1), scores) @ v
 
 
-def grouped_query_attention(p: Options, q: Array, k: Array, v: Array, *mask: Array) -> Array:
+def grouped_query_attention(p: Options, q: Array, k: Array, v: Array, *others: Array) -> Array:
     """Return attention with each head of keys and values repeated for its group."""
+    mask, lengths = others[: int(p.mask)], others[int(p.mask) :]
     keys, values = (np.repeat(x, p.heads // p.kv_heads, axis=1) for x in (k, v))
     scale = 1 / math.sqrt(p.d) if p.scale is None else p.scale
     scores = sum(mask, q @ keys.swapaxes(-1, -2) * scale)
     if p.causal:
         scores = np.where(np.tri(p.m, p.n, p.past, dtype=bool), scores, -np.inf)
+    for each in lengths:
+        scores = np.where(_within(each, scores.shape, 3), scores, -np.inf)
     return np.asarray(softmax(SimpleNamespace(axis=-1), scores) @ values)

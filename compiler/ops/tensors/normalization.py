@@ -18,20 +18,38 @@ from compiler.ops.error import (
 )
 from compiler.ops.tensors.epilogue import ACTIVATIONS
 from compiler.ops.tensors.join_axes import join_axes
+from compiler.ops.tensors.lengths import check_lengths, is_within
 from compiler.ops.tensors.operands import check_dims, check_same_dtype, dims_of
 
 Elements: TypeAlias = tuple[tuple[int, ...], Callable[..., te.Value]]
 """A shape, and a function of indices that returns an element in the type of sums."""
 
 
-def softmax(x: te.Tensor, *, axis: int = -1) -> te.Tensor:
+def softmax(x: te.Tensor, lengths: te.Tensor | None = None, *, axis: int = -1) -> te.Tensor:
     """Return `exp(x - max(x)) / sum(...)` along an axis.
 
+    Args:
+        x: The tensor.
+        lengths: `[batch]`, for `x[batch, ...]`: how many elements along the axis count. The later
+            ones are padding, with result 0. A length below 1 counts as 1.
+        axis: The axis.
+
     Raises:
-        OperatorError: If the axis or the type is out of range.
+        OperatorError: If a shape, a type or the axis does not fit.
     """
-    _, axis = _along("softmax", x, axis)
-    return converted_softmax(x, axis, x.dtype)
+    dims, axis = _along("softmax", x, axis)
+    if lengths is None:
+        return converted_softmax(x, axis, x.dtype)
+    check_lengths("softmax", lengths, dims[0])
+    if not axis:
+        raise OperatorError("softmax: axis is 0, along which lengths are: expected a later one")
+    at, least = _widened(x), te.min_value(sum_dtype(x.dtype))
+    masked = te.compute(
+        dims,
+        lambda *i: te.select(is_within(lengths, i[0], i[axis]), at(*i), least),
+        name="masked",
+    )
+    return converted_softmax(masked, axis, x.dtype)
 
 
 def converted_softmax(x: te.Tensor, axis: int, dtype: DType) -> te.Tensor:

@@ -10,6 +10,7 @@ from compiler import te
 from compiler.ops.error import OperatorError, check_dtype, check_flags, check_number, check_range
 from compiler.ops.tensors.epilogue import Types, check_types, converted
 from compiler.ops.tensors.join_axes import join_axes
+from compiler.ops.tensors.lengths import check_lengths, is_within
 from compiler.ops.tensors.normalization import converted_softmax
 from compiler.ops.tensors.operands import check_dims, check_same_dtype, dims_of
 
@@ -70,6 +71,7 @@ def grouped_query_attention(
     k: te.Tensor,
     v: te.Tensor,
     mask: te.Tensor | None = None,
+    lengths: te.Tensor | None = None,
     *,
     causal: bool = False,
     past: int = 0,
@@ -83,6 +85,8 @@ def grouped_query_attention(
             kv_heads)`.
         v: The values, of the same shape.
         mask: `[batch, 1, m, n]`, added to the scores of all heads.
+        lengths: `[batch]`, the numbers of keys that count; the later ones are padding. A length
+            below 1 counts as 1.
         causal: Whether query `i` sees only keys up to `i + past`.
         past: The number of keys before the one of the first query, such as those of a cache.
         scale: The factor of the products; by default one over the root of `d`.
@@ -100,6 +104,8 @@ def grouped_query_attention(
         check_dims(operator, operand, (batch, kv_heads, n, d))
     if mask is not None:
         check_dims(operator, mask, (batch, 1, m, n))
+    if lengths is not None:
+        check_lengths(operator, lengths, batch)
     if heads % kv_heads:
         raise OperatorError(
             f"{operator}: {kv_heads} heads of keys do not divide {heads} heads of queries"
@@ -112,6 +118,8 @@ def grouped_query_attention(
         if mask is not None:
             scaled = scaled + mask[b, 0, i, j].astype(types.sum)
         least = te.min_value(types.sum)
+        if lengths is not None:
+            scaled = te.if_then_else(is_within(lengths, b, j), scaled, least)
         return te.if_then_else(j <= i + past, scaled, least) if causal else scaled
 
     means = _means(

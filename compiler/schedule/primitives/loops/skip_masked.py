@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from compiler.ir.arith.affine import Affine
 from compiler.ir.arith.extents import extent_or_unknown
 from compiler.ir.arith.iter_map import variables
 from compiler.ir.arith.simplify import canonical
+from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
     BinOp,
+    Buffer,
     Compare,
     Conditional,
     Evaluate,
@@ -19,6 +21,7 @@ from compiler.ir.core.nodes import (
     If,
     IntImm,
     Let,
+    Load,
     Select,
     Var,
 )
@@ -41,7 +44,8 @@ def skip_masked(func: PrimFunc, loop: Var) -> PrimFunc:
 
     Requires:
         The loop is serial, and no loop over threads of a block is around it. A block under it
-        selects by a comparison `<=` of two sums of loops, and the iteration changes nothing if that
+        selects by a comparison `<=` of two sums of loops, or of numbers that the loops outside
+        select from parameters, and the iteration changes nothing if that
         is false for all elements: buffers that are read later keep their values. Numbers are
         finite, and those that a row has from other iterations are above the least one of float32.
 
@@ -68,8 +72,10 @@ def skip_masked(func: PrimFunc, loop: Var) -> PrimFunc:
         raise refuse(f"loop {loop.name} has statements with effects", target, "structure")
     scope = BlockScope(func, scope_path(path), refuse)
     sites = [site for site in scope.sites if site.is_under(target)]
+    written = {buffer for site in sites for buffer in site.facts.written_buffers()}
+    inputs = [buffer for buffer in func.buffers if buffer not in written]
     for site, mask in _masks(sites):
-        least = _least_difference(site, mask, target)
+        least = _least_difference(site, mask, target, inputs)
         if least is None:
             continue
         changed = changed_buffers(scope, sites, site, mask)
@@ -93,14 +99,21 @@ def _masks(sites: Sequence[PlacedBlock]) -> Iterator[tuple[PlacedBlock, Compare]
                     yield site, condition
 
 
-def _least_difference(site: PlacedBlock, mask: Compare, loop: For) -> Affine | None:
+def _least_difference(
+    site: PlacedBlock, mask: Compare, loop: For, params: Collection[Buffer]
+) -> Affine | None:
     """Return the least difference of two sides that an iteration compares, by the loops outside.
 
-    None if the sides are no sums of loops.
+    None if the sides are no sums of loops and of numbers that they select from parameters.
     """
-    difference: Expr = BinOp("-", mask.lhs, mask.rhs)
-    form = canonical(substitute(difference, site.bindings), site.extents)
     inside = {each.var: extent_or_unknown(each.extent) for each in site.loops_inside(loop)}
+    first = {
+        each.var: IntImm(0, dtype_of(each.extent))
+        for each in site.loops_inside(loop)
+        if inside[each.var] == 1
+    }
+    difference: Expr = BinOp("-", mask.lhs, mask.rhs)
+    form = canonical(substitute(substitute(difference, site.bindings), first), site.extents)
     terms, total = [], form.const
     for atom, factor in form.terms:
         if isinstance(atom, Var) and atom in inside:
@@ -111,5 +124,8 @@ def _least_difference(site: PlacedBlock, mask: Compare, loop: For) -> Affine | N
             terms.append((atom, factor))
     around = {each.var for each in site.loops}
     if not all(variables(atom) <= around for atom, _ in terms):
+        return None
+    loads = {node.buffer for atom, _ in terms for node in walk(atom) if isinstance(node, Load)}
+    if not loads <= set(params):
         return None
     return Affine(tuple(terms), total, form.dtype)

@@ -88,4 +88,9 @@ quantized_conv2d:2,4,7,6,6,3x2,2,1x0x0x1,1,2,layout=NHWC,bias=true,input_zero_po
 dense_int4:1,5,64 dense_int4:4,5,64 dense_int4:3,5,128,64,zero_point=true
 dense_int4:1,5,64,16,zero_point=true:bfloat16 dense_int8:1,5,64,32 dense_int8:4,5,64
 dense_int8:3,5,64,16:bfloat16
+embedding_bag:10,4,3,5,total=8 embedding_bag:10,4,3,5,total=8,mode=mean
+embedding_bag:10,4,3,5,total=8,weights=true:bfloat16
+softmax:3,2,9,lengths=true softmax:4,9,2,lengths=true,axis=1:bfloat16
+grouped_query_attention:3,4,2,3,7,4,lengths=true
+grouped_query_attention:2,2,2,3,6,4,causal=true,past=2,mask=true,lengths=true:bfloat16
 """.split()  # noqa: SIM905 - as they are typed

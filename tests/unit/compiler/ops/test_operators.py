@@ -228,6 +228,8 @@ def test_an_argmax_of_nan_is_a_position(place: int) -> None:
         ("embedding_bag:9,4,2,3,mode=max", "mode is 'max': expected one of sum, mean"),
         ("embedding_bag:9,4,2,3,mode=mean,weights=true", "weights are given, and mode is 'mean'"),
         ("embedding_bag:9,4,2,3,mode=mean:int32", "type 'int32' is not supported"),
+        ("embedding_bag:9,4,2,3,total=0", "total is 0"),
+        ("softmax:4,4,axis=0,lengths=true", "axis is 0, along which lengths are"),
         ("grouped_query_attention:1,4,3,2,2,4", "3 heads of keys do not divide 4 heads of queries"),
         ("grouped_query_attention:1,4,2,2,2,4,past=-1", "past is -1"),
         ("gelu:3,approximate=fast", "approximate is 'fast': expected one of none, tanh"),

@@ -37,3 +37,19 @@ def test_bags_of_rows() -> None:
     got = ops.reference("embedding_bag:4,5,2,3,weights=true:float64")(table, indices, weights)
     expected = [sum(w * r for w, r in zip(*bag)) for bag in zip(weights, rows)]  # noqa: B905
     np.testing.assert_allclose(got, expected)
+
+
+def test_bags_between_offsets() -> None:
+    """The second bag is empty, the third has more indices than `length`."""
+    (table, weights), indices = given((4, 5), (7,)), np.array([3, 0, 9, 1, -2, 2, 1], np.int32)
+    offsets = np.array([0, 2, 2, 7], np.int32)
+    rows = [[table[3], table[0]], [np.zeros(5)], [table[3], table[1], table[0], table[2]]]
+    spec = "embedding_bag:4,5,3,4,total=7"
+    got = ops.reference(f"{spec}:float64")(table, indices, offsets)
+    np.testing.assert_allclose(got, [sum(bag) for bag in rows])
+    got = ops.reference(f"{spec},mode=mean:float64")(table, indices, offsets)
+    np.testing.assert_allclose(got, [sum(bag) / len(bag) for bag in rows])
+    got = ops.reference(f"{spec},weights=true:float64")(table, indices, weights, offsets)
+    last = sum(w * r for w, r in zip(weights[2:6], rows[2], strict=True))
+    expected = [weights[0] * table[3] + weights[1] * table[0], np.zeros(5), last]
+    np.testing.assert_allclose(got, expected)

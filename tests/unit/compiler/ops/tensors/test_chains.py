@@ -160,10 +160,16 @@ def test_every_operator_takes_what_others_return(spec: str) -> None:
     given = [buffer for buffer in program.buffers if buffer.name not in written]
     inputs = [te.Tensor(buffer) for buffer in given]
     before = [tensors.abs(x) if x.dtype == "float32" else x for x in inputs]
-    keywords = inspect.signature(operator.tensors).parameters.values()
-    names = {p.name for p in keywords if p.kind is p.KEYWORD_ONLY}
+    parameters = inspect.signature(operator.tensors).parameters
+    names = {p.name for p in parameters.values() if p.kind is p.KEYWORD_ONLY}
     options = {k: v for k, v in parse_spec(spec).bound().items() if k in names}
-    outputs = operator.tensors(*before, **options)
+    required, optional = [], {}
+    for buffer, tensor in zip(given, before, strict=True):
+        if buffer.name in parameters and parameters[buffer.name].default is None:
+            optional[buffer.name] = tensor
+        else:
+            required.append(tensor)
+    outputs = operator.tensors(*required, **optional, **options)
     output = tensors.negative(outputs[0] if isinstance(outputs, tuple) else outputs)
     func = te.create_prim_func([*inputs, output])
     arrays = random_inputs(func, seed=4)

@@ -54,6 +54,37 @@ def test_blocks_that_begin_after_the_last_row_are_skipped() -> None:
     computes_the_same(before, sch.func)
 
 
+LENGTHS = """
+@T.prim_func
+def main(n: T.Buffer((3,), "int32"), A: T.Buffer((3, 12), "float32"), C: T.Buffer((3,), "float32")):
+    last = T.sblock_alloc_buffer((3,), "int32")
+    for i in range(3):
+        with T.sblock("start"):
+            vi = T.axis.spatial(3, i)
+            C[vi] = T.float32(0)
+    for i in range(3):
+        with T.sblock("last"):
+            vi = T.axis.spatial(3, i)
+            last[vi] = n[vi] - 1
+    for i, k_0, k_1 in T.grid(3, 3, 4):
+        with T.sblock("C"):
+            vi = T.axis.spatial(3, i)
+            vk = T.axis.reduce(12, k_0 * 4 + k_1)
+            C[vi] = C[vi] + T.if_then_else(vk <= {last}, A[vi, vk], T.float32(0))
+"""
+
+
+def test_blocks_after_the_length_of_a_row_are_skipped() -> None:
+    sch = scheduled(LENGTHS.format(last="n[vi] - 1"))
+    before, loop = sch.func, blocks_of(sch)
+    sch.skip_masked(loop)
+    assert condition_of(sch, loop) == "if k_0 * 4 - n[i] + 1 <= 0:"
+    computes_the_same(before, sch.func)
+    sch = scheduled(LENGTHS.format(last="last[vi]"))
+    with refused(sch, "no block under loop k_0 selects by a comparison <=", at="for k_0"):
+        sch.skip_masked(blocks_of(sch))
+
+
 @pytest.mark.parametrize(
     ("update", "reason"),
     [

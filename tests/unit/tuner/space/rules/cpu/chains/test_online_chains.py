@@ -12,8 +12,9 @@ from compiler.driver import lower
 from compiler.ir.core.nodes import Allocate, IntImm
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk_stmts
+from compiler.ir.interpret.oracle.oracle import random_inputs
 from tests.targets import here, level
-from tests.unit.tuner.candidates import check_candidates
+from tests.unit.tuner.candidates import check_candidates, computed
 from tests.unit.tuner.space.spaces import names
 from tuner.space.generate import design_space
 from tuner.space.tables.sketch import Sketch
@@ -42,6 +43,19 @@ def test_chains_in_blocks_of_keys_are_correct(name: str) -> None:
     space = design_space(Task(func, here(num_cores)))
     number = [sketch.name for sketch in space.sketches].index("online")
     check_candidates(func, space, [number], each=1)
+
+
+def test_blocks_beyond_the_length_of_a_row_are_skipped() -> None:
+    func = ops.grouped_query_attention(4, 2, 1, 24, 96, 8, lengths=True)
+    space = design_space(Task(func, here()))
+    number = [sketch.name for sketch in space.sketches].index("online")
+    inputs = random_inputs(func, 0) | {"lengths": np.array([96, 33, 32, 0], np.int32)}
+    candidate = space.sketches[number].candidate(space.draw(number, 1, np.random.default_rng(0))[0])
+    assert "skip_masked" in str(candidate.trace)
+    arrays = computed(func, candidate, space.target, inputs)
+    reference = ops.reference("grouped_query_attention:4,2,1,24,96,8,lengths=true")
+    expected = reference(*inputs.values())
+    np.testing.assert_allclose(arrays["out"], expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("is_causal", [True, False])

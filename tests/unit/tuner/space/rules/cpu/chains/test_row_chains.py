@@ -23,6 +23,7 @@ ROWS = {
     "softmax": ops.softmax(6, 40),
     "softmax of odd rows": ops.softmax(3, 37),
     "softmax of one row": ops.softmax(40),
+    "softmax of padded rows": ops.softmax(3, 2, 24, lengths=True),
     "softmax of small types": ops.softmax(4, 33, dtype="float16"),
     "log_softmax": ops.log_softmax(2, 3, 29),
     "layer_norm": ops.layer_norm(6, 24),
