@@ -39,6 +39,7 @@ SUITED = {
     "online_softmax": ("attention",),
     "rolling_buffer": ("max_pool2d", "pooling", "stencil"),
     "skip_masked": ("masked",),
+    "winograd": ("tiled_convolution",),
 }
 # Primitives that apply to what another one makes.
 PREPARED_BY = {"annotate_dynamic_partition": "parallel", "unannotate": "annotate"}

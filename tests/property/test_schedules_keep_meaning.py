@@ -17,7 +17,7 @@ from compiler.ir.interpret.evaluator.evaluate import evaluate
 from compiler.schedule.schedule import Schedule
 from tests.property.acceptance import Acceptance
 from tests.property.check_schedule import Meaning
-from tests.property.fuzz import explain, run_in_parallel, shrink
+from tests.property.fuzz import SUITED, explain, run_in_parallel, shrink
 from tests.property.generators.choice import STEPS
 from tests.property.generators.odd_programs import odd_program
 from tests.property.generators.schedules import (
@@ -29,7 +29,8 @@ from tests.property.generators.schedules import (
 from tests.property.generators.workloads import WORKLOADS
 
 # Each workload has three turns: all steps of one may be refused. `make fuzz` tries thousands.
-NUM_PAIRS = 3 * len(WORKLOADS)
+# Primitives with workloads of their own take turns beside these.
+NUM_PAIRS = 3 * len(WORKLOADS) * len(STEPS) // (len(STEPS) - len(SUITED))
 # What finds, shows, remembers or copies, and changes no program.
 NOT_TRANSFORMATIONS = {
     "can_decompose_padding",

@@ -22,6 +22,7 @@ from tuner.space.rules.cpu.unrolled_choices import UnrolledChoices
 from tuner.space.rules.cpu.whole_reductions import WholeReductions
 from tuner.space.rules.cpu.window_rows import WindowRows
 from tuner.space.rules.decompose_reductions import DecomposeReductions
+from tuner.space.rules.winograd_tiles import WinogradTiles
 from tuner.space.search_space import FeatureMatrix, Mask, SearchSpace
 from tuner.space.tables.knob import Ints
 from tuner.space.tables.sketch import Sketch
@@ -41,6 +42,7 @@ CPU_SPACE = SearchSpace(
     rules=(
         WholeReductions(),
         RowChains(),
+        WinogradTiles(),
         UnrolledChoices(),
         ProductChains(),
         FlatColumns(),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from compiler.ir.analysis.checked_indices import is_loaded
 from compiler.ir.analysis.constant_params import constant_problem
+from compiler.ir.analysis.error_budget import budget_problem
 from compiler.ir.analysis.specialize import symbolic_vars
 from compiler.ir.arith.bounds import limits_of, reach
 from compiler.ir.arith.facts import Facts
@@ -103,7 +104,7 @@ class _Verifier(Accesses):
             raise VerifyError(
                 f"function {func.name} writes none of its parameters", func, "structure"
             )
-        problem = constant_problem(func, self._written)
+        problem = constant_problem(func, self._written) or budget_problem(func)
         if problem is not None:
             raise VerifyError(f"function {func.name}: {problem}", func, "structure")
         for buffer, node in self.read.items():

@@ -25,6 +25,7 @@ from compiler.schedule.primitives.blocks.pad_einsum import pad_einsum
 from compiler.schedule.primitives.blocks.rfactor import rfactor
 from compiler.schedule.primitives.blocks.rolling_buffer import rolling_buffer
 from compiler.schedule.primitives.blocks.tensorize import tensorize
+from compiler.schedule.primitives.blocks.winograd import winograd
 from compiler.schedule.trace.handle import BlockRV, LoopRV
 
 
@@ -209,6 +210,30 @@ class TensorMethods(Queries):
         self._rename_block(func, name, update)
         new = [self._new_block(func, name) for name in names]
         self._record("online_softmax", {"block": handle, "loop": loop}, new)
+        return new
+
+    @primitive(num_outputs=9)
+    def winograd(self, block: BlockRV | str, tile: int) -> list[BlockRV]:
+        """Convolve windows of 3 x 3 by tiles; see `primitives.blocks.winograd`.
+
+        Args:
+            block: The convolution. From now on, its handle refers to the block that writes the
+                output.
+            tile: The number of outputs of a tile in each dimension: 2 or 4.
+
+        Returns:
+            The new blocks: the image and the weights in another layout, the two steps of each
+            transform and the products, in program order.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        handle, func, name = self._find("winograd", block)
+        extent = self._value("winograd", tile)
+        func, names = winograd(func, name, extent)
+        self._commit("winograd", func)
+        new = [self._new_block(func, name) for name in names]
+        self._record("winograd", {"block": handle, "tile": extent}, new)
         return new
 
     @primitive()

@@ -50,6 +50,18 @@ def masked_sums() -> PrimFunc:
     return te.create_prim_func([A, C], "masked_sums")
 
 
+def image_convolution() -> PrimFunc:
+    """Return a convolution whose outputs are no whole number of tiles."""
+    X, W = te.placeholder((1, 2, 5, 6), name="X"), te.placeholder((3, 2, 3, 3), name="W")
+    c, p, q = (te.reduce_axis((0, n), name) for n, name in ((2, "c"), (3, "p"), (3, "q")))
+    Y = te.compute(
+        (1, 3, 3, 4),
+        lambda b, o, y, x: te.sum(X[b, c, y + p, x + q] * W[o, c, p, q], axis=[c, p, q]),
+        "Y",
+    )
+    return te.create_prim_func([X, W, Y], "image_convolution")
+
+
 def window_sums() -> PrimFunc:
     """Return sums over windows of three rows of an intermediate."""
     A = te.placeholder((12, 8), name="A")
@@ -120,6 +132,11 @@ def test_rfactor(golden: Golden) -> None:
     _, k = schedule.get_loops("C")
     _, k_1 = schedule.split(k, [None, 8])
     golden(change(schedule, lambda s: s.rfactor(k_1, factor_axis=1)))
+
+
+def test_winograd(golden: Golden) -> None:
+    schedule = Schedule(image_convolution())
+    golden(change(schedule, lambda s: s.winograd("Y", 2), rtol=1e-5))
 
 
 def test_rolling_buffer(golden: Golden) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from compiler.ir.core.nodes import BinOp, Block, BlockRealize, Buffer, Load, Store, Var
 from compiler.ir.core.visit import walk
+from compiler.schedule.rewrite.window_convolution import window_convolution
 from tests.property.generators.choice import (
     Draw,
     NotApplicableError,
@@ -127,6 +128,13 @@ def _weights_values(block: Block, parameters: set[Buffer]) -> bool:
             return block.init is not None and weights not in parameters
         case _:
             return False
+
+
+@step
+def winograd(draw: Draw) -> None:
+    """Convolve windows by tiles."""
+    realize = draw.realize(lambda block: window_convolution(block) is not None)
+    draw.schedule.winograd(draw.handle(realize), draw.choose((2, 4)))
 
 
 @step

@@ -174,9 +174,15 @@ OPERATORS: dict[str, Make] = {
     for name, operator in ops.OPERATORS.items()
 }
 
+def tiled_convolution(choose: Choose) -> PrimFunc:
+    """Return a convolution by windows of 3 x 3, some with channels enough for tiles of 4 x 4."""
+    return ops.conv2d(*choose([(1, 2, 5, 6, 3, 3), (2, 2, 4, 3, 2, 3, 1, 1), (1, 16, 5, 5, 1, 3)]))
+
+
 PROGRAMS: dict[str, Make] = {
     make.__name__: make
     for make in (
+        tiled_convolution,
         matmul_relu,
         matmul_bias,
         elementwise,

@@ -27,7 +27,6 @@ from compiler.ir.core.nodes import (
     IterVar,
     Load,
     Range,
-    Seq,
     Stmt,
     Store,
     Var,
@@ -37,15 +36,13 @@ from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.replace_buffers import replace_buffers
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.legality.block_kind import Unclassified
-from compiler.schedule.legality.coverage import writes_whole
 from compiler.schedule.legality.guard import conjunction
 from compiler.schedule.legality.placed_block import PlacedBlock
-from compiler.schedule.legality.scope import BlockScope, scope_of_block
+from compiler.schedule.legality.scope import scope_of_block
+from compiler.schedule.legality.whole_nest import require_whole_nest
 from compiler.schedule.tree.tree import (
-    Path,
     allocate_in,
     block_path,
-    child_blocks,
     fresh_block_name,
     fresh_buffer_name,
     replace_at,
@@ -88,7 +85,7 @@ def pad_einsum(func: PrimFunc, block: str, padding: Sequence[int]) -> PrimFunc:
         return func
     _require_own_loops(site, padded, refuse)
     _require_vanishing(site, padded, refuse)
-    path = (*scope.path[:-1], *_require_alone(scope, site))
+    path = (*scope.path[:-1], *require_whole_nest(scope, site))
 
     copies = [_Copy.of(func, region, padded) for region in (*site.block.reads, *site.block.writes)]
     copies = [copy for copy in copies if copy.is_needed]
@@ -214,42 +211,6 @@ def _vanishes(value: Expr, var: Var) -> bool:
             return _vanishes(lhs, var) and _vanishes(rhs, var)
         case _:
             return False
-
-
-def _require_alone(scope: BlockScope, site: PlacedBlock) -> Path:
-    """Return the path to a block's outermost loop, or to the block, if only loops enclose it."""
-    depth = next(n for n, stmt in enumerate(site.path) if n and not isinstance(stmt, Seq))
-    top = site.path[depth]
-    others = [realize.block.name for realize in child_blocks(top)]
-    if isinstance(top, For) and len(others) > 1:
-        names = ", ".join(others)
-        raise scope.refuse(
-            f"block {site.name} shares its loops with others: {names}", top, "structure"
-        )
-    for stmt in site.path[depth:-1]:
-        if not isinstance(stmt, For):
-            raise scope.refuse(
-                f"something other than loops encloses block {site.name}", stmt, "structure"
-            )
-    for buffer in site.facts.written_buffers():
-        if not _runs_all(site) and not writes_whole(site, buffer):
-            reason = f"block {site.name} is not proved to write all of {buffer.name}"
-            raise scope.refuse(reason, site.realize, "not_proved")
-    return site.path[: depth + 1]
-
-
-def _runs_all(site: PlacedBlock) -> bool:
-    """Return whether each iterator is a loop over its whole range."""
-    extents = {loop.var: loop.extent for loop in site.loops}
-    values = site.realize.iter_values
-    return (
-        site.realize.predicate == TRUE
-        and len({v for v in values if isinstance(v, Var)}) == len(values)
-        and all(
-            isinstance(v, Var) and v in extents and equal(extents[v], i.extent)
-            for i, v in zip(site.block.iter_vars, values, strict=True)
-        )
-    )
 
 
 def _require_same_sizes(

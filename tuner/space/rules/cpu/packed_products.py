@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -20,6 +20,7 @@ from tuner.space.rules.cpu.step_groups import inline_producer, pad_steps, step_g
 from tuner.space.rules.cpu.unpacked_weights import unpacked_periods
 from tuner.space.rules.epilogue import is_epilogue
 from tuner.space.rules.sketch_builder import SketchBuilder
+from tuner.space.rules.winograd_tiles import WINOGRAD
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
 
 MAX_UNROLLED_STEPS = 8
@@ -102,6 +103,7 @@ class PackedProducts:
             if product is not None and name not in draft.scheduled:
                 rows = facts.axes[product.row].extent
                 is_small = facts.points <= MAX_SMALL_POINTS or rows < MIN_ROWS
+                is_small = is_small and WINOGRAD not in draft.tags
                 drafts = [fork for d in drafts for fork in _forks(d, name, product, is_small)]
         return drafts
 
@@ -115,9 +117,7 @@ def _forks(
     group = step_group(draft, facts, product)
     is_padded = steps % group.size > 0
     forks = []
-    for variant in _VARIANTS:
-        if not variant.is_cut and steps > MAX_WHOLE_STEPS:
-            continue
+    for variant in _variants(draft, steps):
         if is_padded and not variant.is_left_packed:
             continue  # the left operand is padded in its panels
         tags = {"packed_right", *(["packed_left"] if variant.is_left_packed else [])}
@@ -129,6 +129,22 @@ def _forks(
             continue  # the program has other schedules
         forks.append(fork)
     return [*forks, draft] if is_small or not forks else forks
+
+
+def _variants(draft: SketchBuilder, steps: int) -> Iterator[_Variant]:
+    """Yield the variants of a product of so many steps; only one for Winograd's tiles.
+
+    Their left operand has just been written row by row, and the alternative to their sketch is the
+    convolution itself.
+    """
+    is_whole = steps <= MAX_WHOLE_STEPS
+    for variant in _VARIANTS:
+        if WINOGRAD in draft.tags:
+            is_suited = not variant.is_left_packed and variant.is_cut != is_whole
+        else:
+            is_suited = variant.is_cut or is_whole
+        if is_suited:
+            yield variant
 
 
 class _Packing:

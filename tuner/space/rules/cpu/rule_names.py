@@ -6,6 +6,7 @@ CPU_RULE_NAMES = (
     "auto_inline",
     "whole_reductions",
     "row_chains",
+    "winograd_tiles",
     "unrolled_choices",
     "product_chains",
     "flat_columns",

@@ -22,12 +22,13 @@ from tuner.space.rules.cpu.whole_reductions import WholeReductions
 from tuner.space.rules.cpu.window_rows import WindowRows
 from tuner.space.rules.decompose_reductions import DecomposeReductions
 from tuner.space.rules.rule import ScheduleRule
+from tuner.space.rules.winograd_tiles import WinogradTiles
 
 BUILT_IN = [*CPU_SPACE.first_rules, *CPU_SPACE.rules]
 KINDS = [
-    *(AutoInline, WholeReductions, RowChains, UnrolledChoices, ProductChains, FlatColumns),
-    *(PackedWindows, WindowRows, PackedProducts, MatrixVector, MultiLevelTiling, PlaceProducers),
-    *(SpecialBlocks, TransposedCopies, SpatialBlocks, DecomposeReductions),
+    *(AutoInline, WholeReductions, RowChains, WinogradTiles, UnrolledChoices, ProductChains),
+    *(FlatColumns, PackedWindows, WindowRows, PackedProducts, MatrixVector, MultiLevelTiling),
+    *(PlaceProducers, SpecialBlocks, TransposedCopies, SpatialBlocks, DecomposeReductions),
 ]
 
 
