@@ -103,7 +103,7 @@ def _names(
     if len(windows) != 2 or any(len(window & reduced) != 1 for window in windows):
         return None
     names: dict[Var, str] = {}
-    for window, (position, shift) in zip(windows, ("yp", "xq"), strict=True):
+    for window, (position, shift) in zip(windows, (("y", "p"), ("x", "q")), strict=True):
         names |= {var: shift if var in reduced else position for var in window}
     for (var,) in (dimension for dimension in image if len(dimension) == 1):
         names[var] = "c" if var in reduced else "b"

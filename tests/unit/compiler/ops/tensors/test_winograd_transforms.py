@@ -60,7 +60,8 @@ def tiled(tile: int, image: np.ndarray, weights: np.ndarray) -> np.ndarray:
     total = np.zeros((len(image), *image.shape[2:]), np.float32)
     for channel in range(image.shape[1]):
         total += image[:, channel] * weights[channel]
-    return a @ total @ a.T
+    outputs: np.ndarray = a @ total @ a.T
+    return outputs
 
 
 @pytest.mark.parametrize("channels", [16, 64, 256])
@@ -68,9 +69,12 @@ def tiled(tile: int, image: np.ndarray, weights: np.ndarray) -> np.ndarray:
 def test_errors_stay_below_the_expected_one(tile: int, channels: int) -> None:
     rng = np.random.default_rng(channels)
     points = tile + KERNEL - 1
-    for draw in (rng.standard_normal, lambda shape: rng.uniform(-1, 1, shape)):
-        image = draw((200, channels, points, points)).astype(np.float32)
-        weights = draw((channels, KERNEL, KERNEL)).astype(np.float32)
+    shapes = (200, channels, points, points), (channels, KERNEL, KERNEL)
+    for operands in (
+        [rng.standard_normal(shape) for shape in shapes],
+        [rng.uniform(-1, 1, shape) for shape in shapes],
+    ):
+        image, weights = (operand.astype(np.float32) for operand in operands)
         exact = np.zeros((200, tile, tile))
         for y in range(KERNEL):
             for x in range(KERNEL):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from compiler import ops
@@ -16,8 +18,9 @@ from tests.unit.tuner.space.spaces import names, space_of
 PACKED = ("packed_right", "packed_right_whole")
 
 
-def convolution(ci: int = 16, co: int = 16, size: int = 9, **options: object) -> PrimFunc:
-    return ops.conv2d(1, ci, size, size, co, 3, 1, 1, **options)
+def convolution(ci: int = 16, co: int = 16, size: int = 9, **options: Any) -> PrimFunc:
+    func: PrimFunc = ops.conv2d(1, ci, size, size, co, 3, 1, 1, **options)
+    return func
 
 
 def tiles(func: PrimFunc) -> set[str]:
@@ -56,7 +59,7 @@ def test_other_convolutions_have_no_tiles(func: PrimFunc) -> None:
 
 @pytest.mark.parametrize("num_cores", [1, 2])
 @pytest.mark.parametrize("options", [{"constant": "W"}, {"bias": True, "activation": "relu"}])
-def test_every_candidate_is_correct(options: dict[str, object], num_cores: int) -> None:
+def test_every_candidate_is_correct(options: dict[str, Any], num_cores: int) -> None:
     func = convolution(**options)
     space = space_of(func, here(num_cores))
     assert len(space.sketches) > 2

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from compiler import ops, te
 from compiler.driver import build
 from compiler.ir.analysis.structural import structural_equal
+from compiler.ir.core.nodes import BlockRealize
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.inputs import random_inputs
 from compiler.ir.interpret.oracle.oracle import interpret
 from compiler.ir.verify.verify import verify
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.schedule import Schedule
+from compiler.schedule.trace.handle import BlockRV
 from compiler.schedule.trace.trace import Trace
 from tests.unit.compiler.schedule.schedule_asserts import refused
 
 
-def convolution(**options: object) -> PrimFunc:
-    return ops.conv2d(1, 16, 6, 6, 3, 3, 1, 1, **options)
+def convolution(**options: Any) -> PrimFunc:
+    func: PrimFunc = ops.conv2d(1, 16, 6, 6, 3, 3, 1, 1, **options)
+    return func
+
+
+def block_names(schedule: Schedule, handles: list[BlockRV]) -> list[str]:
+    realizes = [schedule.get(handle) for handle in handles]
+    return [realize.block.name for realize in realizes if isinstance(realize, BlockRealize)]
 
 
 @pytest.mark.parametrize(
@@ -33,11 +43,12 @@ def convolution(**options: object) -> PrimFunc:
     ],
 )
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
-def test_tiles_compute_what_windows_do(shape: tuple[int, ...], tile: int, layout: str) -> None:
-    func = ops.conv2d(*shape, layout=layout, dtype="float64", bias=True, activation="relu")
+def test_tiles_compute_what_windows_do(shape: Any, tile: int, layout: str) -> None:
+    options: Any = {"layout": layout, "dtype": "float64", "bias": True, "activation": "relu"}
+    func: PrimFunc = ops.conv2d(*shape, **options)
     schedule = Schedule(func)
     new = schedule.winograd(f"conv2d_{layout.lower()}", tile)
-    assert [schedule.get(block).block.name for block in new][-3:] == [
+    assert block_names(schedule, new)[-3:] == [
         "products",
         "product_rows",
         "product_tiles",
@@ -63,7 +74,7 @@ def test_each_position_of_a_tile_is_computed_exactly() -> None:
         module(image, weights, result)
         module.close()
         results.append(result)
-    np.testing.assert_array_equal(*results)
+    np.testing.assert_array_equal(results[0], results[1])
 
 
 def test_two_convolutions_of_a_program_are_tiled() -> None:
