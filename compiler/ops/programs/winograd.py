@@ -9,7 +9,7 @@ from compiler.ops.error import Numbers, check_extents
 from compiler.ops.operator import operator
 from compiler.ops.references import convolution as references
 from compiler.ops.tensors import winograd as tensors
-from compiler.ops.tensors.winograd import KERNEL
+from compiler.ops.tensors.winograd_transforms import KERNEL
 
 
 @operator(tensors.conv2d_winograd, reference=references.winograd)
