@@ -10,6 +10,7 @@ from compiler.ops.error import (
     Numbers,
     check_axis,
     check_extents,
+    check_flags,
     check_shape,
 )
 from compiler.ops.operator import operator
@@ -57,6 +58,7 @@ def quantized_dense(
     input_zero_point: int = 0,
     zero_point: int = 0,
     out_dtype: DType | None = None,
+    reduce_range: bool = False,
 ) -> PrimFunc:
     """`C[m, n] = (A[m, k] - input_zero_point) @ W[n, k].T` of bytes, scaled by column to bytes.
 
@@ -70,18 +72,25 @@ def quantized_dense(
         input_zero_point: The byte of `A` that stands for zero.
         zero_point: The byte of `C` that stands for zero.
         out_dtype: The type of `C`; by default that of `A`.
+        reduce_range: Whether bytes of `A`, which are unsigned, have 7 bits: larger ones count as
+            127. CPUs without dot products of four bytes then multiply them faster.
 
     Raises:
         OperatorError: If an extent, a type or an option is out of range.
     """
     check_extents("quantized_dense", m=m, n=n, k=k)
+    check_flags("quantized_dense", reduce_range=reduce_range)
     inputs = [
         operand((m, k), dtype, "A"),
         operand((n, k), weight_dtype, "W"),
         *_channels("quantized_dense", n, bias=bias),
     ]
     output = tensors.quantized_dense(
-        *inputs, input_zero_point=input_zero_point, zero_point=zero_point, out_dtype=out_dtype
+        *inputs,
+        input_zero_point=input_zero_point,
+        zero_point=zero_point,
+        out_dtype=out_dtype,
+        reduce_range=reduce_range,
     )
     return build("quantized_dense", inputs, output)
 
@@ -106,6 +115,7 @@ def quantized_conv2d(  # noqa: PLR0917
     input_zero_point: int = 0,
     zero_point: int = 0,
     out_dtype: DType | None = None,
+    reduce_range: bool = False,
 ) -> PrimFunc:
     """Convolve bytes `A[n, ci, h, w]` as `conv2d` does, scaled by channel to bytes.
 
@@ -116,6 +126,7 @@ def quantized_conv2d(  # noqa: PLR0917
         OperatorError: If a number is out of range or the numbers do not fit together.
     """
     name = "quantized_conv2d"
+    check_flags(name, reduce_range=reduce_range)
     image, kernels = image_and_kernels(name, (n, ci, h, w), co, kernel, groups, layout)
     inputs = [
         operand(image, dtype, "A"),
@@ -132,6 +143,7 @@ def quantized_conv2d(  # noqa: PLR0917
         input_zero_point=input_zero_point,
         zero_point=zero_point,
         out_dtype=out_dtype,
+        reduce_range=reduce_range,
     )
     return build(name, inputs, output)
 

@@ -15,15 +15,20 @@ def requantize(p: Options, x: Array, scale: Array) -> Array:
 
 def dense(p: Options, a: Array, w: Array, scale: Array, *bias: Array) -> Array:
     """Multiply by weights, which are stored transposed, and scale by column."""
-    total = sum(bias, start=(a - p.input_zero_point) @ w.T)
+    total = sum(bias, start=(_reduced(p, a) - p.input_zero_point) @ w.T)
     return _requantized(p, total, scale, -1, p.out_dtype or p.dtype)
 
 
 def conv2d(p: Options, a: Array, w: Array, scale: Array, *bias: Array) -> Array:
     """Convolve, and scale by channel."""
-    total = conv(p, a - p.input_zero_point, w, *bias)
+    total = conv(p, _reduced(p, a) - p.input_zero_point, w, *bias)
     axis = 1 if p.layout == "NCHW" else 3
     return _requantized(p, total, scale, axis, p.out_dtype or p.dtype)
+
+
+def _reduced(p: Options, x: Array) -> Array:
+    """Return bytes of 7 bits, if they have so many."""
+    return np.minimum(x, 127) if p.reduce_range else x
 
 
 def _requantized(p: Options, x: Array, scale: Array, axis: int, dtype: str) -> Array:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler import te
+from compiler.ir.analysis.small_integers import LARGEST
 from compiler.ir.core.dtypes import DType, smallest_and_largest
 from compiler.ops.error import Numbers, OperatorError, check_axis
 from compiler.ops.tensors.convolution import conv2d
@@ -65,6 +66,7 @@ def quantized_dense(
     input_zero_point: int = 0,
     zero_point: int = 0,
     out_dtype: DType | None = None,
+    reduce_range: bool = False,
 ) -> te.Tensor:
     """Return `(x[m, k] - input_zero_point) @ weight[n, k].T`, requantized.
 
@@ -76,12 +78,16 @@ def quantized_dense(
         input_zero_point: The byte of `x` that stands for zero.
         zero_point: That of the result.
         out_dtype: The type of the result; by default that of `x`.
+        reduce_range: Whether bytes of `x` above 127 count as 127; see `ops.quantized_dense`.
 
     Raises:
         OperatorError: If a shape, a type or an option does not fit.
     """
     operator = "quantized_dense"
     _check_operands(operator, x, weight, bias, input_zero_point)
+    dtype = out_dtype or x.dtype
+    if reduce_range:
+        x = _reduced(operator, x, input_zero_point)
     total = dense(x, weight, bias, out_dtype="int32")
     if input_zero_point:
         n, k = dims_of(operator, weight, 2)
@@ -90,7 +96,7 @@ def quantized_dense(
             (n,), lambda j: te.sum(weight[j, axis].astype("int32"), axis=axis), name="weight_sums"
         )
         total = _without_zero_point(total, 1, sums, input_zero_point)
-    return requantize(total, scale, zero_point=zero_point, out_dtype=out_dtype or x.dtype)
+    return requantize(total, scale, zero_point=zero_point, out_dtype=dtype)
 
 
 def quantized_conv2d(
@@ -107,6 +113,7 @@ def quantized_conv2d(
     input_zero_point: int = 0,
     zero_point: int = 0,
     out_dtype: DType | None = None,
+    reduce_range: bool = False,
 ) -> te.Tensor:
     """Convolve `data - input_zero_point` with `weight`, requantized by channel.
 
@@ -119,6 +126,9 @@ def quantized_conv2d(
     operator = "quantized_conv2d"
     axis = channel_axis(operator, layout, 2)
     _check_operands(operator, data, weight, bias, input_zero_point)
+    dtype = out_dtype or data.dtype
+    if reduce_range:
+        data = _reduced(operator, data, input_zero_point)
     dims = dims_of(operator, data, 4)
     sides = (shaped(axis, 0, 0, side) for side in paddings(operator, padding, 2))
     zero = te.const(input_zero_point, data.dtype)
@@ -135,9 +145,7 @@ def quantized_conv2d(
     if input_zero_point:
         sums = _kernel_sums(weight, is_first=axis == 1)
         total = _without_zero_point(total, axis, sums, input_zero_point)
-    return requantize(
-        total, scale, axis=axis, zero_point=zero_point, out_dtype=out_dtype or data.dtype
-    )
+    return requantize(total, scale, axis=axis, zero_point=zero_point, out_dtype=dtype)
 
 
 def check_type(operator: str, dtype: DType, expected: Sequence[DType]) -> None:
@@ -172,6 +180,18 @@ def _check_operands(
     check_type(operator, weight.dtype, BYTES)
     if bias is not None:
         check_type(operator, bias.dtype, ("int32",))
+
+
+def _reduced(operator: str, x: te.Tensor, zero_point: int) -> te.Tensor:
+    """Return bytes with values above 127 replaced by it."""
+    check_type(operator, x.dtype, ("uint8",))
+    if zero_point > LARGEST:
+        raise OperatorError(
+            f"{operator}: input_zero_point is {zero_point}: expected 0 to {LARGEST} with"
+            " reduce_range"
+        )
+    largest = te.const(LARGEST, x.dtype)
+    return te.compute(x.shape, lambda *i: te.min(x[i], largest), name="reduced")
 
 
 def _kernel_sums(weight: te.Tensor, *, is_first: bool) -> te.Tensor:

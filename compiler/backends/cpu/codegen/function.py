@@ -41,6 +41,7 @@ class ModuleState:
     Attributes:
         target: The CPU.
         registers: The local buffers that LLVM's SROA turns into registers.
+        small: The buffers that hold only integers from 0 to 127.
         has_dynamic_launch: Whether threads fetch the iterations of a loop on demand.
         functions: The text of the tasks.
         externals: The declarations of the functions that the tasks call.
@@ -48,6 +49,7 @@ class ModuleState:
 
     target: CpuTarget
     registers: set[Buffer]
+    small: frozenset[Buffer] = frozenset()
     has_dynamic_launch: bool = False
     functions: list[str] = field(default_factory=list)
     externals: set[str] = field(default_factory=set)
@@ -63,7 +65,7 @@ class FunctionEmitter:
         self._builder = CodeBuilder()
         self._instructions = Instructions(self._builder)
         self._scope = CodeScope(module.registers)
-        self._expressions = Expressions(self._instructions, self._scope, target)
+        self._expressions = Expressions(self._instructions, self._scope, target, module.small)
         self._stores = Stores(self._instructions, self._scope, self._expressions)
         self._frame = Frame(self._builder)
         self._vector_bits = target.vector_bits

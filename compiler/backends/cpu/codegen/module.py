@@ -13,6 +13,7 @@ from compiler.backends.cpu.codegen.error import CodegenError
 from compiler.backends.cpu.codegen.function import FunctionEmitter, ModuleState
 from compiler.backends.cpu.codegen.text.frame import CACHE_LINE_BYTES
 from compiler.backends.cpu.codegen.threads.dynamic_partition import dynamic_launch_runtime
+from compiler.ir.analysis.small_integers import small_buffers
 from compiler.ir.core.llvm_calls import LLVM_CALL, is_offered, llvm_function
 from compiler.ir.core.nodes import Buffer, Call, Stmt, StringImm
 from compiler.ir.core.visit import walk
@@ -29,7 +30,7 @@ def emit_module(params: tuple[Buffer, ...], stmt: Stmt, target: CpuTarget) -> So
         CodegenError: If the program expands to too much code, or the CPU lacks a function of it.
     """
     _check_functions(stmt, target)
-    module = ModuleState(target, register_buffers(stmt))
+    module = ModuleState(target, register_buffers(stmt), small_buffers(stmt, params))
     body = FunctionEmitter(module, is_task=False)
     arguments = body.bind_parameters(params)
     body.run(stmt)

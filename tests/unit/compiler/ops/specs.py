@@ -85,6 +85,8 @@ quantized_dense:4,6,20,bias=true,input_zero_point=100,zero_point=-3,out_dtype=in
 quantized_dense:4,6,19,weight_dtype=uint8,input_zero_point=-7,out_dtype=uint8:int8
 quantized_conv2d:1,8,5,6,4,3,1,1 quantized_conv2d:1,8,5,6,4,3,1,1,bias=true,input_zero_point=5
 quantized_conv2d:2,4,7,6,6,3x2,2,1x0x0x1,1,2,layout=NHWC,bias=true,input_zero_point=-4:int8
+quantized_dense:4,6,20,reduce_range=true
+quantized_conv2d:1,8,5,6,4,3,1,1,input_zero_point=7,reduce_range=true
 dense_int4:1,5,64 dense_int4:4,5,64 dense_int4:3,5,128,64,zero_point=true
 dense_int4:1,5,64,16,zero_point=true:bfloat16 dense_int8:1,5,64,32 dense_int8:4,5,64
 dense_int8:3,5,64,16:bfloat16

@@ -114,7 +114,7 @@ def _forks(
     """Return a draft for each variant, and the unchanged draft if packing may not pay."""
     facts = draft.block_facts()[name]
     steps = facts.axes[product.step].extent
-    group = step_group(draft, facts, product)
+    group = step_group(draft, facts, product.left.read, product.right.read)
     is_padded = steps % group.size > 0
     forks = []
     for variant in _variants(draft, steps):

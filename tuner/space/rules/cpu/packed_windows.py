@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler import te
-from compiler.backends.cpu.codegen.operations.dot_instructions import PAIR, DotGroup, dot_group
+from compiler.backends.cpu.codegen.operations.dot_instructions import PAIR, DotGroup
 from compiler.ir.core.dtypes import bits
 from compiler.passes.common.tile_buffers import KEY
 from compiler.passes.common.widen_buffers import KEY as WIDE_KEY
@@ -19,6 +19,7 @@ from tuner.space.rules.cpu.copy_tiles import schedule_copy
 from tuner.space.rules.cpu.packed_operands import Layout, packed_operand, split_last
 from tuner.space.rules.cpu.packed_products import MAX_UNROLLED_GROUPS
 from tuner.space.rules.cpu.padded_tiles import has_no_tile, padded_tiles
+from tuner.space.rules.cpu.step_groups import step_group
 from tuner.space.rules.epilogue import epilogue_of
 from tuner.space.rules.sketch_builder import SketchBuilder, Tiling
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
@@ -122,9 +123,7 @@ def _pack(draft: SketchBuilder, name: str, roles: OperandRoles, epilogue: BlockR
 
 def _channel_group(draft: SketchBuilder, facts: BlockFacts, roles: OperandRoles) -> DotGroup:
     """Return the channels that the CPU multiplies and adds at once, if they divide a block."""
-    dtypes = draft.dtypes()
-    accesses = (roles.image, roles.weights, facts.write)
-    dot = dot_group(draft.cpu, *(dtypes[access.buffer] for access in accesses))
+    dot = step_group(draft, facts, roles.image, roles.weights)
     return dot if roles.channel_tile % dot.size == 0 else DotGroup()
 
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from compiler.backends.cpu.codegen.operations.dot_instructions import DotGroup, dot_group
-from tuner.space.analysis.block_facts import BlockFacts
+from compiler.ir.analysis.small_integers import small_buffers
+from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
 from tuner.space.analysis.product_roles import Product, find_product
 from tuner.space.rules.sketch_builder import SketchBuilder
 
 
-def step_group(draft: SketchBuilder, facts: BlockFacts, product: Product) -> DotGroup:
-    """Return the steps of a sum that the CPU multiplies and adds at once."""
-    dtypes = draft.dtypes()
-    accesses = (product.left.read, product.right.read, facts.write)
-    return dot_group(draft.cpu, *(dtypes[access.buffer] for access in accesses))
+def step_group(
+    draft: SketchBuilder, facts: BlockFacts, left: TensorAccess, right: TensorAccess
+) -> DotGroup:
+    """Return the steps of a sum of products that the CPU multiplies and adds at once."""
+    dtypes, func = draft.dtypes(), draft.schedule.func
+    small = {buffer.name for buffer in small_buffers(func.body, func.buffers)}
+    are_small = left.buffer in small, right.buffer in small
+    types = (dtypes[left.buffer], dtypes[right.buffer], dtypes[facts.write.buffer])
+    return dot_group(draft.cpu, *types, are_small)
 
 
 def pad_steps(

@@ -7,7 +7,7 @@ reassociation, no assumption about NaN or infinity.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TypeVar
 
 from compiler.backends.cpu.codegen.emitters.addresses import Addresses
@@ -21,6 +21,7 @@ from compiler.backends.cpu.codegen.operations.integer_division import divide, fl
 from compiler.backends.cpu.codegen.operations.masked_accesses import MaskedAccesses
 from compiler.backends.cpu.codegen.text.instructions import Instructions, RegisterValue
 from compiler.backends.cpu.codegen.text.types import literal, scalar_type, vector
+from compiler.ir.analysis.small_integers import is_small
 from compiler.ir.arith.bounds import bounds
 from compiler.ir.core.dtypes import DType, bits, is_float, is_integer, is_signed
 from compiler.ir.core.expr_types import dtype_of
@@ -28,6 +29,7 @@ from compiler.ir.core.nodes import (
     ArithOp,
     BinOp,
     Broadcast,
+    Buffer,
     Call,
     Cast,
     Compare,
@@ -65,12 +67,20 @@ class Expressions:
         instructions: The instructions of the function.
         scope: The surroundings of the expressions.
         target: The CPU.
+        small: The buffers that hold only integers from 0 to 127.
     """
 
-    def __init__(self, instructions: Instructions, scope: CodeScope, target: CpuTarget) -> None:
+    def __init__(
+        self,
+        instructions: Instructions,
+        scope: CodeScope,
+        target: CpuTarget,
+        small: Collection[Buffer] = (),
+    ) -> None:
         self._instructions = instructions
         self._builder = instructions.builder
         self._scope = scope
+        self._small = small
         # Cached, since the target derives it from the list of all features each time.
         self._has_maximum = target.has_maximum
         self._has_half_arithmetic = target.has_half_arithmetic
@@ -115,7 +125,10 @@ class Expressions:
             case Conditional():
                 return self._conditional(expr)
             case Cast(dtype, inner):
-                return self.conversions.convert(self.value(inner), dtype_of(inner), dtype)
+                value = self.conversions.convert(self.value(inner), dtype_of(inner), dtype)
+                if self._small and is_small(inner, self._small):
+                    self._instructions.note_small(value)
+                return value
             case Call():
                 return self._calls.call(expr)
             case Ramp():

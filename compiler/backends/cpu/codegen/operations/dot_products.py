@@ -6,8 +6,8 @@ another:
     c1 = c0 + int32(a0) * int32(b0)
     c2 = c1 + int32(a1) * int32(b1)      ->      c2 = c0 + pmaddwd([a0 a1], [b0 b1])
 
-Four products of bytes become a `vpdpbusd`, `sdot` or `udot` if the CPU has it. The sums in between
-are emitted, too; LLVM removes those that nothing else uses.
+Four products of bytes become a `vpdpbusd`, `sdot` or `udot` if the CPU has it, or a `vpmaddubsw` if
+it can't saturate. The sums in between are emitted, too; LLVM removes those that nothing else uses.
 
 Products of bfloat16 that are added in float32 become `vdpbf16ps` or `bfdot`, if their vector
 operand lies in pairs. These instructions flush subnormal numbers to zero, and may round otherwise
@@ -139,8 +139,9 @@ class DotProducts:
         return self._dots.pair(lanes) if fits else None
 
     def _four(self, a: NarrowInteger, b: NarrowInteger, lanes: int) -> DotOfFour | None:
-        are_bytes = a.bits == 8 and b.bits == 8
-        return self._dots.four((a.is_signed, b.is_signed), lanes) if are_bytes else None
+        if a.bits != 8 or b.bits != 8:
+            return None
+        return self._dots.four((a.is_signed, b.is_signed), lanes, (a.is_small, b.is_small))
 
     # --- sums -------------------------------------------------------------------------------------
 
@@ -205,11 +206,17 @@ class DotProducts:
         kind, full_type = vector("i8", 4 * lanes), vector("i32", lanes)
         # All instructions of two types take the unsigned operand first.
         operands = [(kind, side.value) for side in sorted(sides, key=lambda side: side.is_signed)]
-        if "x86" in dot.name:
+        if "x86" in dot.name and dot.adds is None:
             operands = [
                 (full_type, self._instructions.bitcast(value, kind, full_type, lanes))
                 for _, value in operands
             ]
+        if dot.adds is not None:
+            pairs, ones = vector("i16", 2 * lanes), splat("i16", "1", 2 * lanes)
+            products = self._instructions.call(pairs, dot.name, operands, 2 * lanes)
+            added = [(pairs, products), (pairs, RegisterValue(ones, 0, 2 * lanes))]
+            total = self._instructions.call(full_type, dot.adds, added, lanes)
+            return self._instructions.binary("add", "i32", start, total)
         start = self._instructions.broadcast(start, "i32", lanes)
         return self._instructions.call(full_type, dot.name, [(full_type, start), *operands], lanes)
 
@@ -278,5 +285,6 @@ def _are_alike(
     first: tuple[NarrowInteger, NarrowInteger], second: tuple[NarrowInteger, NarrowInteger]
 ) -> bool:
     return all(
-        (a.bits, a.is_signed) == (b.bits, b.is_signed) for a, b in zip(first, second, strict=True)
+        replace(a, value=_ZERO) == replace(b, value=_ZERO)
+        for a, b in zip(first, second, strict=True)
     )

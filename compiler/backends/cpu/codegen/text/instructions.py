@@ -6,6 +6,7 @@ A value that does not depend on the vectorized variable is scalar until it meets
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from compiler.backends.cpu.codegen.text.builder import CodeBuilder
 from compiler.backends.cpu.codegen.text.types import splat, type_suffix, vector
@@ -24,11 +25,16 @@ class RegisterValue:
 
 @frozen
 class NarrowInteger:
-    """An integer of 8 or 16 bits, or a vector of them."""
+    """An integer of 8 or 16 bits, or a vector of them.
+
+    Attributes:
+        is_small: Whether all are proven to be from 0 to 127.
+    """
 
     value: RegisterValue
     bits: int
     is_signed: bool
+    is_small: bool = False
 
 
 @frozen
@@ -141,6 +147,12 @@ class Instructions:
         elif value.name in self.widened_from and target in ("i32", "i64"):
             self.widened_from[result.name] = self.widened_from[value.name]
         return result
+
+    def note_small(self, wide: RegisterValue) -> None:
+        """Record that an integer, if it was widened, is from 0 to 127."""
+        if wide.name in self.widened_from:
+            narrow = self.widened_from[wide.name]
+            self.widened_from[wide.name] = replace(narrow, is_small=True)
 
     def bitcast(self, value: RegisterValue, source: str, target: str, lanes: int) -> RegisterValue:
         """Read the bits of a whole vector of one type as `lanes` lanes of another type."""

@@ -101,6 +101,11 @@ def test_an_image_is_padded_with_its_zero_point() -> None:
         (lambda: ops.quantized_dense(4, 4, 8, weight_dtype="int16"), "expected int8 or uint8"),
         (lambda: ops.quantized_dense(4, 4, 8, input_zero_point=-1), "expected 0 to 255"),
         (lambda: ops.quantized_dense(0, 4, 8), "m is 0"),
+        (lambda: ops.quantized_dense(4, 4, 8, "int8", reduce_range=True), "expected uint8"),
+        (
+            lambda: ops.quantized_dense(4, 4, 8, input_zero_point=128, reduce_range=True),
+            "input_zero_point is 128: expected 0 to 127",
+        ),
     ],
 )
 def test_arguments_out_of_range_are_refused(make: Any, message: str) -> None:

@@ -9,7 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from compiler import ops
-from compiler.driver import lower
+from compiler.backends.cpu.codegen.machine_code import disassemble
+from compiler.driver import emit, lower
 from compiler.ir.core.nodes import Allocate, static_shape
 from compiler.ir.core.visit import walk_stmts
 from compiler.target.cpu import CpuTarget
@@ -22,6 +23,8 @@ SPECS = [
     "quantized_dense:6,24,66,bias=true,zero_point=100",
     "quantized_dense:6,16,33,out_dtype=uint8:int8",
     "quantized_conv2d:1,8,4,4,16,3,1,1,layout=NHWC,input_zero_point=255",
+    "quantized_dense:6,24,66,bias=true,input_zero_point=3,reduce_range=true",
+    "quantized_conv2d:1,8,4,4,16,3,1,1,layout=NHWC,input_zero_point=127,reduce_range=true",
 ]
 
 
@@ -77,3 +80,25 @@ def test_sums_are_scaled_tile_by_tile(spec: str, name: str) -> None:
         sums, registers = (b for b in buffers if b.dtype == "int32")
         assert {sums.scope, registers.scope} == {"global", "local"}
         assert static_shape(sums) == static_shape(registers)
+
+
+@pytest.mark.parametrize(
+    ("spec", "instruction"),
+    [
+        ("quantized_dense:24,96,64,reduce_range=true", "vpmaddubsw"),
+        ("quantized_conv2d:1,16,8,8,32,1,layout=NHWC,reduce_range=true", "vpmaddubsw"),
+        ("quantized_dense:24,96,64", "vpmaddwd"),
+    ],
+)
+def test_packed_sums_of_7_bit_activations_add_pairs_in_16_bits(spec: str, instruction: str) -> None:
+    target = CpuTarget("cpu -mcpu=znver3 -num-cores=1")
+    func = ops.from_spec(spec)
+    space = design_space(Task(func, target))
+    for index, sketch in enumerate(space.sketches):
+        if not sketch.name.startswith(("packed", "blocked")):
+            continue
+        (choices,) = space.draw(index, 1, np.random.default_rng(0))
+        scheduled = sketch.candidate(choices).trace.apply_to(func).func
+        text = disassemble(emit(scheduled, target).text, target)
+        assert instruction in text
+        assert ("vpmaddubsw" in text) == ("vpmaddubsw" in instruction)

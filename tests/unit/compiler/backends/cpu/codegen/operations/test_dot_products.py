@@ -22,16 +22,28 @@ from tests.targets import here
 from tests.unit.compiler.backends.cpu.codegen.programs import run
 
 
-def product(
-    a: DType, b: DType, shape: tuple[int, int, int], steps: int, lanes: int = 16
+def product(  # noqa: PLR0917
+    a: DType,
+    b: DType,
+    shape: tuple[int, int, int],
+    steps: int,
+    lanes: int = 16,
+    largest: int | None = None,
 ) -> PrimFunc:
-    """Return `C = A B` in register tiles of 3 rows, the reduction unrolled by `steps`."""
+    """Return `C = A B` in register tiles of 3 rows, the reduction unrolled by `steps`.
+
+    Elements of `A` above `largest`, if it is given, count as that.
+    """
     m, n, depth = shape
     A, B = te.placeholder((m, depth), a, name="A"), te.placeholder((depth, n), b, name="B")
     k = te.reduce_axis((0, depth), name="k")
+    left = A
+    if largest is not None:
+        limit = te.const(largest, a)
+        left = te.compute((m, depth), lambda i, k: te.min(A[i, k], limit), name="limited")
     C = te.compute(
         (m, n),
-        lambda i, j: te.sum(A[i, k].astype("int32") * B[k, j].astype("int32"), axis=k),
+        lambda i, j: te.sum(left[i, k].astype("int32") * B[k, j].astype("int32"), axis=k),
         name="C",
     )
     schedule = Schedule(te.create_prim_func([A, B, C]))
@@ -88,6 +100,45 @@ def test_sums_of_products_are_exact_and_wrap(a: DType, b: DType, steps: int, cpu
 def test_odd_shapes_are_correct(shape: tuple[int, int, int]) -> None:
     x, y = operands("int8", "int8", shape)
     np.testing.assert_array_equal(run(product("int8", "int8", shape, 4), x, y), expected(x, y))
+
+
+@pytest.mark.parametrize("cpu", ["native", "x86-64-v2"])
+@pytest.mark.parametrize("largest", [127, 128, 255])
+def test_sums_of_pairs_do_not_saturate(largest: int, cpu: str) -> None:
+    """All pairs are the largest, of either sign, that 8-bit operands can have."""
+    shape = (6, 48, 16)
+    x = np.full((6, 16), 255, np.uint8)
+    y = np.where(np.arange(48) % 2, -128, 127).astype(np.int8) * np.ones((16, 1), np.int8)
+    func = product("uint8", "int8", shape, 4, largest=largest)
+    got = run(func, x, y, target=f"cpu -mcpu={cpu} -num-cores=1")
+    np.testing.assert_array_equal(got, expected(np.minimum(x, largest), y))
+
+
+NARROW_PAIRS = r"pmaddubsw"
+
+
+@pytest.mark.parametrize(
+    ("cpu", "a", "b", "largest", "instruction"),
+    [
+        ("x86-64-v2", "uint8", "int8", 127, rf"{NARROW_PAIRS} .*%xmm"),
+        ("znver3", "uint8", "int8", 127, rf"v{NARROW_PAIRS} .*%ymm"),
+        ("skylake-avx512", "uint8", "int8", 127, rf"v{NARROW_PAIRS} .*%zmm"),
+        ("znver3", "uint8", "int8", 128, r"vpmaddwd .*%ymm"),  # a pair may be 32768
+        ("znver3", "int8", "int8", 127, r"vpmaddwd .*%ymm"),  # no operand is unsigned
+        ("znver3", "uint8", "uint8", 127, r"vpmaddwd .*%ymm"),
+        ("alderlake", "uint8", "int8", 127, r"vpdpbusd .*%ymm"),
+        ("znver5", "uint8", "int8", 127, r"vpdpbusd .*%zmm"),
+    ],
+)
+def test_pairs_are_added_in_16_bits_if_they_can_not_saturate(
+    cpu: str, a: DType, b: DType, largest: int, instruction: str
+) -> None:
+    target = CpuTarget(f"cpu -mcpu={cpu} -num-cores=1")
+    func = product(a, b, (6, 64, 64), 4, 2 * target.vector_bits // 32, largest)
+    text = disassemble(emit(func, target).text, target).replace("\t", " ")
+    groups = 2 if "wd" in instruction else 1
+    assert len(re.findall(instruction, text)) == 3 * 2 * groups, text
+    assert (NARROW_PAIRS in text) == (NARROW_PAIRS in instruction), text
 
 
 def test_sums_that_are_used_on_the_way_are_kept() -> None:
