@@ -22,6 +22,19 @@ from tests.targets import here
 from tests.unit.compiler.backends.cpu.codegen.programs import run
 
 
+def tiled(schedule: Schedule, steps: int, lanes: int) -> PrimFunc:
+    """Cut `C` into register tiles of 3 rows, the reduction unrolled by `steps`."""
+    i, j, r = schedule.get_loops("C")
+    i0, i1 = schedule.split(i, [None, 3])
+    j0, j1 = schedule.split(j, [None, lanes])
+    r0, r1 = schedule.split(r, [None, steps])
+    schedule.reorder(i0, j0, r0, r1, i1, j1)
+    schedule.unroll(r1)
+    schedule.unroll(i1)
+    schedule.vectorize(j1)
+    return schedule.func
+
+
 def product(  # noqa: PLR0917
     a: DType,
     b: DType,
@@ -47,15 +60,7 @@ def product(  # noqa: PLR0917
         name="C",
     )
     schedule = Schedule(te.create_prim_func([A, B, C]))
-    i, j, r = schedule.get_loops("C")
-    i0, i1 = schedule.split(i, [None, 3])
-    j0, j1 = schedule.split(j, [None, lanes])
-    r0, r1 = schedule.split(r, [None, steps])
-    schedule.reorder(i0, j0, r0, r1, i1, j1)
-    schedule.unroll(r1)
-    schedule.unroll(i1)
-    schedule.vectorize(j1)
-    return schedule.func
+    return tiled(schedule, steps, lanes)
 
 
 def operands(a: DType, b: DType, shape: tuple[int, int, int]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -114,7 +119,7 @@ def test_sums_of_pairs_do_not_saturate(largest: int, cpu: str) -> None:
     np.testing.assert_array_equal(got, expected(np.minimum(x, largest), y))
 
 
-NARROW_PAIRS = r"pmaddubsw"
+NARROW_PAIRS = "pmaddubsw"
 
 
 @pytest.mark.parametrize(
@@ -166,12 +171,15 @@ CPUS: list[tuple[str, DType, DType, int, str]] = [
     ("x86-64-v3", "int16", "int16", 2, r"vpmaddwd .*%ymm"),
     ("x86-64-v4", "int8", "int8", 2, r"vpmaddwd .*%zmm"),
     ("cascadelake", "int8", "int8", 2, r"vpdpwssd .*%zmm"),
+    ("znver4", "uint8", "int8", 4, r"vpdpbusd .*%zmm"),
+    ("znver5", "int8", "uint8", 4, r"vpdpbusd .*%zmm"),
     ("sapphirerapids", "uint8", "int8", 4, r"vpdpbusd .*%zmm"),
     ("alderlake", "int8", "uint8", 4, r"vpdpbusd .*%ymm"),
     ("sierraforest", "int8", "int8", 4, r"vpdpbssd .*%ymm"),
     ("arrowlake", "uint8", "uint8", 4, r"vpdpbuud .*%ymm"),
     ("arrowlake", "int8", "uint8", 4, r"vpdpbusd .*%ymm"),
     ("neoverse-n1", "int8", "int8", 4, r"sdot v\d+\.4s"),
+    ("neoverse-v1", "uint8", "int8", 4, r"usdot v\d+\.4s"),
     ("apple-m1", "uint8", "uint8", 4, r"udot v\d+\.4s"),
     ("neoverse-v2", "uint8", "int8", 4, r"usdot v\d+\.4s"),
 ]
@@ -295,15 +303,7 @@ def paired_product(shape: tuple[int, int, int], steps: int, lanes: int) -> PrimF
     schedule = Schedule(te.create_prim_func([A, B, C]))
     panel = schedule.cache_read("C", 1, "global")
     schedule.annotate(panel, "buffer_tile", [0, 1, lanes, 0, 2])
-    i, j, r = schedule.get_loops("C")
-    i0, i1 = schedule.split(i, [None, 3])
-    j0, j1 = schedule.split(j, [None, lanes])
-    r0, r1 = schedule.split(r, [None, steps])
-    schedule.reorder(i0, j0, r0, r1, i1, j1)
-    schedule.unroll(r1)
-    schedule.unroll(i1)
-    schedule.vectorize(j1)
-    return schedule.func
+    return tiled(schedule, steps, lanes)
 
 
 def plain_of_bfloats(lanes: int) -> str:
