@@ -76,7 +76,8 @@ def _caches(sizes: _Sizes) -> Caches:
 
 
 _VNNI, _AVX_VNNI, _BF16 = "+avx512vnni", "+avxvnni", "+avx512bf16"
-_SAPPHIRE_RAPIDS = f"{_VNNI},{_AVX_VNNI},{_BF16},+avx512fp16"
+_AMX = "+amx-tile,+amx-bf16,+amx-int8"
+_SAPPHIRE_RAPIDS = f"{_VNNI},{_AVX_VNNI},{_BF16},+avx512fp16,{_AMX}"
 _INT8_VNNI = f"{_AVX_VNNI},+avxvnniint8"
 _DOTS = "+neon,+dotprod,+fullfp16"
 _MIXED_DOTS = f"{_DOTS},+i8mm,+bf16"

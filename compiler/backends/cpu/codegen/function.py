@@ -75,7 +75,7 @@ class FunctionEmitter:
             self._expressions,
             self._stores,
             self._frame,
-            vector_bits=self._vector_bits,
+            target=target,
             launch=self._launch,
         )
 

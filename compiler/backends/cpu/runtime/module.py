@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from compiler.backends.cpu.codegen.module import ENTRY
 from compiler.backends.cpu.runtime.load import load_object
 from compiler.backends.cpu.runtime.pool import launch_address
+from compiler.backends.cpu.runtime.tile_permission import FEATURE, request_tiles
 from compiler.backends.module import Module
 from compiler.runtime.artifact import Artifact, ArtifactError
 from compiler.runtime.memory import address_of, aligned_empty
@@ -164,3 +165,5 @@ def _check_host(artifact: Artifact) -> None:
         CpuTarget(artifact.target)
     except TargetError as error:
         raise ArtifactError(f"{artifact.name} was built for another machine: {error}") from error
+    if FEATURE in artifact.features.split(","):
+        request_tiles()

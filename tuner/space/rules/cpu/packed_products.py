@@ -15,6 +15,7 @@ from compiler.schedule.primitives.sampling.sample import divisors
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts
 from tuner.space.analysis.product_roles import Operand, Product, find_product
+from tuner.space.rules.cpu.matrix_tiles import tile_forks
 from tuner.space.rules.cpu.padded_tiles import MAX_WASTE, has_no_tile, padded_sizes
 from tuner.space.rules.cpu.step_groups import inline_producer, pad_steps, step_group
 from tuner.space.rules.cpu.unpacked_weights import unpacked_periods
@@ -116,7 +117,7 @@ def _forks(
     steps = facts.axes[product.step].extent
     group = step_group(draft, facts, product.left.read, product.right.read)
     is_padded = steps % group.size > 0
-    forks = []
+    forks = tile_forks(draft, facts, product)
     for variant in _variants(draft, steps):
         if is_padded and not variant.is_left_packed:
             continue  # the left operand is padded in its panels

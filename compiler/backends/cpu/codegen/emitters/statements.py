@@ -18,11 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from math import prod
 from typing import TypeAlias, assert_never
 
 from compiler.backends.cpu.codegen.emitters.expressions import Expressions
 from compiler.backends.cpu.codegen.emitters.loops import Counter, rotated_loop
+from compiler.backends.cpu.codegen.emitters.matrix_tiles import KEY as TILES
+from compiler.backends.cpu.codegen.emitters.matrix_tiles import MatrixTiles
 from compiler.backends.cpu.codegen.emitters.scope import Binding, CodeScope, LaneRange
 from compiler.backends.cpu.codegen.emitters.stores import MAX_EXPANDED_STORES, STREAMS, Stores
 from compiler.backends.cpu.codegen.emitters.vectorization import Vectorization, chunks, strips
@@ -50,6 +53,7 @@ from compiler.ir.core.nodes import (
     Var,
     static_shape,
 )
+from compiler.target.cpu import CpuTarget
 
 Action: TypeAlias = Callable[[], None]
 
@@ -74,7 +78,7 @@ class Statements:
         expressions: Emits their expressions.
         stores: Emits their stores.
         frame: The memory of the function.
-        vector_bits: The width of the CPU's vectors.
+        target: The CPU.
         launch: Runs a parallel loop of a constant extent on threads; returns False if it does not.
     """
 
@@ -86,7 +90,7 @@ class Statements:
         stores: Stores,
         frame: Frame,
         *,
-        vector_bits: int,
+        target: CpuTarget,
         launch: Callable[[For, int], bool],
     ) -> None:
         self._instructions = instructions
@@ -95,8 +99,9 @@ class Statements:
         self._expressions = expressions
         self._stores = stores
         self._frame = frame
-        self._vector_bits = vector_bits
-        self._vectorization = Vectorization(vector_bits, scope.registers)
+        self._vector_bits = target.vector_bits
+        self._vectorization = Vectorization(self._vector_bits, scope.registers)
+        self._tiles = MatrixTiles(instructions, scope, expressions, frame, target)
         self._launch = launch
 
     def run(self, stmt: Stmt) -> None:
@@ -144,8 +149,8 @@ class Statements:
         if extent.value <= 0:
             return None
         self._set_extent(loop.var, extent.value)
-        if STREAMS in dict(loop.annotations) and not self._stores.streams:
-            return self._streamed(loop)
+        if self._as_annotated(loop, extent.value):
+            return None
         if extent.value == 1:
             return self._run_body(loop, 0)
         match loop.kind:
@@ -161,6 +166,15 @@ class Statements:
                 return self._parallel(loop, extent.value)
             case _:
                 return self._serial(loop, extent.value)
+
+    def _as_annotated(self, loop: For, extent: int) -> bool:
+        """Emit a loop as an annotation requests; return whether there is one that it can follow."""
+        annotations = dict(loop.annotations)
+        if STREAMS in annotations and not self._stores.streams:
+            self._streamed(loop)
+            return True
+        run_loop = partial(self.run_range, loop, "0", str(extent))
+        return TILES in annotations and self._tiles.emit(loop, run_loop)
 
     def _streamed(self, loop: For) -> None:
         """Run a loop with non-temporal stores if all its results begin at cache lines."""
@@ -200,13 +214,26 @@ class Statements:
     def _serial(self, loop: For, extent: int) -> None:
         self.run_range(loop, "0", str(extent))
 
-    def run_range(self, loop: For, begin: str, end: str) -> None:
-        """Emit a loop over the integers `begin`, ..., `end` - 1, of which there is at least one."""
+    def run_range(self, loop: For, begin: str, end: str, run: Action | None = None) -> None:
+        """Emit a loop over the integers `begin`, ..., `end` - 1, of which there is at least one.
+
+        Args:
+            loop: The loop.
+            begin: The first integer.
+            end: The end.
+            run: Emits the body, by default that of the loop.
+        """
         builder = self._builder
         label, after = builder.fresh_name("loop"), builder.fresh_name("after")
         index, following = f"%{builder.fresh_name('i')}", f"%{builder.fresh_name('next')}"
         builder.open(label)
-        self._run_body(loop, RegisterValue(index, builder.depth))
+        env = self._scope.env
+        env[loop.var] = RegisterValue(index, builder.depth)
+        if run is None:
+            self.run(loop.body)
+        else:
+            run()
+        del env[loop.var]
         body, outer = builder.close(), builder.innermost
         counter = Counter(index, following, begin, end)
         labels = (outer.label, label, body.label, after)

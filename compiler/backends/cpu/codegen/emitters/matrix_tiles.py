@@ -1,0 +1,244 @@
+"""Products of matrices in the tile registers of a CPU (AMX), of 16 rows of 64 bytes each.
+
+    for k in range(n):  # matrix_tiles               load the tiles of C into registers 0 to 3
+        for p in range(16):                          for k in range(n):
+            for e in range(2):                           load the tiles of A into 4 and 5,
+                for i in range(32):            ->            those of B into 6 and 7
+                    for j in range(32):                  add their four products
+                        C[i, j] = C[i, j]            store the tiles of C
+                            + f32(A[i, k, p, e])
+                            * f32(B[k, p, j, e])
+
+An instruction multiplies groups of neighbours along the sum, `e`: two bfloat16 or four bytes. They
+are contiguous in both operands, and the columns of C are. Any other loop with the annotation is
+emitted as a loop. `docs/numerics.md` states how sums of bfloat16 are rounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from compiler.backends.cpu.codegen.emitters.expressions import Expressions
+from compiler.backends.cpu.codegen.emitters.scope import CodeScope
+from compiler.backends.cpu.codegen.text.frame import Frame
+from compiler.backends.cpu.codegen.text.instructions import Instructions
+from compiler.ir.core.dtypes import DType, size_bytes
+from compiler.ir.core.nodes import BinOp, Cast, Expr, For, IntImm, Let, Load, Stmt, Store, Var
+from compiler.ir.core.visit import substitute
+from compiler.target.cpu import CpuTarget
+
+KEY = "matrix_tiles"
+ROWS = 16
+"""Rows of a tile register."""
+ROW_BYTES = 64
+"""Bytes of a row."""
+MAX_TILES = 2
+"""Tiles of C along either axis: with those of A and B, they fill the eight registers."""
+_LEFT, _RIGHT = 4, 6
+"""The first registers of A and of B."""
+_CONFIGURATION = (
+    1,  # the only palette with registers, and no row to restart at
+    *[0] * 3,
+    *[ROW_BYTES << 16 | ROW_BYTES] * 4,  # eight times the bytes of a row, in 16 bits each
+    *[0] * 4,
+    *[ROWS << 24 | ROWS << 16 | ROWS << 8 | ROWS] * 2,  # and the rows, in 8 bits each
+    *[0] * 2,
+)
+"""The operand of `ldtilecfg`, in words of 32 bits."""
+_INSTRUCTIONS: dict[tuple[DType, DType, DType], str] = {
+    ("bfloat16", "bfloat16", "float32"): "llvm.x86.tdpbf16ps",
+    ("int8", "int8", "int32"): "llvm.x86.tdpbssd",
+    ("int8", "uint8", "int32"): "llvm.x86.tdpbsud",
+    ("uint8", "int8", "int32"): "llvm.x86.tdpbusd",
+    ("uint8", "uint8", "int32"): "llvm.x86.tdpbuud",
+}
+_FEATURES = {"float32": "+amx-bf16", "int32": "+amx-int8"}
+
+
+def multiplies_tiles(target: CpuTarget, left: DType, right: DType, total: DType) -> bool:
+    """Return whether the CPU multiplies tiles of two types with sums of the type `total`."""
+    is_known = (left, right, total) in _INSTRUCTIONS
+    return is_known and _FEATURES[total] in target.features.split(",")
+
+
+@dataclass(frozen=True, slots=True)
+class _TileProduct:
+    """A product of tiles: its store, its operands, and the loops in it."""
+
+    store: Store
+    left: Load
+    right: Load
+    groups: For
+    neighbours: For
+    rows: For
+    columns: For
+
+
+class MatrixTiles:
+    """Emits products of tiles.
+
+    Args:
+        instructions: The instructions of the function.
+        scope: The surroundings of the loops.
+        expressions: Emits the addresses.
+        frame: The memory of the function.
+        target: The CPU.
+    """
+
+    def __init__(
+        self,
+        instructions: Instructions,
+        scope: CodeScope,
+        expressions: Expressions,
+        frame: Frame,
+        target: CpuTarget,
+    ) -> None:
+        self._instructions = instructions
+        self._builder = instructions.builder
+        self._scope = scope
+        self._addresses = expressions.addresses
+        self._frame = frame
+        self._target = target
+
+    def emit(self, loop: For, run_loop: Callable[[Callable[[], None]], None]) -> bool:
+        """Emit a loop by tile registers if it has the form.
+
+        Args:
+            loop: A loop with the annotation.
+            run_loop: Emits the loop around its body, which it calls.
+
+        Returns:
+            Whether it did.
+        """
+        product = self._find(loop)
+        if product is None:
+            return False
+        down, across = (_extent(axis) // ROWS for axis in (product.rows, product.columns))
+        total = Load(product.store.buffer, product.store.indices)
+        sums = [(MAX_TILES * i + j, i, j) for i in range(down) for j in range(across)]
+        self._configure()
+        for register, i, j in sums:
+            self._move("tileloadd64", register, total, product, (i, j))
+
+        def step() -> None:
+            for i in range(down):
+                self._move("tileloadd64", _LEFT + i, product.left, product, (i, 0))
+            for j in range(across):
+                self._move("tileloadd64", _RIGHT + j, product.right, product, (0, j))
+            for register, i, j in sums:
+                registers = (register, _LEFT + i, _RIGHT + j)
+                self._call(_instruction(product), ", ".join(f"i8 {n}" for n in registers))
+
+        run_loop(step)
+        for register, i, j in sums:
+            self._move("tilestored64", register, total, product, (i, j))
+        self._builder.forget_loads(product.store.buffer)
+        self._call("llvm.x86.tilerelease", "")
+        return True
+
+    def _configure(self) -> None:
+        name = self._frame.allocate_on_stack(ROW_BYTES, "i8", ROW_BYTES, "tiles")
+        words = ", ".join(f"i32 {word}" for word in _CONFIGURATION)
+        kind = f"<{len(_CONFIGURATION)} x i32>"
+        self._builder.emit_void(f"store {kind} <{words}>, ptr {name}, align {ROW_BYTES}")
+        self._call("llvm.x86.ldtilecfg", f"ptr {name}")
+
+    def _move(
+        self, name: str, register: int, tile: Load, product: _TileProduct, at: tuple[int, int]
+    ) -> None:
+        """Load or store a register; `at` is the tile's position in the block."""
+        down = product.groups if tile is product.right else product.rows
+        stride = self._stride(tile, down)
+        assert stride is not None, "rows of tiles are at equal distances: `_find` checked it"
+        env = self._scope.env
+        position = {product.rows: ROWS * at[0], product.columns: ROWS * at[1]}
+        inner = (product.rows, product.columns, product.groups, product.neighbours)
+        env.update({loop.var: position.get(loop, 0) for loop in inner})
+        pointer = self._addresses.address(tile.buffer, tile.indices).pointer.name
+        for loop in inner:
+            del env[loop.var]
+        row_bytes = stride * size_bytes(tile.buffer.dtype)
+        self._call(f"llvm.x86.{name}", f"i8 {register}, ptr {pointer}, i64 {row_bytes}")
+
+    def _call(self, name: str, operands: str) -> None:
+        """Call a function with an effect."""
+        types = ", ".join(
+            "i8 immarg" if part.startswith("i8") else part.split()[0]
+            for part in operands.split(", ")
+            if part
+        )
+        self._instructions.externals.add(f"declare void @{name}({types})")
+        self._builder.emit_void(f"call void @{name}({operands})")
+
+    def _stride(self, access: Load, loop: For) -> int | None:
+        return self._addresses.stride_along(access.buffer, access.indices, loop.var)
+
+    # --- the form ---------------------------------------------------------------------------------
+
+    def _find(self, loop: For) -> _TileProduct | None:
+        if self._scope.mask is not None or self._scope.num_lanes() > 1:
+            return None
+        loops, store = _nest(loop.body)
+        if len(loops) != 4 or not isinstance(store, Store):
+            return None
+        for inner in loops:
+            self._scope.extents[inner.var] = _extent(inner)
+        match store.value:
+            case BinOp(
+                "+", Load() as total, BinOp("*", Cast(_, Load() as a), Cast(_, Load() as b))
+            ):
+                pass
+            case _:
+                return None
+        if total != Load(store.buffer, store.indices):
+            return None
+        for left, right in ((a, b), (b, a)):
+            product = _TileProduct(store, left, right, *loops)
+            types = left.buffer.dtype, right.buffer.dtype, store.buffer.dtype
+            if multiplies_tiles(self._target, *types) and self._fits(product):
+                return product
+        return None
+
+    def _fits(self, product: _TileProduct) -> bool:
+        """Return whether the operands lie as the instructions take them."""
+        group = 4 // size_bytes(product.left.buffer.dtype)
+        rows, columns = _extent(product.rows), _extent(product.columns)
+        sizes = [_extent(product.groups), _extent(product.neighbours)]
+        if sizes != [ROWS, group] or any(
+            n % ROWS or not 1 <= n // ROWS <= MAX_TILES for n in (rows, columns)
+        ):
+            return False
+        total = Load(product.store.buffer, product.store.indices)
+        inner = (product.groups, product.neighbours, product.rows, product.columns)
+        strides = [
+            [self._stride(access, loop) for loop in inner]
+            for access in (total, product.left, product.right)
+        ]
+        down = [strides[0][2], strides[1][2], strides[2][0]]
+        fixed = [[0, 0, down[0], 1], [group, 1, down[1], 0], [down[2], 1, 0, group]]
+        return None not in down and strides == fixed
+
+
+def _extent(loop: For) -> int:
+    """Return the iterations of a loop; 0 if they vary."""
+    return loop.extent.value if isinstance(loop.extent, IntImm) else 0
+
+
+def _instruction(product: _TileProduct) -> str:
+    buffers = product.left.buffer, product.right.buffer, product.store.buffer
+    left, right, total = (buffer.dtype for buffer in buffers)
+    return _INSTRUCTIONS[left, right, total]
+
+
+def _nest(stmt: Stmt) -> tuple[list[For], Stmt]:
+    """Return loops in each other, and what they run, without names for parts of it."""
+    loops: list[For] = []
+    values: dict[Var, Expr] = {}
+    while isinstance(stmt, For | Let):
+        if isinstance(stmt, For):
+            loops.append(stmt)
+        else:
+            values[stmt.var] = stmt.value
+        stmt = stmt.body
+    return loops, substitute(stmt, values)
