@@ -32,11 +32,11 @@ def dtype_of(expr: Expr) -> DType:
     if isinstance(expr, Var):
         assert expr.dtype != "handle", "a buffer's storage variable is not a value"
         return expr.dtype
+    if isinstance(expr, Load):
+        return expr.buffer.dtype
     match expr:
         case IntImm() | FloatImm() | Cast() | Call():
             return expr.dtype
-        case Load():
-            return expr.buffer.dtype
         case Compare() | Logic() | Not():
             return "bool"
         case Select() | Conditional():

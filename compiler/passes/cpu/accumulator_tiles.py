@@ -128,7 +128,8 @@ class Below:
         return self._steps.find(stmt, self._compute_steps)
 
     def _compute_steps(self, stmt: Stmt) -> frozenset[Var]:
-        steps = frozenset[Var]().union(*map(self.steps, statements_in(stmt)))
+        parts = [self.steps(part) for part in statements_in(stmt)]
+        steps = parts[0] if len(parts) == 1 else frozenset[Var]().union(*parts)
         return steps | {stmt.var} if isinstance(stmt, For) and stmt.kind == "serial" else steps
 
     def has_branches(self, stmt: Stmt) -> bool:
