@@ -18,6 +18,7 @@ from compiler.ir.core.nodes import (
     CompareOp,
     Expr,
     For,
+    IterKind,
     IterVar,
     Let,
     Load,
@@ -40,11 +41,12 @@ _SWAPPED: dict[CompareOp, CompareOp] = {">": "<", ">=": "<="}
 
 @dataclass(frozen=True, slots=True)
 class Time:
-    """The steps of a scan: the loop over them, and the number of initial steps."""
+    """The steps of a scan: the loop over them, the number of initial steps, and their iterator."""
 
     loop: Var
     extent: Expr
     before: Expr
+    kind: IterKind
 
 
 def emit(definition: Compute | Scan | Extern, naming: Naming) -> Stmt:
@@ -105,7 +107,7 @@ def _iterators(
         iters.append(IterVar(Var(f"v_{var.name}", var.dtype), extent, "reduce"))
         mapping[var] = iters[-1].var
     if time is not None:
-        iters[0] = IterVar(iters[0].var, time.extent, "scan")
+        iters[0] = IterVar(iters[0].var, time.extent, time.kind)
         mapping[space[0][0]] = BinOp("+", iters[0].var, time.before)
     return tuple(iters), mapping
 
@@ -150,7 +152,9 @@ def _scan(scan: Scan, naming: Naming) -> Stmt:
     inside: list[Stmt] = []
     for step in steps:
         targets = tuple(results.get(tensor, tensor).buffer for tensor in step.outputs)
-        nest = _nest(step, targets, naming, Time(loop, extent, before))
+        # What is no state reads nothing of its own earlier steps.
+        kind: IterKind = "scan" if results.keys() & set(step.outputs) else "spatial"
+        nest = _nest(step, targets, naming, Time(loop, extent, before, kind))
         inside.append(replace_buffers(nest, states))
     return seq(*nests, For(loop, extent, seq(*inside)))
 

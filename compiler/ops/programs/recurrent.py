@@ -1,4 +1,4 @@
-"""One step of recurrent layers, with the gates and the parameters of PyTorch's cells."""
+"""Recurrent layers and one step of them, with the gates and the parameters of PyTorch's cells."""
 
 from __future__ import annotations
 
@@ -43,14 +43,55 @@ def gru_cell(batch: int, input_size: int, hidden_size: int, dtype: DType = "floa
     return build("gru_cell", inputs, tensors.gru_cell(*inputs))
 
 
+@operator(tensors.lstm, reference=references.lstm)
+def lstm(
+    steps: int, batch: int, input_size: int, hidden_size: int, dtype: DType = "float32"
+) -> PrimFunc:
+    """Compute all steps of an LSTM: `out[steps, batch, hidden_size]` and `c_last`.
+
+    The inputs are `x[steps, batch, input_size]`, and states, weights and biases as `lstm_cell` has
+    them.
+
+    Raises:
+        OperatorError: If an extent or the type is out of range.
+    """
+    check_extents("lstm", steps=steps)
+    x, h, *parameters = _inputs("lstm", 4, batch, input_size, hidden_size, dtype, (steps,))
+    inputs = [x, h, operand((batch, hidden_size), dtype, "c"), *parameters]
+    return build("lstm", inputs, *tensors.lstm(*inputs))
+
+
+@operator(tensors.gru, reference=references.gru)
+def gru(
+    steps: int, batch: int, input_size: int, hidden_size: int, dtype: DType = "float32"
+) -> PrimFunc:
+    """Compute all steps of a GRU: `out[steps, batch, hidden_size]`.
+
+    The inputs are `x[steps, batch, input_size]`, and the state, weights and biases as `gru_cell`
+    has them.
+
+    Raises:
+        OperatorError: If an extent or the type is out of range.
+    """
+    check_extents("gru", steps=steps)
+    inputs = _inputs("gru", 3, batch, input_size, hidden_size, dtype, (steps,))
+    return build("gru", inputs, tensors.gru(*inputs))
+
+
 def _inputs(  # noqa: PLR0917
-    name: str, gates: int, batch: int, input_size: int, hidden_size: int, dtype: DType
+    name: str,
+    gates: int,
+    batch: int,
+    input_size: int,
+    hidden_size: int,
+    dtype: DType,
+    steps: tuple[int, ...] = (),
 ) -> list[te.Tensor]:
     """Return the input, the hidden state, and the weights and biases of all gates."""
     check_extents(name, batch=batch, input_size=input_size, hidden_size=hidden_size)
     rows = gates * hidden_size
     shapes = {
-        "x": (batch, input_size),
+        "x": (*steps, batch, input_size),
         "h": (batch, hidden_size),
         "w_ih": (rows, input_size),
         "w_hh": (rows, hidden_size),

@@ -1,4 +1,4 @@
-"""Steps of recurrent layers by NumPy."""
+"""Recurrent layers and steps of them by NumPy."""
 
 from __future__ import annotations
 
@@ -25,3 +25,20 @@ def gru_cell(_: Options, x: Array, h: Array, *parameters: Array) -> Array:
     h_r, h_z, h_n = np.split(h @ w_hh.T + b_hh, 3, axis=1)
     update = _sigmoid(z + h_z)
     return np.asarray((1 - update) * np.tanh(n + _sigmoid(r + h_r) * h_n) + update * h)
+
+
+def lstm(p: Options, x: Array, h: Array, c: Array, *parameters: Array) -> tuple[Array, Array]:
+    """Return the hidden states after each step, and the last cell state."""
+    out = np.empty((len(x), *h.shape), x.dtype)
+    for t, row in enumerate(x):
+        h, c = lstm_cell(p, row, h, c, *parameters)
+        out[t] = h
+    return out, c
+
+
+def gru(p: Options, x: Array, h: Array, *parameters: Array) -> Array:
+    """Return the hidden states after each step."""
+    out = np.empty((len(x), *h.shape), x.dtype)
+    for t, row in enumerate(x):
+        h = out[t] = gru_cell(p, row, h, *parameters)
+    return out

@@ -155,6 +155,8 @@ _SHAPED: dict[str, Make] = {
     ),
     "gru_cell": one_of(ops.gru_cell, (2, 3, 4), (1, 4, 3)),
     "linear_relu": one_of(ops.linear_relu, (1, 6, 8), (2, 4, 5)),
+    "lstm": one_of(ops.lstm, (2, 2, 3, 4)),
+    "gru": one_of(ops.gru, (3, 1, 2, 3)),
     "lstm_cell": one_of(ops.lstm_cell, (2, 3, 4), (1, 4, 3)),
     "matmul": one_of(ops.matmul, (4, 6, 5), (8, 8, 8), (7, 3, 4)),
     "matmul_bias_relu": one_of(ops.matmul_bias_relu, (4, 6, 5), (5, 3, 4)),

@@ -258,6 +258,11 @@ def special_facts(site: BlockPosition) -> BlockFacts | None:
     return _facts(site)
 
 
+def step_facts(site: BlockPosition) -> BlockFacts | None:
+    """Return the facts of a block that shares loops with others, such as those over steps."""
+    return _facts(replace(site, is_alone=True)) if isinstance(site.block.body, Store) else None
+
+
 def _facts(site: BlockPosition) -> BlockFacts | None:
     block = site.block
     by_loop = dict(zip(site.realize.iter_values, block.iter_vars, strict=True))

@@ -92,6 +92,7 @@ dense_int4:1,5,64,16,zero_point=true:bfloat16 dense_int8:1,5,64,32 dense_int8:4,
 dense_int8:3,5,64,16:bfloat16
 embedding_bag:10,4,3,5,total=8 embedding_bag:10,4,3,5,total=8,mode=mean
 embedding_bag:10,4,3,5,total=8,weights=true:bfloat16
+lstm:3,2,5,4 lstm:2,3,8,4:bfloat16 gru:3,2,5,4 gru:2,2,8,4:float16
 softmax:3,2,9,lengths=true softmax:4,9,2,lengths=true,axis=1:bfloat16
 grouped_query_attention:3,4,2,3,7,4,lengths=true
 grouped_query_attention:2,2,2,3,6,4,causal=true,past=2,mask=true,lengths=true:bfloat16

@@ -1,4 +1,4 @@
-"""The rule for reductions to several buffers at once, such as `argmax`, and for scans."""
+"""The rule for reductions to several buffers at once, such as `argmax`, scans and recurrences."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from compiler.passes.cpu.reduce_in_lanes import KEY
 from compiler.passes.cpu.scan_in_lanes import KEY as SCAN_KEY
 from compiler.schedule.error import ScheduleError
 from tuner.space.analysis.block_facts import BlockFacts, sites, special_facts
+from tuner.space.rules.cpu.recurrent_steps import recurrent_steps
 from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
 
@@ -29,15 +30,17 @@ class SpecialBlocks:
     for i, k in ...:                    for i in ...:  # parallel
         B[i, k] = B[i, k - 1] + ... ->      for k in ...:  # in vectors, with a carry
                                                 B[i, k] = B[i, k - 1] + ...
+
+    The blocks of each step of a recurrence are tiled: see `recurrent_steps`.
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
-        """Schedule each reduction to several buffers, and each scan."""
+        """Schedule each reduction to several buffers, each scan and each recurrence."""
         for site in sites(draft.schedule.func):
             facts = special_facts(site)
             if facts is not None and facts.name not in draft.scheduled:
                 draft = _scheduled(draft, facts, has_init=site.block.init is not None)
-        return [draft]
+        return [recurrent_steps(draft) or draft]
 
 
 def _scheduled(draft: SketchBuilder, facts: BlockFacts, *, has_init: bool) -> SketchBuilder:

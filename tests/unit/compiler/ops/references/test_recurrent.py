@@ -42,3 +42,19 @@ def test_a_step_of_a_gru() -> None:
 
     shapes = [(2, 3), (2, 4), (12, 3), (12, 4), (12,), (12,)]
     check("gru_cell:2,3,4", shapes, slow)
+
+
+def test_sequences_are_steps_in_order() -> None:
+    x, h, c, w_ih, w_hh, b_ih, b_hh = given((5, 2, 3), *SHAPES[1:])
+    out, c_last = ops.reference("lstm:5,2,3,4:float64")(x, h, c, w_ih, w_hh, b_ih, b_hh)
+    state, cell = h, c
+    for t in range(5):
+        step = ops.reference("lstm_cell:2,3,4:float64")
+        state, cell = step(x[t], state, cell, w_ih, w_hh, b_ih, b_hh)
+        np.testing.assert_allclose(out[t], state)
+    np.testing.assert_allclose(c_last, cell)
+    parameters = [w_ih[:12], w_hh[:12], b_ih[:12], b_hh[:12]]
+    out, state = ops.reference("gru:5,2,3,4:float64")(x, h, *parameters), h
+    for t in range(5):
+        state = ops.reference("gru_cell:2,3,4:float64")(x[t], state, *parameters)
+        np.testing.assert_allclose(out[t], state)
