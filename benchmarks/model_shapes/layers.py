@@ -8,12 +8,27 @@ Layer = tuple[str, str]
 """The name of a layer, and its operator as `lw.ops.from_spec` reads it."""
 
 
-def attention(
-    name: str, heads: int, queries: int, keys: int, depth: int, *, causal: bool = False
+def attention(  # noqa: PLR0917
+    name: str,
+    heads: int,
+    queries: int,
+    keys: int,
+    depth: int,
+    kv_heads: int | None = None,
+    *,
+    causal: bool = False,
 ) -> Iterator[Layer]:
-    """Yield an attention, and its products and its softmax as operators of their own."""
+    """Yield an attention, and its products and its softmax as operators of their own.
+
+    Args:
+        kv_heads: The heads of keys and values, if groups of heads share them.
+    """
     option = ",causal=True" if causal else ""
-    yield name, f"attention:1,{heads},{queries},{keys},{depth}{option}"
+    if kv_heads in (None, heads):
+        yield name, f"attention:1,{heads},{queries},{keys},{depth}{option}"
+    else:
+        sizes = f"{heads},{kv_heads},{queries},{keys},{depth}"
+        yield name, f"grouped_query_attention:1,{sizes}{option}"
     yield (
         f"{name}.scores",
         f"batch_matmul:{heads},{queries},{keys},{depth},transpose_b=True",
@@ -57,7 +72,7 @@ def decoder(  # noqa: PLR0917
     yield f"{stage}.norm", f"rms_norm:{tokens},{width}"
     yield f"{stage}.head", f"matmul:1,{vocabulary},{width}"
     yield from attention(
-        f"{stage}.attention", heads[0], tokens, positions, depth, causal=tokens > 1
+        f"{stage}.attention", heads[0], tokens, positions, depth, heads[1], causal=tokens > 1
     )
 
 

@@ -53,7 +53,7 @@ def _unet() -> Iterator[Layer]:
         yield convolution(f"{size}.up", 2 * width, size, width, 3)
         yield convolution(f"{size}.shortcut", 2 * width, size, width, 1)
         yield f"{size}.silu", f"silu:1,{width},{size},{size}"
-        yield f"{size}.groups", f"layer_norm:32,{width // 32 * tokens}"
+        yield f"{size}.groups", f"group_norm:1,{width},{size},{size},groups=32,activation=silu"
         if size > 8:
             yield convolution(f"{size}.down", width, size, width, 3, 2)
             yield f"{size}.projection", f"dense:{tokens},{width},{width},bias=True"

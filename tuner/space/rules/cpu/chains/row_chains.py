@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import prod
 
 from compiler.ir.core.nodes import BlockRealize
 from compiler.passes.cpu.reduce_in_lanes import KEY
@@ -150,9 +149,8 @@ class _RowScheduler:
     def _choose_pieces(self) -> None:
         """Choose the elements of a row that an elementwise block computes in one step."""
         spatial = [block for block in self.chain.blocks if not block.is_reduction]
-        inner = [[b.axes[i].extent for i in self.chain.inner(b)] for b in spatial]
-        lengths = {prod(extents) for extents in inner if extents}
-        if len(lengths) == 1 and all(len(extents) < 2 for extents in inner):
+        lengths = {self._joined_extent(block) for block in spatial if self.chain.inner(block)}
+        if len(lengths) == 1:
             (length,) = lengths
             lanes = self._lanes_a_vector(spatial[-1])
             sizes = [length, *(lanes * n for n in PIECES if lanes * n < length)]
@@ -224,6 +222,15 @@ class _RowScheduler:
             and any(read.strides[i] for i in inner)
             for read in block.reads
         )
+
+    def _joined_extent(self, block: BlockFacts) -> int:
+        """Return the extent of the innermost loop that `_joined` returns for all inner axes."""
+        *outer, axis = self.chain.inner(block)
+        extent = block.axes[axis].extent
+        while outer and block.runs_on(outer[-1], axis):
+            axis = outer.pop()
+            extent *= block.axes[axis].extent
+        return extent
 
     def _joined(self, block: BlockFacts, axes: list[int], loops: list[LoopRV]) -> list[LoopRV]:
         """Fuse loops over axes that are contiguous together, from the innermost outwards."""
