@@ -79,8 +79,10 @@ def _faults(func: PrimFunc) -> Iterator[_Fault]:
         return
     yield from _extents(func)
     yield from _shared_storage(func)
+    refuse = refusal("bind", func)
     for realize in blocks(func):
-        scope = BlockScope(func, (realize,), refusal("bind", func))
+        # With the loops around the block, which may be bound: then its buffers are in one kernel.
+        scope = BlockScope(func, block_path(func, realize.block.name, refuse), refuse)
         try:
             sites = scope.sites
         except ScheduleError:

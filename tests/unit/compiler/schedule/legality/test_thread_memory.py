@@ -136,6 +136,20 @@ def main(A: T.Buffer((2, 4), "float32"), C: T.Buffer((2, 4), "float32")):
     Meaning(func).hold(schedule)
 
 
+def test_a_local_buffer_of_a_block_is_each_thread_s_own_once_a_loop_around_is_bound() -> None:
+    func = elementwise(4)
+    schedule = Schedule(func)
+    rows, columns = schedule.get_loops("C")
+    schedule.blockize(columns)
+    schedule.cache_write("C", 0, "local")
+    schedule.bind(schedule.get_loops("C")[0], "threadIdx.x")  # a kernel of its own
+    with refused(schedule, "may read of C_local what another thread wrote", at='"C_local"'):
+        schedule.bind(rows, "blockIdx.x")
+    schedule.bind(schedule.get_loops("C_local")[-1], "threadIdx.x")
+    schedule.bind(rows, "blockIdx.x")
+    Meaning(func).hold(schedule)
+
+
 # Reductions by threads
 
 REDUCED = """
