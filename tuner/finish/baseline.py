@@ -116,7 +116,7 @@ def measure_baselines(
             libraries.setdefault(name, []).append(measured)
     correct = {name: rounds for name, rounds in libraries.items() if all(m.ok for m in rounds)}
     baselines = [_baseline(task, name, rounds, kernel) for name, rounds in correct.items()]
-    credible = [b for b in baselines if _is_possible(task, b)]
+    credible = [b for b in baselines if _is_possible(task, trial, b)]
     return sorted(credible, key=lambda baseline: baseline.speedup)
 
 
@@ -158,12 +158,14 @@ def _peak(task: Task, facts: LibraryFacts) -> float | None:
     return facts.peak_flops * _PEAK_SHARES[dtype]
 
 
-def _is_possible(task: Task, baseline: Baseline) -> bool:
+def _is_possible(task: Task, trial: MeasuredTrial, baseline: Baseline) -> bool:
     """Return whether both rates are within the peak, as far as it is known."""
     share = baseline.share_of_peak
     if share is None:
         return True
     of_kernel = share * baseline.run_secs / baseline.kernel_secs
+    if of_kernel > _MOST_OF_PEAK:
+        of_kernel *= _share_of_operations(task, trial)
     is_possible = max(share, of_kernel) <= _MOST_OF_PEAK
     if not is_possible:
         _log.warning(
@@ -171,3 +173,9 @@ def _is_possible(task: Task, baseline: Baseline) -> bool:
             *(task.func.name, baseline.library, 100 * share, 100 * of_kernel),
         )
     return is_possible
+
+
+def _share_of_operations(task: Task, trial: MeasuredTrial) -> float:
+    """Return the share of the program's operations that a candidate does: Winograd's tiles save."""
+    scheduled = trial.candidate.trace.apply_to(task.func).func
+    return min(1.0, flops(scheduled) / flops(task.func))

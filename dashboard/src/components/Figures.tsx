@@ -8,6 +8,9 @@ interface SpeedProps {
   secs: number | null | undefined;
 }
 
+const FEWER_OPERATIONS =
+  "Above the peak: the schedule does fewer operations than the program, by Winograd's tiles";
+
 /** How fast that is, and what share of the target's peak as a small bar. */
 export function Speed({ flops, peak, secs }: SpeedProps) {
   const share = flops && peak && secs ? flops / secs / peak : null;
@@ -15,7 +18,7 @@ export function Speed({ flops, peak, secs }: SpeedProps) {
     <>
       {rate(flops, secs)}
       {share !== null && (
-        <span className="under">
+        <span className="under" title={share > 1.05 ? FEWER_OPERATIONS : undefined}>
           {percent(share, 0)} of peak
           <Meter share={share} kind="good" />
         </span>

@@ -3,10 +3,10 @@ import { Link } from "react-router";
 import type { Job } from "../../api/client";
 import { Against } from "../../components/Against";
 import { BestTime, Kind } from "../../components/BestTime";
-import { Meter } from "../../components/Figures";
+import { Speed } from "../../components/Figures";
 import { Numbers } from "../../components/Numbers";
 import { State } from "../../components/State";
-import { count, duration, percent, rate, stopReason, times } from "../../format";
+import { count, duration, stopReason, times } from "../../format";
 import { JobActions } from "./JobActions";
 import { isOver } from "./useLiveJob";
 
@@ -64,7 +64,14 @@ function figures(job: Job) {
     ...(job.baseline
       ? ([["vs library", <Against key="against" baseline={job.baseline} />]] as const)
       : []),
-    ...(job.flops ? ([["Speed", <Speed key="speed" job={job} />]] as const) : []),
+    ...(job.flops
+      ? ([
+          [
+            "Speed",
+            <Speed key="speed" flops={job.flops} peak={job.peak_flops} secs={job.best_secs} />,
+          ],
+        ] as const)
+      : []),
     ["Trials", `${count(job.num_measured)} of ${count(job.max_trials)}`],
     ["Time", spent === null ? "–" : duration(spent)],
     ["Trials per second", job.trials_per_sec == null ? "–" : job.trials_per_sec.toFixed(1)],
@@ -83,21 +90,6 @@ function Best({ job }: { job: Job }) {
       {best_number != null && (
         <span className="under">
           <Link to={`/jobs/${id}/trials/${best_number}`}>trial {best_number}</Link>
-        </span>
-      )}
-    </>
-  );
-}
-
-function Speed({ job: { flops, peak_flops: peak, best_secs: best } }: { job: Job }) {
-  const share = flops && peak && best ? flops / best / peak : null;
-  return (
-    <>
-      {rate(flops, best)}
-      {share !== null && (
-        <span className="under">
-          {percent(share, 0)} of peak
-          <Meter share={share} kind="good" />
         </span>
       )}
     </>

@@ -8,10 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pytest
 
+from compiler.ir.analysis.flops import flops
 from compiler.ops.spec import from_spec
 from compiler.runtime.measurement import ErrorKind, LibraryFacts, Measurement, Setting
+from compiler.schedule.schedule import Schedule
+from compiler.schedule.trace.trace import Trace
 from compiler.target.target import Target
-from tuner.candidate import default_candidate
+from tuner.candidate import Candidate, default_candidate
 from tuner.finish.baseline import Baseline, measure_baselines
 from tuner.task import Task
 from tuner.trial import MeasuredTrial
@@ -93,6 +96,21 @@ def test_rates_above_the_measured_peak_are_refused() -> None:
     assert len(compared(with_peak(1.0e6))) == 1, "the peak was measured as well"
     assert compared(with_peak(0.9e6)) == [], "the kernel's time can't be"
     assert compared(with_peak(0.4e6)) == [], "neither can the library's"
+
+
+def test_a_kernel_may_save_operations_of_its_program() -> None:
+    func = from_spec("conv2d:1,16,8,8,16,3,1,1")
+    schedule = Schedule(func)
+    schedule.winograd("conv2d_nchw", 4)
+    task = Task(func, TASK.target)
+    tiled, direct = (
+        MeasuredTrial(0, Candidate("sketch", trace), Measurement((1e-3,)))
+        for trace in (schedule.trace, Trace())
+    )
+    # In 1 ms the peak is 0.77 of the operations of the program, of which tiles need 0.63.
+    for trial, num_libraries in ((tiled, 1), (direct, 0)):
+        rounds = Rounds(with_peak(0.77 * 1e3 * flops(func)))
+        assert len(measure_baselines(task, trial, rounds)) == num_libraries
 
 
 def test_how_a_library_ran_is_told() -> None:
