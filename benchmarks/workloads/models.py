@@ -108,7 +108,7 @@ MODELS: tuple[BenchmarkWorkload, ...] = (
     BenchmarkWorkload(
         name="dense_int8_128x768x768",
         op="quantized_dense",
-        spec="quantized_dense:128,768,768,bias=True,constant=W+scale+bias",
+        spec="quantized_dense:128,768,768,bias=True,reduce_range=True,constant=W+scale+bias",
         shapes=((128, 768), (768, 768), (768,), (768,)),
         out=(128, 768),
         flops=2.0 * 128 * 768 * 768,
