@@ -43,8 +43,6 @@ LIMITS = MeasureLimits(run_timeout_secs=5.0)
 """The default schedules of the largest layers take far longer, and need not be timed. Chosen."""
 SEED_OF_INPUTS = 1
 """The seed of the inputs that a winner is checked on. Those of trials have seed 0."""
-
-
 UNWRITTEN = 77
 """What outputs hold before: elements that the kernel does not write are seen."""
 
@@ -130,8 +128,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--shapes", type=int, default=500, help="how many, chosen at random")
-    parser.add_argument("--trials", type=int, default=8, help="trials a shape")
+    parser.add_argument("--shapes", type=_positive, default=500, help="how many, chosen at random")
+    parser.add_argument("--trials", type=_positive, default=8, help="trials a shape")
     parser.add_argument("--seed", type=int, default=0, help="of the sample and of the searches")
     args = parser.parse_args(arguments)
     shapes = list(model_shapes())
@@ -155,12 +153,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if all(result.is_correct for result in results) else 1
 
 
+def _positive(text: str) -> int:
+    """Read a positive number of the command line."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number}: expected at least 1")
+    return number
+
+
 def read_results(path: Path) -> dict[str, ShapeResult]:
-    """Return the results of a file by shape; none if it does not exist."""
+    """Return the results of a file by shape; none if it does not exist.
+
+    A last line that a killed run left unfinished is removed: its shape is tuned again.
+    """
     if not path.exists():
         return {}
-    lines = path.read_text(encoding="utf-8").splitlines()
-    results = [ShapeResult.model_validate_json(line) for line in lines]
+    text = path.read_text(encoding="utf-8")
+    whole = text[: text.rfind("\n") + 1]
+    if whole != text:
+        path.write_text(whole, encoding="utf-8")
+    results = [ShapeResult.model_validate_json(line) for line in whole.splitlines()]
     return {result.spec: result for result in results}
 
 
@@ -179,14 +191,14 @@ def summary(results: Sequence[ShapeResult], num_trials: int) -> str:
         for r in results
         if r.default_secs is not None and r.best_secs is not None
     ]
-    speedup = float(np.exp(np.log(ratios).mean())) if ratios else float("nan")
+    speedup = f"{np.exp(np.log(ratios).mean()):.1f}x in the geometric mean" if ratios else "unknown"
     failures = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common()) or "none"
     lines = [
         f"{len(results)} shapes, up to {num_trials} trials each",
         f"correct winners: {sum(result.is_correct for result in results)}",
         f"wrong winners: {sum(result.mismatch is not None for result in results)}",
         f"failed trials: {failures}",
-        f"best against the default schedule: {speedup:.1f}x in the geometric mean",
+        f"best against the default schedule: {speedup}",
     ]
     return "\n".join(lines) + "\n"
 

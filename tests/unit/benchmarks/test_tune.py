@@ -50,6 +50,8 @@ def test_a_run_continues_with_the_results_of_its_file(
     path = tmp_path / "model_shapes-3-1.jsonl"
     wrong = ShapeResult(spec="relu:5", sketch="spatial", best_secs=1.0, mismatch="B[0] is 77")
     append_result(path, wrong)
+    with path.open("a", encoding="utf-8") as file:
+        file.write('{"spec": "relu:7", "sk')  # a run was killed while it wrote
     assert main(["--shapes", "2", "--trials", "1", "--seed", "3"]) == 1
     results = read_results(path)
     assert results["relu:5"] == wrong
@@ -70,3 +72,10 @@ def test_the_summary_counts_failed_trials_by_error() -> None:
     assert "correct winners: 2" in text
     assert "failed trials: 1 timeout" in text
     assert "4.0x" in text
+
+
+@pytest.mark.parametrize("option", ["--shapes", "--trials"])
+def test_numbers_are_positive(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([option, "0"])
+    assert "0: expected at least 1" in capsys.readouterr().err
