@@ -32,6 +32,8 @@ from tests.property.generators.schedules import RandomTrace
 from tests.property.generators.workloads import KINDS, WORKLOADS
 
 KILLED = "the process was killed"
+LOGGED_PAIRS = 1000
+"""Without a terminal, progress is a line after so many pairs: a long run is seen to advance."""
 # Primitives that apply to few programs, so that random choices seldom try them.
 SUITED = {
     "decompose_padding": ("conv1d", "conv2d", "convolution"),
@@ -308,8 +310,12 @@ def run_in_parallel(
                 more, failed = _run_apart(seed, chunk)
             counts.add(more)
             failures += failed
+            progress = f"{chunk[-1] + 1} pairs, {len(failures)} failed"
             if sys.stderr.isatty():
-                sys.stderr.write(f"\r{chunk[-1] + 1} pairs, {len(failures)} failed ")
+                sys.stderr.write(f"\r{progress} ")
+            elif (chunk[-1] + 1) % LOGGED_PAIRS == 0:
+                sys.stderr.write(f"{progress}\n")
+                sys.stderr.flush()
             if len(failures) >= max_failures:
                 pool.shutdown(cancel_futures=True)
                 break
