@@ -58,8 +58,8 @@ class MatrixVector:
     second-level cache to register tiles.
 
     A matrix whose rows run along the sum, as frameworks store weights, is read in dot products of
-    some rows at once, whatever its size: each is summed in lanes. A few vectors share what is read
-    of a row, and its conversion to another type.
+    some rows at once, also if it fits that cache: each is summed in lanes. A few vectors share the
+    loads of a row, and its conversion to another type.
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
