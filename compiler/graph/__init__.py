@@ -1,0 +1,1 @@
+"""Graphs of tensor-level operators: what a model is before it becomes programs."""

@@ -1,0 +1,88 @@
+"""Make a graph node by node; readers of models and rewrites use it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compiler.graph.error import ModelError
+from compiler.graph.nodes import Attr, Graph, Node, Operand, TensorType, TensorValue
+from compiler.graph.operator import find_operator
+from compiler.ir.text.names import unique
+
+
+class GraphBuilder:
+    """Collects the inputs and the nodes of a graph.
+
+    Example:
+        builder = GraphBuilder("linear_relu")
+        x = builder.input("x", TensorType((1, 784), "float32"))
+        product = builder.add("matmul", x, constant(weights))
+        graph = builder.finish([builder.add("nn.relu", product)])
+    """
+
+    def __init__(self, name: str = "main") -> None:
+        self._name = name
+        self._inputs: list[TensorValue] = []
+        self._nodes: list[Node] = []
+        self._names: set[str] = set()
+
+    def input(self, name: str, tensor_type: TensorType) -> TensorValue:
+        """Add an input."""
+        value = self._value(name, tensor_type)
+        self._inputs.append(value)
+        return value
+
+    def add(self, op: str, *inputs: Operand | None, name: str = "", **attrs: Attr) -> TensorValue:
+        """Add an operator with one result, and return it; see `add_all`."""
+        [value] = self.add_all(op, *inputs, name=name, **attrs)
+        return value
+
+    def add_all(
+        self, op: str, *inputs: Operand | None, name: str = "", **attrs: Attr
+    ) -> tuple[TensorValue, ...]:
+        """Add an operator, and return its results.
+
+        Args:
+            op: The name of the operator.
+            inputs: The operands; None for one that is left out.
+            name: The name in the model; the results are named after it.
+            attrs: The attributes that differ from their default values.
+
+        Raises:
+            ModelError: If there is no such operator, or the operands or attributes do not fit.
+        """
+        try:
+            operator = find_operator(op)
+            complete = operator.complete(attrs)
+            given = [None if operand is None else operand.type for operand in inputs]
+            types = operator.infer_types(given, complete)
+        except ModelError as error:
+            raise error.at(op, name) from error
+        base = name or op.rpartition(".")[2]
+        outputs = tuple(self._value(base, tensor_type) for tensor_type in types)
+        self._nodes.append(Node(op, tuple(inputs), outputs, complete, name))
+        return outputs
+
+    def append(self, node: Node) -> None:
+        """Add a node whose results exist already, such as one of another graph."""
+        self._names.update(value.name for value in node.outputs)
+        self._nodes.append(node)
+
+    def finish(
+        self, outputs: Sequence[Operand], output_names: Sequence[str] | None = None
+    ) -> Graph:
+        """Return the graph.
+
+        Args:
+            outputs: The results: values or constants.
+            output_names: The names of the results; by default those of the values.
+        """
+        names = output_names or [x.name or f"output{k}" for k, x in enumerate(outputs)]
+        return Graph(
+            self._name, tuple(self._inputs), tuple(self._nodes), tuple(outputs), tuple(names)
+        )
+
+    def _value(self, name: str, tensor_type: TensorType) -> TensorValue:
+        name = unique(name, self._names)
+        self._names.add(name)
+        return TensorValue(name, tensor_type)

@@ -1,0 +1,96 @@
+"""Extents of tensors: integers, or integer expressions over symbolic variables.
+
+A symbolic extent is an expression over variables of type int64, in the normal form of `simplify`,
+so that equal extents compare equal in most cases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+from compiler.ir.arith.simplify import simplify
+from compiler.ir.core.nodes import ArithOp, BinOp, Expr, IntImm, Var
+from compiler.ir.core.visit import map_expr
+
+Extent: TypeAlias = int | Expr
+Shape: TypeAlias = tuple[Extent, ...]
+
+
+def symbol(name: str) -> Var:
+    """Return a new symbolic extent; two of the same name are two extents."""
+    return Var(name, "int64")
+
+
+def add(left: Extent, right: Extent) -> Extent:
+    """Return the sum of two extents."""
+    return _combined("+", left, right)
+
+
+def subtract(left: Extent, right: Extent) -> Extent:
+    """Return the difference of two extents."""
+    return _combined("-", left, right)
+
+
+def multiply(left: Extent, right: Extent) -> Extent:
+    """Return the product of two extents."""
+    return _combined("*", left, right)
+
+
+def floor_divide(left: Extent, right: Extent) -> Extent:
+    """Return the quotient of two extents, rounded down."""
+    return _combined("//", left, right)
+
+
+def product(extents: Iterable[Extent]) -> Extent:
+    """Return the product of extents: the number of elements of a shape."""
+    result: Extent = 1
+    for extent in extents:
+        result = multiply(result, extent)
+    return result
+
+
+def is_static(shape: Shape) -> bool:
+    """Return whether all extents of a shape are integers."""
+    return all(isinstance(extent, int) for extent in shape)
+
+
+def static(shape: Shape) -> tuple[int, ...]:
+    """Return a shape of integers; it is a bug to call this for a symbolic shape."""
+    assert is_static(shape), f"a shape of integers, not {shape}"
+    return tuple(extent for extent in shape if isinstance(extent, int))
+
+
+def substitute(extent: Extent, values: Mapping[Var, Extent]) -> Extent:
+    """Return an extent with some of its variables replaced."""
+    if isinstance(extent, int):
+        return extent
+
+    def replaced(expr: Expr) -> Expr:
+        if isinstance(expr, Var) and expr in values:
+            return _expr(values[expr])
+        return map_expr(expr, replaced)
+
+    return _extent(simplify(replaced(extent)))
+
+
+def _combined(op: ArithOp, left: Extent, right: Extent) -> Extent:
+    if isinstance(left, int) and isinstance(right, int):
+        match op:
+            case "+":
+                return left + right
+            case "-":
+                return left - right
+            case "*":
+                return left * right
+            case _:
+                return left // right
+    return _extent(simplify(BinOp(op, _expr(left), _expr(right))))
+
+
+def _expr(extent: Extent) -> Expr:
+    return IntImm(extent, "int64") if isinstance(extent, int) else extent
+
+
+def _extent(expr: Expr) -> Extent:
+    return expr.value if isinstance(expr, IntImm) else expr
