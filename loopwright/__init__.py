@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from compiler.backends.module import Module
     from compiler.backends.time_evaluator import time_evaluator
     from compiler.driver import build, inspect, lower
+    from compiler.graph.error import ModelError
+    from compiler.graph.nodes import Graph
+    from compiler.graph.text.parser import parse_graph
     from compiler.ir.analysis.flops import flops
     from compiler.ir.analysis.structural import structural_equal, structural_hash
     from compiler.ir.core.program import IRModule, PrimFunc
@@ -96,6 +99,7 @@ __all__ = [
     "DesignSpace",
     "ExtractedTask",
     "FallbackWarning",
+    "Graph",
     "GroupHandle",
     "IRModule",
     "IndexMap",
@@ -111,6 +115,7 @@ __all__ = [
     "KernelSource",
     "LoopwrightError",
     "LoweringError",
+    "ModelError",
     "Module",
     "NotFoundError",
     "NothingMeasuredError",
@@ -152,6 +157,7 @@ __all__ = [
     "nd",
     "ops",
     "parse",
+    "parse_graph",
     "parse_module",
     "random_inputs",
     "remove_schedule_rule",
@@ -174,6 +180,9 @@ _HOMES = {
     "compiler.backends.error": ("BuildError",),
     "compiler.backends.inspection": ("Inspection",),
     "compiler.driver": ("build", "inspect", "lower"),
+    "compiler.graph.error": ("ModelError",),
+    "compiler.graph.nodes": ("Graph",),
+    "compiler.graph.text.parser": ("parse_graph",),
     "compiler.target.error": ("TargetError",),
     "compiler.ir.analysis.flops": ("flops",),
     "compiler.ir.core.program": ("IRModule", "PrimFunc"),

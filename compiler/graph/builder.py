@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler.graph.error import ModelError
-from compiler.graph.nodes import Attr, Graph, Node, Operand, TensorType, TensorValue
+from compiler.graph.nodes import Attr, Attrs, Graph, Node, Operand, TensorType, TensorValue
 from compiler.graph.operator import find_operator
 from compiler.ir.text.names import unique
 
@@ -40,13 +40,26 @@ class GraphBuilder:
     def add_all(
         self, op: str, *inputs: Operand | None, name: str = "", **attrs: Attr
     ) -> tuple[TensorValue, ...]:
+        """Add an operator, and return its results; see `apply`."""
+        return self.apply(op, inputs, attrs, name=name)
+
+    def apply(
+        self,
+        op: str,
+        inputs: Sequence[Operand | None],
+        attrs: Attrs,
+        *,
+        name: str = "",
+        result_names: Sequence[str] = (),
+    ) -> tuple[TensorValue, ...]:
         """Add an operator, and return its results.
 
         Args:
             op: The name of the operator.
             inputs: The operands; None for one that is left out.
-            name: The name in the model; the results are named after it.
             attrs: The attributes that differ from their default values.
+            name: The name in the model.
+            result_names: The names of the results, one each; otherwise the node names them.
 
         Raises:
             ModelError: If there is no such operator, or the operands or attributes do not fit.
@@ -58,8 +71,10 @@ class GraphBuilder:
             types = operator.infer_types(given, complete)
         except ModelError as error:
             raise error.at(op, name) from error
-        base = name or op.rpartition(".")[2]
-        outputs = tuple(self._value(base, tensor_type) for tensor_type in types)
+        names = list(result_names)
+        if len(names) != len(types):
+            names = [name or op.rpartition(".")[2]] * len(types)
+        outputs = tuple(self._value(*pair) for pair in zip(names, types, strict=True))
         self._nodes.append(Node(op, tuple(inputs), outputs, complete, name))
         return outputs
 

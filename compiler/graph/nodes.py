@@ -7,7 +7,7 @@ Nodes are frozen and shared freely. A rewrite never edits a node, it makes a new
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
@@ -18,9 +18,16 @@ from numpy.typing import NDArray
 
 from compiler.graph.extents import Extent, Shape, is_static, static
 from compiler.ir.core.dtypes import DTYPES, DType, size_bytes
+from compiler.ir.core.program import PrimFunc
 
-Attr: TypeAlias = "bool | int | float | str | Extent | tuple[Attr, ...] | None"
-"""The value of an attribute; a data type is a string, and extents may be symbolic."""
+Attr: TypeAlias = (
+    "bool | int | float | str | Extent | TensorType | PrimFunc | tuple[Attr, ...] | None"
+)
+"""The value of an attribute.
+
+A data type is a string, and extents may be symbolic. Calls of functions have the function, or its
+name and the types of its results.
+"""
 
 Attrs: TypeAlias = Mapping[str, Attr]
 
@@ -107,6 +114,14 @@ def constant(array: object, name: str = "") -> Constant:
     return Constant(digest, TensorType(elements.shape, cast(DType, dtype)), elements, name)
 
 
+_printers: list[Callable[[Graph], str]] = []
+
+
+def provide_printer(printer: Callable[[Graph], str]) -> None:
+    """Set the function that prints all graphs; it is in a higher room."""
+    _printers[:] = [printer]
+
+
 Operand: TypeAlias = TensorValue | Constant
 """What a node reads."""
 
@@ -158,6 +173,14 @@ class Graph:
     nodes: tuple[Node, ...]
     outputs: tuple[Operand, ...]
     output_names: tuple[str, ...]
+
+    def script(self) -> str:
+        """Return the text, which `lw.parse_graph` reads back."""
+        return _printers[0](self)
+
+    def __str__(self) -> str:
+        """Return the text."""
+        return self.script()
 
     def constants(self) -> Iterator[Constant]:
         """Yield the constants that the graph reads or returns, each once."""

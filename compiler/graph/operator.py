@@ -61,6 +61,23 @@ class GraphOperator:
             if parameter.default is not inspect.Parameter.empty
         }
 
+    @cached_property
+    def is_variadic(self) -> bool:
+        """Return whether the operator takes any number of operands."""
+        parameters = inspect.signature(self.infer).parameters.values()
+        return any(each.kind is inspect.Parameter.VAR_POSITIONAL for each in parameters)
+
+    @cached_property
+    def num_operands(self) -> int:
+        """Return the largest number of operands of an operator that is not variadic."""
+        parameters = inspect.signature(self.infer).parameters.values()
+        return sum(each.kind is not inspect.Parameter.KEYWORD_ONLY for each in parameters)
+
+    @cached_property
+    def attributes(self) -> tuple[str, ...]:
+        """Return the names of the attributes, in order."""
+        return tuple(self._attributes)
+
     def complete(self, attrs: Attrs) -> Attrs:
         """Return attributes with the default values of those that are missing, in order.
 

@@ -73,6 +73,21 @@ def parse_module(text: str, *, filename: str = "<script>") -> IRModule:
     return _module(source, _functions(source))[0]
 
 
+def parse_functions(source: Source, nodes: Sequence[ast.FunctionDef], module: str) -> IRModule:
+    """Parse the functions among the parts of a module that also holds something else.
+
+    Args:
+        source: The text of the module.
+        nodes: The functions with `@T.prim_func`.
+        module: The class that holds them.
+
+    Raises:
+        ScriptError: If one of them is not a legal program; with the position.
+    """
+    functions = _Functions(tuple(nodes), frozenset(), frozenset({module}))
+    return _module(source, functions)[0]
+
+
 def parse_function(
     text: str, *, filename: str, around: Surroundings, module: str | None = None
 ) -> PrimFunc:
@@ -137,12 +152,16 @@ def _functions(source: Source) -> _Functions:
     variables: set[str] = set()
     for node in _bodies(source, tree):
         match node:
-            case ast.FunctionDef() if _is_decorated(node, frozenset({"prim_func"})):
+            case ast.FunctionDef() if is_decorated(node, frozenset({"prim_func"})):
                 if node.name in functions:
                     raise source.error(
                         f"function {node.name} is defined twice", node, code="duplicate"
                     )
                 functions[node.name] = node
+            case ast.FunctionDef() if is_decorated(node, frozenset({"function"})):
+                raise source.error(
+                    f"{node.name} is a graph, not a program: lw.parse_graph reads graphs", node
+                )
             case ast.FunctionDef():
                 raise source.error(f"expected @T.prim_func above function {node.name}", node)
             case ast.Expr(value=ast.Constant(value=str())) | ast.Import() | ast.ImportFrom():
@@ -165,14 +184,14 @@ def _bodies(source: Source, tree: ast.Module) -> Sequence[ast.stmt]:
     for node in tree.body:
         if not isinstance(node, ast.ClassDef):
             flat.append(node)
-        elif _is_decorated(node, _MODULE_DECORATORS):
+        elif is_decorated(node, _MODULE_DECORATORS):
             flat.extend(node.body)
         else:
             raise source.error(f"expected @I.ir_module above class {node.name}", node)
     return flat
 
 
-def _is_decorated(node: ast.FunctionDef | ast.ClassDef, names: frozenset[str]) -> bool:
+def is_decorated(node: ast.FunctionDef | ast.ClassDef, names: frozenset[str]) -> bool:
     """Return whether a decorator ends in one of `names`, such as `@tvm.script.ir_module`."""
     for decorator in node.decorator_list:
         target = decorator.func if isinstance(decorator, ast.Call) else decorator

@@ -3,7 +3,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import compiler.graph.operators  # noqa: F401  declares the operators
 from compiler.graph.builder import GraphBuilder
 from compiler.graph.error import ModelError
 from compiler.graph.extents import symbol

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-import compiler.graph.operators  # noqa: F401  declares the operators
 from compiler import te
 from compiler.driver import build
 from compiler.graph.operator import find_operator

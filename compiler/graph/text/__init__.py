@@ -1,0 +1,1 @@
+"""The text of graphs, in the spelling of Relax: a printer, and a parser that executes nothing."""
