@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from compiler.graph.error import ModelError
 from compiler.graph.nodes import Attr, Attrs, Graph, Node, Operand, TensorType, TensorValue
@@ -13,6 +13,10 @@ from compiler.ir.text.names import unique
 class GraphBuilder:
     """Collects the inputs and the nodes of a graph.
 
+    Args:
+        name: The name of the graph.
+        taken_names: Names that new values must not have.
+
     Example:
         builder = GraphBuilder("linear_relu")
         x = builder.input("x", TensorType((1, 784), "float32"))
@@ -20,11 +24,21 @@ class GraphBuilder:
         graph = builder.finish([builder.add("nn.relu", product)])
     """
 
-    def __init__(self, name: str = "main") -> None:
+    def __init__(self, name: str = "main", taken_names: Iterable[str] = ()) -> None:
         self._name = name
         self._inputs: list[TensorValue] = []
         self._nodes: list[Node] = []
-        self._names: set[str] = set()
+        self._names = set(taken_names)
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """Return the nodes so far."""
+        return tuple(self._nodes)
+
+    @property
+    def last(self) -> Node:
+        """Return the node that was added last."""
+        return self._nodes[-1]
 
     def input(self, name: str, tensor_type: TensorType) -> TensorValue:
         """Add an input."""
