@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from compiler import te
@@ -104,6 +105,69 @@ def _dense(
     return te.compute(shape, element, name="conv2d_transpose_nchw")
 
 
+@dataclass(frozen=True)
+class _Phases:
+    """The phases of the results along one dimension.
+
+    Result `y` is number `(y + origin) // step` of phase `(y + origin) % step`. The window of number
+    `q` of phase `p` ends at pixel `q + first + shift * p`, which is linear in both.
+
+    Attributes:
+        step: The number of phases: the stride.
+        taps: The elements of the kernel in a window.
+        origin: 0 if that makes windows linear. Otherwise all phases begin with the window of the
+            first result, and some of them have a number more than necessary.
+        cut: The elements that are cut off before the first result.
+        size: The number of results.
+    """
+
+    step: int
+    taps: int
+    origin: int
+    cut: int
+    size: int
+
+    @property
+    def count(self) -> int:
+        """Return the numbers of a phase."""
+        return (self.size - 1 + self.origin) // self.step + 1
+
+    @property
+    def first(self) -> int:
+        """Return the last pixel of the first window of the first phase."""
+        return (self.cut - self.origin) // self.step
+
+    @property
+    def shift(self) -> int:
+        """Return by how many pixels windows of the next phase begin later."""
+        return (self.cut - self.origin) % self.step
+
+    def padding(self, size: int) -> tuple[int, int]:
+        """Return the zeros before and after an image of a size."""
+        last = self.count - 1 + self.first + self.shift * (self.step - 1)
+        return self.taps - 1 - self.first, last - (size - 1)
+
+    def locate(self, result: te.Value) -> tuple[te.Value, te.Value]:
+        """Return the phase of a result, and its number in the phase."""
+        return (result + self.origin) % self.step, (result + self.origin) // self.step
+
+    def pixel(self, phase: te.Value, number: te.Value, tap: te.Value) -> te.Value:
+        """Return the pixel of the padded image that a window has at a tap."""
+        position = number + tap
+        return position + phase * self.shift if self.shift else position
+
+    def kernel_element(self, phase: te.Value, tap: te.Value) -> te.Value:
+        """Return the element of the kernel by which that pixel is multiplied."""
+        remainder = (phase + (self.cut - self.origin)) % self.step
+        return remainder + (self.taps - 1 - tap) * self.step
+
+
+def _phases(kernel: int, step: int, cut: int, size: int) -> _Phases:
+    """Return the phases of results; of two, the windows of one may begin a pixel later."""
+    origin = 0 if step == 2 else cut % step
+    return _Phases(step, kernel // step, origin, cut, size)
+
+
 def _interleaved(  # noqa: PLR0917
     product: Product,
     data: te.Tensor,
@@ -112,32 +176,52 @@ def _interleaved(  # noqa: PLR0917
     cut: Sequence[int],
     added: Sequence[int],
 ) -> te.Tensor:
-    """Compute all phases as one convolution of stride 1, and interleave them."""
-    dims = n, ci, *_ = dims_of("conv2d_transpose", data, 4)
+    """Compute all phases as one convolution of stride 1, and interleave them.
+
+    Phases are output channels. If their windows begin at different pixels, they have axes of their
+    own, so that indices stay linear.
+    """
+    dims = n, ci, *image = dims_of("conv2d_transpose", data, 4)
     _, co, *kernels = dims_of("conv2d_transpose", weight, 4)
-    # Rows of an image and of the result have a common origin in units of the stride, `p` rows up.
-    taps = [k // step for k, step in zip(kernels, strides, strict=True)]
-    first = [p // step for p, step in zip(cut, strides, strict=True)]
-    sizes = _result_sizes(dims[2:], kernels, strides, cut, added)
-    last = [(size - 1 + p) // step for size, p, step in zip(sizes, cut, strides, strict=True)]
-    last[1] = first[1] + _tileable(last[1] - first[1] + 1) - 1
-    before = [t - 1 - f for t, f in zip(taps, first, strict=True)]
-    after = [end - (size - 1) for end, size in zip(last, dims[2:], strict=True)]
+    sizes = _result_sizes(image, kernels, strides, cut, added)
+    both = tuple(map(_phases, kernels, strides, cut, sizes))
+    rows, columns = both
+    before, after = zip(
+        *(p.padding(size) for p, size in zip(both, image, strict=True)), strict=True
+    )
     padded = pad(data, dims, (0, 0, *before), (0, 0, *after), name="data_pad")
-    phase_kernel = _phase_kernel(weight, (ci, co), strides, taps)
+    has_axes = any(p.shift for p in both)
+    channels = (*strides, co) if has_axes else (strides[0] * strides[1] * co,)
+
+    def split(channel: Sequence[te.Value]) -> Sequence[te.Value]:
+        """Return the phases of a channel, and the output channel."""
+        if has_axes:
+            return channel
+        (c,) = channel
+        return c // co // columns.step, c // co % columns.step, c % co
+
+    def element_of_kernel(*at: te.Value) -> te.Value:
+        *channel, i, y, x = at
+        py, px, c = split(channel)
+        return weight[i, c, rows.kernel_element(py, y), columns.kernel_element(px, x)]
+
+    taps = (rows.taps, columns.taps)
+    kernel = te.compute((*channels, ci, *taps), element_of_kernel, name="kernel_transform")
     dc = te.reduce_axis((0, ci), name="dc")
     dh, dw = (te.reduce_axis((0, t), name=r) for t, r in zip(taps, ("dh", "dw"), strict=True))
 
-    def phase(b: te.Value, c: te.Value, y: te.Value, x: te.Value) -> te.Reduction:
-        value = product(padded[b, dc, y + dh, x + dw], phase_kernel[c, dc, dh, dw])
-        return te.sum(value, axis=[dc, dh, dw])
+    def phase(*at: te.Value) -> te.Reduction:
+        b, *channel, y, x = at
+        py, px, _ = split(channel)
+        pixel = padded[b, dc, rows.pixel(py, y, dh), columns.pixel(px, x, dw)]
+        return te.sum(product(pixel, kernel[(*channel, dc, dh, dw)]), axis=[dc, dh, dw])
 
-    counts = [end - f + 1 for end, f in zip(last, first, strict=True)]
-    phases = te.compute((n, strides[0] * strides[1] * co, *counts), phase, name="phases")
+    phases = te.compute((n, *channels, rows.count, columns.count), phase, name="phases")
 
     def element(b: te.Value, c: te.Value, y: te.Value, x: te.Value) -> te.Value:
-        (ry, qy), (rx, qx) = map(_phase, (y, x), cut, strides)
-        return phases[b, (ry * strides[1] + rx) * co + c, qy - first[0], qx - first[1]]
+        (py, qy), (px, qx) = rows.locate(y), columns.locate(x)
+        channel = (py, px, c) if has_axes else ((py * columns.step + px) * co + c,)
+        return phases[(b, *channel, qy, qx)]
 
     return te.compute((n, co, *sizes), element, name="conv2d_transpose_nchw")
 
@@ -151,17 +235,10 @@ def _gathered(  # noqa: PLR0917
     added: Sequence[int],
 ) -> te.Tensor:
     """Multiply each pixel by the whole kernel, and add up the products of each result."""
-    dims = n, ci, *sizes = dims_of("conv2d_transpose", data, 4)
+    n, ci, *sizes = dims_of("conv2d_transpose", data, 4)
     _, co, *kernels = dims_of("conv2d_transpose", weight, 4)
     result = _result_sizes(sizes, kernels, strides, cut, added)
     taps = [-(-k // step) for k, step in zip(kernels, strides, strict=True)]
-    # The last result meets pixels up to this one; its other products are in rows of zeros.
-    last = [(size - 1 + p) // step for size, p, step in zip(result, cut, strides, strict=True)]
-    before = [max(0, t - 1 - p // step) for t, p, step in zip(taps, cut, strides, strict=True)]
-    after = [max(0, end - (size - 1)) for end, size in zip(last, sizes, strict=True)]
-    width = before[1] + sizes[1] + after[1]
-    after[1] += _tileable(width) - width
-    padded = pad(data, dims, (0, 0, *before), (0, 0, *after), name="data_pad")
     kernel = te.compute(
         (co * kernels[0] * kernels[1], ci),
         lambda c, i: weight[
@@ -170,27 +247,31 @@ def _gathered(  # noqa: PLR0917
         name="kernel_transform",
     )
     dc = te.reduce_axis((0, ci), name="dc")
-    extents = [b + size + a for b, size, a in zip(before, sizes, after, strict=True)]
     products = te.compute(
-        (n, co * kernels[0] * kernels[1], *extents),
-        lambda b, c, y, x: te.sum(product(padded[b, dc, y, x], kernel[c, dc]), axis=dc),
+        (n, co * kernels[0] * kernels[1], *sizes),
+        lambda b, c, y, x: te.sum(product(data[b, dc, y, x], kernel[c, dc]), axis=dc),
         name="products",
     )
+    pixels = [p // step for p, step in zip(cut, strides, strict=True)]
+    last = [(end - 1 + p) // step for end, p, step in zip(result, cut, strides, strict=True)]
 
     def element(b: te.Value, c: te.Value, y: te.Value, x: te.Value) -> te.Value:
-        (ry, qy), (rx, qx) = map(_phase, (y, x), cut, strides)
+        phases = list(map(_phase, (y, x), cut, strides))
         total: te.Value | None = None
         for tap in itertools.product(*(range(t) for t in taps)):
-            ky, kx = ry + tap[0] * strides[0], rx + tap[1] * strides[1]
-            channel = (c * kernels[0] + ky) * kernels[1] + kx
-            term = products[b, channel, qy + before[0] - tap[0], qx + before[1] - tap[1]]
-            short = [
-                at < k
-                for at, k, t, step in zip((ky, kx), kernels, tap, strides, strict=True)
-                if (t + 1) * step > k
-            ]
-            if short:
-                term = te.if_then_else(te.all(*short), term, 0)
+            at = [r + t * step for (r, _), t, step in zip(phases, tap, strides, strict=True)]
+            pixel = [q - t for (_, q), t in zip(phases, tap, strict=True)]
+            conditions = []
+            for d, t in enumerate(tap):
+                if (t + 1) * strides[d] > kernels[d]:
+                    conditions.append(at[d] < kernels[d])
+                if pixels[d] < t:
+                    conditions.append(pixel[d] >= 0)
+                if last[d] - t >= sizes[d]:
+                    conditions.append(pixel[d] < sizes[d])
+            term = products[(b, (c * kernels[0] + at[0]) * kernels[1] + at[1], *pixel)]
+            if conditions:
+                term = te.if_then_else(te.all(*conditions), term, 0)
             total = term if total is None else total + term
         assert total is not None, "a kernel has elements"
         return total
@@ -214,36 +295,3 @@ def _result_sizes(
         (size - 1) * step - 2 * p + k + extra
         for size, step, p, k, extra in zip(sizes, strides, cut, kernels, added, strict=True)
     ]
-
-
-def _tileable(width: int) -> int:
-    """Return the next width that tiles of 4 to 6 pixels divide: those of a register tile.
-
-    The elements beyond are computed and not used. Widths are often primes: 29 for images of 28.
-    """
-    while all(width % pixels for pixels in (4, 5, 6)):
-        width += 1
-    return width
-
-
-def _phase_kernel(
-    weight: te.Tensor, channels: tuple[int, int], strides: Sequence[int], taps: Sequence[int]
-) -> te.Tensor:
-    """Return the kernels of all phases as output channels of one convolution of stride 1.
-
-    The results whose position is `r` modulo the stride use the elements `r`, `r + stride`, ... of
-    a kernel.
-    """
-    ci, co = channels
-
-    def element(c: te.Value, i: te.Value, y: te.Value, x: te.Value) -> te.Value:
-        phase = c // co
-        at = [
-            r + (t - 1 - d) * s
-            for r, t, d, s in zip(
-                (phase // strides[1], phase % strides[1]), taps, (y, x), strides, strict=True
-            )
-        ]
-        return weight[i, c % co, at[0], at[1]]
-
-    return te.compute((strides[0] * strides[1] * co, ci, *taps), element, name="kernel_transform")
