@@ -1,0 +1,5 @@
+"""The conversions of ONNX operators, by family; importing this package declares all of them."""
+
+from compiler.graph.read_onnx.conversions import arithmetic as arithmetic
+from compiler.graph.read_onnx.conversions import constants as constants
+from compiler.graph.read_onnx.conversions import products as products

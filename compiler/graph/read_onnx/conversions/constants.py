@@ -1,0 +1,46 @@
+"""Constants, shapes, and operators that change nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from compiler.graph.error import ModelError
+from compiler.graph.nodes import Array, Operand
+from compiler.graph.read_onnx.call import OnnxCall
+from compiler.graph.read_onnx.registry import onnx_operator
+from compiler.graph.read_onnx.symbolic import Result
+
+
+@onnx_operator("Identity")
+def _identity(call: OnnxCall) -> Operand:
+    return call.operand(0)
+
+
+@onnx_operator("Constant")
+def _constant(call: OnnxCall) -> Operand:
+    [(name, value)] = call.attributes.items()
+    return call.constant(_elements(name, value))
+
+
+def _elements(name: str, value: object) -> Array:
+    match name:
+        case "value" if isinstance(value, np.ndarray):
+            return value
+        case "value_float" | "value_floats":
+            return np.asarray(value, np.float32)
+        case "value_int" | "value_ints":
+            return np.asarray(value, np.int64)
+        case _:
+            raise ModelError(f"a constant by the attribute {name} is not supported")
+
+
+@onnx_operator("Shape")
+def _shape(call: OnnxCall) -> Result:
+    shape = call.type(0).shape
+    first, end = call.int_attr("start", 0), call.int_attr("end", len(shape))
+    return call.extents_operand(shape[first:end])
+
+
+@onnx_operator("Size")
+def _size(call: OnnxCall) -> Operand:
+    return call.constant(np.int64(call.static_type(0).num_elements))

@@ -1,0 +1,76 @@
+"""Add nodes to the graph, and fold those whose operands are all constants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from compiler.graph.builder import GraphBuilder
+from compiler.graph.error import ModelError
+from compiler.graph.nodes import Attr, Node, Operand, TensorType, TensorValue, constant
+from compiler.graph.operator import find_operator
+from compiler.graph.read_onnx.limits import MAX_NODES, MAX_RANK
+from compiler.graph.rewrite.fold_constants import fold_node
+
+
+class Emitter:
+    """Adds nodes to a builder; what follows from constants alone becomes a constant."""
+
+    def __init__(self, builder: GraphBuilder) -> None:
+        self._builder = builder
+        self._sources: dict[TensorValue, tuple[str, ...]] = {}
+        self._num_nodes = 0
+
+    def input(self, name: str, tensor_type: TensorType) -> TensorValue:
+        """Add an input of the graph."""
+        value = self._builder.input(name, tensor_type)
+        self._sources[value] = (name,)
+        return value
+
+    def add_all(
+        self, op: str, *operands: Operand | None, name: str, **attrs: Attr
+    ) -> tuple[Operand, ...]:
+        """Add a node, or compute it.
+
+        Raises:
+            ModelError: If the operands or attributes do not fit, or a limit is exceeded.
+        """
+        operator = find_operator(op)
+        complete = operator.complete(attrs)
+        types = operator.infer_types([None if x is None else x.type for x in operands], complete)
+        if any(tensor_type.rank > MAX_RANK for tensor_type in types):
+            raise ModelError(f"a result of {op} has more than {MAX_RANK} dimensions")
+        if all(tensor_type.is_static and 0 in tensor_type.shape for tensor_type in types):
+            return tuple(constant(np.empty(t.static_shape, t.dtype), name) for t in types)
+        values = tuple(TensorValue(name, tensor_type) for tensor_type in types)
+        folded = fold_node(Node(op, operands, values, complete, name))
+        if folded is not None:
+            return folded
+        self._num_nodes += 1
+        if self._num_nodes > MAX_NODES:
+            raise ModelError(f"the model has more than {MAX_NODES} nodes")
+        results = self._builder.add_all(op, *operands, name=name, **complete)
+        self._note_sources(operands, results)
+        return results
+
+    def advice(self, operand: Operand) -> str:
+        """Return what a user can do who needs an operand at the time of reading."""
+        sources = self._sources.get(operand, ()) if isinstance(operand, TensorValue) else ()
+        if not sources:
+            return ""
+        named = ", ".join(f"{source!r}: array" for source in sources)
+        return f"pass the values that it follows from: fixed_inputs={{{named}}}"
+
+    def _note_sources(
+        self, operands: Sequence[Operand | None], results: Sequence[TensorValue]
+    ) -> None:
+        """Remember the inputs that results follow from, a few of them: messages name them."""
+        sources = dict.fromkeys(
+            source
+            for operand in operands
+            if isinstance(operand, TensorValue)
+            for source in self._sources.get(operand, ())
+        )
+        for result in results:
+            self._sources[result] = tuple(sources)[:4]

@@ -1,0 +1,64 @@
+"""Integers that depend on symbolic axes: what `Shape` returns of a tensor with such an axis.
+
+They exist only while a model is read. Operators that models compute shapes with are applied to them
+at once; a conversion reads the outcome with `OnnxCall.extents`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from compiler.graph.error import ModelError
+from compiler.graph.extents import Extent, is_static
+from compiler.graph.nodes import Array, Constant, Operand, TensorType, constant
+
+
+@dataclass(frozen=True, eq=False)
+class SymbolicInts:
+    """A tensor of int64 of which at least one element is a symbolic extent.
+
+    Attributes:
+        array: The elements, `int` or `Expr`, as NumPy objects.
+    """
+
+    array: Array
+
+    @property
+    def type(self) -> TensorType:
+        """Return the shape, which is static, and int64."""
+        return TensorType(self.array.shape, "int64")
+
+    @property
+    def extents(self) -> tuple[Extent, ...]:
+        """Return the elements in order."""
+        return tuple(self.array.reshape(-1))
+
+    def refusal(self, what: str) -> ModelError:
+        """Return the error of an operator that needs numbers."""
+        elements = ", ".join(map(str, self.extents))
+        return ModelError(
+            f"{what} depends on symbolic axes: [{elements}]",
+            advice="fix the axes of the model's inputs: shapes={...}",
+        )
+
+
+Result: TypeAlias = Operand | SymbolicInts
+"""What a name of a model stands for."""
+
+
+def ints_operand(array: Array, name: str = "") -> SymbolicInts | Constant:
+    """Return integers and extents, given as NumPy objects, as a constant if all are integers."""
+    if is_static(tuple(array.reshape(-1))):
+        return constant(array.astype(np.int64), name)
+    return SymbolicInts(array)
+
+
+def extents_operand(extents: Sequence[Extent], name: str = "") -> SymbolicInts | Constant:
+    """Return extents as a vector."""
+    array = np.empty(len(extents), object)
+    array[:] = extents
+    return ints_operand(array, name)
