@@ -177,6 +177,11 @@ def log10(x: ValueLike) -> Value:
     return _call("log10", x)
 
 
+def log1p(x: ValueLike) -> Value:
+    """Return the natural logarithm of 1 + `x`, which is exact near 0."""
+    return _call("log1p", x)
+
+
 def log2(x: ValueLike) -> Value:
     """Return the logarithm to base 2."""
     return _call("log2", x)

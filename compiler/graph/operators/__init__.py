@@ -1,4 +1,9 @@
 """The tensor-level operators, by family; importing this package declares all of them."""
 
+from compiler.graph.operators import activations as activations
 from compiler.graph.operators import arithmetic as arithmetic
+from compiler.graph.operators import comparison as comparison
+from compiler.graph.operators import conversion as conversion
 from compiler.graph.operators import products as products
+from compiler.graph.operators import reshape as reshape
+from compiler.graph.operators import unary as unary
