@@ -4,6 +4,9 @@ from compiler.graph.operators import activations as activations
 from compiler.graph.operators import arithmetic as arithmetic
 from compiler.graph.operators import comparison as comparison
 from compiler.graph.operators import conversion as conversion
+from compiler.graph.operators import convolution as convolution
+from compiler.graph.operators import normalization as normalization
+from compiler.graph.operators import pooling as pooling
 from compiler.graph.operators import products as products
 from compiler.graph.operators import reshape as reshape
 from compiler.graph.operators import unary as unary
