@@ -117,6 +117,11 @@ class CpuTarget(Target):
         return self.arch != "x86_64" or "+fma" in self.features.split(",")
 
     @property
+    def folds_broadcasts(self) -> bool:
+        """Return whether a multiply-add reads one element from memory for all lanes (AVX-512)."""
+        return "+avx512f" in self.features.split(",")
+
+    @property
     def pipelines(self) -> Pipelines:
         """Return what a core starts in a cycle: usual rates for a host that is not listed."""
         described_cpu = CPUS.get(self.cpu)

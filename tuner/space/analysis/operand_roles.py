@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from compiler.target.cpu import CpuTarget
 from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
 
 CHANNEL_BLOCK = 16
 """Input channels of a block: 16 floats are a cache line, and with a window's rows they fit the
 first-level cache (Georganas et al., SC 2018).
 """
+FOLDED_BYTES = 4
+"""The bytes of an element that a multiply-add of 16 lanes reads from memory."""
 MIN_CHANNEL_BLOCK = 4
 """With fewer channels side by side, a contiguous row of the window is the better layout. Chosen."""
 
@@ -36,20 +39,15 @@ class OperandRoles:
     channel_tile: int
 
 
-def find_roles(facts: BlockFacts, lanes: int, registers: int) -> OperandRoles | None:
-    """Return the roles in a block; None if it is not such a sum.
-
-    Args:
-        lanes: The elements of a vector register.
-        registers: The number of vector registers.
-    """
+def find_roles(facts: BlockFacts, cpu: CpuTarget) -> OperandRoles | None:
+    """Return the roles in a block; None if it is not such a sum."""
     if not facts.is_affine or len(facts.reads) != 2 or not facts.is_multiply_add:
         return None
     for image, weights in (facts.reads, facts.reads[::-1]):
         for vector, axis in enumerate(facts.axes):
             if axis.is_reduction or not _is_vector(facts, image, weights, vector):
                 continue
-            tile = _vector_tile(facts, vector, lanes, registers)
+            tile = _vector_tile(facts, vector, image.item_bytes, cpu)
             channel = _channel(facts, image, weights)
             if tile is None or channel is None or not _is_moved_over(facts, image, weights):
                 continue
@@ -107,26 +105,52 @@ def _is_moved_over(facts: BlockFacts, image: TensorAccess, weights: TensorAccess
     return slides or len(alone) > 1
 
 
-def _vector_tile(facts: BlockFacts, vector: int, lanes: int, registers: int) -> int | None:
-    """Return the length of vectors, in elements, whose register tile needs the fewest loads.
+def _vector_tile(facts: BlockFacts, vector: int, item_bytes: int, cpu: CpuTarget) -> int | None:
+    """Return the length of vectors, in elements, whose register tile suits the CPU best.
 
-    A tile of `r` rows of `v` vectors multiplies `r * v` times for `r + v` loads.
+    Elements of 4 bytes are lanes of AVX-512: multiply-adds read them from memory for all lanes.
     """
+    lanes, registers = cpu.vector_bits // 32, cpu.num_vector_registers
     rows = {1}
     for index, axis in enumerate(facts.axes):
         if not axis.is_reduction and index != vector:
             rows |= {r * d for r in rows for d in _divisors(axis.extent, registers)}
+    is_folded = cpu.folds_broadcasts and item_bytes == FOLDED_BYTES
     best: tuple[float, int] | None = None
-    for count in (2, 3, 1):
+    for count in (1, 2, 3) if is_folded else (2, 3, 1):
         tile = count * lanes
         fitting = [r for r in rows if r * count + count + 1 <= registers]
         if facts.axes[vector].extent % tile or not fitting:
             continue
-        # Fewer than 8 accumulators do not hide the latency of multiply-adds.
-        value = max(min(1.0, r * count / 8) * r * count / (r + count) for r in fitting)
+        if is_folded:
+            value = max(_share_of_multiplying(r, count, cpu) for r in fitting)
+        else:
+            value = max(_multiplications_a_load(r, count) for r in fitting)
         if best is None or value > best[0] * 1.05:
             best = (value, tile)
     return None if best is None else best[1]
+
+
+def _multiplications_a_load(rows: int, count: int) -> float:
+    """Return how often `rows` rows of `count` vectors multiply for each load.
+
+    Fewer than 8 accumulators do not hide the latency of multiply-adds.
+    """
+    return min(1.0, rows * count / 8) * rows * count / (rows + count)
+
+
+def _share_of_multiplying(rows: int, count: int, cpu: CpuTarget) -> float:
+    """Return the share of the cycles of a step in which multiply-adds start.
+
+    The element of a row is loaded by its multiply-add if that is the only one, which then costs no
+    instruction of its own.
+    """
+    core = cpu.pipelines
+    multiplications = rows * count
+    loads = count / core.loads + rows / (core.loads * core.parts)
+    instructions = multiplications + count + (rows if count > 1 else 0)
+    cycles = multiplications / core.fmas
+    return cycles / max(cycles, loads, instructions / core.slots, core.fma_latency)
 
 
 def _divisors(number: int, most: int) -> list[int]:

@@ -117,8 +117,7 @@ def _find(facts: BlockFacts, draft: SketchBuilder) -> _Product | None:
 
 def _is_packable(facts: BlockFacts, draft: SketchBuilder) -> bool:
     """Return whether the rule for packed windows has a sketch of the block, too."""
-    lanes = draft.cpu.vector_bits // 32
-    return find_roles(facts, lanes, draft.cpu.num_vector_registers) is not None
+    return find_roles(facts, draft.cpu) is not None
 
 
 def _columns(facts: BlockFacts, image: TensorAccess, weights: TensorAccess) -> tuple[int, ...]:

@@ -28,10 +28,12 @@ MAX_DIRECT_POINTS = 1 << 24
 """Larger convolutions have no unpacked sketch: packing costs a small share of their time, so trials
 are better spent on how to pack. Chosen.
 """
-MAX_ROWS = 8
-"""Unrolled rows along one axis; two such axes fill the vector registers of AVX2. Chosen."""
+ROWS_SHARE = 2
+"""Unrolled rows along one axis are at most one part in so many of the vector registers: 8 of AVX2,
+16 of AVX-512. Chosen.
+"""
 MIN_ROWS = 3
-"""If no number of pixels from here to `MAX_ROWS` divides a row of them, its last tile is shorter:
+"""If no number of pixels from here to the maximum divides a row of them, its last tile is shorter:
 with smaller tiles, multiply-adds wait for each other. Chosen.
 """
 MAX_UNROLLED_STEPS = 8
@@ -65,11 +67,10 @@ class PackedWindows:
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
         """Fork for the first convolution with an operand to pack."""
-        lanes = draft.cpu.vector_bits // 32
         for name, facts in draft.block_facts().items():
             if name in draft.scheduled or not facts.is_reduction:
                 continue
-            roles = find_roles(facts, lanes, draft.cpu.num_vector_registers)
+            roles = find_roles(facts, draft.cpu)
             groups = None if facts.is_affine else find_groups(draft, facts)
             if roles is not None or groups is not None:
                 forks = _forks(draft, name, roles, groups)
@@ -88,9 +89,8 @@ def _forks(
             facts = packed.block_facts()[name]
             epilogue = epilogue_of(packed, facts, "global")
             split_groups(packed, facts, groups, epilogue)
-            lanes = packed.cpu.vector_bits // 32
             facts = packed.block_facts()[name]
-            roles = find_roles(facts, lanes, packed.cpu.num_vector_registers)
+            roles = find_roles(facts, packed.cpu)
         if roles is None:
             return []
         _pack(packed, name, roles, epilogue)
@@ -220,6 +220,7 @@ def _tile(
     schedule = draft.schedule
     facts = draft.block_facts()[name]
     block = schedule.get_block(name)
+    most_rows = draft.cpu.num_vector_registers // ROWS_SHARE
     levels: list[list[LoopRV]] = [[] for _ in range(NUM_LEVELS)]
     columns: list[tuple[int | None, ...]] = []
     remainder_levels: list[int | None] = []
@@ -228,12 +229,12 @@ def _tile(
     ):
         parts = [loop]
         axis_columns: dict[int, int] = {}
-        if _TILE in used and len(used) > 1 and has_no_tile(axis.extent, MIN_ROWS, MAX_ROWS):
-            inner, inner_columns = padded_tiles(draft, axis.extent, range(MAX_ROWS, 0, -1))
+        if _TILE in used and len(used) > 1 and has_no_tile(axis.extent, MIN_ROWS, most_rows):
+            inner, inner_columns = padded_tiles(draft, axis.extent, range(most_rows, 0, -1))
             parts = schedule.split(loop, [None, *inner])
             axis_columns = dict(zip((_MIDDLE, _TILE), inner_columns, strict=True))
         elif len(used) > 1 and axis.extent > 1:
-            limits = {_MIDDLE: axis.extent, _TILE: MAX_ROWS, _UNROLLED: MAX_UNROLLED_ROW}
+            limits = {_MIDDLE: axis.extent, _TILE: most_rows, _UNROLLED: MAX_UNROLLED_ROW}
             is_channel = axis is facts.axes[-1]
             limit = _most_channels(dot.size) if is_channel else limits[used[-1]]
             factors, first = draft.tile(loop, axis.extent, len(used), limit)

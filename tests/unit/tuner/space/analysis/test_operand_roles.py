@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import pytest
+
 from compiler import ops
 from compiler.ir.core.program import PrimFunc
+from compiler.target.cpu import CpuTarget
 from tuner.space.analysis.block_facts import block_facts, sites
 from tuner.space.analysis.operand_roles import OperandRoles, dimension, find_roles
 
-LANES, REGISTERS = 8, 16
+LANES = 8
 
 
-def roles_of(func: PrimFunc) -> OperandRoles | None:
+def roles_of(func: PrimFunc, cpu: str = "znver3") -> OperandRoles | None:
     facts = [block_facts(site) for site in sites(func)]
-    found = [find_roles(f, LANES, REGISTERS) for f in facts if f is not None]
+    found = [find_roles(f, CpuTarget(f"cpu -mcpu={cpu}")) for f in facts if f is not None]
     return next((roles for roles in found if roles is not None), None)
 
 
@@ -32,6 +35,29 @@ def test_tiles_divide_their_axes() -> None:
     assert roles.vector_tile % LANES == 0
     assert 40 % roles.vector_tile == 0
     assert 48 % roles.channel_tile == 0
+
+
+@pytest.mark.parametrize(
+    ("cpu", "size", "lanes"),
+    [
+        ("znver3", 14, 3 * 8),  # three vectors share the load of an element
+        ("znver4", 14, 16),  # the multiply-add loads it; a vector is loaded in two parts
+        ("znver4", 7, 16),
+        ("znver4", 1, 3 * 16),  # with one row, more vectors are more independent sums
+        ("znver5", 14, 16),  # 28 rows hide all loads but one
+        ("znver5", 7, 2 * 16),  # 7 would wait for loads
+    ],
+)
+def test_a_tile_has_the_vectors_that_keep_the_units_busy(cpu: str, size: int, lanes: int) -> None:
+    roles = roles_of(ops.conv2d(1, 48, size, size, 96, 3, padding=1), cpu)
+    assert roles is not None
+    assert roles.vector_tile == lanes
+
+
+def test_bytes_are_not_read_by_dot_products_for_all_lanes() -> None:
+    roles = roles_of(ops.from_spec("conv2d:1,48,14,14,96,3,1,1,out_dtype=int32:int8"), "znver4")
+    assert roles is not None
+    assert roles.vector_tile == 3 * 16
 
 
 def test_few_channels_stay_contiguous() -> None:

@@ -71,7 +71,7 @@ def packed(func: PrimFunc, target: Target = LEVEL_3) -> list[SketchBuilder]:
 
 def roles_of(spec: str) -> tuple[BlockFacts, OperandRoles]:
     found = [block_facts(site) for site in sites(ops.from_spec(spec))]
-    pairs = [(facts, find_roles(facts, 8, 16)) for facts in found if facts is not None]
+    pairs = [(facts, find_roles(facts, LEVEL_3)) for facts in found if facts is not None]
     (pair,) = [(facts, roles) for facts, roles in pairs if roles is not None]
     return pair
 
@@ -108,6 +108,15 @@ def test_tiles_of_pixels_need_not_divide_a_row(width: int) -> None:
     (draft,) = packed(ops.conv2d(1, 8, width, width, 16, 3, 1, 1))
     sizes = [knob.values for knob in draft.knobs if isinstance(knob, ChoiceKnob)]
     assert any(max(values) >= 5 for values in sizes[1::2])
+
+
+@pytest.mark.parametrize(("cpu", "most"), [("znver3", 8), ("znver4", 15)])
+def test_a_row_of_pixels_takes_at_most_half_of_the_registers(cpu: str, most: int) -> None:
+    (draft,) = packed(
+        ops.conv1d(1, 16, 3000, 48, 3, 1, 1), CpuTarget(f"cpu -mcpu={cpu} -num-cores=1")
+    )
+    sizes = [int(knob.options[:, -1].max()) for knob in draft.knobs]
+    assert most in sizes
 
 
 def test_the_vectors_are_output_channels() -> None:
