@@ -14,18 +14,26 @@ class Recording:
         spec: The operator of the library, as `lw.ops.from_spec` reads it.
         num_whole: The number of candidates drawn from all that compile.
         num_kept: The number of candidates drawn from those that pass the static filter.
+        cpu: The CPU to record on, by LLVM's name: it has to be that of the host.
     """
 
     operator: str
     spec: str
     num_whole: int = 600
     num_kept: int = 450
+    cpu: str = "znver3"
 
     @property
     def name(self) -> str:
         """The name of the set."""
         kind, _, numbers = self.spec.partition(":")
-        return f"{kind}_{numbers.replace(',', 'x')}"
+        suffix = "" if self.cpu == "znver3" else f"_{self.cpu}"
+        return f"{kind}_{numbers.replace(',', 'x')}{suffix}"
+
+    @property
+    def target(self) -> str:
+        """The name of the target: one core of the CPU."""
+        return f"cpu -mcpu={self.cpu} -num-cores=1"
 
 
 RECORDINGS: tuple[Recording, ...] = (
@@ -68,5 +76,30 @@ RECORDINGS: tuple[Recording, ...] = (
     Recording("layer_norm", "layer_norm:512,200"),
     Recording("row_sum", "row_sum:512,1024"),
     Recording("row_sum", "row_sum:1024,300"),
+    # Vectors of 512 bits and 32 registers; the shapes are others, so that a set of one CPU tells
+    # nothing about the winner of the same shape on the other.
+    *(
+        Recording(spec.partition(":")[0], spec, 120, 120, "znver4")
+        for spec in (
+            "matmul:192,320,256",
+            "conv2d:1,64,28,28,64,3,1,1",
+            "conv2d:1,128,28,28,64,1,1,0",
+            "depthwise_conv2d:1,64,56,56,3,1,1",
+            "attention:1,4,96,96,64",
+            "dense:48,512,768",
+            "conv1d:1,64,500,128,3,1,1",
+            "conv2d:1,128,14,14,128,3,1,1",
+            "batch_matmul:8,128,64,64",
+            "conv2d:1,3,112,112,32,7,2,3",
+            "matmul:128,500,300",
+            "conv2d:1,32,56,56,48,3,2,1",
+            "matmul_bias_relu:128,384,128",
+            "max_pool2d:1,48,56,56,3,2,1",
+            "conv2d:1,96,7,7,160,1,1,0",
+            "depthwise_conv2d:1,96,14,14,5,1,2",
+            "attention:1,2,197,197,64",
+            "matmul:32,1024,256",
+        )
+    ),
 )
 BY_NAME = {recording.name: recording for recording in RECORDINGS}

@@ -37,7 +37,6 @@ from tuner.space.generate import design_space
 from tuner.space.tables.knob import Ints
 from tuner.task import Task
 
-TARGET = "cpu -num-cores=1"
 BATCH = 24
 """The number of candidates that a step adds."""
 TURNS = 4
@@ -70,7 +69,7 @@ class Recorder:
 
     def __init__(self, recording: Recording, journal: Path) -> None:
         self.recording = recording
-        self.task = Task(lw.ops.from_spec(recording.spec), lw.Target(TARGET))
+        self.task = Task(lw.ops.from_spec(recording.spec), lw.Target(recording.target))
         self.space = design_space(self.task)
         self.points, self.marks = _drawn(recording, self.space)
         self.secs: dict[int, list[float]] = {}

@@ -16,6 +16,7 @@ from tuner.replay import base_model as module
 from tuner.replay import packaged
 from tuner.replay.base_model import base_model
 from tuner.replay.packaged import packaged_sets, thinned
+from tuner.replay.recorded_set import RecordedSet
 
 
 @pytest.fixture
@@ -77,7 +78,7 @@ def test_thinning_keeps_the_fastest() -> None:
 def test_it_orders_candidates_of_an_operator_that_it_does_not_know() -> None:
     """Of the sets of other operators, on the candidates of one: far better than chance."""
     known = [s for s in packaged_sets() if s.operator in {"matmul", "conv1d"}]
-    other = next(s for s in packaged_sets() if s.operator == "conv2d")
+    other = next(s for s in packaged_sets() if s.name == "conv2d_1x16x56x56x32x3x2x1")
     trained = module._trained([thinned(s.samples(), 96) for s in known], "x")
     samples = other.samples()
     scores = XGBoostModel(0, base=trained.model).predict(samples.features)
@@ -93,3 +94,22 @@ def test_sets_are_of_tasks_that_this_version_reads() -> None:
         assert np.isfinite(recorded.best_secs)
     assert {"matmul", "conv2d"} <= {s.operator for s in packaged_sets()}
     assert ops.OPERATORS.keys() >= {s.operator for s in packaged_sets()}
+
+
+def test_sets_of_a_cpu_improve_the_order_of_an_unknown_operator_there() -> None:
+    """On a Zen 4, with other operators of both CPUs, and with those of the Zen 3 alone."""
+    cpu, operator = "-mcpu=znver4", "matmul"
+    products = {"batch_matmul", "dense", "linear_relu", "matmul_bias_relu", "mm_relu"}
+    others = [s for s in packaged_sets() if s.operator in products]
+    wanted = [s for s in packaged_sets() if s.operator == operator and cpu in s.target]
+    assert len(wanted) == 3
+
+    def mean_pairwise(known: list[RecordedSet]) -> float:
+        trained = module._trained([thinned(s.samples(), 96) for s in known], "x")
+        model = XGBoostModel(0, base=trained.model)
+        kept = [recorded.kept.samples() for recorded in wanted]
+        found = [quality(model.predict(s.features), s.run_secs) for s in kept]
+        return float(np.mean([q.pairwise for q in found if q is not None]))
+
+    alone = mean_pairwise([s for s in others if cpu not in s.target])
+    assert mean_pairwise(others) > alone + 0.05
