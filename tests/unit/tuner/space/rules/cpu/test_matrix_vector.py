@@ -87,7 +87,9 @@ FEW = [
     "dense_int8:4,37,67",
     "dense:2,9,40,bias=true:bfloat16",
     "quantized_dense:8,5,33",
-    "gru_cell:2,16,8",
+    "gru_cell:2,32,16",
+    "dense:16,37,67",
+    "dense:21,9,40",
 ]
 
 
@@ -112,8 +114,29 @@ def test_sums_of_a_few_vectors_fit_the_registers(batch: int) -> None:
     assert (sums <= level(3).num_vector_registers - 3).all()
 
 
+@pytest.mark.parametrize(("batch", "groups"), [(16, {8, 4}), (18, {6}), (32, {8, 4})])
+def test_many_vectors_share_rows_in_groups_that_fit_the_registers(
+    batch: int, groups: set[int]
+) -> None:
+    target = level(4)
+    space = design_space(Task(ops.dense(batch, 64, 256), target))
+    index, sketch = next((n, s) for n, s in enumerate(space.sketches) if s.name == "dots")
+    tables = sketch.nests[0].tables(sketch.values(space.enumerate(index)))
+    assert set(tables.extents[6, 0]) == groups
+    assert (tables.extents[3, 0] * tables.extents[6, 0] == batch).all()
+    sums = tables.level_extents[6] / tables.vector_length
+    assert (sums <= target.num_vector_registers - 3).all()
+
+
 @pytest.mark.parametrize(
-    "spec", ["dense:9,37,67", "matmul:4,37,67", "conv1d:1,1,40,4,9", "batch_matmul:4,3,5,64"]
+    "spec",
+    [
+        "dense:9,37,67",
+        "dense:40,37,67",
+        "matmul:4,37,67",
+        "conv1d:1,1,40,4,9",
+        "batch_matmul:4,3,5,64",
+    ],
 )
 def test_other_products_have_no_dot_products_of_rows(spec: str) -> None:
     sketches = design_space(Task(ops.from_spec(spec), level(3))).sketches
