@@ -13,6 +13,8 @@ first-level cache (Georganas et al., SC 2018).
 """
 FOLDED_BYTES = 4
 """The bytes of an element that a multiply-add of 16 lanes reads from memory."""
+MIN_ROWS = 3
+"""With a smaller divisor of an axis, its tiles need not divide it. Chosen."""
 MIN_CHANNEL_BLOCK = 4
 """With fewer channels side by side, a contiguous row of the window is the better layout. Chosen."""
 
@@ -112,10 +114,13 @@ def _vector_tile(facts: BlockFacts, vector: int, item_bytes: int, cpu: CpuTarget
     """
     lanes, registers = cpu.vector_bits // 32, cpu.num_vector_registers
     rows = {1}
+    is_folded = cpu.folds_broadcasts and item_bytes == FOLDED_BYTES
     for index, axis in enumerate(facts.axes):
         if not axis.is_reduction and index != vector:
-            rows |= {r * d for r in rows for d in _divisors(axis.extent, registers)}
-    is_folded = cpu.folds_broadcasts and item_bytes == FOLDED_BYTES
+            sizes = _divisors(axis.extent, registers)
+            if is_folded and max(sizes) < MIN_ROWS < axis.extent:
+                sizes = list(range(1, registers))  # the last tile of an axis is shorter
+            rows |= {r * d for r in rows for d in sizes}
     best: tuple[float, int] | None = None
     for count in (1, 2, 3) if is_folded else (2, 3, 1):
         tile = count * lanes

@@ -29,8 +29,8 @@ MAX_DIRECT_POINTS = 1 << 24
 are better spent on how to pack. Chosen.
 """
 ROWS_SHARE = 2
-"""Unrolled rows along one axis are at most one part in so many of the vector registers: 8 of AVX2,
-16 of AVX-512. Chosen.
+"""Unrolled rows along one axis are at most one part in so many of the vector registers: 8 of AVX2;
+two such axes fill them. Chosen.
 """
 MIN_ROWS = 3
 """If no number of pixels from here to the maximum divides a row of them, its last tile is shorter:
@@ -220,7 +220,7 @@ def _tile(
     schedule = draft.schedule
     facts = draft.block_facts()[name]
     block = schedule.get_block(name)
-    most_rows = draft.cpu.num_vector_registers // ROWS_SHARE
+    most_rows = _most_rows(draft, facts.axes[vector].extent)
     levels: list[list[LoopRV]] = [[] for _ in range(NUM_LEVELS)]
     columns: list[tuple[int | None, ...]] = []
     remainder_levels: list[int | None] = []
@@ -264,6 +264,17 @@ def _tile(
     draft.nests.append(TiledNest(facts, tuple(columns), tuple(remainder_levels), vector, dot=dot))
     draft.scheduled.add(name)
     return levels[_OUTER]
+
+
+def _most_rows(draft: SketchBuilder, num_lanes: int) -> int:
+    """Return the maximum of unrolled rows along one axis, of vectors of so many elements.
+
+    A single vector whose multiply-adds load the pixels needs one more register, beside the sums.
+    """
+    cpu = draft.cpu
+    if cpu.folds_broadcasts and num_lanes * 32 == cpu.vector_bits:
+        return cpu.num_vector_registers - 2
+    return cpu.num_vector_registers // ROWS_SHARE
 
 
 def _most_channels(group: int) -> int:

@@ -43,6 +43,7 @@ def test_tiles_divide_their_axes() -> None:
         ("znver3", 14, 3 * 8),  # three vectors share the load of an element
         ("znver4", 14, 16),  # the multiply-add loads it; a vector is loaded in two parts
         ("znver4", 7, 16),
+        ("znver4", 149, 16),  # tiles need not divide a prime number
         ("znver4", 1, 3 * 16),  # with one row, more vectors are more independent sums
         ("znver5", 14, 16),  # 28 rows hide all loads but one
         ("znver5", 7, 2 * 16),  # 7 would wait for loads
