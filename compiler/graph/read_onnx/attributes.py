@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeAlias
 
-from onnx import AttributeProto, GraphProto, NodeProto
+from onnx import AttributeProto, GraphProto
 
 from compiler.graph.error import ModelError
 from compiler.graph.nodes import Array
@@ -18,20 +18,15 @@ AttributeValue: TypeAlias = (
 
 
 def read_attributes(
-    node: NodeProto, outer: Mapping[str, AttributeProto], tensors: TensorReader
+    attributes: Sequence[AttributeProto], tensors: TensorReader
 ) -> Mapping[str, AttributeValue]:
-    """Return the attributes of a node by name.
-
-    Args:
-        node: The node.
-        outer: The attributes of the call of the function that has the node.
-        tensors: Reads the elements of tensors.
+    """Return the values of attributes by name.
 
     Raises:
         ModelError: If an attribute appears twice, or has a value of an unsupported type.
     """
     values: dict[str, AttributeValue] = {}
-    for attribute in given_attributes(node.attribute, outer):
+    for attribute in attributes:
         if attribute.name in values:
             raise ModelError(f"the attribute {attribute.name} appears twice")
         values[attribute.name] = _value(attribute, tensors)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from onnx import GraphProto
 
 from compiler.graph.error import ModelError
 from compiler.graph.extents import Extent
@@ -29,6 +30,7 @@ class OnnxCall:
         inputs: The operands in order.
         results: The names of the results; empty for one that is left out.
         emitter: Where new nodes go.
+        read_graph: Reads a subgraph with values for its inputs, and returns its results.
     """
 
     op_type: str
@@ -38,6 +40,7 @@ class OnnxCall:
     inputs: tuple[Result | None, ...]
     results: tuple[str, ...]
     emitter: Emitter
+    read_graph: Callable[[GraphProto, Sequence[Result]], list[Result]]
 
     # Operands
 
@@ -184,6 +187,12 @@ class OnnxCall:
         """Return the elements of a tensor, or None if it is missing."""
         value = self.attributes.get(name)
         assert value is None or isinstance(value, np.ndarray), "the schema says so"
+        return value
+
+    def graph_attr(self, name: str) -> GraphProto:
+        """Return a subgraph."""
+        value = self._attribute(name, None)
+        assert isinstance(value, GraphProto), "the schema says so"
         return value
 
     def dtype_attr(self, name: str) -> DType | None:

@@ -42,3 +42,13 @@ def name_of(elem_type: int) -> str:
     if elem_type not in TensorProto.DataType.values():
         return str(elem_type)
     return str(TensorProto.DataType.Name(elem_type))
+
+
+def elem_type_of(dtype: DType) -> int:
+    """Return the number of a data type in ONNX's enumeration."""
+    return next(elem_type for elem_type, named in _DTYPES.items() if named == dtype)
+
+
+def type_name(dtype: DType) -> str:
+    """Return the name of the type of a tensor in schemas, such as `tensor(float)`."""
+    return f"tensor({name_of(elem_type_of(dtype)).lower()})"

@@ -8,19 +8,31 @@ import numpy as np
 
 from compiler.graph.builder import GraphBuilder
 from compiler.graph.error import ModelError
-from compiler.graph.nodes import Attr, Node, Operand, TensorType, TensorValue, constant
-from compiler.graph.operator import find_operator
-from compiler.graph.read_onnx.limits import MAX_NODES, MAX_RANK
+from compiler.graph.nodes import (
+    Attr,
+    Constant,
+    Graph,
+    Node,
+    Operand,
+    TensorType,
+    TensorValue,
+    constant,
+)
+from compiler.graph.operator import GraphOperator, find_operator
+from compiler.graph.read_onnx.limits import MAX_FOLDED_BYTES, MAX_FOLDED_PAIRS, MAX_NODES
+from compiler.graph.read_onnx.tensors import TensorReader, check_shape
 from compiler.graph.rewrite.fold_constants import fold_node
 
 
 class Emitter:
     """Adds nodes to a builder; what follows from constants alone becomes a constant."""
 
-    def __init__(self, builder: GraphBuilder) -> None:
+    def __init__(self, builder: GraphBuilder, tensors: TensorReader) -> None:
         self._builder = builder
+        self._tensors = tensors
         self._sources: dict[TensorValue, tuple[str, ...]] = {}
         self._num_nodes = 0
+        self._folded_bytes = 0
 
     def input(self, name: str, tensor_type: TensorType) -> TensorValue:
         """Add an input of the graph."""
@@ -39,12 +51,14 @@ class Emitter:
         operator = find_operator(op)
         complete = operator.complete(attrs)
         types = operator.infer_types([None if x is None else x.type for x in operands], complete)
-        if any(tensor_type.rank > MAX_RANK for tensor_type in types):
-            raise ModelError(f"a result of {op} has more than {MAX_RANK} dimensions")
+        for tensor_type in types:
+            check_shape(
+                tuple(n for n in tensor_type.shape if isinstance(n, int)), f"a result of {op}"
+            )
         if all(tensor_type.is_static and 0 in tensor_type.shape for tensor_type in types):
             return tuple(constant(np.empty(t.static_shape, t.dtype), name) for t in types)
         values = tuple(TensorValue(name, tensor_type) for tensor_type in types)
-        folded = fold_node(Node(op, operands, values, complete, name))
+        folded = self._folded(operator, Node(op, operands, values, complete, name))
         if folded is not None:
             return folded
         self._num_nodes += 1
@@ -53,6 +67,26 @@ class Emitter:
         results = self._builder.add_all(op, *operands, name=name, **complete)
         self._note_sources(operands, results)
         return results
+
+    def _folded(self, operator: GraphOperator, node: Node) -> tuple[Constant, ...] | None:
+        """Return the results of a node of constants, or None if it is to run with the model."""
+        if (
+            operator.kind in ("contract", "window", "opaque")
+            and _num_pairs(node) > MAX_FOLDED_PAIRS
+        ):
+            return None
+        folded = fold_node(node)
+        if folded is None:
+            return None
+        self._folded_bytes += sum(result.type.size_bytes for result in folded)
+        limit_bytes = max(MAX_FOLDED_BYTES, 16 * self._tensors.num_bytes)
+        if self._folded_bytes > limit_bytes:
+            raise ModelError(f"constants of more than {limit_bytes} bytes follow from each other")
+        return folded
+
+    def finish(self, outputs: Sequence[Operand], names: Sequence[str]) -> Graph:
+        """Return the graph."""
+        return self._builder.finish(outputs, names)
 
     def advice(self, operand: Operand) -> str:
         """Return what a user can do who needs an operand at the time of reading."""
@@ -74,3 +108,9 @@ class Emitter:
         )
         for result in results:
             self._sources[result] = tuple(sources)[:4]
+
+
+def _num_pairs(node: Node) -> int:
+    """Return how often an element of an operand meets one of a result, at most."""
+    num_operands = sum(x.type.num_elements for x in node.operands if x.type.is_static)
+    return num_operands * sum(x.type.num_elements for x in node.outputs if x.type.is_static)

@@ -3,21 +3,40 @@
 They bound the time and the memory that a hostile file can cost, and lie far above real models.
 """
 
-MAX_MODEL_BYTES = 2 << 30
-"""Bytes of a model file without external data: a message of protobuf has at most 2 GiB."""
+from onnx import defs
 
-MAX_TENSOR_BYTES = 16 << 30
-"""Bytes of one tensor: an embedding of 128,256 tokens by 16,384 float32 has 8.4 GB."""
+MIN_OPSET = 7
+"""The first version of ONNX's operators that broadcasts as NumPy does, of 2018."""
+
+MAX_OPSET = defs.onnx_opset_version()
+"""The newest version that the installed `onnx` has schemas for."""
+
+MAX_MODEL_BYTES = (2 << 30) - 1
+"""Bytes of a model file without external data: the limit of protobuf."""
+
+MAX_ELEMENTS = 1 << 34
+"""Elements of a tensor: the largest weights of language models have 2^31."""
 
 MAX_NODES = 100_000
 """Nodes of a graph, with unrolled loops and expanded functions: large language models have about
-ten thousand nodes."""
+ten thousand."""
+
+MAX_READ_NODES = 1_000_000
+"""Nodes that are read, each time that a loop or a function has them read: most become constants."""
 
 MAX_RANK = 16
-"""Dimensions of a tensor: ONNX models have at most 8 or so; NumPy allows 64."""
+"""Dimensions of a tensor: models have 6 at most, and NumPy allows 64."""
 
 MAX_DEPTH = 32
-"""Nested functions and subgraphs: real models nest 3 or 4."""
+"""Nested functions and subgraphs: models nest 3 or 4."""
 
-MAX_TRIPS = 4096
-"""Iterations of a loop that are unrolled."""
+MAX_TRIPS = 1024
+"""Iterations of a loop, which is unrolled: recurrent models loop over their time steps."""
+
+MAX_FOLDED_BYTES = 2 << 30
+"""Bytes of all constants that are computed while a model is read; large models may have 16 times
+the bytes of their initializers: bytes become float64, twice."""
+
+MAX_FOLDED_PAIRS = 1 << 32
+"""Pairs of an operand's element and a result's element, in a product or a window that is computed
+while a model is read: about a second by NumPy."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from onnx import ModelProto, TypeProto, ValueInfoProto
+from onnx import GraphProto, ModelProto, TensorShapeProto, ValueInfoProto
 
 from compiler.graph.builder import GraphBuilder
 from compiler.graph.error import ModelError
@@ -14,9 +14,11 @@ from compiler.graph.extents import Extent, symbol
 from compiler.graph.nodes import Array, Constant, Graph, Operand, TensorType, constant
 from compiler.graph.read_onnx.dtypes import dtype_of
 from compiler.graph.read_onnx.emit import Emitter
-from compiler.graph.read_onnx.nodes import NodeReader
+from compiler.graph.read_onnx.functions import Functions, opsets_of
+from compiler.graph.read_onnx.load import load_model
+from compiler.graph.read_onnx.nodes import ModelState, NodeReader
 from compiler.graph.read_onnx.symbolic import SymbolicInts
-from compiler.graph.read_onnx.tensors import TensorReader
+from compiler.graph.read_onnx.tensors import TensorReader, check_shape
 
 
 def read_onnx(
@@ -25,95 +27,143 @@ def read_onnx(
     shapes: Mapping[str, Sequence[int]] | None = None,
     fixed_inputs: Mapping[str, Array] | None = None,
 ) -> Graph:
-    """Read an ONNX model into a graph.
+    """Read an ONNX model into a graph. Nothing in the model is executed.
 
     Args:
-        model: A file, the bytes of one, or a model in memory.
-        shapes: The shapes of inputs by name, for models with symbolic axes.
+        model: A file, the bytes of one, or a model in memory. Only a file has external data.
+        shapes: The shapes of inputs by name, which fix symbolic axes. An axis of another input
+            that has the same name in the model gets the same extent.
         fixed_inputs: The values of inputs by name; they become constants of the graph.
 
     Raises:
         ModelError: If the model is malformed, exceeds a limit, or needs what is not supported.
+        OSError: If the file can't be read.
     """
-    proto = _parse(model)
-    reader = _ModelReader(proto, shapes or {}, fixed_inputs or {})
-    return reader.graph()
+    proto = load_model(model)
+    folder = Path(model).parent if isinstance(model, str | Path) else None
+    tensors = TensorReader(folder)
+    emitter = Emitter(GraphBuilder(proto.graph.name or "main"), tensors)
+    state = ModelState(emitter, tensors, Functions(proto.functions))
+    reader = NodeReader(state, opsets_of(proto))
+    _define_initializers(reader, proto.graph)
+    _define_inputs(reader, proto.graph, shapes or {}, fixed_inputs or {})
+    reader.read(proto.graph.node)
+    names = [value.name for value in proto.graph.output]
+    if not names:
+        raise ModelError("the model has no outputs")
+    if len(set(names)) < len(names):
+        raise ModelError(f"two outputs of the model have one name: {names}")
+    return emitter.finish([_output(reader, name) for name in names], names)
 
 
-def _parse(model: str | Path | bytes | ModelProto) -> ModelProto:
-    if isinstance(model, ModelProto):
-        return model
-    data = model if isinstance(model, bytes) else Path(model).read_bytes()
-    proto: ModelProto = ModelProto.FromString(data)
-    return proto
+def _define_initializers(reader: NodeReader, graph: GraphProto) -> None:
+    if graph.sparse_initializer:
+        raise ModelError("sparse initializers are not supported", advice="make them dense")
+    for tensor in graph.initializer:
+        reader.define(tensor.name, constant(reader.state.tensors.array(tensor), tensor.name))
 
 
-class _ModelReader:
-    def __init__(
-        self,
-        model: ModelProto,
-        shapes: Mapping[str, Sequence[int]],
-        fixed_inputs: Mapping[str, Array],
-    ) -> None:
-        self._model = model
-        self._shapes = shapes
-        self._fixed_inputs = fixed_inputs
-        self._symbols: dict[str, Extent] = {}
-        self._builder = GraphBuilder(model.graph.name or "main")
-        self._emitter = Emitter(self._builder)
-
-    def graph(self) -> Graph:
-        """Return the graph of the model."""
-        tensors = TensorReader()
-        proto = self._model.graph
-        values: dict[str, Operand | SymbolicInts] = {
-            tensor.name: constant(tensors.array(tensor), tensor.name)
-            for tensor in proto.initializer
-        }
-        for value in proto.input:
-            if value.name not in values:
-                values[value.name] = self._input(value)
-        opsets = {entry.domain: entry.version for entry in self._model.opset_import}
-        reader = NodeReader(self._emitter, tensors, opsets)
-        reader.read(proto.node, values)
-        outputs = [_output(values, value.name) for value in proto.output]
-        return self._builder.finish(outputs, [value.name for value in proto.output])
-
-    def _input(self, value: ValueInfoProto) -> Operand:
-        tensor_type = self._input_type(value)
-        if value.name in self._fixed_inputs:
-            return _fixed(value.name, tensor_type, self._fixed_inputs[value.name])
-        return self._emitter.input(value.name, tensor_type)
-
-    def _input_type(self, value: ValueInfoProto) -> TensorType:
-        tensor = value.type.tensor_type
-        dtype = dtype_of(tensor.elem_type)
-        if value.name in self._shapes:
-            return TensorType(tuple(int(n) for n in self._shapes[value.name]), dtype)
-        extents = [self._extent(value.name, k, n) for k, n in enumerate(tensor.shape.dim)]
-        return TensorType(tuple(extents), dtype)
-
-    def _extent(self, name: str, axis: int, dim: TypeProto.Tensor) -> Extent:
-        if dim.HasField("dim_value"):
-            return int(dim.dim_value)
-        named = dim.dim_param or f"{name}_{axis}"
-        return self._symbols.setdefault(named, symbol(named))
+def _define_inputs(
+    reader: NodeReader,
+    graph: GraphProto,
+    shapes: Mapping[str, Sequence[int]],
+    fixed_inputs: Mapping[str, Array],
+) -> None:
+    # In old models, initializers are inputs too: they are the default values.
+    inputs = [value for value in graph.input if value.name not in reader.values]
+    _check_names("shapes", shapes, inputs)
+    _check_names("fixed_inputs", fixed_inputs, inputs)
+    symbols: dict[str, Extent] = {}
+    for value in inputs:
+        sizes = fixed_inputs[value.name].shape if value.name in fixed_inputs else ()
+        _bind_symbols(value, shapes.get(value.name, sizes), symbols)
+    for value in inputs:
+        tensor_type = _input_type(value, shapes.get(value.name), symbols)
+        if value.name in fixed_inputs:
+            reader.define(value.name, _fixed(value, tensor_type, fixed_inputs[value.name]))
+        else:
+            reader.define(value.name, reader.state.emitter.input(value.name, tensor_type))
 
 
-def _fixed(name: str, tensor_type: TensorType, array: Array) -> Constant:
-    given = np.asarray(array)
-    if given.dtype.name != tensor_type.dtype or given.ndim != tensor_type.rank:
+def _check_names(
+    argument: str, given: Mapping[str, object], inputs: Sequence[ValueInfoProto]
+) -> None:
+    names = [value.name for value in inputs]
+    for name in given:
+        if name not in names:
+            expected = ", ".join(map(repr, names)) or "none"
+            raise ModelError(f"{argument}: the model has no input {name!r}; its inputs: {expected}")
+
+
+def _bind_symbols(value: ValueInfoProto, shape: Sequence[int], symbols: dict[str, Extent]) -> None:
+    """Remember the extents that a given shape fixes by their names in the model."""
+    for dim, extent in zip(value.type.tensor_type.shape.dim, shape, strict=False):
+        if dim.dim_param and symbols.setdefault(dim.dim_param, int(extent)) != extent:
+            raise ModelError(
+                f"input {value.name!r}: the axis {dim.dim_param} is {extent}, and"
+                f" {symbols[dim.dim_param]} in another input"
+            )
+
+
+def _input_type(
+    value: ValueInfoProto, shape: Sequence[int] | None, symbols: dict[str, Extent]
+) -> TensorType:
+    kind = value.type.WhichOneof("value")
+    if kind != "tensor_type":
         raise ModelError(
-            f"fixed_inputs[{name!r}] is {given.dtype.name} {given.shape}: expected"
-            f" {tensor_type.dtype} {tensor_type.shape}"
+            f"input {value.name!r} is a {kind or 'value without a type'}: expected a tensor"
         )
-    return constant(given, name)
+    tensor = value.type.tensor_type
+    try:
+        dtype = dtype_of(tensor.elem_type)
+    except ModelError as error:
+        raise ModelError(f"input {value.name!r}: {error.reason}") from None
+    if shape is None and not tensor.HasField("shape"):
+        raise ModelError(
+            f"input {value.name!r} has no shape",
+            advice=f"pass it: shapes={{{value.name!r}: (...)}}",
+        )
+    declared = tuple(
+        _extent(f"{value.name}_{axis}", dim, symbols) for axis, dim in enumerate(tensor.shape.dim)
+    )
+    given = declared if shape is None else tuple(int(extent) for extent in shape)
+    if tensor.HasField("shape"):
+        _check_given(value.name, given, declared)
+    check_shape(tuple(n for n in given if isinstance(n, int)), f"input {value.name!r}")
+    return TensorType(given, dtype)
 
 
-def _output(values: Mapping[str, Operand | SymbolicInts], name: str) -> Operand:
-    if name not in values:
-        raise ModelError(f"the model returns {name}, which no node makes")
-    value = values[name]
+def _extent(name: str, dim: TensorShapeProto.Dimension, symbols: dict[str, Extent]) -> Extent:
+    # Several exporters write 0 or -1 for an axis whose extent is not known.
+    if dim.HasField("dim_value") and dim.dim_value > 0:
+        return int(dim.dim_value)
+    named = dim.dim_param or name
+    return symbols.setdefault(named, symbol(named))
+
+
+def _check_given(name: str, shape: tuple[Extent, ...], declared: tuple[Extent, ...]) -> None:
+    fits = len(shape) == len(declared) and all(
+        n == m for n, m in zip(shape, declared, strict=True) if isinstance(m, int)
+    )
+    if not fits:
+        raise ModelError(f"shapes: input {name!r} has the shape {declared}, not {shape}")
+
+
+def _fixed(value: ValueInfoProto, tensor_type: TensorType, array: Array) -> Constant:
+    given = np.asarray(array)
+    fits = given.ndim == tensor_type.rank and all(
+        n == m for n, m in zip(given.shape, tensor_type.shape, strict=True) if isinstance(m, int)
+    )
+    if given.dtype.name != tensor_type.dtype or not fits:
+        raise ModelError(
+            f"fixed_inputs: input {value.name!r} is {tensor_type.dtype} {tensor_type.shape}, not"
+            f" {given.dtype.name} {given.shape}"
+        )
+    return constant(given, value.name)
+
+
+def _output(reader: NodeReader, name: str) -> Operand:
+    value = reader.value(name)
     if isinstance(value, SymbolicInts):
         raise value.refusal(f"the result {name}")
     return value

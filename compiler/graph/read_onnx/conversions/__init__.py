@@ -2,4 +2,5 @@
 
 from compiler.graph.read_onnx.conversions import arithmetic as arithmetic
 from compiler.graph.read_onnx.conversions import constants as constants
+from compiler.graph.read_onnx.conversions import control_flow as control_flow
 from compiler.graph.read_onnx.conversions import products as products
