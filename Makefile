@@ -10,7 +10,7 @@ ARGS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dashboard demo test test-cpus check check-python check-dashboard format bench bench-check bench-gpu bench-parts bench-peers bench-race bench-search fuzz fuzz-cuda fuzz-requests fuzz-scripts serve clean
+.PHONY: help setup dashboard demo test test-cpus check check-python check-dashboard format bench bench-check bench-gpu bench-parts bench-peers bench-race bench-search fuzz fuzz-cuda fuzz-requests fuzz-scripts onnx-cases serve clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -79,6 +79,9 @@ fuzz-requests: $(VENV)/.dev ## send 20,000 mutated requests to a server (ARGS="-
 
 fuzz-scripts: $(VENV)/.dev ## send 100,000 mutated scripts through intake (ARGS="--scripts 1000 --seed 7")
 	$(BIN)/python -m tests.property.fuzz_scripts $(ARGS)
+
+onnx-cases: $(VENV)/.dev ## run the test cases that ONNX publishes (ARGS="--kernels --only conv")
+	$(BIN)/python -m tests.integration.compiler.graph.onnx_backend $(ARGS)
 
 serve: $(VENV)/.runtime $(DASHBOARD) ## run the service on loopback (ARGS="--port 8080 --db sqlite:///loopwright.db")
 	$(BIN)/loopwright serve $(ARGS)

@@ -5,8 +5,8 @@ They bound the time and the memory that a hostile file can cost, and lie far abo
 
 from onnx import defs
 
-MIN_OPSET = 7
-"""The first version of ONNX's operators that broadcasts as NumPy does, of 2018."""
+MIN_OPSET = 6
+"""The oldest version of ONNX's operators, of 2017."""
 
 MAX_OPSET = defs.onnx_opset_version()
 """The newest version that the installed `onnx` has schemas for."""

@@ -16,11 +16,12 @@ from onnx import AttributeProto, GraphProto, NodeProto
 
 from compiler.graph.error import ModelError
 from compiler.graph.nodes import constant
-from compiler.graph.read_onnx.attributes import given_attributes, read_attributes
+from compiler.graph.read_onnx.attributes import AttributeValue, given_attributes, read_attributes
 from compiler.graph.read_onnx.call import OnnxCall
 from compiler.graph.read_onnx.emit import Emitter
 from compiler.graph.read_onnx.functions import FunctionCall, Functions, body_of, domain_of
 from compiler.graph.read_onnx.limits import MAX_DEPTH, MAX_READ_NODES
+from compiler.graph.read_onnx.old_broadcasting import NUMPY_BROADCASTING, aligned
 from compiler.graph.read_onnx.registry import CONVERSIONS
 from compiler.graph.read_onnx.schema import check_form, check_types, find_schema
 from compiler.graph.read_onnx.symbolic import Result
@@ -148,7 +149,10 @@ class NodeReader:
         if schema is not None:
             check_form(schema, node, attributes)
             check_types(schema, inputs)
-        call = self._call(node, opset, attributes, inputs)
+        values = read_attributes(attributes, self.state.tensors)
+        if schema is not None and opset < NUMPY_BROADCASTING:
+            inputs = aligned(schema, values, inputs, self.state.emitter, _name(node))
+        call = self._call(node, opset, values, inputs)
         if is_symbolic(call):
             return [apply_symbolic(call)]
         conversion = CONVERSIONS.get((domain, node.op_type))
@@ -164,14 +168,14 @@ class NodeReader:
         self,
         node: NodeProto,
         opset: int,
-        attributes: Sequence[AttributeProto],
+        attributes: Mapping[str, AttributeValue],
         inputs: Sequence[Result | None],
     ) -> OnnxCall:
         return OnnxCall(
             node.op_type,
             _name(node),
             opset,
-            read_attributes(attributes, self.state.tensors),
+            attributes,
             tuple(inputs),
             tuple(node.output),
             self.state.emitter,
@@ -181,7 +185,8 @@ class NodeReader:
     def _call_function(
         self, called: FunctionCall, inputs: Sequence[Result | None]
     ) -> list[Result | None]:
-        inner = self._inner(called.opsets, ChainMap(), called.attributes)
+        opsets = {**self.opsets, **called.opsets}  # bodies of ONNX may name their own domain alone
+        inner = self._inner(opsets, ChainMap(), called.attributes)
         function = called.function
         for name, operand in zip(function.input, inputs, strict=False):
             if operand is not None:
