@@ -18,6 +18,9 @@ MIN_ROWS = 3
 MIN_CHANNEL_BLOCK = 4
 """With fewer channels side by side, a contiguous row of the window is the better layout. Chosen."""
 
+MIN_PART = 4
+"""Elements of a part of a vector, at least: xmm registers hold as many floats. Chosen."""
+
 
 @dataclass(frozen=True)
 class OperandRoles:
@@ -121,11 +124,12 @@ def _vector_tile(facts: BlockFacts, vector: int, item_bytes: int, cpu: CpuTarget
             if is_folded and max(sizes) < MIN_ROWS < axis.extent:
                 sizes = list(range(1, registers))  # the last tile of an axis is shorter
             rows |= {r * d for r in rows for d in sizes}
+    extent = facts.axes[vector].extent
     best: tuple[float, int] | None = None
     for count in (1, 2, 3) if is_folded else (2, 3, 1):
         tile = count * lanes
         fitting = [r for r in rows if r * count + count + 1 <= registers]
-        if facts.axes[vector].extent % tile or not fitting:
+        if extent % tile or not fitting:
             continue
         if is_folded:
             value = max(_share_of_multiplying(r, count, cpu) for r in fitting)
@@ -133,7 +137,20 @@ def _vector_tile(facts: BlockFacts, vector: int, item_bytes: int, cpu: CpuTarget
             value = max(_multiplications_a_load(r, count) for r in fitting)
         if best is None or value > best[0] * 1.05:
             best = (value, tile)
-    return None if best is None else best[1]
+    return _part_of_vector(extent, cpu) if best is None else best[1]
+
+
+def _part_of_vector(extent: int, cpu: CpuTarget) -> int | None:
+    """Return the part of a vector that divides an extent, such as a group of 8 channels, or None.
+
+    Cores that split vectors multiply halves at twice the rate. On others, halves and quarters of
+    vectors are offered for extents that fill no vector: elements along another axis may be apart.
+    """
+    lanes = cpu.vector_bits // 32
+    is_short = extent < lanes
+    parts = [lanes // 2] if is_short or cpu.pipelines.parts > 1 else []
+    parts += [lanes // 4] if is_short else []
+    return next((n for n in parts if n >= MIN_PART and extent % n == 0), None)
 
 
 def _multiplications_a_load(rows: int, count: int) -> float:

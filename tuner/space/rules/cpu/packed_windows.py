@@ -25,8 +25,9 @@ from tuner.space.rules.sketch_builder import SketchBuilder, Tiling
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
 
 MAX_DIRECT_POINTS = 1 << 24
-"""Larger convolutions have no unpacked sketch: packing costs a small share of their time, so trials
-are better spent on how to pack. Chosen.
+"""Larger convolutions have no unpacked sketch, if whole vectors divide their output channels and
+these are in no groups: packing costs a small share of their time, so trials are better spent on how
+to pack. Chosen.
 """
 ROWS_SHARE = 2
 """Unrolled rows along one axis are at most one part in so many of the vector registers: 8 of AVX2;
@@ -74,8 +75,9 @@ class PackedWindows:
             groups = None if facts.is_affine else find_groups(draft, facts)
             if roles is not None or groups is not None:
                 forks = _forks(draft, name, roles, groups)
+                is_whole = roles is not None and roles.vector_tile * 32 >= draft.cpu.vector_bits
                 is_large = facts.points > MAX_DIRECT_POINTS
-                return forks if forks and is_large else [*forks, draft]
+                return forks if forks and is_large and is_whole else [*forks, draft]
         return [draft]
 
 
@@ -272,7 +274,7 @@ def _most_rows(draft: SketchBuilder, num_lanes: int) -> int:
     A single vector whose multiply-adds load the pixels needs one more register, beside the sums.
     """
     cpu = draft.cpu
-    if cpu.folds_broadcasts and num_lanes * 32 == cpu.vector_bits:
+    if cpu.folds_broadcasts and num_lanes * 32 <= cpu.vector_bits:
         return cpu.num_vector_registers - 2
     return cpu.num_vector_registers // ROWS_SHARE
 

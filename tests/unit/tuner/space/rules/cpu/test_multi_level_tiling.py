@@ -25,7 +25,7 @@ def test_an_elementwise_consumer_is_fused() -> None:
 
 
 def test_the_vectorized_loop_is_contiguous_in_the_output() -> None:
-    func = ops.conv2d(1, 4, 8, 8, 4, 3, 1, 1)
+    func = ops.conv2d(1, 4, 8, 8, 6, 3, 1, 1)
     space = space_of(func)
     for index, sketch in enumerate(space.sketches):
         choices = space.draw(index, 1, np.random.default_rng(0))[0]

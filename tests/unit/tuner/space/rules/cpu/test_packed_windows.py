@@ -42,6 +42,8 @@ PACKED = [
     "conv2d:1,6,10,10,16,3,1,1,layout=NHWC",
     "conv3d:1,4,5,6,7,8,3,1,1",
     "conv2d:1,8,6,7,48,3,1,2,2,2,bias=true",
+    "conv2d:1,16,8,8,16,3,1,1,1,4",
+    "conv2d:1,32,9,9,32,3,2,1,1,4,bias=true,activation=relu",
     "conv2d_transpose:1,8,5,6,16,4,2,1",
     "conv2d_nchwc:1,16,6,7,32,3,1,1,1,8,16",
 ]
@@ -57,7 +59,7 @@ NOT_PACKED = [
     "depthwise_conv2d:1,16,10,10,3,1,1",
     "max_pool2d:1,16,10,10,3,2",
     "conv2d:1,4,8,8,6,3,1,1",  # no vectors of output channels
-    "conv2d:1,16,8,8,16,3,1,1,1,4",  # nor of those of a group
+    "conv2d:1,16,8,8,16,3,1,1,1,8",  # nor of those of a group
     "row_sum:24,40",
     "depthwise_conv2d:1,8,6,6,3,1,1,multiplier=8",
 ]
@@ -119,6 +121,29 @@ def test_a_row_of_pixels_fills_the_registers_if_multiply_adds_load_them(
     )
     sizes = [int(knob.options[:, -1].max()) for knob in draft.knobs]
     assert most in sizes
+
+
+@pytest.mark.parametrize(
+    ("cpu", "spec", "tile"),
+    [
+        ("znver4", "conv2d:1,16,8,8,24,3,1,1", 8),
+        ("skylake-avx512", "conv2d:1,16,8,8,24,3,1,1", None),
+        ("skylake-avx512", "conv2d:1,16,8,8,8,3,1,1", 8),
+        ("znver4", "conv2d:1,16,8,8,4,3,1,1", 4),
+    ],
+)
+def test_parts_of_vectors_are_used_if_whole_ones_do_not_divide_the_channels(
+    cpu: str, spec: str, tile: int | None
+) -> None:
+    target = CpuTarget(f"cpu -mcpu={cpu} -num-cores=1")
+    found = [block_facts(site) for site in sites(ops.from_spec(spec))]
+    tiles = [r.vector_tile for facts in found if facts and (r := find_roles(facts, target))]
+    assert tiles == ([] if tile is None else [tile])
+
+
+def test_large_convolutions_of_groups_also_have_sketches_without_packing() -> None:
+    space = design_space(Task(ops.conv2d(1, 512, 56, 56, 512, 3, 1, 1, 1, 64), LEVEL_3))
+    assert {"packed" in sketch.tags for sketch in space.sketches} == {True, False}
 
 
 def test_the_vectors_are_output_channels() -> None:

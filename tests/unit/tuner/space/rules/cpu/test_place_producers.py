@@ -7,7 +7,7 @@ from tests.unit.tuner.space.spaces import names
 
 
 def test_padding_is_done_ahead_or_tilewise() -> None:
-    assert names(ops.conv2d(1, 4, 8, 8, 4, 3, 1, 1)) == [
+    assert names(ops.conv2d(1, 4, 8, 8, 6, 3, 1, 1)) == [
         "direct/ahead",
         "direct/tilewise",
         "cached/ahead",
