@@ -12,6 +12,7 @@ from typing import TypeAlias
 from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.nodes import ArithOp, BinOp, Expr, IntImm, Var
 from compiler.ir.core.visit import map_expr
+from compiler.ir.text.print_expr import show_expr
 
 Extent: TypeAlias = int | Expr
 Shape: TypeAlias = tuple[Extent, ...]
@@ -72,6 +73,12 @@ def substitute(extent: Extent, values: Mapping[Var, Extent]) -> Extent:
         return map_expr(expr, replaced)
 
     return _extent(simplify(replaced(extent)))
+
+
+def show_shape(shape: Iterable[Extent]) -> str:
+    """Return a shape for messages, as tuples are written."""
+    texts = [str(extent) if isinstance(extent, int) else show_expr(extent) for extent in shape]
+    return f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
 
 
 def _combined(op: ArithOp, left: Extent, right: Extent) -> Extent:

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.graph.extents import Extent, Shape, is_static, static
+from compiler.graph.extents import Extent, Shape, is_static, show_shape, static
 from compiler.ir.core.dtypes import DTYPES, DType, size_bytes
 from compiler.ir.core.program import PrimFunc
 
@@ -40,6 +40,10 @@ class TensorType:
 
     shape: Shape
     dtype: DType
+
+    def __str__(self) -> str:
+        """Return the type for messages."""
+        return f"{self.dtype} {show_shape(self.shape)}"
 
     @property
     def rank(self) -> int:

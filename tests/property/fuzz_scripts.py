@@ -11,42 +11,16 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-import traceback
-from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
-from functools import cache
-from multiprocessing import get_context
 from random import Random
 
-import psutil
 from pydantic import ValidationError
 
 from compiler.target.cores import available_cores
 from service.common.errors import UnprocessableError
 from service.intake.workload_text import look_here, read_here
 from service.wire.requests import Workload
+from tests.property.fuzzing import Found, run_campaign, try_all
 from tests.property.generators.mutated_scripts import corpus, mutated
-
-MAX_SECS = 5.0
-MAX_GROWTH_BYTES = 100 << 20
-
-
-@dataclass
-class Found:
-    """The outcomes of some scripts."""
-
-    outcomes: Counter[str] = field(default_factory=Counter)
-    failures: list[tuple[int, str]] = field(default_factory=list)
-    slowest: tuple[float, int] = (0.0, -1)
-    growth_bytes: int = 0
-
-    def add(self, other: Found) -> None:
-        """Add the outcomes of another process."""
-        self.outcomes += other.outcomes
-        self.failures += other.failures
-        self.slowest = max(self.slowest, other.slowest)
-        self.growth_bytes = max(self.growth_bytes, other.growth_bytes)
 
 
 def text_of(seed: int, number: int) -> str:
@@ -81,31 +55,9 @@ def _check_refusal(refusal: UnprocessableError) -> None:
     assert all(flaw.pointer == "/workload/script" for flaw in refusal.flaws)
 
 
-@cache
-def _warm_bytes() -> int:
-    """Return the size of this process after its first scripts."""
-    return psutil.Process().memory_info().rss
-
-
 def run_scripts(seed: int, numbers: range) -> Found:
     """Check scripts in this process."""
-    found = Found()
-    for number in numbers:
-        text = text_of(seed, number)
-        started = time.process_time()
-        try:
-            outcome = take_in(text)
-        except Exception:
-            outcome = "failed"
-            found.failures.append((number, traceback.format_exc(limit=-6)))
-        secs = time.process_time() - started
-        if secs > MAX_SECS:
-            found.failures.append((number, f"took {secs:.1f} s"))
-        found.slowest = max(found.slowest, (secs, number))
-        found.outcomes[outcome] += 1
-    warm_bytes = _warm_bytes()
-    found.growth_bytes = psutil.Process().memory_info().rss - warm_bytes
-    return found
+    return try_all(numbers, lambda number: take_in(text_of(seed, number)))
 
 
 def main() -> int:
@@ -121,21 +73,7 @@ def main() -> int:
         sys.stdout.write(text_of(args.seed, args.only) + "\n")
         sys.stdout.write(take_in(text_of(args.seed, args.only)) + "\n")
         return 0
-    found = Found()
-    parts = [range(n, min(n + 500, args.scripts)) for n in range(0, args.scripts, 500)]
-    with ProcessPoolExecutor(args.jobs, mp_context=get_context("spawn")) as pool:
-        for part in pool.map(run_scripts, [args.seed] * len(parts), parts):
-            found.add(part)
-            for number, seen in part.failures:
-                sys.stdout.write(
-                    f"\nscript {number} (--seed {args.seed} --only {number}):\n{seen}\n"
-                )
-            sys.stderr.write(f"\r{found.outcomes.total()} scripts, {len(found.failures)} failed ")
-    secs, number = found.slowest
-    outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(found.outcomes.items()))
-    grown = found.growth_bytes >> 20
-    sys.stdout.write(f"{outcomes}; slowest {secs:.2f} s (script {number}); grown by {grown} MB\n")
-    return int(bool(found.failures) or found.growth_bytes > MAX_GROWTH_BYTES)
+    return run_campaign("script", run_scripts, seed=args.seed, count=args.scripts, jobs=args.jobs)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.property.fuzz_scripts import MAX_GROWTH_BYTES, run_scripts, take_in
+from tests.property.fuzz_scripts import run_scripts, take_in
+from tests.property.fuzzing import MAX_GROWTH_BYTES
 
 # Smaller forms of mutated scripts that once ended in an internal error.
 FOUND = {

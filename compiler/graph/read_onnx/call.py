@@ -14,7 +14,7 @@ from compiler.graph.nodes import Array, Attr, Constant, Operand, TensorType, con
 from compiler.graph.read_onnx.attributes import AttributeValue
 from compiler.graph.read_onnx.dtypes import dtype_of
 from compiler.graph.read_onnx.emit import Emitter
-from compiler.graph.read_onnx.symbolic import Result, SymbolicInts, extents_operand
+from compiler.graph.read_onnx.symbolic import FIX_AXES, Result, SymbolicInts, extents_operand
 from compiler.ir.core.dtypes import DType
 
 
@@ -91,8 +91,8 @@ class OnnxCall:
         tensor_type = self.type(position)
         if not tensor_type.is_static:
             raise ModelError(
-                f"operand {position} has the shape {tensor_type.shape}: expected integers",
-                advice="fix the axes of the model's inputs: shapes={...}",
+                f"operand {position} is {tensor_type}: expected extents of integers",
+                advice=FIX_AXES,
             )
         return tensor_type
 

@@ -9,6 +9,7 @@ from typing import Any
 from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, defs
 
 from compiler.graph.error import ModelError
+from compiler.graph.read_onnx.limits import MAX_OPSET, MIN_OPSET
 from compiler.graph.read_onnx.schema import default_attributes, operand_types
 from compiler.graph.read_onnx.symbolic import Result
 
@@ -76,8 +77,26 @@ def body_of(
 
 
 def opsets_of(proto: ModelProto | FunctionProto) -> dict[str, int]:
-    """Return the versions of operator sets that a model or a function imports, by domain."""
-    return {domain_of(entry.domain): entry.version for entry in proto.opset_import}
+    """Return the versions of operator sets that a model or a function imports, by domain.
+
+    Raises:
+        ModelError: If a version of ONNX's own operators is not supported.
+    """
+    versions = {domain_of(entry.domain): entry.version for entry in proto.opset_import}
+    version = versions.get("", MAX_OPSET)
+    if version < MIN_OPSET:
+        raise _unsupported(version, "convert the model with onnx.version_converter")
+    if version > MAX_OPSET:
+        raise _unsupported(version, "install a newer onnx")
+    return versions
+
+
+def _unsupported(version: int, advice: str) -> ModelError:
+    return ModelError(
+        f"the model uses version {version} of ONNX's operators: expected {MIN_OPSET} to"
+        f" {MAX_OPSET}",
+        advice=advice,
+    )
 
 
 def domain_of(domain: str) -> str:

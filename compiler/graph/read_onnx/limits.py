@@ -21,8 +21,8 @@ MAX_NODES = 100_000
 """Nodes of a graph, with unrolled loops and expanded functions: large language models have about
 ten thousand."""
 
-MAX_READ_NODES = 1_000_000
-"""Nodes that are read, each time that a loop or a function has them read: most become constants."""
+MAX_READ_NODES = 250_000
+"""Nodes that are read, each time that a loop or a function has them read: some seconds."""
 
 MAX_RANK = 16
 """Dimensions of a tensor: models have 6 at most, and NumPy allows 64."""

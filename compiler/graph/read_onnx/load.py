@@ -3,35 +3,42 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError
 from onnx import ModelProto
 
 from compiler.graph.error import ModelError
-from compiler.graph.read_onnx.functions import opsets_of
-from compiler.graph.read_onnx.limits import MAX_MODEL_BYTES, MAX_OPSET, MIN_OPSET
+from compiler.graph.read_onnx.limits import MAX_MODEL_BYTES
 
 
 def load_model(model: str | Path | bytes | ModelProto) -> ModelProto:
-    """Return a model, which is not checked beyond its versions.
+    """Return a model, which is not checked further.
 
     Raises:
-        ModelError: If it is too large, malformed, or of a version that is not supported.
+        ModelError: If it is too large, or no model.
         OSError: If the file can't be read.
     """
     proto = model if isinstance(model, ModelProto) else _parse(model)
     if not proto.HasField("graph"):
         raise ModelError("the file holds no graph: expected a model in the format of ONNX")
-    version = opsets_of(proto).get("", None)
-    if version is not None and not MIN_OPSET <= version <= MAX_OPSET:
-        raise ModelError(
-            f"the model uses version {version} of ONNX's operators: expected {MIN_OPSET} to"
-            f" {MAX_OPSET}",
-            advice="convert it with onnx.version_converter"
-            if version < MIN_OPSET
-            else "install a newer onnx",
-        )
+    _check_texts(proto)
     return proto
+
+
+def _check_texts(model: ModelProto) -> None:
+    """Refuse texts that are not UTF-8: protobuf returns them as bytes."""
+    messages: list[Any] = [model]
+    while messages:
+        for field, value in messages.pop().ListFields():
+            elements = value if field.is_repeated else (value,)
+            if field.type == FieldDescriptor.TYPE_MESSAGE:
+                messages.extend(elements)
+            elif field.type == FieldDescriptor.TYPE_STRING and not all(
+                isinstance(element, str) for element in elements
+            ):
+                raise ModelError(f"a text of the field {field.name} is not in UTF-8")
 
 
 def _parse(model: str | Path | bytes) -> ModelProto:

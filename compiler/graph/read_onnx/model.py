@@ -10,7 +10,7 @@ from onnx import GraphProto, ModelProto, TensorShapeProto, ValueInfoProto
 
 from compiler.graph.builder import GraphBuilder
 from compiler.graph.error import ModelError
-from compiler.graph.extents import Extent, symbol
+from compiler.graph.extents import Extent, show_shape, symbol
 from compiler.graph.nodes import Array, Constant, Graph, Operand, TensorType, constant
 from compiler.graph.read_onnx.dtypes import dtype_of
 from compiler.graph.read_onnx.emit import Emitter
@@ -146,7 +146,9 @@ def _check_given(name: str, shape: tuple[Extent, ...], declared: tuple[Extent, .
         n == m for n, m in zip(shape, declared, strict=True) if isinstance(m, int)
     )
     if not fits:
-        raise ModelError(f"shapes: input {name!r} has the shape {declared}, not {shape}")
+        raise ModelError(
+            f"shapes: input {name!r} has the shape {show_shape(declared)}, not {shape}"
+        )
 
 
 def _fixed(value: ValueInfoProto, tensor_type: TensorType, array: Array) -> Constant:
@@ -156,7 +158,7 @@ def _fixed(value: ValueInfoProto, tensor_type: TensorType, array: Array) -> Cons
     )
     if given.dtype.name != tensor_type.dtype or not fits:
         raise ModelError(
-            f"fixed_inputs: input {value.name!r} is {tensor_type.dtype} {tensor_type.shape}, not"
+            f"fixed_inputs: input {value.name!r} is {tensor_type}, not"
             f" {given.dtype.name} {given.shape}"
         )
     return constant(given, value.name)

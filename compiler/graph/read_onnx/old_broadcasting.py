@@ -36,9 +36,6 @@ def aligned(
         return inputs
     missing = first.type.rank - axis % max(first.type.rank, 1) - second.type.rank
     if missing < 0:
-        raise ModelError(
-            f"operands of shapes {first.type.shape} and {second.type.shape} are broadcast along"
-            f" axis {axis}"
-        )
+        raise ModelError(f"{first.type} and {second.type} are broadcast along axis {axis}")
     shape = (*second.type.shape, *(1,) * missing)
     return [first, *emitter.add_all("reshape", second, shape=shape, name=name)]

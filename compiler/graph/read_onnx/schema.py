@@ -16,12 +16,15 @@ from compiler.graph.error import ModelError
 from compiler.graph.read_onnx.dtypes import elem_type_of, type_name
 from compiler.graph.read_onnx.symbolic import Result
 
+_MAX_VERSION = (1 << 31) - 1
 _Option = defs.OpSchema.FormalParameterOption
 
 
 @lru_cache(maxsize=1024)
 def find_schema(op_type: str, opset: int, domain: str) -> defs.OpSchema | None:
     """Return the schema of an operator, or None if ONNX has none."""
+    if not 0 < opset <= _MAX_VERSION:
+        return None
     try:
         return defs.get_schema(op_type, opset, domain)
     except defs.SchemaError:

@@ -13,8 +13,11 @@ from typing import TypeAlias
 import numpy as np
 
 from compiler.graph.error import ModelError
-from compiler.graph.extents import Extent, is_static
+from compiler.graph.extents import Extent, is_static, show_shape
 from compiler.graph.nodes import Array, Constant, Operand, TensorType, constant
+
+FIX_AXES = "fix the axes of the model's inputs: shapes={...}"
+"""What a user can do about symbolic axes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,10 +42,9 @@ class SymbolicInts:
 
     def refusal(self, what: str) -> ModelError:
         """Return the error of an operator that needs numbers."""
-        elements = ", ".join(map(str, self.extents))
         return ModelError(
-            f"{what} depends on symbolic axes: [{elements}]",
-            advice="fix the axes of the model's inputs: shapes={...}",
+            f"{what} depends on symbolic axes: it is {show_shape(self.extents)}",
+            advice=FIX_AXES,
         )
 
 

@@ -13,9 +13,10 @@ import numpy as np
 
 from compiler.graph import extents
 from compiler.graph.error import ModelError
+from compiler.graph.extents import show_shape
 from compiler.graph.nodes import Array, Constant, constant
 from compiler.graph.read_onnx.call import OnnxCall
-from compiler.graph.read_onnx.symbolic import Result, SymbolicInts, ints_operand
+from compiler.graph.read_onnx.symbolic import FIX_AXES, Result, SymbolicInts, ints_operand
 
 _Operator: TypeAlias = Callable[[OnnxCall, list[Array]], Array]
 
@@ -64,7 +65,7 @@ def _elementwise(function: Callable[[extents.Extent, extents.Extent], object]) -
 def _quotient(a: extents.Extent, b: extents.Extent) -> extents.Extent:
     # ONNX rounds towards zero, which is the same for extents: they are not negative.
     if not isinstance(b, int) or b <= 0:
-        raise ModelError(f"the quotient {a} / {b} is not known")
+        raise ModelError(f"the quotient {show_shape((a,))} / {show_shape((b,))} is not known")
     return extents.floor_divide(a, b)
 
 
@@ -76,8 +77,8 @@ def _equal(a: extents.Extent, b: extents.Extent) -> bool:
     if a == b:
         return True
     raise ModelError(
-        f"whether {a} equals {b} depends on symbolic axes",
-        advice="fix the axes of the model's inputs: shapes={...}",
+        f"whether {show_shape((a,))} equals {show_shape((b,))} depends on symbolic axes",
+        advice=FIX_AXES,
     )
 
 
@@ -125,7 +126,7 @@ def _cast(call: OnnxCall, arrays: list[Array]) -> Array:
     if dtype not in ("int32", "int64"):
         raise ModelError(
             f"symbolic extents are converted to {dtype}",
-            advice="fix the axes of the model's inputs: shapes={...}",
+            advice=FIX_AXES,
         )
     return arrays[0]
 

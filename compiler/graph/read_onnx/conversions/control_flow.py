@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from compiler.graph.error import ModelError
+from compiler.graph.extents import show_shape
 from compiler.graph.nodes import Constant, Operand
 from compiler.graph.read_onnx.call import OnnxCall
 from compiler.graph.read_onnx.limits import MAX_TRIPS
 from compiler.graph.read_onnx.registry import onnx_operator
-from compiler.graph.read_onnx.symbolic import Result, SymbolicInts
+from compiler.graph.read_onnx.symbolic import FIX_AXES, Result, SymbolicInts
 
 
 @onnx_operator("If")
@@ -19,7 +20,7 @@ def _if(call: OnnxCall) -> Sequence[Result]:
     condition = call.operand(0)
     if condition.type.num_elements != 1:
         raise ModelError(
-            f"the condition has the shape {condition.type.shape}: expected one element"
+            f"the condition has the shape {show_shape(condition.type.shape)}: expected one element"
         )
     if isinstance(condition, Constant):
         branch = "then_branch" if condition.elements.item() else "else_branch"
@@ -109,13 +110,11 @@ def _elements(call: OnnxCall, operand: Operand, axis: int, back: int) -> list[Op
     """Return the slices of a tensor along an axis, without that axis."""
     shape = operand.type.shape
     if not -len(shape) <= axis < len(shape):
-        raise ModelError(f"axis {axis} of the shape {shape} is scanned")
+        raise ModelError(f"axis {axis} of the shape {show_shape(shape)} is scanned")
     axis %= len(shape)
     num = shape[axis]
     if not isinstance(num, int):
-        raise ModelError(
-            f"the axis {num} is scanned", advice="fix the axes of the model's inputs: shapes={...}"
-        )
+        raise ModelError(f"the axis {show_shape((num,))} is scanned", advice=FIX_AXES)
     _check_trips(num)
     parts = [
         call.add("strided_slice", operand, axes=(axis,), begin=(k,), end=(k + 1,), strides=(1,))
@@ -156,7 +155,7 @@ def _is_true(call: OnnxCall, condition: Operand) -> bool:
             advice=call.emitter.advice(condition),
         )
     if condition.elements.size != 1:
-        raise ModelError(f"the condition has the shape {condition.type.shape}")
+        raise ModelError(f"the condition has the shape {show_shape(condition.type.shape)}")
     return bool(condition.elements.item())
 
 
