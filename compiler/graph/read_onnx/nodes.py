@@ -35,12 +35,14 @@ class ModelState:
 
     Attributes:
         num_read: The nodes that are read so far, each time that they are.
+        unsupported: Results that conversions leave out, by name: a model may not use them.
     """
 
     emitter: Emitter
     tensors: TensorReader
     functions: Functions
     num_read: int = 0
+    unsupported: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,8 @@ class NodeReader:
         Raises:
             ModelError: If it has none.
         """
+        if name not in self.values and name in self.state.unsupported:
+            raise ModelError(f"{name} is read: {self.state.unsupported[name]} is not supported")
         if name not in self.values:
             raise ModelError(f"{name} is read, but no earlier node makes it")
         return self.values[name]
@@ -128,9 +132,13 @@ class NodeReader:
             )
         inputs = [self.value(name) if name else None for name in node.input]
         attributes = given_attributes(node.attribute, self.attributes)
-        for name, result in zip(node.output, self._results(node, attributes, inputs), strict=False):
+        results = self._results(node, attributes, inputs)
+        for position, name in enumerate(node.output):
+            result = results[position] if position < len(results) else None
             if name and result is not None:
                 self.define(name, result)
+            elif name:
+                self.state.unsupported[name] = f"result {position} of {node.op_type}"
 
     def _results(
         self,

@@ -4,39 +4,40 @@ from __future__ import annotations
 
 import argparse
 import sys
-import traceback
 from collections import Counter
 
 from compiler.graph.reference import run_reference
-from tests.integration.compiler.graph.onnx_backend.cases import Case, all_cases
+from tests.integration.compiler.graph.onnx_backend.cases import KINDS, all_cases
+from tests.integration.compiler.graph.onnx_backend.expected import BY_KERNEL, BY_REFERENCE, record
 from tests.integration.compiler.graph.onnx_backend.kernels import run_kernel
-from tests.integration.compiler.graph.onnx_backend.run import Compute, run_case
+from tests.integration.compiler.graph.onnx_backend.run import run_case
 
 
 def main() -> int:
     """Run the cases; return an exit code of 1 if a result is wrong."""
     parser = argparse.ArgumentParser(prog="make onnx-cases", description=__doc__)
-    parser.add_argument("--kernels", action="store_true", help="compile them, too")
+    parser.add_argument("--kernels", action="store_true", help="run those that pass as kernels")
     parser.add_argument("--only", default="", help="a part of the names of cases")
+    parser.add_argument("--record", action="store_true", help="write the expected failures anew")
     args = parser.parse_args()
-    compute: Compute = run_kernel if args.kernels else run_reference
-    counts: Counter[tuple[str, str]] = Counter()
-    for case in all_cases():
-        if args.only in case.name:
-            outcome = _outcome(case, compute)
-            counts[case.kind, outcome.partition(":")[0]] += 1
-            if outcome != "passed":
-                sys.stdout.write(f"{case.name}: {outcome}\n")
-    for (kind, outcome), count in sorted(counts.items()):
-        sys.stdout.write(f"{kind}: {count} {outcome}\n")
-    return int(any(outcome in ("wrong", "failed") for _, outcome in counts))
-
-
-def _outcome(case: Case, compute: Compute) -> str:
-    try:
-        return run_case(case, compute)
-    except Exception:
-        return f"failed: {traceback.format_exc(limit=-3)}"
+    cases = [case for case in all_cases() if args.only in case.name]
+    outcomes = {case.name: run_case(case, run_reference) for case in cases}
+    if args.record:
+        record(BY_REFERENCE, outcomes)
+    if args.kernels:
+        cases = [case for case in cases if outcomes[case.name] == "passed"]
+        outcomes = {case.name: run_case(case, run_kernel) for case in cases}
+        if args.record:
+            record(BY_KERNEL, outcomes)
+    for name, outcome in outcomes.items():
+        if outcome != "passed":
+            sys.stdout.write(f"{name}: {outcome}\n")
+    for kind in KINDS:
+        named = [outcomes[case.name] for case in cases if case.kind == kind]
+        counts = Counter(outcome.partition(":")[0] for outcome in named)
+        texts = [f"{count} {outcome}" for outcome, count in sorted(counts.items())]
+        sys.stdout.write(f"{kind}: {len(named)} cases, {', '.join(texts) or 'none'}\n")
+    return int(any(outcome.startswith(("wrong", "failed")) for outcome in outcomes.values()))
 
 
 if __name__ == "__main__":

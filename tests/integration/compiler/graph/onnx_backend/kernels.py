@@ -66,5 +66,5 @@ def _built(feeds: list[tuple[te.Tensor, Array]], tensors: list[te.Tensor]) -> li
         return []
     program = te.create_prim_func([*(tensor for tensor, _ in feeds), *tensors])
     outputs = [np.empty(static_shape(tensor.buffer), tensor.dtype) for tensor in tensors]
-    build(program, here())(*(np.ascontiguousarray(array) for _, array in feeds), *outputs)
+    build(program, here())(*(np.asarray(array, order="C") for _, array in feeds), *outputs)
     return outputs

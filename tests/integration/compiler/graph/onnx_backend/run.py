@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import traceback
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
@@ -22,7 +23,7 @@ _PRECISION = {"float16": 2e-3, "bfloat16": 2e-2, "float8_e4m3fn": 0.13, "float8_
 
 
 def run_case(case: Case, compute: Compute) -> str:
-    """Return "passed", or why a case does not pass."""
+    """Return "passed", or "refused", "wrong" or "failed" with what was seen."""
     try:
         for inputs, expected in case.data_sets:
             names = [value.name for value in case.model.graph.input]
@@ -40,6 +41,8 @@ def run_case(case: Case, compute: Compute) -> str:
         return f"refused: {error}"
     except AssertionError as error:
         return f"wrong: {' '.join(str(error).split())[:300]}"
+    except Exception:
+        return f"failed: {traceback.format_exc(limit=-3)}"
     return "passed"
 
 
