@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from onnx import ValueInfoProto
 
 from compiler.graph.error import ModelError
 from compiler.graph.extents import show_shape
-from compiler.graph.nodes import Constant, Operand
+from compiler.graph.nodes import Array, Constant, Operand
 from compiler.graph.read_onnx.call import OnnxCall
+from compiler.graph.read_onnx.dtypes import dtype_of
 from compiler.graph.read_onnx.limits import MAX_TRIPS
 from compiler.graph.read_onnx.registry import onnx_operator
 from compiler.graph.read_onnx.symbolic import FIX_AXES, Result, SymbolicInts
+from compiler.graph.read_onnx.tensors import check_shape
 
 
 @onnx_operator("If")
@@ -60,7 +63,9 @@ def _loop(call: OnnxCall) -> Sequence[Result]:
         for results, result in zip(scanned, outputs[1 + num_carried :], strict=True):
             results.append(_known(result))
         trip += 1
-    return [*carried, *(_stacked(call, results, 0) for results in scanned)]
+    declared = body.output[1 + num_carried :]
+    joined = zip(scanned, declared, strict=True)
+    return [*carried, *(_stacked(call, results, 0, value) for results, value in joined)]
 
 
 @onnx_operator("Scan")
@@ -83,12 +88,12 @@ def _scan(call: OnnxCall) -> Sequence[Result]:
         states = outputs[:num_states]
         for results, result in zip(scanned, outputs[num_states:], strict=True):
             results.append(_known(result))
-    stacked = zip(scanned, axes, backwards, strict=True)
+    stacked = zip(scanned, axes, backwards, body.output[num_states:], strict=True)
     return [
         *states,
         *(
-            _stacked(call, results[::-1] if back else results, axis)
-            for results, axis, back in stacked
+            _stacked(call, results[::-1] if back else results, axis, value)
+            for results, axis, back, value in stacked
         ),
     ]
 
@@ -124,15 +129,28 @@ def _elements(call: OnnxCall, operand: Operand, axis: int, back: int) -> list[Op
     return squeezed[::-1] if back else squeezed
 
 
-def _stacked(call: OnnxCall, results: Sequence[Operand], axis: int) -> Operand:
+def _stacked(
+    call: OnnxCall, results: Sequence[Operand], axis: int, declared: ValueInfoProto
+) -> Operand:
+    """Return the results of all iterations, joined along a new axis."""
     if not results:
-        raise ModelError("a loop without iterations has a result of unknown shape")
+        return call.constant(_no_iterations(declared))
     rank = results[0].type.rank + 1
     if not -rank <= axis < rank:
         raise ModelError(f"results of rank {rank - 1} are joined along axis {axis}")
     axis %= rank
     expanded = [call.add("expand_dims", result, axes=(axis,)) for result in results]
     return call.add("concat", *expanded, axis=axis)
+
+
+def _no_iterations(declared: ValueInfoProto) -> Array:
+    """Return what a loop without iterations collects: no elements of the declared shape."""
+    tensor = declared.type.tensor_type
+    if not all(dim.HasField("dim_value") for dim in tensor.shape.dim):
+        raise ModelError(f"a loop without iterations returns {declared.name} of unknown shape")
+    shape = (0, *(dim.dim_value for dim in tensor.shape.dim))
+    check_shape(shape, declared.name)
+    return np.empty(shape, dtype_of(tensor.elem_type))
 
 
 def _present(call: OnnxCall, position: int) -> Result:
