@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from compiler.graph.error import ModelError
 from compiler.graph.nodes import Attr, Attrs, Graph, Node, Operand, TensorType, TensorValue
 from compiler.graph.operator import find_operator
-from compiler.ir.text.names import unique
 
 
 class GraphBuilder:
@@ -29,6 +28,7 @@ class GraphBuilder:
         self._inputs: list[TensorValue] = []
         self._nodes: list[Node] = []
         self._names = set(taken_names)
+        self._last_number: dict[str, int] = {}
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -112,6 +112,14 @@ class GraphBuilder:
         )
 
     def _value(self, name: str, tensor_type: TensorType) -> TensorValue:
-        name = unique(name, self._names)
+        return TensorValue(self._unique(name), tensor_type)
+
+    def _unique(self, base: str) -> str:
+        """Return a name that no value has; thousands of nodes of one name take no time."""
+        name, number = base, self._last_number.get(base, 0)
+        while name in self._names:
+            number += 1
+            name = f"{base}_{number}"
+        self._last_number[base] = number
         self._names.add(name)
-        return TensorValue(name, tensor_type)
+        return name
