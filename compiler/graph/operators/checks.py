@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from compiler.graph.error import ModelError
 from compiler.graph.nodes import TensorType
-from compiler.ir.core.dtypes import is_float
 
 
 def check_rank(operator: str, operand: str, given: TensorType, rank: int) -> None:
@@ -29,38 +28,6 @@ def check_shape(
     """
     if given.shape != expected:
         raise ModelError(f"{operator}: {operand} has shape {given.shape}: expected {expected}")
-
-
-def check_same_type(operator: str, *given: TensorType) -> None:
-    """Refuse operands of several data types.
-
-    Raises:
-        ModelError: Naming the types.
-    """
-    dtypes = [each.dtype for each in given]
-    if len(set(dtypes)) > 1:
-        raise ModelError(f"{operator}: operands of types {', '.join(dtypes)}: expected one type")
-
-
-def check_float(operator: str, given: TensorType) -> None:
-    """Refuse an operand that has no floats.
-
-    Raises:
-        ModelError: Naming the type.
-    """
-    if not is_float(given.dtype):
-        raise ModelError(f"{operator} of {given.dtype}: expected floats")
-
-
-def check_axis(operator: str, axis: int, rank: int) -> int:
-    """Return an axis counted from the first; negative ones are counted from the last.
-
-    Raises:
-        ModelError: If the axis does not exist.
-    """
-    if not -rank <= axis < rank:
-        raise ModelError(f"{operator}: axis is {axis}: expected {-rank} to {rank - 1}")
-    return axis % rank
 
 
 def check_numbers(operator: str, name: str, numbers: object, count: int, minimum: int) -> None:

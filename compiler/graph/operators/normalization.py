@@ -13,12 +13,9 @@ from compiler.graph.error import ModelError
 from compiler.graph.nodes import Array, TensorType
 from compiler.graph.operator import graph_operator
 from compiler.graph.operators.arrays import widened
-from compiler.graph.operators.checks import (
-    check_axis,
-    check_float,
-    check_same_type,
-    check_shape,
-)
+from compiler.graph.operators.axes import check_axis
+from compiler.graph.operators.checks import check_shape
+from compiler.graph.operators.types import check_accepts, check_same_dtype
 from compiler.ir.core.dtypes import sum_dtype
 from compiler.ir.core.nodes import static_shape
 from compiler.ops.tensors import normalization as library
@@ -38,7 +35,7 @@ def _softmax_arrays(x: Array, *, axis: int) -> Array:
 @graph_operator("nn.softmax", "row", tensors=_softmax, reference=_softmax_arrays)
 def softmax(x: TensorType, *, axis: int = -1) -> TensorType:
     """Infer `exp(x) / sum(exp(x))` along an axis."""
-    check_float("nn.softmax", x)
+    check_accepts("nn.softmax", "float", x)
     check_axis("nn.softmax", axis, x.rank)
     return x
 
@@ -56,7 +53,7 @@ def _log_softmax_arrays(x: Array, *, axis: int) -> Array:
 @graph_operator("nn.log_softmax", "row", tensors=_log_softmax, reference=_log_softmax_arrays)
 def log_softmax(x: TensorType, *, axis: int = -1) -> TensorType:
     """Infer the logarithm of `nn.softmax`."""
-    check_float("nn.log_softmax", x)
+    check_accepts("nn.log_softmax", "float", x)
     check_axis("nn.log_softmax", axis, x.rank)
     return x
 
@@ -118,8 +115,8 @@ def rms_norm(
 def _check_inner(
     operator: str, x: TensorType, axes: Sequence[int], *parameters: TensorType
 ) -> None:
-    check_float(operator, x)
-    check_same_type(operator, x, *parameters)
+    check_accepts(operator, "float", x)
+    check_same_dtype(operator, x, *parameters)
     ordered = sorted(check_axis(operator, axis, x.rank) for axis in axes)
     if not ordered or ordered != list(range(ordered[0], x.rank)):
         raise ModelError(
@@ -153,8 +150,8 @@ def batch_norm(
     epsilon: float = 1e-5,
 ) -> TensorType:
     """Infer `(x - mean) / sqrt(variance + epsilon) * gamma + beta`, for each channel on `axis`."""
-    check_float("nn.batch_norm", x)
-    check_same_type("nn.batch_norm", x, gamma, beta, mean, variance)
+    check_accepts("nn.batch_norm", "float", x)
+    check_same_dtype("nn.batch_norm", x, gamma, beta, mean, variance)
     channels = x.shape[check_axis("nn.batch_norm", axis, x.rank)]
     for parameter in (gamma, beta, mean, variance):
         check_shape("nn.batch_norm", "a parameter", parameter, (channels,))
@@ -191,8 +188,8 @@ def group_norm(
 
     An instance norm is one with as many groups as channels.
     """
-    check_float("nn.group_norm", x)
-    check_same_type("nn.group_norm", x, gamma, beta)
+    check_accepts("nn.group_norm", "float", x)
+    check_same_dtype("nn.group_norm", x, gamma, beta)
     channels = x.shape[1] if x.rank > 2 else None
     if not isinstance(channels, int) or num_groups < 1 or channels % num_groups:
         raise ModelError(
@@ -243,7 +240,7 @@ def lrn(
     bias: float = 1.0,
 ) -> TensorType:
     """Infer `x / (bias + alpha * mean of squares) ** beta` over windows of channels."""
-    check_float("nn.lrn", x)
+    check_accepts("nn.lrn", "float", x)
     if x.rank < 2 or size < 1:
         raise ModelError(f"nn.lrn of {x.shape} over {size} channels: expected [n, c, ...]")
     return x

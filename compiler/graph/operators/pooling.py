@@ -19,7 +19,8 @@ from compiler.graph.extents import static
 from compiler.graph.nodes import Array, TensorType
 from compiler.graph.operator import Infer, Reference, Tensors, graph_operator
 from compiler.graph.operators.arrays import is_float_array, widened
-from compiler.graph.operators.checks import check_float, check_rank
+from compiler.graph.operators.checks import check_rank
+from compiler.graph.operators.types import check_accepts
 from compiler.graph.operators.windows import Steps, window_elements
 from compiler.ir.core.dtypes import sum_dtype
 from compiler.ir.core.nodes import static_shape
@@ -224,8 +225,7 @@ def _declare(rank: int) -> None:
         dilation: tuple[int, ...] = ones,
         ceil_mode: bool = False,
     ) -> TensorType:
-        if data.dtype == "bool":
-            raise ModelError("a maximum of bool: expected numbers")
+        check_accepts("a maximum", "number", data)
         steps = Steps(pool_size, strides, padding, dilation, ceil_mode)
         return _infer(f"nn.max_pool{rank}d", data, steps)
 
@@ -244,7 +244,7 @@ def _declare(rank: int) -> None:
         count_include_pad: bool = False,
     ) -> TensorType:
         name = f"nn.avg_pool{rank}d"
-        check_float(name, data)
+        check_accepts(name, "float", data)
         return _infer(name, data, Steps(pool_size, strides, padding, dilation, ceil_mode))
 
     def infer_lp(
@@ -258,7 +258,7 @@ def _declare(rank: int) -> None:
         ceil_mode: bool = False,
     ) -> TensorType:
         name = f"nn.lp_pool{rank}d"
-        check_float(name, data)
+        check_accepts(name, "float", data)
         if p < 1:
             raise ModelError(f"{name}: p is {p}: expected 1 or more")
         return _infer(name, data, Steps(pool_size, strides, padding, dilation, ceil_mode))
