@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from compiler.backends.module import Module
     from compiler.backends.time_evaluator import time_evaluator
     from compiler.driver import build, inspect, lower
+    from compiler.executor.memory import aligned_empty
     from compiler.graph.error import ModelError
     from compiler.graph.nodes import Graph
     from compiler.graph.text.parser import parse_graph
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from compiler.passes.common.error import LoweringError
     from compiler.runtime import nd
     from compiler.runtime.artifact import Artifact, ArtifactError
-    from compiler.runtime.memory import aligned_empty
     from compiler.runtime.nd import cpu
     from compiler.runtime.param_check import ArgumentError
     from compiler.runtime.timing import Timing
@@ -195,7 +195,7 @@ _HOMES = {
     "compiler.runtime.artifact": ("Artifact", "ArtifactError"),
     "compiler.backends.kernel_set": ("KernelSet",),
     "compiler.backends.module": ("Module",),
-    "compiler.runtime.memory": ("aligned_empty",),
+    "compiler.executor.memory": ("aligned_empty",),
     "compiler.runtime.param_check": ("ArgumentError",),
     "compiler.runtime.nd": ("cpu",),
     "compiler.backends.cpu.runtime.peak": ("fma_peak_gflops",),

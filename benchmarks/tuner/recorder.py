@@ -21,12 +21,12 @@ from benchmarks.tuner.recorded_workloads import Recording
 from compiler.backends.error import BuildError
 from compiler.backends.module import Module
 from compiler.driver import compile_artifact
+from compiler.executor.memory import aligned_empty
 from compiler.ir.core.nodes import static_shape
 from compiler.ir.interpret.inputs import random_inputs
 from compiler.ir.interpret.oracle.oracle import interpret
 from compiler.ir.interpret.tolerance import Mismatch, compare
 from compiler.runtime.measurement import ErrorKind
-from compiler.runtime.memory import aligned_empty
 from compiler.runtime.time_calls import calls_per_sample, time_calls
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace_prefix_cache import TracePrefixCache

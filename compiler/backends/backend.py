@@ -168,17 +168,27 @@ class Backend(ABC):
         return None
 
     def emit_with_constants(
-        self, func: PrimFunc, constants: Collection[Buffer], target: Target
+        self,
+        func: PrimFunc,
+        constants: Collection[Buffer],
+        target: Target,
+        packer_target: Target | None = None,
     ) -> SplitSource:
         """Lower a program with constant parameters, and generate the source code of both parts.
 
         Only a backend that `packs_constants` defines it. Copies that the schedule makes of
         constants, and all else that follows from constants alone, are made by the packer.
 
+        Args:
+            func: The program.
+            constants: Its constant parameters.
+            target: The machine that the kernel runs on.
+            packer_target: The machine that the packer runs on, by default the same one.
+
         Raises:
             BuildError: As `emit` does.
         """
-        del constants
+        del constants, packer_target
         raise BuildError(f"{func.name}: no constants for {target.name!r}", "constants")
 
     def time_calls(self, run: Callable[[], object], num_threads: int, calls: int) -> float:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.backends.backend import BACKENDS
+from compiler.executor.memory import aligned_empty
 from compiler.runtime.artifact import Artifact, ArtifactError, describe_kernel
-from compiler.runtime.memory import aligned_empty
 from compiler.runtime.param_check import ArgumentError, ParamCheck
 from compiler.runtime.time_calls import Clock, calls_per_sample
 from compiler.runtime.timing import Timing

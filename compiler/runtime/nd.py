@@ -10,7 +10,7 @@ import ml_dtypes  # noqa: F401 - it lets NumPy know bfloat16
 import numpy as np
 from numpy.typing import ArrayLike
 
-from compiler.runtime.memory import aligned_empty
+from compiler.executor.memory import aligned_empty
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,13 @@ import numpy as np
 
 from compiler.backends.backend import BACKENDS, Backend, SourceCode
 from compiler.backends.module import Module
+from compiler.executor.memory import address_of
 from compiler.ir.core.nodes import For, IntImm, Stmt
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk
 from compiler.ir.interpret.evaluator.evaluate import evaluate
 from compiler.ir.text.printer import script
 from compiler.runtime.artifact import Artifact, Param
-from compiler.runtime.memory import address_of
 from compiler.runtime.param_check import ParamCheck, check_overlaps
 from compiler.runtime.resources import KernelResources
 from compiler.script.parser import parse

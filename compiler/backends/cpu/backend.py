@@ -92,7 +92,11 @@ class CpuBackend(Backend):
         return peak_of_cores(CpuTarget.of(target), num_cores)
 
     def emit_with_constants(
-        self, func: PrimFunc, constants: Collection[Buffer], target: Target
+        self,
+        func: PrimFunc,
+        constants: Collection[Buffer],
+        target: Target,
+        packer_target: Target | None = None,
     ) -> SplitSource:
         """Return LLVM IR of a kernel that reads packed copies, and of the packer.
 
@@ -113,10 +117,10 @@ class CpuBackend(Backend):
             packer_buffers = (*constant_buffers, *copies)
             kernel_buffers = (*arguments, *used_constants, *copies)
             return SplitSource(
-                packer=emit_module(packer_buffers, packing, cpu),
+                packer=emit_module(packer_buffers, packing, CpuTarget.of(packer_target or cpu)),
                 packer_params=params_of(packer_buffers, set(copies)),
                 kernel=emit_module(kernel_buffers, remaining, cpu),
-                kernel_params=params_of(kernel_buffers, written),
+                kernel_params=params_of(kernel_buffers, written - set(copies)),
             )
         except (CodegenError, LoweringError) as error:
             raise BuildError(f"{func.name}: {error}", error.code) from error

@@ -9,8 +9,8 @@ from compiler.backends.cuda.device_code import DeviceCode
 from compiler.backends.cuda.emulated_call import EmulatedCall
 from compiler.backends.cuda.runtime.load import load_on_gpu
 from compiler.backends.module import Module
+from compiler.executor.memory import address_of
 from compiler.runtime.artifact import Artifact
-from compiler.runtime.memory import address_of
 from compiler.runtime.param_check import ArgumentError, ParamCheck, check_overlaps
 from compiler.target.cuda import CudaTarget
 

@@ -41,6 +41,13 @@ def packed(*, cut: bool = True) -> Schedule:
     return sch
 
 
+def test_a_packed_copy_of_any_layout_is_read_only_for_the_kernel() -> None:
+    sch = Schedule(with_constants(ops.matmul(20, 32, 24), ["B"]))
+    sch.cache_read("C", 1, "global")
+    artifact = Artifact.from_bytes(compile_artifact(sch, ONE_CORE).to_bytes())
+    assert [param.name for param in artifact.params if param.is_output] == ["C"]
+
+
 @pytest.mark.parametrize("cut", [True, False])
 def test_a_packed_constant_is_packed_when_the_kernel_is_built(cut: bool) -> None:
     sch = packed(cut=cut)

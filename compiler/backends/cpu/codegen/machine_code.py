@@ -54,11 +54,16 @@ def compile_object(text: str, target: CpuTarget) -> bytes:
     """
     module = llvm.parse_assembly(text)
     try:
-        tools = _Tools.get(target)
-        _promote_memory(module, tools)
-        return bytes(tools.machine.emit_object(module))
+        return compile_module(module, target)
     finally:
         module.close()
+
+
+def compile_module(module: llvm.ModuleRef, target: CpuTarget) -> bytes:
+    """Compile a module in memory to the bytes of a relocatable object."""
+    tools = _Tools.get(target)
+    _promote_memory(module, tools)
+    return bytes(tools.machine.emit_object(module))
 
 
 def disassemble(text: str, target: CpuTarget) -> str:

@@ -18,8 +18,8 @@ from compiler.backends.cpu.runtime.load import load_object
 from compiler.backends.cpu.runtime.pool import launch_address
 from compiler.backends.cpu.runtime.tile_permission import FEATURE, request_tiles
 from compiler.backends.module import Module
+from compiler.executor.memory import address_of, aligned_empty
 from compiler.runtime.artifact import Artifact, ArtifactError
-from compiler.runtime.memory import address_of, aligned_empty
 from compiler.runtime.param_check import ArgumentError, ParamCheck, check_overlaps
 from compiler.target.cores import available_cores
 from compiler.target.cpu import CpuTarget

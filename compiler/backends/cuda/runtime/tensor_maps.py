@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from compiler.backends.cuda.device_code import TensorArgument
 from compiler.backends.error import BuildError
+from compiler.executor.memory import address_of, aligned_empty
 from compiler.ir.core.dtypes import DType, size_bytes
-from compiler.runtime.memory import address_of, aligned_empty
 
 _MAP_BYTES = 128
 _TYPES: dict[DType, int] = {"float16": 6, "bfloat16": 9}

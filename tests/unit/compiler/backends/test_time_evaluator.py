@@ -8,7 +8,7 @@ from compiler import ops
 from compiler.backends.module import Module
 from compiler.backends.time_evaluator import time_evaluator
 from compiler.driver import build
-from compiler.runtime.memory import aligned_empty
+from compiler.executor.memory import aligned_empty
 
 
 @pytest.fixture(scope="module")

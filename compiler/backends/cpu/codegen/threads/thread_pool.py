@@ -45,9 +45,6 @@ the memory of the pool without its threads: `lw_reset` empties the pool there.
 
 from __future__ import annotations
 
-LAUNCH = "lw_launch"
-RESET = "lw_reset"
-
 # With the calling thread, as many as `compiler.target.cpu.MAX_CORES`.
 MAX_WORKERS = 1023
 # See above: the time to wake a thread whose core is virtual and idle.

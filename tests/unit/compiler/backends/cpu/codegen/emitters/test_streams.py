@@ -8,8 +8,8 @@ import pytest
 from compiler import ops
 from compiler.backends.cpu.codegen.emitters.stores import STREAMS
 from compiler.driver import build, emit
+from compiler.executor.memory import aligned_empty
 from compiler.ir.core.program import PrimFunc
-from compiler.runtime.memory import aligned_empty
 from compiler.schedule.schedule import Schedule
 from compiler.script.parser import parse
 from tests.targets import level

@@ -16,7 +16,7 @@ _ALIGNMENT = 64
 _bytes_of = ctypes.c_char.from_buffer
 
 
-def aligned_empty(shape: Sequence[int], dtype: str) -> Array:
+def aligned_empty(shape: Sequence[int], dtype: str | np.dtype[Any]) -> Array:
     """Return an uninitialised array that starts at a cache line.
 
     Kernels that do little work for each element are faster on such arrays: vectors of NumPy's
@@ -24,7 +24,7 @@ def aligned_empty(shape: Sequence[int], dtype: str) -> Array:
 
     Args:
         shape: The extents.
-        dtype: The name of the element type, such as `"float32"`.
+        dtype: The element type, or its name, such as `"float32"`.
     """
     kind = np.dtype(dtype)
     size = math.prod(shape) * kind.itemsize

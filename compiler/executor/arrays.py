@@ -1,0 +1,147 @@
+"""Checks of the arrays that are passed to a kernel or a model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .error import ArgumentError
+
+Array = NDArray[Any]
+
+# The unsigned integers that hold types which NumPy knows with the package `ml_dtypes` alone.
+_STORED_AS = {"bfloat16": "uint16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}
+
+
+class ArrayParam(Protocol):
+    """The description of an array that a caller passes."""
+
+    @property
+    def name(self) -> str:
+        """Return the name, for errors."""
+        ...
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Return the extents."""
+        ...
+
+    @property
+    def dtype(self) -> str:
+        """Return the name of the element type."""
+        ...
+
+    @property
+    def is_output(self) -> bool:
+        """Return whether the array is written."""
+        ...
+
+
+def numpy_dtype(name: str) -> np.dtype[Any]:
+    """Return NumPy's type of elements; unsigned integers for types that NumPy lacks.
+
+    Raises:
+        ValueError: If there is no such type.
+    """
+    try:
+        return np.dtype(name)
+    except TypeError:
+        if name not in _STORED_AS:
+            raise ValueError(f"unknown dtype {name!r}") from None
+        return np.dtype(_STORED_AS[name])
+
+
+class ArrayCheck:
+    """Checks the arrays that are passed for a parameter."""
+
+    def __init__(self, param: ArrayParam) -> None:
+        self.name = param.name
+        self.is_output = param.is_output
+        self.shape = param.shape
+        self.dtype = numpy_dtype(param.dtype)
+        self.size_bytes = math.prod(param.shape) * self.dtype.itemsize
+
+    def array(self, array: Any) -> Array:
+        """Return an array as a NumPy array that the kernel may access.
+
+        Raises:
+            ArgumentError: If its shape, dtype, layout or library does not fit.
+        """
+        if (
+            type(array) is np.ndarray
+            and array.shape == self.shape
+            and array.dtype is self.dtype
+            and array.flags.carray
+        ):
+            return array  # the fast path
+        return self._fitting(self.as_numpy(array))
+
+    def _fitting(self, array: Array) -> Array:
+        """Return the array, unless its shape, dtype or layout does not fit."""
+        if isinstance(array, np.ma.MaskedArray):
+            raise ArgumentError(
+                f"parameter {self.name} is a MaskedArray, whose mask a kernel does not see: pass "
+                "its .filled(...)"
+            )
+        if array.shape != self.shape or array.dtype != self.dtype:
+            raise ArgumentError(
+                f"parameter {self.name} is {array.dtype}{list(array.shape)}:"
+                f" expected {self.dtype}{list(self.shape)}"
+            )
+        flags = array.flags
+        if not flags.c_contiguous:
+            raise self.strided("np.ascontiguousarray({})")
+        if not flags.aligned:
+            raise ArgumentError(
+                f"parameter {self.name} begins between elements of {self.dtype}: pass a copy"
+            )
+        if self.is_output and not flags.writeable:
+            raise ArgumentError(f"parameter {self.name} is written, and the array is read-only")
+        return array
+
+    def as_numpy(self, array: Any) -> Array:
+        """Return the array as NumPy's; a subclass may accept arrays of other libraries.
+
+        Raises:
+            ArgumentError: If it is no array.
+        """
+        if not isinstance(array, np.ndarray):
+            raise ArgumentError(
+                f"parameter {self.name} is a {type(array).__name__}: expected an array"
+            )
+        return array
+
+    def strided(self, copy: str) -> ArgumentError:
+        """Return the error for a strided view; `copy` is the expression that makes a dense copy."""
+        advice = f"pass {copy.format(self.name)}"
+        if self.is_output:
+            advice = "it is written, so pass a dense array and copy the result into the view"
+        return ArgumentError(f"parameter {self.name} is not contiguous: {advice}")
+
+
+def check_overlaps(
+    checks: Sequence[ArrayCheck], addresses: Sequence[int], outputs: Iterable[int]
+) -> None:
+    """Refuse arrays of which an output shares memory with another one.
+
+    Args:
+        checks: One for each parameter.
+        addresses: The address of each array, in one memory.
+        outputs: The positions of the parameters that are written.
+
+    Raises:
+        ArgumentError: If two overlap.
+    """
+    for written in outputs:
+        low = addresses[written]
+        high = low + checks[written].size_bytes
+        for other, (check, address) in enumerate(zip(checks, addresses, strict=True)):
+            if address < high and low < address + check.size_bytes and other != written:
+                raise ArgumentError(
+                    f"parameter {checks[written].name} is written, and overlaps parameter"
+                    f" {check.name}"
+                )

@@ -1,0 +1,55 @@
+"""A pool of threads, loaded when it is first needed, and never unloaded.
+
+It has no threads until a launch needs them. A forked child starts with an empty pool, even if its
+parent was in a launch.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Callable
+
+from .loaded_code import LoadedCode
+
+LAUNCH = "lw_launch"
+RESET = "lw_reset"
+
+
+class ProcessPool:
+    """The code of a pool of this process, loaded on first use."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()  # a signal handler may fork during `launch`
+        self._code: LoadedCode | None = None
+        # The forking thread holds the lock: in the child, no thread exists that could release it
+        # otherwise.
+        os.register_at_fork(
+            before=self._lock.acquire,
+            after_in_parent=self._lock.release,
+            after_in_child=self._after_fork,
+        )
+
+    def launch(self, code: Callable[[], bytes]) -> int:
+        """Return the address of the function that runs a loop on threads.
+
+        Args:
+            code: Returns the object code of a pool; it is called once.
+        """
+        with self._lock:
+            if self._code is None:
+                self._code = LoadedCode(code())
+                # The interpreter frees objects before the process ends. Threads still run this code
+                # then, so one reference is never given back.
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._code))
+            return self._code.address(LAUNCH)
+
+    def _after_fork(self) -> None:
+        if self._code is not None:
+            ctypes.CFUNCTYPE(None)(self._code.address(RESET))()
+        self._lock.release()
+
+
+PACKAGED_POOL = ProcessPool()
+"""The pool that packages of models share: that of the first one with threads."""
