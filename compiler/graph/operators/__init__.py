@@ -6,7 +6,10 @@ from compiler.graph.operators import comparison as comparison
 from compiler.graph.operators import conversion as conversion
 from compiler.graph.operators import convolution as convolution
 from compiler.graph.operators import normalization as normalization
+from compiler.graph.operators import pad as pad
 from compiler.graph.operators import pooling as pooling
 from compiler.graph.operators import products as products
 from compiler.graph.operators import reshape as reshape
+from compiler.graph.operators import slices as slices
+from compiler.graph.operators import triangles as triangles
 from compiler.graph.operators import unary as unary

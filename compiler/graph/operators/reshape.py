@@ -14,6 +14,7 @@ from compiler.graph.nodes import Array, TensorType
 from compiler.graph.operator import graph_operator
 from compiler.graph.operators.axes import check_axes
 from compiler.graph.operators.broadcasting import broadcast_shapes, element
+from compiler.graph.operators.types import check_choice
 from compiler.ir.core.nodes import static_shape
 
 
@@ -220,11 +221,7 @@ def depth_to_space(x: TensorType, *, block_size: int, mode: str = "DCR") -> Tens
         block_size: The side of a block.
         mode: "DCR" if the position in a block is the outer part of a channel, "CRD" if the inner.
     """
-    if x.rank != 4 or block_size < 1 or mode not in {"DCR", "CRD"}:
-        raise ModelError(
-            f"depth_to_space of {x.shape}, block size {block_size}, mode {mode!r}: expected rank 4,"
-            " a size from 1, and DCR or CRD"
-        )
+    _check_blocks("depth_to_space", x, block_size, mode)
     n, c, h, w = x.shape
     if isinstance(c, int) and c % block_size**2:
         raise ModelError(f"depth_to_space: {c} channels are no multiple of {block_size**2}")
@@ -232,39 +229,43 @@ def depth_to_space(x: TensorType, *, block_size: int, mode: str = "DCR") -> Tens
     return TensorType(shape, x.dtype)
 
 
-def _space_to_depth_tensors(x: te.Tensor, *, block_size: int) -> te.Tensor:
+def _space_to_depth_tensors(x: te.Tensor, *, block_size: int, mode: str) -> te.Tensor:
     n, c, h, w = static_shape(x.buffer)
 
     def value(b: te.Value, k: te.Value, y: te.Value, z: te.Value) -> te.Value:
-        cell = k // c
+        cell, channel = (
+            (k // c, k % c) if mode == "DCR" else (k % block_size**2, k // block_size**2)
+        )
         row, column = cell // block_size, cell % block_size
-        return x[b, k % c, y * block_size + row, z * block_size + column]
+        return x[b, channel, y * block_size + row, z * block_size + column]
 
     shape = (n, c * block_size**2, h // block_size, w // block_size)
     return te.compute(shape, value, name="space_to_depth")
 
 
-def _space_to_depth_reference(x: Array, *, block_size: int) -> Array:
+def _space_to_depth_reference(x: Array, *, block_size: int, mode: str) -> Array:
     n, c, h, w = x.shape
     s = block_size
-    parts = x.reshape(n, c, h // s, s, w // s, s).transpose(0, 3, 5, 1, 2, 4)
-    return parts.reshape(n, c * s * s, h // s, w // s)
+    parts = x.reshape(n, c, h // s, s, w // s, s)
+    order = (0, 3, 5, 1, 2, 4) if mode == "DCR" else (0, 1, 3, 5, 2, 4)
+    return parts.transpose(order).reshape(n, c * s * s, h // s, w // s)
 
 
 @graph_operator(
     "space_to_depth", "move", tensors=_space_to_depth_tensors, reference=_space_to_depth_reference
 )
-def space_to_depth(x: TensorType, *, block_size: int) -> TensorType:
-    """Infer an image `[batch, channels, height, width]` whose blocks of pixels became channels."""
-    if x.rank != 4 or block_size < 1:
-        raise ModelError(f"space_to_depth of {x.shape}, block size {block_size}: expected rank 4")
+def space_to_depth(x: TensorType, *, block_size: int, mode: str = "DCR") -> TensorType:
+    """Infer an image whose blocks of pixels became channels: the inverse of `depth_to_space`."""
+    _check_blocks("space_to_depth", x, block_size, mode)
     n, c, h, w = x.shape
     if any(isinstance(extent, int) and extent % block_size for extent in (h, w)):
         raise ModelError(f"space_to_depth: {h} x {w} pixels are no multiple of {block_size}")
-    shape = (
-        n,
-        product((c, block_size**2)),
-        floor_divide(h, block_size),
-        floor_divide(w, block_size),
-    )
+    height, width = floor_divide(h, block_size), floor_divide(w, block_size)
+    shape = (n, product((c, block_size**2)), height, width)
     return TensorType(shape, x.dtype)
+
+
+def _check_blocks(name: str, x: TensorType, block_size: int, mode: str) -> None:
+    if x.rank != 4 or block_size < 1:
+        raise ModelError(f"{name} of {x.shape}, block size {block_size}: expected rank 4")
+    check_choice(name, "mode", mode, ("DCR", "CRD"))

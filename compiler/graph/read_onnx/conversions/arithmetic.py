@@ -74,8 +74,8 @@ def _bit_shift(call: OnnxCall) -> Operand:
 @onnx_operator("Pow")
 def _pow(call: OnnxCall) -> Operand:
     base, exponent = call.operand(0), call.operand(1)
-    is_scalar = isinstance(exponent, Constant) and exponent.type.shape == ()
-    if is_scalar and is_float(base.type.dtype) and exponent.elements == 2:
+    is_square = isinstance(exponent, Constant) and exponent == call.like(exponent, 2)
+    if is_square and is_float(base.type.dtype):
         return call.add("multiply", base, base)
     return call.add("power", base, exponent)
 

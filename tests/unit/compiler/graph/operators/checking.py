@@ -42,7 +42,7 @@ def numbers(*shape: int, dtype: str = "float32", seed: int = 0, low: float = -3)
     """Return random numbers of a type between `low` and 3."""
     rng = np.random.default_rng(seed)
     if dtype == "bool":
-        return rng.random(shape) < 0.5
+        return np.asarray(rng.random(shape) < 0.5)
     values = rng.uniform(max(low, 0) if dtype.startswith("uint") else low, 3, shape)
     return np.asarray(np.rint(values * 3) if "int" in dtype else values).astype(dtype)
 
