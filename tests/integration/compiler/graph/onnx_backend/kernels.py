@@ -42,8 +42,10 @@ class _Kernel:
 def run_kernel(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
     """Return the results of a graph by their names; those that a node makes come from a kernel."""
     kernel = _Kernel()
+    read = {operand for node in graph.nodes for operand in node.operands}
     for value in graph.inputs:
-        kernel.feed(value, inputs[value.name])
+        if value in read:
+            kernel.feed(value, inputs[value.name])
     made: dict[Operand, te.Tensor] = {}
     for node in graph.nodes:
         operands = [kernel.tensor(operand) for operand in node.inputs]
