@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler.graph.error import ModelError
-from compiler.graph.operators.checks import check_axis
+
+
+def check_axis(name: str, axis: int, rank: int) -> int:
+    """Return an axis as a number from 0.
+
+    Raises:
+        ModelError: If a tensor of that rank has no such axis.
+    """
+    if not -rank <= axis < rank:
+        raise ModelError(f"{name}: axis is {axis}: expected {-rank} to {rank - 1}")
+    return axis % rank
 
 
 def check_axes(name: str, axes: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:

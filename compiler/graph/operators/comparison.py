@@ -8,9 +8,8 @@ from compiler import te
 from compiler.graph.nodes import Array, TensorType
 from compiler.graph.operator import graph_operator
 from compiler.graph.operators.broadcasting import broadcast_shapes, element
-from compiler.graph.operators.checks import check_same_type
 from compiler.graph.operators.maps import declare_map
-from compiler.graph.operators.types import check_accepts
+from compiler.graph.operators.types import check_accepts, check_same_dtype
 from compiler.ir.core.nodes import static_shape
 
 
@@ -66,5 +65,5 @@ def _where_reference(condition: Array, x: Array, y: Array) -> Array:
 def where(condition: TensorType, x: TensorType, y: TensorType) -> TensorType:
     """Infer a choice of elements: of `x` where the condition holds, else of `y`."""
     check_accepts("where", "bool", condition)
-    check_same_type("where", x, y)
+    check_same_dtype("where", x, y)
     return TensorType(broadcast_shapes(condition.shape, x.shape, y.shape), x.dtype)

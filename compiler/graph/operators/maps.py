@@ -15,8 +15,7 @@ from compiler import te
 from compiler.graph.nodes import Array, Attr, TensorType
 from compiler.graph.operator import graph_operator
 from compiler.graph.operators.broadcasting import broadcast_shapes, element
-from compiler.graph.operators.checks import check_same_type
-from compiler.graph.operators.types import Accepts, check_accepts
+from compiler.graph.operators.types import Accepts, check_accepts, check_same_dtype
 from compiler.ir.core.dtypes import DType, sum_dtype
 from compiler.ir.core.nodes import static_shape
 
@@ -61,7 +60,7 @@ def declare_map(  # noqa: PLR0917
 
     def infer(*inputs: TensorType, **_: Attr) -> TensorType:
         check_accepts(name, accepts, *inputs)
-        check_same_type(name, *inputs)
+        check_same_dtype(name, *inputs)
         shape = broadcast_shapes(*(x.shape for x in inputs))
         return TensorType(shape, result or inputs[0].dtype)
 

@@ -11,8 +11,8 @@ from compiler.graph.error import ModelError
 from compiler.graph.extents import Extent, add, floor_divide, multiply, subtract
 from compiler.graph.nodes import Array, TensorType
 from compiler.graph.operator import graph_operator
-from compiler.graph.operators.axes import check_axes
-from compiler.graph.operators.checks import check_axis, check_same_type
+from compiler.graph.operators.axes import check_axes, check_axis
+from compiler.graph.operators.types import check_same_dtype
 from compiler.ir.core.nodes import static_shape
 
 BEYOND = 2**31 - 1
@@ -127,7 +127,7 @@ def concat(*parts: TensorType, axis: int = 0) -> TensorType:
     """Infer tensors that are joined along an axis."""
     if not parts:
         raise ModelError("concat of no tensors")
-    check_same_type("concat", *parts)
+    check_same_dtype("concat", *parts)
     first = parts[0]
     axis = check_axis("concat", axis, first.rank)
     total: Extent = 0

@@ -23,6 +23,17 @@ def check_accepts(name: str, accepts: Accepts, *operands: TensorType) -> None:
             raise ModelError(f"{name} of {operand.dtype}: expected the type {accepts}")
 
 
+def check_same_dtype(name: str, *operands: TensorType) -> None:
+    """Refuse operands of several types.
+
+    Raises:
+        ModelError: Naming the types.
+    """
+    dtypes = list(dict.fromkeys(operand.dtype for operand in operands))
+    if len(dtypes) > 1:
+        raise ModelError(f"{name} of {' and '.join(dtypes)}: expected operands of one type")
+
+
 def check_choice(name: str, attribute: str, value: object, choices: tuple[str, ...]) -> None:
     """Refuse a word that is none of the choices of an attribute.
 

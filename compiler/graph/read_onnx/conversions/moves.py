@@ -9,8 +9,8 @@ import numpy as np
 from compiler.graph.error import ModelError
 from compiler.graph.extents import Extent, product
 from compiler.graph.nodes import Constant, Operand
+from compiler.graph.operators.axes import check_axis
 from compiler.graph.operators.broadcasting import broadcast_shapes
-from compiler.graph.operators.checks import check_axis
 from compiler.graph.read_onnx.call import OnnxCall
 from compiler.graph.read_onnx.registry import onnx_operator
 
