@@ -241,6 +241,18 @@ class Backend(ABC):
         del target, num_cores
         return None
 
+    def peak_share(self, target: Target, dtype: str) -> float | None:
+        """Return the peak rate of a type as a multiple of float32's; None if it is unknown.
+
+        A vector holds half as many numbers of twice the size.
+
+        Args:
+            target: The target.
+            dtype: The type of the numbers that are multiplied; "int8" also for unsigned bytes.
+        """
+        del target
+        return {"float32": 1.0, "float64": 0.5}.get(dtype)
+
 
 BACKENDS: KindRegistry[Backend] = KindRegistry("backend")
 """The backend of each kind; `compiler/backends/__init__.py` provides those of the project."""

@@ -40,11 +40,13 @@ test("digits keep three of them and never an exponent", () => {
 
 test("what was not measured has no ratio and no rate", () => {
   expect(speedup(null, 1)).toBe("–");
-  expect(rate(2e9, null)).toBe("–");
+  expect(rate(2e9, null, "float32")).toBe("–");
 });
 
 test("a rate is operations over time", () => {
-  expect(rate(2 * 512 ** 3, 3e-3)).toBe("89.5 GFLOP/s");
+  expect(rate(2 * 512 ** 3, 3e-3, "bfloat16")).toBe("89.5 GFLOP/s");
+  expect(rate(2 * 512 ** 3, 3e-3, "int8")).toBe("89.5 GOP/s");
+  expect(rate(2 * 512 ** 3, 3e-3, null)).toBe("89.5 GFLOP/s");
   expect(speedup(3, 0.25)).toBe("12.0×");
 });
 

@@ -52,10 +52,19 @@ export function duration(seconds: number): string {
   return `${Math.floor(seconds / 86400)} d`;
 }
 
-/** Operations a second of a workload of `flops` operations that takes `time` seconds. */
-export function rate(flops: number | null | undefined, time: number | null | undefined): string {
+/** Operations a second of a workload of `flops` operations on a type that takes `time` seconds. */
+export function rate(
+  flops: number | null | undefined,
+  time: number | null | undefined,
+  dtype: string | null | undefined,
+): string {
   if (!flops || !time) return "–";
-  return `${digits(flops / time / 1e9)} GFLOP/s`;
+  return `${digits(flops / time / 1e9)} G${operations(dtype)}/s`;
+}
+
+/** The unit of operations on a type: OP on integers. */
+export function operations(dtype: string | null | undefined): string {
+  return dtype?.includes("int") ? "OP" : "FLOP";
 }
 
 /** A size of memory, such as `48 KiB`. */

@@ -11,6 +11,8 @@ import typer
 from compiler.backends.backend import host_labels
 from compiler.driver import compile_artifact
 from compiler.ir.analysis.flops import flops
+from compiler.ir.analysis.products import multiplied_dtype
+from compiler.ir.core.dtypes import is_integer
 from compiler.target.target import Target, complete_target
 from loopwright.cli.shared.failure import ExitCode, InputError
 from loopwright.cli.shared.options import (
@@ -179,7 +181,11 @@ def _show(outcome: TuneOutcome, text: str) -> None:
     default, best = outcome.default, outcome.best
     faster = times_faster(*(outcome.speedup or (None, None)))
     assert best.secs is not None, "a search without a best fails"
-    rate = f"{flops(to_func(text)) / best.secs / 1e9:.4g} GFLOP/s"
+    func = to_func(text)
+    dtype = multiplied_dtype(func)
+    are_integers = dtype is not None and is_integer(dtype)
+    unit = "GOP/s" if are_integers else "GFLOP/s"
+    rate = f"{flops(func) / best.secs / 1e9:.4g} {unit}"
     console.print(
         facts(
             {

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
+from compiler.ir.analysis.products import common_dtype
 from compiler.script.error import ScriptError
 from compiler.script.parser import parse
 from tuner.loop.progress import Point, add_point
-from tuner.transfer.shape import common_dtype
 
 revision = "0007"
 down_revision = "0006"

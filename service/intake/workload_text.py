@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from compiler.ir.analysis.flops import flops
+from compiler.ir.analysis.products import main_dtype
 from compiler.ir.analysis.specialize import symbolic_problem
 from compiler.ir.analysis.structural import structural_equal, structural_hash
 from compiler.ir.core.dtypes import size_bytes
@@ -31,7 +32,7 @@ from service.wire.readings import ParameterRead
 from service.wire.requests import MAX_SCRIPT_CHARS, Workload
 from tuner.space.generate import design_space
 from tuner.task import Task
-from tuner.transfer.shape import common_dtype, shape_of
+from tuner.transfer.shape import shape_of
 
 MAX_BLOCKS = 32
 """The design space of a program with more blocks takes too long to count while a user waits.
@@ -76,7 +77,7 @@ def read_here(workload: Workload) -> NewWorkload:
         flops=flops(func),
         operator_key=shape.operator,
         shape=shape.to_json(),
-        dtype=common_dtype(func),
+        dtype=main_dtype(func),
     )
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 
 from sqlalchemy import String, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
+from compiler.backends.backend import backend_of
 from compiler.target.target import Target
 from service.store.database.base import Base, UtcDateTime, utc_now
-
-_PEAK_SHARES = {"float32": 1.0, "float64": 0.5}
 
 
 class TargetRow(Base):
@@ -39,11 +39,15 @@ def learn_peaks(session: Session, label: str, peaks: Mapping[str, float]) -> Non
         row.peak_flops = peaks.get(str(Target(row.name).num_cores))
 
 
-def peak_of(float32_peak: float | None, dtype: str | None) -> float | None:
-    """Return the peak of a target for a type in FLOP/s; None if it is unknown.
-
-    A vector holds half as many numbers of twice the size; other types are unknown.
-    """
-    if float32_peak is None or dtype not in _PEAK_SHARES:
+def peak_of(name: str, float32_peak: float | None, dtype: str | None) -> float | None:
+    """Return the peak of a target for a type, in operations a second; None if it is unknown."""
+    if float32_peak is None or dtype is None:
         return None
-    return float32_peak * _PEAK_SHARES[dtype]
+    share = _peak_share(name, dtype)
+    return None if share is None else float32_peak * share
+
+
+@lru_cache(maxsize=1024)
+def _peak_share(name: str, dtype: str) -> float | None:
+    target = Target(name)
+    return backend_of(target).peak_share(target, dtype)

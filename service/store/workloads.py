@@ -27,7 +27,7 @@ class WorkloadRow(Base):
     name: Mapped[str] = mapped_column(String(255))
     script: Mapped[str] = mapped_column(Text)
     flops: Mapped[int] = mapped_column(BigInteger)
-    dtype: Mapped[str | None] = mapped_column(String(16))  # of all parameters, if equal
+    dtype: Mapped[str | None] = mapped_column(String(16))  # of all parameters, or else of products
     operator_key: Mapped[str | None] = mapped_column(String(64), index=True)
     shape: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)

@@ -88,9 +88,9 @@ class JobRead(JobTimes, Response):
     finished_at: datetime | None
     owner: str | None = None  # the name of the token that submitted it
     shape: str | None = None  # the extents of the workload's largest block, as text
-    dtype: str | None = None  # of all its parameters, if they have the same
-    flops: int | None = None  # of one run
-    peak_flops: float | None = None  # FLOP/s that the target can reach, null if unknown
+    dtype: str | None = None  # of all parameters, or else of the numbers that it multiplies
+    flops: int | None = None  # operations of one run
+    peak_flops: float | None = None  # operations/s that the target can reach, null if unknown
     trials_per_sec: float | None = None
     sparkline: tuple[float, ...] = ()  # the best time so far in seconds, at most 32 points
     stop_reason: str | None = None  # budget, time_budget, plateau, exhausted, stopped or cancelled

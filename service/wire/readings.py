@@ -202,7 +202,7 @@ class BestSummary(BestTimes, Response):
     workload_key: str
     workload_name: str
     shape: str | None = None  # as text, such as "512 x 512 x 512 float32"
-    dtype: str | None = None  # of all parameters, if they have one
+    dtype: str | None = None  # of all parameters, or else of the numbers that it multiplies
     flops: int
     peak_flops: float | None = None
     job_id: UUID
@@ -223,7 +223,7 @@ class WorkloadRead(Response):
     key: str
     name: str
     flops: int
-    dtype: str | None = None  # of all parameters, if they have one
+    dtype: str | None = None  # of all parameters, or else of the numbers that it multiplies
     operator_key: str | None
     shape: Mapping[str, JsonValue] | None
     created_at: datetime
@@ -276,7 +276,7 @@ class WorkloadCheck(Response):
     key: str
     name: str
     operator_key: str | None
-    dtype: str | None  # of all parameters, if they have one
+    dtype: str | None  # of all parameters, or else of the numbers that it multiplies
     target: str
     flops: int
     bytes: int  # of all parameters: the minimum memory traffic of a run

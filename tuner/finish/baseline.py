@@ -15,7 +15,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from compiler.backends.backend import backend_of
 from compiler.ir.analysis.flops import flops
+from compiler.ir.analysis.products import main_dtype
 from compiler.runtime.measurement import LibraryFacts, Measurement, Setting
 from tuner.finish.signed_rank import shift, shift_interval
 from tuner.task import Task
@@ -31,8 +33,6 @@ _MOST_OF_PEAK = 1.05
 """A rate above this multiple of the measured peak is rejected. The peak is measured too, possibly
 on a busy host, so a rate may exceed it a little. Chosen.
 """
-_PEAK_SHARES = {"float32": 1.0, "float64": 0.5}
-"""Relative to float32: a vector holds half as many numbers of twice the size."""
 _log = logging.getLogger(__name__)
 
 
@@ -152,10 +152,11 @@ def _baseline(
 
 def _peak(task: Task, facts: LibraryFacts) -> float | None:
     """Return the peak rate of the cores for the program's type; None if it is unknown."""
-    (dtype, *others) = {buffer.dtype for buffer in task.func.buffers}
-    if facts.peak_flops is None or others or dtype not in _PEAK_SHARES:
+    dtype = main_dtype(task.func)
+    if facts.peak_flops is None or dtype is None:
         return None
-    return facts.peak_flops * _PEAK_SHARES[dtype]
+    share = backend_of(task.target).peak_share(task.target, dtype)
+    return None if share is None else facts.peak_flops * share
 
 
 def _is_possible(task: Task, trial: MeasuredTrial, baseline: Baseline) -> bool:

@@ -103,9 +103,3 @@ def _doublings(first: Numbers, second: Numbers) -> float:
     # An extent of zero, which some program may have, is a half.
     pairs = zip(first, second, strict=True)
     return sum(abs(math.log2(max(a, 0.5) / max(b, 0.5))) for a, b in pairs)
-
-
-def common_dtype(func: PrimFunc) -> str | None:
-    """Return the type of all parameters of a program, None if they have several."""
-    dtypes = {buffer.dtype for buffer in func.buffers}
-    return str(dtypes.pop()) if len(dtypes) == 1 else None

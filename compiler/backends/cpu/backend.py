@@ -8,6 +8,7 @@ from compiler.backends.backend import Backend, SourceCode, SplitSource
 from compiler.backends.cpu.codegen.error import CodegenError
 from compiler.backends.cpu.codegen.machine_code import compile_object, disassemble, llvm_version
 from compiler.backends.cpu.codegen.module import emit_module
+from compiler.backends.cpu.codegen.operations.dot_instructions import dot_group
 from compiler.backends.cpu.lower import lower_for_cpu, lower_split
 from compiler.backends.cpu.runtime.module import CpuModule
 from compiler.backends.cpu.runtime.peak import peak_of_cores
@@ -90,6 +91,21 @@ class CpuBackend(Backend):
     def peak_flops(self, target: Target, num_cores: int) -> float:
         """Measure the float32 multiply-adds of all cores at once, as two operations each."""
         return peak_of_cores(CpuTarget.of(target), num_cores)
+
+    def peak_share(self, target: Target, dtype: str) -> float | None:
+        """Return the peak rate of a type as a multiple of float32's; None if it is unknown.
+
+        A core is assumed to start as many dot products as multiply-adds, each with some products:
+        measured on Zen 4. That is unknown if a dot product takes several instructions.
+        """
+        cpu = CpuTarget.of(target)
+        if dtype == "int8":
+            group = dot_group(cpu, "uint8", "int8", "int32")
+        elif dtype == "bfloat16":
+            group = dot_group(cpu, "bfloat16", "bfloat16", "float32")
+        else:
+            return super().peak_share(target, dtype)
+        return float(group.size) if group.instructions == 1 else None
 
     def emit_with_constants(
         self,

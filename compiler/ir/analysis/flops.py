@@ -1,4 +1,4 @@
-"""Count the floating-point operations of a program."""
+"""Count the arithmetic operations of a program."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
+from compiler.ir.analysis.products import added_product
 from compiler.ir.analysis.specialize import symbolic_problem
 from compiler.ir.arith.simplify import simplify
-from compiler.ir.core.dtypes import is_float
+from compiler.ir.core.dtypes import is_float, is_integer
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.function_calls import call_problem
 from compiler.ir.core.nodes import (
@@ -36,10 +37,11 @@ _MAX_STEPS = 1024
 
 
 def flops(func: PrimFunc) -> int:
-    """Return the number of floating-point operations of one run.
+    """Return the number of arithmetic operations of one run.
 
-    An arithmetic operation, a minimum or maximum, and a call of a function count as one each.
-    Comparisons, conversions, arithmetic on indices and initialisations count as none. For a choice,
+    On floats, an arithmetic operation, a minimum or maximum, and a call of a function count as one
+    each. On integers, a product that is added to a sum counts as two. Comparisons, conversions,
+    other arithmetic on integers, such as indices, and initialisations count as none. For a choice,
     the more expensive side counts; predicates are assumed to hold. An extent that depends on outer
     loops is counted for each of their iterations, or for the middle one if there are many. A loop
     whose extent is known only at run time counts as one iteration.
@@ -73,7 +75,9 @@ class _Counter:
 
     def stmt(self, stmt: Stmt) -> int:
         match stmt:
-            case Store(_, _, value) | Evaluate(value):
+            case Store():
+                return _expr(stmt.value) + _integer_operations(stmt)
+            case Evaluate(value):
                 return _expr(value)
             case Let(var, value, body):
                 return _expr(value) + self._knowing(var, value, body).stmt(body)
@@ -138,6 +142,11 @@ def _decides(var: Var, body: Stmt) -> bool:
 
 def _mentions(expr: Expr, variables: set[Var]) -> bool:
     return any(isinstance(node, Var) and node in variables for node in walk(expr))
+
+
+def _integer_operations(store: Store) -> int:
+    product = added_product(store)
+    return 2 if product is not None and is_integer(store.buffer.dtype) else 0
 
 
 def _expr(expr: Expr) -> int:

@@ -6,17 +6,18 @@ interface SpeedProps {
   flops: number | null | undefined;
   peak: number | null | undefined;
   secs: number | null | undefined;
+  dtype: string | null | undefined;
 }
 
 const FEWER_OPERATIONS =
   "Above the peak: the schedule does fewer operations than the program, by Winograd's tiles";
 
 /** How fast that is, and what share of the target's peak as a small bar. */
-export function Speed({ flops, peak, secs }: SpeedProps) {
+export function Speed({ flops, peak, secs, dtype }: SpeedProps) {
   const share = flops && peak && secs ? flops / secs / peak : null;
   return (
     <>
-      {rate(flops, secs)}
+      {rate(flops, secs, dtype)}
       {share !== null && (
         <span className="under" title={share > 1.05 ? FEWER_OPERATIONS : undefined}>
           {percent(share, 0)} of peak

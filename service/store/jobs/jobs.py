@@ -146,8 +146,8 @@ class JobRow(Base):
 
     @property
     def peak_flops(self) -> float | None:
-        """The peak of the target for the workload's type in FLOP/s; None if it is unknown."""
-        return targets.peak_of(self.float32_peak, self.dtype)
+        """The peak of the target for the workload's type in operations a second, if it is known."""
+        return targets.peak_of(self.target, self.float32_peak, self.dtype)
 
     @property
     def trials_per_sec(self) -> float | None:

@@ -77,7 +77,7 @@ function Row({ best, isOpen, onToggle }: RowProps) {
         <Against baseline={best.baseline} />
       </Cell>
       <Cell of="Speed" className="number">
-        <Speed flops={best.flops} peak={best.peak_flops} secs={best.run_secs} />
+        <Speed flops={best.flops} peak={best.peak_flops} secs={best.run_secs} dtype={best.dtype} />
       </Cell>
       <Cell of="Default" className="number">
         <BestTime time={best.default_secs} kind={best.default_kind} isStrong={false} />

@@ -106,7 +106,7 @@ function JobRow({
         <Kind of={job.speedup_kind} />
       </Cell>
       <Cell of="Speed" className="number">
-        <Speed flops={job.flops} peak={job.peak_flops} secs={job.best_secs} />
+        <Speed flops={job.flops} peak={job.peak_flops} secs={job.best_secs} dtype={job.dtype} />
       </Cell>
       <Cell of="Trials" className="number">
         {count(job.num_measured)}

@@ -68,7 +68,13 @@ function figures(job: Job) {
       ? ([
           [
             "Speed",
-            <Speed key="speed" flops={job.flops} peak={job.peak_flops} secs={job.best_secs} />,
+            <Speed
+              key="speed"
+              flops={job.flops}
+              peak={job.peak_flops}
+              secs={job.best_secs}
+              dtype={job.dtype}
+            />,
           ],
         ] as const)
       : []),

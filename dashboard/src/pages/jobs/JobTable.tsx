@@ -72,7 +72,7 @@ function Row({ job, isSelected, onSelect }: RowProps) {
         <BestTime time={job.best_secs} kind={job.best_kind} />
       </Cell>
       <Cell of="Speed" className="number">
-        <Speed flops={job.flops} peak={job.peak_flops} secs={job.best_secs} />
+        <Speed flops={job.flops} peak={job.peak_flops} secs={job.best_secs} dtype={job.dtype} />
       </Cell>
       <Cell of="Speed-up" className="number">
         {times(job.speedup)}

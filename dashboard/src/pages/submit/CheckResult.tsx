@@ -4,7 +4,7 @@ import { Link } from "react-router";
 import type { WorkloadCheck } from "../../api/lists";
 import { Trouble } from "../../components/Answer";
 import { Numbers } from "../../components/Numbers";
-import { digits, large } from "../../format";
+import { digits, large, operations } from "../../format";
 import type { Mistake } from "./draft";
 import type { TaskCheck } from "./useTaskChecks";
 
@@ -58,9 +58,12 @@ function Legal({ check, isOld = false }: { check: WorkloadCheck; isOld?: boolean
       </p>
       <Numbers
         items={[
-          ["Work", large(check.flops, "FLOP")],
+          ["Work", large(check.flops, operations(check.dtype))],
           ["Data", large(check.bytes, "B")],
-          ["Per byte", check.bytes ? `${digits(check.flops / check.bytes)} FLOP` : "–"],
+          [
+            "Per byte",
+            check.bytes ? `${digits(check.flops / check.bytes)} ${operations(check.dtype)}` : "–",
+          ],
           ...spaceOf(check),
         ]}
       />

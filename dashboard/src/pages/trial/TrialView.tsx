@@ -46,7 +46,7 @@ function figures(trial: Trial, job: Job | undefined) {
       "Speed relative to the fastest trial",
       shortest && fastest ? percent(fastest / shortest, 0) : "–",
     ],
-    ["Speed", rate(job?.flops, shortest)],
+    ["Speed", rate(job?.flops, shortest, job?.dtype)],
     ["Predicted score", trial.predicted === null ? "none" : trial.predicted.toFixed(3)],
     ["Largest error", trial.max_error === null ? "–" : trial.max_error.toExponential(1)],
     ...(trial.is_spot_checked ? ([["Checked", "64 rows, and sums of all"]] as const) : []),

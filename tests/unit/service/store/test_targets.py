@@ -25,7 +25,10 @@ def test_peaks_are_learned_once_by_the_number_of_cores(database: Database) -> No
 
 
 def test_the_peak_depends_on_the_type() -> None:
-    assert targets.peak_of(1e11, "float32") == 1e11
-    assert targets.peak_of(1e11, "float64") == 5e10
-    assert targets.peak_of(1e11, "int8") is None
-    assert targets.peak_of(None, "float32") is None
+    with_dots = "cpu -mcpu=znver4 -num-cores=1"
+    assert targets.peak_of(ONE, 1e11, "float32") == 1e11
+    assert targets.peak_of(ONE, 1e11, "float64") == 5e10
+    assert targets.peak_of(ONE, 1e11, "int8") is None
+    assert targets.peak_of(with_dots, 1e11, "int8") == 4e11
+    assert targets.peak_of(ONE, None, "float32") is None
+    assert targets.peak_of(ONE, 1e11, None) is None

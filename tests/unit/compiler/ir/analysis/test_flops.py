@@ -14,7 +14,9 @@ from compiler.script import parse
         ("conv2d:1,8,6,6,4,3,1,1,1,2", 2 * 4 * 4 * 6 * 6 * 9),
         ("softmax:2,8", 2 * (8 + 8 * 2 + 8 + 8)),
         ("transpose:4,4", 0),
-        ("matmul:3,4,5:int32", 0),
+        ("matmul:3,4,5:int32", 2 * 3 * 4 * 5),
+        ("quantized_dense:3,4,5", 3 * 4 * (2 * 5 + 4)),  # scaled, rounded and clamped
+        ("gather:8,4", 0),
     ],
 )
 def test_flops_of_operators(spec: str, expected: int) -> None:
