@@ -51,6 +51,38 @@ def product(extents: Iterable[Extent]) -> Extent:
     return result
 
 
+def exact_quotient(extents: Iterable[Extent], divisors: Iterable[Extent]) -> Extent:
+    """Return the product of extents over that of divisors, which divides it.
+
+    Common factors cancel, because no extent is 0: (batch, 4, 6) over (batch, 2) is 12.
+    """
+    factors, remaining = _factors(extents), []
+    for divisor in _factors(divisors):
+        if divisor in factors:
+            factors.remove(divisor)
+        else:
+            remaining.append(divisor)
+    return floor_divide(product(factors), product(remaining))
+
+
+def _factors(extents: Iterable[Extent]) -> list[Extent]:
+    """Return the symbolic factors of a product, and the product of its integers."""
+    symbolic: list[Extent] = []
+    number = 1
+    stack = list(extents)
+    while stack:
+        extent = stack.pop()
+        if isinstance(extent, int):
+            number *= extent
+        elif isinstance(extent, IntImm):
+            number *= extent.value
+        elif isinstance(extent, BinOp) and extent.op == "*":
+            stack += [extent.lhs, extent.rhs]
+        else:
+            symbolic.append(extent)
+    return [*symbolic, number]
+
+
 def is_static(shape: Shape) -> bool:
     """Return whether all extents of a shape are integers."""
     return all(isinstance(extent, int) for extent in shape)

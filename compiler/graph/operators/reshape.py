@@ -9,7 +9,7 @@ import numpy as np
 
 from compiler import te
 from compiler.graph.error import ModelError
-from compiler.graph.extents import Extent, floor_divide, product
+from compiler.graph.extents import Extent, exact_quotient, floor_divide, product
 from compiler.graph.nodes import Array, TensorType
 from compiler.graph.operator import graph_operator
 from compiler.graph.operators.axes import check_axes
@@ -93,10 +93,10 @@ def reshape(x: TensorType, *, shape: tuple[Extent, ...]) -> TensorType:
         raise ModelError(f"reshape: shape is {shape}: expected extents, of which one may be -1")
     if -1 in shape:
         axis = shape.index(-1)
-        rest = product(extent for extent in shape if extent != -1)
-        if rest == 0:
+        rest = [extent for extent in shape if extent != -1]
+        if 0 in rest:
             raise ModelError(f"reshape of {x.shape} to {shape}: the extent of axis {axis} is free")
-        missing = floor_divide(product(x.shape), rest)
+        missing = exact_quotient(x.shape, rest)
         shape = (*shape[:axis], missing, *shape[axis + 1 :])
     before, after = product(x.shape), product(shape)
     if before != after and isinstance(before, int) and isinstance(after, int):

@@ -146,9 +146,7 @@ def _check_given(name: str, shape: tuple[Extent, ...], declared: tuple[Extent, .
         n == m for n, m in zip(shape, declared, strict=True) if isinstance(m, int)
     )
     if not fits:
-        raise ModelError(
-            f"shapes: input {name!r} has the shape {show_shape(declared)}, not {shape}"
-        )
+        raise ModelError(f"shapes: input {name!r} is {show_shape(declared)}, not {shape}")
 
 
 def _fixed(value: ValueInfoProto, tensor_type: TensorType, array: Array) -> Constant:

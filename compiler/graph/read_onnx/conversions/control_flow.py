@@ -125,7 +125,7 @@ def _elements(call: OnnxCall, operand: Operand, axis: int, back: int) -> list[Op
         call.add("strided_slice", operand, axes=(axis,), begin=(k,), end=(k + 1,), strides=(1,))
         for k in range(num)
     ]
-    squeezed = [call.add("squeeze", part, axes=(axis,)) for part in parts]
+    squeezed = [call.add("squeeze", part, axis=(axis,)) for part in parts]
     return squeezed[::-1] if back else squeezed
 
 
@@ -139,7 +139,7 @@ def _stacked(
     if not -rank <= axis < rank:
         raise ModelError(f"results of rank {rank - 1} are joined along axis {axis}")
     axis %= rank
-    expanded = [call.add("expand_dims", result, axes=(axis,)) for result in results]
+    expanded = [call.add("expand_dims", result, axis=(axis,)) for result in results]
     return call.add("concat", *expanded, axis=axis)
 
 
