@@ -30,7 +30,10 @@ _WRITE, _ALLOCATE, _EXECUTE, _THREAD_LOCAL = 1, 2, 4, 0x400  # sh_flags
 _UNDEFINED = 0  # st_shndx
 _LOCAL = 0  # the binding in st_info
 # More than any model has; a guard against sizes that only a damaged file states.
-_LIMIT_BYTES = 1 << 30
+_LIMIT_BYTES = 64 << 20
+
+# Python raises these for numbers that are no offsets in the file.
+_MALFORMED = (struct.error, LookupError, OverflowError, ValueError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +124,7 @@ class ObjectFile:
             self._parse(bytes(content))
         except PackageError:
             raise
-        except (struct.error, IndexError, ValueError) as error:
+        except _MALFORMED as error:
             raise PackageError(f"malformed object code: {error}") from error
 
     def _parse(self, content: bytes) -> None:
@@ -209,7 +212,9 @@ class ObjectFile:
             for table in self._sections:
                 if table.kind == _RELOCATIONS and table.info in offsets:
                     self._relocate(content, table, offsets, base)
-        except (struct.error, IndexError, OverflowError) as error:
+        except PackageError:
+            raise
+        except _MALFORMED as error:
             raise PackageError(f"malformed relocations: {error}") from error
         exported = [s for s in self._symbols if s.is_global and s.section in offsets]
         addresses = {s.name: base + offsets[s.section] + s.value for s in exported}

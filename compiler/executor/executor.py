@@ -29,6 +29,15 @@ Arrays: TypeAlias = "Mapping[str, Any] | list[Any] | tuple[Any, ...]"
 _RUN = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 5, ctypes.c_int64, ctypes.c_void_p)
 
 
+class _Scratch:
+    """The arena and the workspace of one call at a time."""
+
+    def __init__(self, package: Package) -> None:
+        self.arena = aligned_empty((package.arena_bytes,), "uint8")
+        self.workspace = aligned_empty((package.workspace_bytes,), "uint8")
+        self.addresses = (address_of(self.arena), address_of(self.workspace))
+
+
 class Executor:
     """A model in memory.
 
@@ -59,9 +68,10 @@ class Executor:
         self._run = _RUN(self._code.address(f"{package.name}_run"))
         self._launch = self._pool() if launch is None else launch
         self._weights = _aligned(package.files[WEIGHTS])
+        self._weights_address = address_of(self._weights)
         self._checks = tuple(map(ArrayCheck, (*self.inputs, *self.outputs)))
         self._lock = threading.Lock()
-        self._scratch = self._new_scratch()
+        self._scratch = _Scratch(package)
         self._set: dict[str, Array] = {}
         self._results: dict[str, Array] = {}
 
@@ -82,8 +92,8 @@ class Executor:
         """
         with self._lock:
             given = self._set if inputs is None else inputs
-            arrays = self._located(given, self._fresh() if outputs is None else outputs)
-            self._call(arrays, self._scratch)()
+            arrays, addresses = self._located(given, self._fresh() if outputs is None else outputs)
+            self._call(arrays, addresses, self._scratch)()
             self._results = {
                 array.name: value
                 for array, value in zip(self.outputs, arrays[len(self.inputs) :], strict=True)
@@ -125,45 +135,40 @@ class Executor:
         Raises:
             ArgumentError: As `run` does.
         """
-        return self._call(self._located(inputs, outputs), self._new_scratch())
+        return self._call(*self._located(inputs, outputs), _Scratch(self.package))
 
-    def _call(self, arrays: Sequence[Array], scratch: tuple[Array, Array]) -> Callable[[], None]:
+    def _call(
+        self, arrays: Sequence[Array], addresses: Sequence[int], scratch: _Scratch
+    ) -> Callable[[], None]:
         """Return a function without arguments that runs the model on checked arrays."""
-        addresses = list(map(address_of, arrays))
+        first = len(self.inputs)
         tables = tuple(
             (ctypes.c_void_p * max(len(part), 1))(*part)
-            for part in (addresses[: len(self.inputs)], addresses[len(self.inputs) :])
+            for part in (addresses[:first], addresses[first:])
         )
-        arena, workspace = scratch
+        arena, workspace = scratch.addresses
         run = partial(
             self._run,
             *map(ctypes.addressof, tables),
-            *(address_of(arena), address_of(self._weights), address_of(workspace)),
-            *(self.num_threads, self._launch),
+            *(arena, self._weights_address, workspace, self.num_threads, self._launch),
         )
         # The model reads addresses: the function holds references to the memory behind them.
         run.references = (arrays, tables, scratch, self)  # type: ignore[attr-defined]
         return run
 
-    def _located(self, inputs: Arrays, outputs: Arrays) -> list[Array]:
-        """Return the checked arrays of all inputs and outputs, in order."""
-        given = [*_in_order("input", self.inputs, inputs)]
+    def _located(self, inputs: Arrays, outputs: Arrays) -> tuple[list[Array], list[int]]:
+        """Return the checked arrays of all inputs and outputs in order, and their addresses."""
+        given = _in_order("input", self.inputs, inputs)
         given += _in_order("output", self.outputs, outputs)
         checked = list(map(ArrayCheck.array, self._checks, given))
-        written = range(len(self.inputs), len(checked))
-        check_overlaps(self._checks, list(map(address_of, checked)), written)
-        return checked
+        addresses = list(map(address_of, checked))
+        check_overlaps(self._checks, addresses, range(len(self.inputs), len(checked)))
+        return checked, addresses
 
     def _fresh(self) -> list[Array]:
         return [
             aligned_empty(check.shape, check.dtype) for check in self._checks if check.is_output
         ]
-
-    def _new_scratch(self) -> tuple[Array, Array]:
-        """Return an arena and a workspace."""
-        sizes = (self.package.arena_bytes, self.package.workspace_bytes)
-        arena, workspace = (aligned_empty((size,), "uint8") for size in sizes)
-        return arena, workspace
 
     def _pool(self) -> int:
         content = self.package.files.get(POOL)

@@ -25,7 +25,7 @@ def test_a_random_plan_computes_what_numpy_does(seed: int) -> None:
     rng = np.random.default_rng(seed)
     for _ in range(2):
         inputs = {"x": rng.standard_normal(plan.inputs[0].shape).astype("float32")}
-        executor._scratch[0].fill(0xFF)  # NaN in each float that no step writes
+        executor._scratch.arena.fill(0xFF)  # NaN in each float that no step writes
         outputs = executor.run(inputs)
         for result, output in zip(results, outputs.values(), strict=True):
             np.testing.assert_allclose(output, result.reference(inputs), rtol=1e-4, atol=1e-5)
