@@ -8,8 +8,10 @@ from compiler.graph.operators import convolution as convolution
 from compiler.graph.operators import normalization as normalization
 from compiler.graph.operators import pad as pad
 from compiler.graph.operators import pooling as pooling
+from compiler.graph.operators import positions as positions
 from compiler.graph.operators import products as products
 from compiler.graph.operators import quantization as quantization
+from compiler.graph.operators import reductions as reductions
 from compiler.graph.operators import reshape as reshape
 from compiler.graph.operators import slices as slices
 from compiler.graph.operators import transposed_convolution as transposed_convolution

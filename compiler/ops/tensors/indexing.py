@@ -9,24 +9,10 @@ from dataclasses import dataclass
 
 from compiler import te
 from compiler.ir.core.dtypes import DType, sum_dtype
-from compiler.ir.core.nodes import (
-    BinOp,
-    Buffer,
-    Cast,
-    Compare,
-    Conditional,
-    Expr,
-    IntImm,
-    IterVar,
-    Load,
-    Stmt,
-    Store,
-    Var,
-)
 from compiler.ops.error import OperatorError, check_axis, check_choice, check_dtype, check_shape
+from compiler.ops.tensors.cumulative import cumulated
 from compiler.ops.tensors.epilogue import converted
 from compiler.ops.tensors.operands import check_dims, check_same_dtype, dims_of
-from compiler.te.extern import block_nest, extern_blocks
 
 
 def take(x: te.Tensor, indices: te.Tensor, *, axis: int = 0) -> te.Tensor:
@@ -199,32 +185,7 @@ def cumsum(x: te.Tensor, *, axis: int = -1) -> te.Tensor:
         OperatorError: If the axis or the type is out of range.
     """
     check_dtype("cumsum", x.dtype)
-    dims = dims_of("cumsum", x)
-    axis = check_axis("cumsum", axis, len(dims))
-
-    def loops(source: Buffer, target: Buffer) -> Stmt:
-        return _running_sum(source, target, dims, axis)
-
-    running = extern_blocks(dims, [x], loops, name="B", dtype=sum_dtype(x.dtype))
-    return converted(running, x.dtype)
-
-
-def _running_sum(source: Buffer, target: Buffer, dims: tuple[int, ...], axis: int) -> Stmt:
-    """Return the loops of a scan along one axis; each step adds to the previous one."""
-    iters = tuple(
-        IterVar(Var(f"v_i{n}"), IntImm(extent), "scan" if n == axis else "spatial")
-        for n, extent in enumerate(dims)
-    )
-    index: tuple[Expr, ...] = tuple(iter_var.var for iter_var in iters)
-    step = iters[axis].var
-    before = Load(target, (*index[:axis], BinOp("-", step, IntImm(1)), *index[axis + 1 :]))
-    start = te.const(0, target.dtype).expr
-    so_far = Conditional(Compare("<", IntImm(0), step), before, start)
-    term: Expr = Load(source, index)
-    if source.dtype != target.dtype:
-        term = Cast(target.dtype, term)
-    store = Store(target, index, BinOp("+", so_far, term))
-    return block_nest("cumsum", iters, store)
+    return cumulated(x, check_axis("cumsum", axis, len(dims_of("cumsum", x))), "cumsum")
 
 
 def _operands(
