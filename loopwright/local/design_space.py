@@ -12,6 +12,7 @@ from rich.table import Table
 
 from compiler.backends.backend import host_labels
 from compiler.ir.core.program import PrimFunc
+from compiler.ir.verify.verify import verify_but_for_races
 from compiler.keywords import suggests_keywords
 from compiler.schedule.trace.trace import Trace
 from compiler.target.target import Target, complete_target
@@ -59,6 +60,7 @@ class DesignSpace:
     def __init__(
         self, func: PrimFunc, target: Target, rules: Collection[str] | None = None
     ) -> None:
+        verify_but_for_races(func)
         self.func = func
         self.target = target
         self._tables = generate(Task(func, target), rules)
@@ -164,6 +166,7 @@ def design_space(
     Raises:
         ScriptError: If the text of a script is invalid.
         OperatorError: If the operator is unknown.
+        VerifyError: If the program is not legal, such as one with an invalid attribute.
         TargetError: If the target is unknown.
         ValueError: If a rule does not exist.
         ScheduleRuleError: If an added rule raises, or makes a sketch that cannot be replayed.

@@ -183,3 +183,11 @@ def test_a_rule_may_not_take_a_built_in_name() -> None:
 
     with pytest.raises(lw.ScheduleRuleError, match="name of a built-in rule"):
         lw.schedule_rule(spatial_blocks)
+
+
+def test_a_program_that_is_not_legal_has_no_space() -> None:
+    func = lw.ops.conv2d(1, 16, 8, 8, 16, 3, 1, 1).with_attr("error_budget", 5.0)
+    with pytest.raises(
+        lw.VerifyError, match=r"error_budget is 5\.0: expected a number from 0 to 1"
+    ):
+        lw.design_space(func, TARGET)

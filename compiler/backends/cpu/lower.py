@@ -19,6 +19,7 @@ from compiler.passes.common.realize_blocks import NOTHING, Realized, realize_blo
 from compiler.passes.common.thread_loops import has_threads
 from compiler.passes.common.tile_buffers import tile_buffers, tiles_of
 from compiler.passes.common.widen_buffers import wide_types_of, widen_buffers
+from compiler.passes.cpu.bound_loops import bound_loops
 from compiler.passes.cpu.drop_guards import drop_guards
 from compiler.passes.cpu.hoist_constants import constant_copies, split_copies, with_room
 from compiler.passes.cpu.hoist_loads import hoist_loads
@@ -84,7 +85,7 @@ def _prepared(func: PrimFunc) -> Stmt:
 
 def _finished(stmt: Stmt, target: CpuTarget) -> Stmt:
     register_file_bytes = target.num_vector_registers * target.vector_bits // 8
-    stmt = scan_in_lanes(drop_guards(stmt), target.vector_bits)
+    stmt = scan_in_lanes(drop_guards(bound_loops(stmt)), target.vector_bits)
     stmt = reduce_in_lanes(position_in_lanes(stmt))
     stmt = promote_accumulators(stmt, register_file_bytes)
     unswitched = unswitch_guards(unswitch_paddings(stmt))

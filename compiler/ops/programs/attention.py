@@ -84,7 +84,7 @@ def grouped_query_attention(  # noqa: PLR0917
         past: The number of keys before the one of the first query.
         mask: Whether `mask[batch, 1, m, n]` is added to the scores.
         lengths: Whether only the first `lengths[batch]` keys count, at least one; the others are
-            padding.
+            padding, whose values have to be finite.
         scale: The factor of the products; by default one over the root of `d`.
 
     Raises:

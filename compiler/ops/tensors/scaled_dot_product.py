@@ -86,7 +86,7 @@ def grouped_query_attention(
         v: The values, of the same shape.
         mask: `[batch, 1, m, n]`, added to the scores of all heads.
         lengths: `[batch]`, the numbers of keys that count; the later ones are padding. A length
-            below 1 counts as 1.
+            below 1 counts as 1. Values of the padding have weight 0, so they have to be finite.
         causal: Whether query `i` sees only keys up to `i + past`.
         past: The number of keys before the one of the first query, such as those of a cache.
         scale: The factor of the products; by default one over the root of `d`.

@@ -9,6 +9,7 @@ from compiler.ir.arith.affine import Affine
 from compiler.ir.arith.extents import extent_or_unknown
 from compiler.ir.arith.iter_map import variables
 from compiler.ir.arith.simplify import canonical
+from compiler.ir.core.dtypes import is_integer
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
     BinOp,
@@ -44,9 +45,9 @@ def skip_masked(func: PrimFunc, loop: Var) -> PrimFunc:
 
     Requires:
         The loop is serial, and no loop over threads of a block is around it. A block under it
-        selects by a comparison `<=` of two sums of loops, or of numbers that the loops outside
-        select from parameters, and the iteration changes nothing if that
-        is false for all elements: buffers that are read later keep their values. Numbers are
+        selects by a comparison `<=` or `<` of two sums of loops, or of numbers that the loops
+        outside select from parameters, and the iteration changes nothing if that is false for all
+        elements: buffers that are read later keep their values. Numbers are
         finite, and those that a row has from other iterations are above the least one of float32.
 
     Rewrites:
@@ -85,7 +86,7 @@ def skip_masked(func: PrimFunc, loop: Var) -> PrimFunc:
             raise refuse(f"{reason} {names}", target, "not_proved")
         condition = Compare("<=", least.to_expr(), IntImm(0, least.dtype))
         return replace_at(func, path, replace(target, body=If(condition, target.body)))
-    reason = f"no block under loop {loop.name} selects by a comparison <= of sums of loops"
+    reason = f"no block under loop {loop.name} selects by a comparison <= or < of sums of loops"
     raise refuse(reason, target, "block_kind")
 
 
@@ -95,16 +96,17 @@ def _masks(sites: Sequence[PlacedBlock]) -> Iterator[tuple[PlacedBlock, Compare]
         for node in walk(site.block.body):
             if isinstance(node, Select | Conditional):
                 condition = node.condition
-                if isinstance(condition, Compare) and condition.op == "<=":
+                if isinstance(condition, Compare) and condition.op in ("<=", "<"):
                     yield site, condition
 
 
 def _least_difference(
     site: PlacedBlock, mask: Compare, loop: For, params: Collection[Buffer]
 ) -> Affine | None:
-    """Return the least difference of two sides that an iteration compares, by the loops outside.
+    """Return a number, by the loops outside, that is above 0 if an iteration has no element.
 
-    None if the sides are no sums of loops and of numbers that they select from parameters.
+    It is the least difference of the two sides that the mask compares. None if these are no sums of
+    integer loops and of numbers that they select from parameters.
     """
     inside = {each.var: extent_or_unknown(each.extent) for each in site.loops_inside(loop)}
     first = {
@@ -112,9 +114,11 @@ def _least_difference(
         for each in site.loops_inside(loop)
         if inside[each.var] == 1
     }
+    if not is_integer(dtype_of(mask.lhs)):
+        return None
     difference: Expr = BinOp("-", mask.lhs, mask.rhs)
     form = canonical(substitute(substitute(difference, site.bindings), first), site.extents)
-    terms, total = [], form.const
+    terms, total = [], form.const + (1 if mask.op == "<" else 0)
     for atom, factor in form.terms:
         if isinstance(atom, Var) and atom in inside:
             total += min(factor * (inside[atom] - 1), 0)

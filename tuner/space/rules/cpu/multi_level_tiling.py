@@ -8,6 +8,7 @@ from itertools import chain
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts
 from tuner.space.rules.cpu.padded_tiles import has_no_tile, padded_tiles
+from tuner.space.rules.cpu.ragged_sums import ragged_fork
 from tuner.space.rules.epilogue import is_epilogue
 from tuner.space.rules.sketch_builder import SketchBuilder, Tiling
 from tuner.space.tables.nest import NUM_LEVELS, REDUCTION_LEVELS, SPATIAL_LEVELS, TiledNest
@@ -42,7 +43,8 @@ class MultiLevelTiling:
 
     The rule offers up to three ways to write the output tile of one `i1, j1`. `direct` accumulates
     in the output, `cached` in a buffer that is copied when the tile is finished. `fused` runs the
-    elementwise consumer on the finished tile instead of the copy.
+    elementwise consumer on the finished tile instead of the copy. Sums over rows of different
+    lengths have a sketch of their own: see `ragged_sums`.
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
@@ -57,6 +59,9 @@ class MultiLevelTiling:
 def _tiled(draft: SketchBuilder, name: str) -> list[SketchBuilder]:
     facts = draft.block_facts()
     block = facts[name]
+    ragged = ragged_fork(draft, block)
+    if ragged is not None:
+        return [ragged]
     consumers = draft.consumers(name)
     if len(consumers) == 1 and draft.is_intermediate(name):
         consumer = facts.get(consumers[0])

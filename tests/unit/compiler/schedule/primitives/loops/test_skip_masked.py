@@ -85,13 +85,25 @@ def test_blocks_after_the_length_of_a_row_are_skipped() -> None:
         sch.skip_masked(blocks_of(sch))
 
 
+def test_a_mask_may_compare_by_less_than() -> None:
+    sch = sums(MASKED.replace("vk <= vi", "vk < vi"))
+    before, loop = sch.func, blocks_of(sch)
+    sch.skip_masked(loop)
+    assert condition_of(sch, loop) == "if k_0 * 4 - i_0 * 4 - 2 <= 0:"
+    computes_the_same(before, sch.func)
+
+
 @pytest.mark.parametrize(
     ("update", "reason"),
     [
-        ("C[vi] + A[vi, vk]", "no block under loop k_0 selects by a comparison <= of sums"),
+        ("C[vi] + A[vi, vk]", "no block under loop k_0 selects by a comparison <= or < of sums"),
         (
             MASKED.replace("vk <= vi", "vk // 3 <= vi"),
-            "no block under loop k_0 selects by a comparison <= of sums",
+            "no block under loop k_0 selects by a comparison <= or < of sums",
+        ),
+        (
+            MASKED.replace("vk <= vi", 'T.Cast("float32", vk) < T.float32(5)'),
+            "no block under loop k_0 selects by a comparison <= or < of sums",
         ),
         (
             MASKED.replace("T.float32(0)", "T.float32(1)"),
@@ -102,7 +114,7 @@ def test_blocks_after_the_length_of_a_row_are_skipped() -> None:
             "an iteration of loop k_0 without elements may change C",
         ),
     ],
-    ids=["no mask", "a quotient", "adds one", "scales"],
+    ids=["no mask", "a quotient", "floats", "adds one", "scales"],
 )
 def test_iterations_that_may_change_something_are_kept(update: str, reason: str) -> None:
     sch = sums(update)

@@ -12,7 +12,8 @@ from compiler.driver import lower
 from compiler.ir.core.nodes import Allocate, IntImm
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk_stmts
-from compiler.ir.interpret.oracle.oracle import random_inputs
+from compiler.ir.interpret.oracle.oracle import compare, interpret, random_inputs
+from compiler.target.cpu import CpuTarget
 from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates, computed
 from tests.unit.tuner.space.spaces import names
@@ -20,10 +21,11 @@ from tuner.space.generate import design_space
 from tuner.space.tables.sketch import Sketch
 from tuner.task import Task
 
+HALF = CpuTarget.of(here()).vector_bits // 64
 CHAINS = {
     "causal": ops.attention(1, 2, 24, 64, 16, causal=True),
     "a prime number of rows": ops.attention(1, 2, 37, 96, 12),
-    "half vectors": ops.attention(2, 1, 16, 180, 8),
+    "half vectors": ops.attention(2, 1, 16, 45 * max(HALF, 4), 8),
     "a group": ops.grouped_query_attention(1, 4, 2, 16, 64, 16, causal=True, past=48),
     "a mask of narrow floats": ops.grouped_query_attention(
         2, 2, 1, 24, 128, 16, dtype="bfloat16", mask=True
@@ -43,6 +45,20 @@ def test_chains_in_blocks_of_keys_are_correct(name: str) -> None:
     space = design_space(Task(func, here(num_cores)))
     number = [sketch.name for sketch in space.sketches].index("online")
     check_candidates(func, space, [number], each=1)
+
+
+def test_keys_beyond_the_length_of_a_row_may_be_nan() -> None:
+    """Of values this is not so: their weight is 0, and its product with NaN is NaN."""
+    func = ops.grouped_query_attention(4, 2, 1, 24, 96, 8, lengths=True)
+    space = design_space(Task(func, here()))
+    inputs = random_inputs(func, 0) | {"lengths": np.array([96, 33, 32, 0], np.int32)}
+    expected = interpret(func, inputs)
+    for row, length in enumerate([96, 33, 32, 1]):
+        inputs["K"][row, :, length:] = np.nan
+    for number, sketch in enumerate(space.sketches):
+        candidate = sketch.candidate(space.draw(number, 1, np.random.default_rng(0))[0])
+        arrays = computed(func, candidate, space.target, inputs)
+        compare(func, {"out": arrays["out"]}, expected)
 
 
 def test_blocks_beyond_the_length_of_a_row_are_skipped() -> None:
