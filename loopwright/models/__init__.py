@@ -1,0 +1,1 @@
+"""Whole models: from a graph or an ONNX file to an object that runs."""

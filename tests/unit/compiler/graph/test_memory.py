@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import compiler.graph.operators  # noqa: F401  declares the operators
+from compiler.graph.builder import GraphBuilder
+from compiler.graph.fusion.fuse import fuse
+from compiler.graph.memory import ALIGNMENT, MemoryPlan, plan_memory
+from compiler.graph.nodes import Graph, TensorType, constant
+from compiler.graph.rewrite.simplify import simplify
+from tests.random_graphs import random_graph
+
+_ROWS = TensorType((16, 32), "float32")
+_BYTES = 16 * 32 * 4
+
+
+def _chain(length: int) -> Graph:
+    """Return softmaxes one after another, which are kernels of their own."""
+    builder = GraphBuilder()
+    x = builder.input("x", _ROWS)
+    for _ in range(length):
+        x = builder.add("nn.softmax", x, axis=0)
+    return builder.finish([x], ["y"])
+
+
+def test_a_chain_of_any_length_needs_two_buffers() -> None:
+    memory = plan_memory(fuse(_chain(9)))
+    assert memory.arena_bytes == memory.lower_bound_bytes == 2 * _BYTES
+
+
+def test_a_result_is_written_to_the_array_of_the_caller() -> None:
+    graph = _chain(1)
+    memory = plan_memory(fuse(graph))
+    assert memory.arena_bytes == 0
+    assert list(memory.outputs.values()) == [0]
+    assert not memory.copies
+
+
+def test_results_that_are_inputs_constants_or_parts_are_copied() -> None:
+    builder = GraphBuilder()
+    x = builder.input("x", _ROWS)
+    row = builder.add("nn.softmax", x)
+    halves = builder.add_all("split", row, indices_or_sections=2)
+    other = builder.add("nn.softmax", halves[0])
+    results = [x, constant(np.ones(3, np.float32)), halves[1], other, other]
+    memory = plan_memory(fuse(builder.finish(results, [f"y{n}" for n in range(5)])))
+    assert [position for _, position in memory.copies] == [0, 1, 2, 4]
+    assert list(memory.outputs) == [other]
+
+
+def test_parts_of_a_join_lie_one_after_another() -> None:
+    builder = GraphBuilder()
+    x = builder.input("x", _ROWS)
+    parts = [builder.add("nn.softmax", x, axis=axis) for axis in (0, 1)]
+    joined = builder.add("concat", *parts)
+    memory = plan_memory(fuse(builder.finish([builder.add("nn.softmax", joined)])))
+    assert [memory.storage(part).offset for part in parts] == [0, _BYTES]
+    assert {memory.storage(part).root for part in parts} == {joined}
+    assert memory.arena_bytes == 2 * _BYTES
+
+
+def test_a_dead_value_is_dead_only_after_its_last_view_was_read() -> None:
+    builder = GraphBuilder()
+    x = builder.input("x", _ROWS)
+    row = builder.add("nn.softmax", x)
+    flat = builder.add("reshape", row, shape=(512,))
+    between = builder.add("nn.softmax", x, axis=0)
+    last = builder.add("add", flat, builder.add("reshape", between, shape=(512,)))
+    column = builder.add("nn.softmax", last)
+    memory = plan_memory(fuse(builder.finish([column])))
+    assert memory.dead_ranges(0) == [(_BYTES, memory.arena_bytes)]
+    assert memory.dead_ranges(1) == []
+    assert memory.dead_ranges(2) == [(0, memory.arena_bytes)]
+
+
+def _check_disjoint(memory: MemoryPlan) -> None:
+    placed = [
+        (memory.offsets[root], memory.offsets[root] + lifetime.size_bytes, lifetime)
+        for root, lifetime in memory.lifetimes.items()
+    ]
+    for number, (low, high, lifetime) in enumerate(placed):
+        assert low % ALIGNMENT == 0
+        assert high <= memory.arena_bytes
+        for other_low, other_high, other in placed[:number]:
+            assert not lifetime.overlaps(other) or high <= other_low or other_high <= low
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_values_of_random_graphs_that_live_together_do_not_overlap(seed: int) -> None:
+    memory = plan_memory(fuse(simplify(random_graph(seed, 40))))
+    _check_disjoint(memory)
+    assert memory.lower_bound_bytes <= memory.arena_bytes
