@@ -72,6 +72,8 @@ if TYPE_CHECKING:
     from loopwright.local.design_space import DesignSpace, design_space
     from loopwright.local.tune_result import Trial, TuneResult
     from loopwright.local.tuning import tune
+    from loopwright.models.compiling import compile
+    from loopwright.models.executable import Executable
     from loopwright.module_tasks import ExtractedTask, extract_tasks
     from tuner.loop.search_result import NothingMeasuredError
     from tuner.space.analysis.block_facts import BlockFacts
@@ -97,6 +99,7 @@ __all__ = [
     "ClientClosedError",
     "ConflictError",
     "DesignSpace",
+    "Executable",
     "ExtractedTask",
     "FallbackWarning",
     "Graph",
@@ -146,6 +149,7 @@ __all__ = [
     "__version__",
     "aligned_empty",
     "build",
+    "compile",
     "cpu",
     "design_space",
     "extract_tasks",
@@ -236,6 +240,8 @@ _HOMES = {
     "loopwright.kernels.kernel": ("Kernel", "KernelSchedule", "KernelSource"),
     "loopwright.local.tune_result": ("Trial", "TuneResult"),
     "loopwright.local.tuning": ("tune",),
+    "loopwright.models.compiling": ("compile",),
+    "loopwright.models.executable": ("Executable",),
     "tuner.space.analysis.block_facts": ("BlockFacts",),
     "tuner.space.rules.sketch_builder": ("SketchBuilder",),
     "tuner.space.own_rules": ("remove_schedule_rule", "schedule_rule"),

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from compiler import te
 from compiler.graph.error import ModelError
-from compiler.graph.fusion.group import Group
+from compiler.graph.fusion.group import FusedGroup
 from compiler.graph.nodes import Constant, Node, Operand, TensorType, TensorValue
 from compiler.graph.operator import find_operator
 from compiler.ir.analysis.constant_params import with_constants
 from compiler.ir.core.dtypes import is_float
-from compiler.ir.core.nodes import Buffer
+from compiler.ir.core.nodes import Buffer, static_shape
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.verify.verify_error import VerifyError
 
@@ -40,7 +40,7 @@ class LoweredGroup:
         results: What each of the following parameters holds afterwards.
     """
 
-    group: Group
+    group: FusedGroup
     func: PrimFunc
     operands: tuple[Operand, ...]
     results: tuple[TensorValue, ...]
@@ -64,16 +64,14 @@ class _Immediate(te.Tensor):
         return self.number
 
 
-def lower_group(group: Group) -> LoweredGroup:
+def lower_group(group: FusedGroup) -> LoweredGroup:
     """Return the program of a group.
 
     Raises:
         ModelError: If an operator can't be expressed for its operands, or the program is too large.
     """
     operands = tuple(x for x in group.inputs if not _is_number(x, group.nodes))
-    params = [
-        _placeholder(operand.type, f"p{number}") for number, operand in enumerate(operands)
-    ]
+    params = [_placeholder(operand.type, f"p{number}") for number, operand in enumerate(operands)]
     tensors: dict[Operand, te.Tensor] = dict(zip(operands, params, strict=True))
     for node in group.nodes:
         _apply(node, tensors)
@@ -110,7 +108,7 @@ def _apply(node: Node, tensors: dict[Operand, te.Tensor]) -> None:
     except (TypeError, ValueError) as error:
         raise ModelError(str(error)).at(node.op, node.name) from error
     for value, tensor in zip(node.outputs, results, strict=True):
-        made = TensorType(tuple(tensor.shape), tensor.dtype)
+        made = TensorType(static_shape(tensor.buffer), tensor.dtype)
         assert made == value.type, f"{node.op}: its tensors have {made}, not {value.type}"
     tensors.update(zip(node.outputs, results, strict=True))
 

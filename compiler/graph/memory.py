@@ -169,9 +169,7 @@ def _lifetimes(
     }
 
 
-def _read(
-    operand: Operand, step: int, partition: Partition, lasts: dict[TensorValue, int]
-) -> None:
+def _read(operand: Operand, step: int, partition: Partition, lasts: dict[TensorValue, int]) -> None:
     root = storage_of(operand, partition).root
     if isinstance(root, TensorValue):
         lasts[root] = max(lasts[root], step)
@@ -180,7 +178,9 @@ def _read(
 def _best_fit(lifetimes: Mapping[TensorValue, Lifetime]) -> dict[TensorValue, int]:
     """Return an offset for each root: the smallest gap that it fits in, or else the end."""
     offsets: dict[TensorValue, int] = {}
-    by_size = sorted(lifetimes, key=lambda root: (-lifetimes[root].size_bytes, lifetimes[root].first))
+    by_size = sorted(
+        lifetimes, key=lambda root: (-lifetimes[root].size_bytes, lifetimes[root].first)
+    )
     for root in by_size:
         lifetime = lifetimes[root]
         busy = sorted(
@@ -217,4 +217,3 @@ def _lower_bound(lifetimes: Sequence[Lifetime]) -> int:
 
 def _aligned(size_bytes: int) -> int:
     return -(-size_bytes // ALIGNMENT) * ALIGNMENT
-

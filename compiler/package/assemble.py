@@ -10,14 +10,14 @@ from typing import Any
 from numpy.typing import NDArray
 
 from compiler.backends.module import Module
+from compiler.executor.memory import aligned_empty
 from compiler.graph.lower import LoweredGroup
 from compiler.graph.memory import MemoryPlan
 from compiler.graph.nodes import Constant, Graph, Operand
 from compiler.graph.tasks import ModelTask
-from compiler.package.build_kernel import BuiltKernel
+from compiler.package.build_kernel import CompiledKernel
 from compiler.package.plan import ALIGNMENT, BufferRef, ModelPlan, PlacedArray, Region, Step
 from compiler.runtime.artifact import Artifact, Param
-from compiler.executor.memory import aligned_empty
 from compiler.target.cpu import CpuTarget
 
 
@@ -39,7 +39,7 @@ class LoweredModel:
 
 
 def assemble(
-    model: LoweredModel, kernels: Mapping[str, BuiltKernel], target: CpuTarget
+    model: LoweredModel, kernels: Mapping[str, CompiledKernel], target: CpuTarget
 ) -> ModelPlan:
     """Return the plan of a model.
 
@@ -104,13 +104,13 @@ class _Assembly:
         self._packers: dict[str, Module] = {}
         self._copies: dict[tuple[object, ...], list[BufferRef]] = {}
 
-    def step(self, group: LoweredGroup, built: BuiltKernel, copied_to: int | None) -> Step:
+    def step(self, group: LoweredGroup, built: CompiledKernel, copied_to: int | None) -> Step:
         """Return the call of a kernel for a group; of a copy, to a position of the outputs."""
         passed: list[Operand] = [*group.operands, *group.results]
         by_name = dict(zip(built.operands, passed, strict=copied_to is None))
         arguments = []
-        own = built.kernel.params[: len(built.kernel.params) - len(built.packed)]
-        for param in own:
+        unpacked = built.kernel.params[: len(built.kernel.params) - len(built.packed)]
+        for param in unpacked:
             if param.name in by_name:
                 arguments.append(self._place(by_name[param.name]))
             else:
@@ -131,7 +131,7 @@ class _Assembly:
             return BufferRef(Region.OUTPUT, self._memory.outputs[root])
         return BufferRef(Region.ARENA, self._memory.offsets[root] + storage.offset)
 
-    def _packed(self, built: BuiltKernel, by_name: Mapping[str, Operand]) -> list[BufferRef]:
+    def _packed(self, built: CompiledKernel, by_name: Mapping[str, Operand]) -> list[BufferRef]:
         """Return the packed copies of the constants of a step, made if they are new."""
         if built.packer is None or not built.packed:
             return []
@@ -176,4 +176,3 @@ def _label(group: LoweredGroup) -> str:
 
 def _param(name: str, operand: Operand, *, is_output: bool) -> Param:
     return Param(name, operand.type.static_shape, operand.type.dtype, is_output=is_output)
-

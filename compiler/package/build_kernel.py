@@ -14,7 +14,7 @@ from compiler.target.cpu import CpuTarget
 
 
 @dataclass(frozen=True, slots=True)
-class BuiltKernel:
+class CompiledKernel:
     """A kernel of a task, which any number of steps may call.
 
     Attributes:
@@ -37,7 +37,7 @@ class BuiltKernel:
 
 def build_kernel(
     scheduled: Scheduled, target: CpuTarget, *, name: str, task: str = "", sketch: str = ""
-) -> BuiltKernel:
+) -> CompiledKernel:
     """Return the kernel of a scheduled program.
 
     Args:
@@ -60,7 +60,7 @@ def build_kernel(
         planned = PlannedKernel(
             name, source.text, params, source.workspace_bytes, source.num_threads, task, sketch
         )
-        return BuiltKernel(planned, operands)
+        return CompiledKernel(planned, operands)
     host = CpuTarget("cpu -num-cores=1")
     split = backend.emit_with_constants(func, constants, target, host)
     packer = backend.compile(f"{name}_pack", split.packer_params, split.packer, host)
@@ -73,5 +73,4 @@ def build_kernel(
         task,
         sketch,
     )
-    return BuiltKernel(planned, operands, packer)
-
+    return CompiledKernel(planned, operands, packer)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import compiler.graph.operators  # noqa: F401  declares the operators
 from compiler.graph.error import ModelError
 from compiler.graph.fusion.fuse import fuse
-from compiler.graph.fusion.group import Group
+from compiler.graph.fusion.group import FusedGroup
 from compiler.graph.lower import LoweredGroup, lower_copy, lower_group
 from compiler.graph.memory import plan_memory
 from compiler.graph.nodes import Graph, Node
 from compiler.graph.rewrite.simplify import simplify
 from compiler.graph.tasks import model_tasks
 from compiler.graph.verify import verify_graph
+from compiler.ir.core.nodes import Var
 from compiler.package.assemble import LoweredModel
 
 
@@ -34,14 +35,14 @@ def lower_model(graph: Graph) -> LoweredModel:
         alone |= failed
     memory = plan_memory(partition)
     copies = [
-        LoweredGroup(Group((), ()), lower_copy(operand.type), (operand,), ())
+        LoweredGroup(FusedGroup((), ()), lower_copy(operand.type), (operand,), ())
         for operand, _ in memory.copies
     ]
     steps = (*lowered, *copies)
     return LoweredModel(graph, memory, steps, tuple(model_tasks(steps)))
 
 
-def _lower_groups(groups: tuple[Group, ...]) -> tuple[list[LoweredGroup], set[Node]]:
+def _lower_groups(groups: tuple[FusedGroup, ...]) -> tuple[list[LoweredGroup], set[Node]]:
     """Return the programs of groups, and the nodes of those that have none.
 
     Raises:
@@ -62,7 +63,7 @@ def _lower_groups(groups: tuple[Group, ...]) -> tuple[list[LoweredGroup], set[No
 def _require_static(graph: Graph) -> None:
     for value in graph.inputs:
         if not value.type.is_static:
-            shape = ", ".join(map(str, value.type.shape))
+            shape = ", ".join(x.name if isinstance(x, Var) else str(x) for x in value.type.shape)
             raise ModelError(
                 f"input {value.name} has the shape ({shape}), which is known only when it runs",
                 advice=f'pass the shape: shapes={{"{value.name}": (...)}}',

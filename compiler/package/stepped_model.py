@@ -49,7 +49,9 @@ class SteppedModel:
         Args:
             inputs: An array for each input, by name, of the plan's shape and type.
         """
-        outputs = {param.name: aligned_empty(param.shape, param.dtype) for param in self.plan.outputs}
+        outputs = {
+            param.name: aligned_empty(param.shape, param.dtype) for param in self.plan.outputs
+        }
         regions = {
             Region.INPUT: [np.ascontiguousarray(inputs[p.name]) for p in self.plan.inputs],
             Region.OUTPUT: list(outputs.values()),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from compiler.backends.error import BuildError
 from compiler.package.assemble import identifier
-from compiler.package.build_kernel import BuiltKernel, build_kernel
+from compiler.package.build_kernel import CompiledKernel, build_kernel
 from compiler.schedule.error import ScheduleError
 from compiler.target.cpu import CpuTarget
 from tuner.candidate import Candidate, default_candidate
@@ -21,7 +21,7 @@ NUM_PROPOSALS = 4
 class ProposedKernel:
     """A built kernel, and why it has the default schedule; empty if it does not."""
 
-    built: BuiltKernel
+    built: CompiledKernel
     problem: str = ""
 
 
@@ -43,7 +43,7 @@ def propose_kernel(
     return ProposedKernel(build_candidate(task, default_candidate(), name), problem)
 
 
-def build_candidate(task: Task, candidate: Candidate, name: str) -> BuiltKernel:
+def build_candidate(task: Task, candidate: Candidate, name: str) -> CompiledKernel:
     """Build the kernel of a candidate.
 
     Raises:

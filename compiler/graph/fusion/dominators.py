@@ -34,11 +34,11 @@ def _meet(a: int, b: int, immediate: Sequence[int], depths: Sequence[int]) -> in
 
 def between(successors: Sequence[Sequence[int]], start: int, end: int) -> list[int]:
     """Return the nodes on paths from `start` to its post-dominator `end`, with `end`, in order."""
-    found = {end}
+    nodes = {end}
     stack = [node for node in successors[start] if node != end]
     while stack:
         node = stack.pop()
-        if node not in found:
-            found.add(node)
+        if node not in nodes:
+            nodes.add(node)
             stack += [following for following in successors[node] if following != end]
-    return sorted(found)
+    return sorted(nodes)

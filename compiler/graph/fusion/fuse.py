@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable
 
 from compiler.graph.fusion.aliases import Aliases
 from compiler.graph.fusion.dominators import between, post_dominators
-from compiler.graph.fusion.group import Group, Partition
+from compiler.graph.fusion.group import FusedGroup, Partition
 from compiler.graph.nodes import Graph, Node, Operand, TensorValue
 from compiler.graph.operator import Kind, find_operator
 
@@ -134,8 +134,10 @@ class _Fusion:
 
     def _is_plain_view(self, number: int) -> bool:
         node = self._nodes[number]
-        return number not in self._grouped and len(node.outputs) == 1 and (
-            node.output in self._aliases.views
+        return (
+            number not in self._grouped
+            and len(node.outputs) == 1
+            and (node.output in self._aliases.views)
         )
 
     def _are_maps(self, path: Iterable[int], sink: int) -> bool:
@@ -179,7 +181,7 @@ class _Fusion:
 
     # --- groups -----------------------------------------------------------------------------------
 
-    def _group(self, members: list[int]) -> Group:
+    def _group(self, members: list[int]) -> FusedGroup:
         inside = set(members)
         nodes = tuple(self._nodes[number] for number in members)
         outputs = tuple(
@@ -188,7 +190,7 @@ class _Fusion:
             for value in self._nodes[number].outputs
             if value in self._returned or self._readers(number, value) - inside
         )
-        return Group(nodes, outputs)
+        return FusedGroup(nodes, outputs)
 
     def _readers(self, number: int, value: TensorValue) -> set[int]:
         readers = (n for n in self._successors[number] if n < len(self._nodes))

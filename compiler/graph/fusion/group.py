@@ -11,7 +11,7 @@ from compiler.graph.nodes import Graph, Node, Operand, TensorValue
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class FusedGroup:
     """Nodes that become one kernel, in the order in which they run.
 
     Attributes:
@@ -47,7 +47,7 @@ class Partition:
     """
 
     graph: Graph
-    groups: tuple[Group, ...]
+    groups: tuple[FusedGroup, ...]
     views: Mapping[TensorValue, View]
     joins: Mapping[TensorValue, tuple[TensorValue, ...]]
 

@@ -7,7 +7,7 @@ import compiler.graph.operators  # noqa: F401  declares the operators
 from compiler.graph.builder import GraphBuilder
 from compiler.graph.fusion.fuse import fuse
 from compiler.graph.memory import ALIGNMENT, MemoryPlan, plan_memory
-from compiler.graph.nodes import Graph, TensorType, constant
+from compiler.graph.nodes import Graph, Operand, TensorType, constant
 from compiler.graph.rewrite.simplify import simplify
 from tests.random_graphs import random_graph
 
@@ -43,7 +43,7 @@ def test_results_that_are_inputs_constants_or_parts_are_copied() -> None:
     row = builder.add("nn.softmax", x)
     halves = builder.add_all("split", row, indices_or_sections=2)
     other = builder.add("nn.softmax", halves[0])
-    results = [x, constant(np.ones(3, np.float32)), halves[1], other, other]
+    results: list[Operand] = [x, constant(np.ones(3, np.float32)), halves[1], other, other]
     memory = plan_memory(fuse(builder.finish(results, [f"y{n}" for n in range(5)])))
     assert [position for _, position in memory.copies] == [0, 1, 2, 4]
     assert list(memory.outputs) == [other]

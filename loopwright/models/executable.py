@@ -1,0 +1,113 @@
+"""A compiled model in the hands of a user."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.executor.arrays import ArrayCheck
+from compiler.executor.error import ArgumentError
+from compiler.package.assemble import LoweredModel
+from compiler.package.build_package import build_package, save_package
+from compiler.package.load_package import load_package
+from compiler.package.plan import ModelPlan
+from loopwright.models.inspection import ModelInspection
+from loopwright.models.profile import ModelProfile, profile_plan
+
+Array = NDArray[Any]
+
+
+class Executable:
+    """A compiled model: `lw.compile` returns it.
+
+    Calls from several threads are safe; they take turns.
+
+    Attributes:
+        plan: Its kernels and the order of their calls.
+        package: What `save` writes.
+        executor: What runs it; `executor.bind` makes a function for repeated calls.
+    """
+
+    def __init__(self, model: LoweredModel, plan: ModelPlan, inspection: ModelInspection) -> None:
+        self.plan = plan
+        self.package = build_package(plan)
+        self.executor = load_package(self.package)
+        self._model = model
+        self._inspection = inspection
+
+    def __repr__(self) -> str:
+        return f"<Executable {repr(self.executor).removeprefix('<Executor ')}"
+
+    def run(self, inputs: Mapping[str, Any] | None = None, /, **named: Any) -> dict[str, Array]:
+        """Run the model, and return its outputs by name.
+
+        Args:
+            inputs: The inputs by name, for names that are not Python's.
+            named: The same as keywords. Without any input, those of `set_input` count.
+
+        Raises:
+            ArgumentError: If an input is missing or unknown, or has the wrong shape, type or
+                layout.
+        """
+        given = {**(inputs or {}), **named}
+        return self.executor.run(given if given or inputs is not None else None)
+
+    def __call__(self, *inputs: Any) -> Array | tuple[Array, ...]:
+        """Run the model on inputs in its order, and return its output, or a tuple of them.
+
+        Raises:
+            ArgumentError: As `run` does.
+        """
+        results = tuple(self.executor.run(list(inputs)).values())
+        return results[0] if len(results) == 1 else results
+
+    def set_input(self, name: str, array: Any) -> None:
+        """Copy an array into an input of the next calls of `run()`.
+
+        Raises:
+            ArgumentError: If there is no such input, or the array does not fit it.
+        """
+        self.executor.set_input(name, array)
+
+    def get_output(self, name: str | int) -> Array:
+        """Return an output of the last run, by its name or its position.
+
+        Raises:
+            ArgumentError: If there is no such output, or the model did not run yet.
+        """
+        if isinstance(name, int) and 0 <= name < len(self.plan.outputs):
+            name = self.plan.outputs[name].name
+        return self.executor.get_output(str(name))
+
+    def profile(self, **inputs: Any) -> ModelProfile:
+        """Time each step of the model, which takes some seconds.
+
+        Args:
+            inputs: Arrays of inputs by name; ones for those that are left out.
+
+        Raises:
+            ArgumentError: If an input is unknown, or has the wrong shape or type.
+        """
+        arrays = {p.name: np.ones(p.shape, p.dtype) for p in self.plan.inputs} | inputs
+        if unknown := set(inputs) - {param.name for param in self.plan.inputs}:
+            names = ", ".join(param.name for param in self.plan.inputs)
+            raise ArgumentError(f"unknown input {min(unknown)!r}: the inputs are {names}")
+        checks = map(ArrayCheck, self.executor.inputs)
+        checked = {check.name: check.array(arrays[check.name]) for check in checks}
+        return profile_plan(self.plan, self._model, checked)
+
+    def inspect(self) -> ModelInspection:
+        """Return what became of the model: kernels, what needs none, memory."""
+        return self._inspection
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a package, a `.lwm` file, which runs without a compiler.
+
+        Raises:
+            OSError: If it can't be written.
+        """
+        save_package(self.package, path)
