@@ -28,11 +28,12 @@ def aligned(
     Raises:
         ModelError: If the axis does not fit.
     """
-    axis = attributes.get("axis")
-    if "broadcast" not in schema.attributes or not isinstance(axis, int):
+    axis = 1 if schema.name == "PRelu" else attributes.get("axis")
+    is_old = schema.name == "PRelu" or "broadcast" in schema.attributes
+    if not is_old or not isinstance(axis, int):
         return inputs
     first, second = inputs
-    if first is None or not isinstance(second, TensorValue | Constant):
+    if first is None or not isinstance(second, TensorValue | Constant) or not second.type.rank:
         return inputs
     missing = first.type.rank - axis % max(first.type.rank, 1) - second.type.rank
     if missing < 0:
