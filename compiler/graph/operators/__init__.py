@@ -11,6 +11,7 @@ from compiler.graph.operators import pooling as pooling
 from compiler.graph.operators import positions as positions
 from compiler.graph.operators import products as products
 from compiler.graph.operators import quantization as quantization
+from compiler.graph.operators import recurrent as recurrent
 from compiler.graph.operators import reductions as reductions
 from compiler.graph.operators import reshape as reshape
 from compiler.graph.operators import slices as slices
