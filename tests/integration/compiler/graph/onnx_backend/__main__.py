@@ -6,11 +6,13 @@ import argparse
 import sys
 from collections import Counter
 
-from compiler.graph.reference import run_reference
 from tests.integration.compiler.graph.onnx_backend.cases import KINDS, all_cases
 from tests.integration.compiler.graph.onnx_backend.expected import BY_KERNEL, BY_REFERENCE, record
 from tests.integration.compiler.graph.onnx_backend.kernels import run_kernel
-from tests.integration.compiler.graph.onnx_backend.run import run_case
+from tests.integration.compiler.graph.onnx_backend.run import (
+    run_case,
+    run_reference_as_typed,
+)
 
 
 def main() -> int:
@@ -21,7 +23,7 @@ def main() -> int:
     parser.add_argument("--record", action="store_true", help="write the expected failures anew")
     args = parser.parse_args()
     cases = [case for case in all_cases() if args.only in case.name]
-    outcomes = {case.name: run_case(case, run_reference) for case in cases}
+    outcomes = {case.name: run_case(case, run_reference_as_typed) for case in cases}
     if args.record:
         record(BY_REFERENCE, outcomes)
     if args.kernels:

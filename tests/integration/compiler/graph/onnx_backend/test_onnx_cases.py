@@ -3,10 +3,12 @@
 import zlib
 from functools import cache
 
-from compiler.graph.reference import run_reference
 from tests.integration.compiler.graph.onnx_backend.cases import all_cases
 from tests.integration.compiler.graph.onnx_backend.kernels import run_kernel
-from tests.integration.compiler.graph.onnx_backend.run import run_case
+from tests.integration.compiler.graph.onnx_backend.run import (
+    run_case,
+    run_reference_as_typed,
+)
 
 KERNEL_SHARE = 8
 """One of so many cases is compiled here; `make onnx-cases ARGS=--kernels` compiles all."""
@@ -14,7 +16,7 @@ KERNEL_SHARE = 8
 
 @cache
 def _outcomes() -> dict[str, str]:
-    return {case.name: run_case(case, run_reference) for case in all_cases()}
+    return {case.name: run_case(case, run_reference_as_typed) for case in all_cases()}
 
 
 def _wrong(outcomes: dict[str, str]) -> dict[str, str]:
