@@ -83,7 +83,7 @@ fuzz-requests: $(VENV)/.dev ## send 20,000 mutated requests to a server (ARGS="-
 fuzz-scripts: $(VENV)/.dev ## send 100,000 mutated scripts through intake (ARGS="--scripts 1000 --seed 7")
 	$(BIN)/python -m tests.property.fuzz_scripts $(ARGS)
 
-onnx-cases: $(VENV)/.dev ## run the test cases that ONNX publishes (ARGS="--kernels --only conv")
+onnx-cases: $(VENV)/.dev ## run the test cases that ONNX publishes (ARGS="--by kernels --only conv")
 	$(BIN)/python -m tests.integration.compiler.graph.onnx_backend $(ARGS)
 
 serve: $(VENV)/.runtime $(DASHBOARD) ## run the service on loopback (ARGS="--port 8080 --db sqlite:///loopwright.db")

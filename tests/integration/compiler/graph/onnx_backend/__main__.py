@@ -7,30 +7,31 @@ import sys
 from collections import Counter
 
 from tests.integration.compiler.graph.onnx_backend.cases import KINDS, all_cases
-from tests.integration.compiler.graph.onnx_backend.expected import BY_KERNEL, BY_REFERENCE, record
-from tests.integration.compiler.graph.onnx_backend.kernels import run_kernel
-from tests.integration.compiler.graph.onnx_backend.run import (
-    run_case,
-    run_reference_as_typed,
-)
+from tests.integration.compiler.graph.onnx_backend.compute import by_kernels, by_reference, compiled
+from tests.integration.compiler.graph.onnx_backend.expected import record
+from tests.integration.compiler.graph.onnx_backend.run import Compute, run_case
+
+_WAYS: dict[str, Compute] = {
+    "reference": by_reference,
+    "kernels": by_kernels,
+    "compile": compiled,
+}
 
 
 def main() -> int:
     """Run the cases; return an exit code of 1 if a result is wrong."""
     parser = argparse.ArgumentParser(prog="make onnx-cases", description=__doc__)
-    parser.add_argument("--kernels", action="store_true", help="run those that pass as kernels")
+    parser.add_argument("--by", choices=_WAYS, default="reference", help="how to compute them")
     parser.add_argument("--only", default="", help="a part of the names of cases")
     parser.add_argument("--record", action="store_true", help="write the expected failures anew")
     args = parser.parse_args()
     cases = [case for case in all_cases() if args.only in case.name]
-    outcomes = {case.name: run_case(case, run_reference_as_typed) for case in cases}
+    outcomes = {case.name: run_case(case, by_reference) for case in cases}
     if args.record:
-        record(BY_REFERENCE, outcomes)
-    if args.kernels:
+        record(outcomes)
+    if args.by != "reference":
         cases = [case for case in cases if outcomes[case.name] == "passed"]
-        outcomes = {case.name: run_case(case, run_kernel) for case in cases}
-        if args.record:
-            record(BY_KERNEL, outcomes)
+        outcomes = {case.name: run_case(case, _WAYS[args.by]) for case in cases}
     for name, outcome in outcomes.items():
         if outcome != "passed":
             sys.stdout.write(f"{name}: {outcome}\n")

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from compiler.graph.error import ModelError
 from compiler.graph.nodes import Array, Graph
 from compiler.graph.read_onnx import read_onnx
-from compiler.graph.reference import run_reference
 from compiler.graph.verify import verify_graph
 from tests.integration.compiler.graph.onnx_backend.cases import Case
 
@@ -21,14 +20,6 @@ Compute: TypeAlias = Callable[[Graph, Mapping[str, Array]], Mapping[str, Array]]
 
 _PRECISION = {"float16": 2e-3, "bfloat16": 2e-2, "float8_e4m3fn": 0.13, "float8_e5m2": 0.25}
 """About two roundings of types with fewer digits than the tolerance of ONNX supposes."""
-
-
-def run_reference_as_typed(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the results of a graph in its own types: those of ONNX are rounded at each step, too.
-
-    In float64, a quotient that is an integer and a half rounds to another integer.
-    """
-    return run_reference(graph, inputs, wide=False)
 
 
 def run_case(case: Case, compute: Compute) -> str:
