@@ -32,9 +32,9 @@ def packed(space: SketchSpace) -> list[int]:
     "func",
     [
         ops.dense_int4(5, 9, 64),
-        ops.dense_int4(3, 9, 64, 64, "bfloat16", zero_point=True),
+        ops.dense_int4(9, 33, 64, 64, "bfloat16", zero_point=True),
         ops.dense_int8(5, 9, 64, 32),
-        ops.dense_int8(3, 9, 21, dtype="bfloat16"),
+        ops.dense_int8(9, 33, 21, dtype="bfloat16"),
     ],
 )
 def test_every_candidate_is_correct(func: PrimFunc) -> None:
