@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from compiler import ops
 from compiler.executor.elf import ObjectFile
@@ -15,6 +13,7 @@ from compiler.package.build_package import build_package
 from compiler.package.plan import BufferRef, ModelPlan, Region, Step
 from compiler.runtime.artifact import Param
 from compiler.target.cpu import CpuTarget
+from tests.cross_tools import cross_tools
 from tests.model_plans import built_kernel, classifier
 
 TARGET = CpuTarget("cpu -mcpu=cortex-a72 -num-cores=1")
@@ -68,13 +67,11 @@ def _run(*command: str | Path, folder: Path, given: bytes = b"") -> bytes:
 
 def _output(plan: ModelPlan, folder: Path, given: bytes, output_bytes: int) -> bytes:
     """Return the first output of a model whose object this project linked."""
-    for tool in ("aarch64-linux-gnu-gcc", "qemu-aarch64"):
-        if shutil.which(tool) is None:
-            pytest.skip(f"{tool} is not installed, which runs code for AArch64")
+    compiler, emulator = cross_tools("aarch64", folder)
     (folder / "driver.c").write_text(DRIVER)
     options = ("-O1", "-static", "-no-pie", "driver.c", "-lm", "-o", "driver")
-    _run("aarch64-linux-gnu-gcc", *options, folder=folder)
-    printed = _run("qemu-aarch64", "./driver", folder=folder).decode().split()
+    _run(compiler, *options, folder=folder)
+    printed = _run(emulator, "./driver", folder=folder).decode().split()
     externals = dict(zip(("exp", "memset", "memcpy"), (int(a, 16) for a in printed), strict=True))
     package = build_package(plan)
     code = ObjectFile(bytes(package.files["model.o"]))
@@ -86,7 +83,7 @@ def _output(plan: ModelPlan, folder: Path, given: bytes, output_bytes: int) -> b
         *(package.files["weights.bin"].nbytes, len(given), output_bytes),
     )
     arguments = map(str, sizes)
-    return _run("qemu-aarch64", "./driver", *arguments, folder=folder, given=given)
+    return _run(emulator, "./driver", *arguments, folder=folder, given=given)
 
 
 def test_code_with_constants(tmp_path: Path) -> None:

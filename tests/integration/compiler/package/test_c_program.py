@@ -11,6 +11,7 @@ import pytest
 
 from compiler.package.build_package import build_package, save_folder
 from compiler.target.cpu import CpuTarget
+from tests.cross_tools import cross_tools
 from tests.model_plans import Value, classifier, parallel_plan
 from tests.targets import here
 
@@ -73,7 +74,7 @@ def test_the_example_runs_a_model_and_is_small(tmp_path: Path) -> None:
 
 
 def test_the_example_runs_on_aarch64(tmp_path: Path) -> None:
-    compiler, emulator = _tool("aarch64-linux-gnu-gcc"), _tool("qemu-aarch64")
+    compiler, emulator = cross_tools("aarch64", tmp_path)
     plan, result = classifier(CpuTarget("cpu -mcpu=cortex-a72 -num-cores=1"))
     folder = tmp_path / "mnist"
     save_folder(build_package(plan), folder)

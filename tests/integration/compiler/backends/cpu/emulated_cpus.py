@@ -7,19 +7,18 @@ stay as they were.
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 from compiler.backends.cpu.codegen.machine_code import compile_object
 from compiler.driver import emit
 from compiler.ir.core.program import PrimFunc
 from compiler.target.cpu import CpuTarget
+from tests.cross_tools import cross_tools
 
 DRIVER = r"""
 #include <stdio.h>
@@ -73,10 +72,7 @@ class EmulatedCpu:
     def __init__(self, target: CpuTarget, folder: Path) -> None:
         self._target, self._folder = target, folder
         arch = target.arch
-        self._compiler, emulator = f"{arch}-linux-gnu-gcc", f"qemu-{arch}"
-        for tool in (self._compiler, emulator):
-            if shutil.which(tool) is None:
-                pytest.skip(f"{tool} is not installed, which runs code for {arch}")
+        self._compiler, emulator = cross_tools(arch, folder)
         model = _MODELS[arch].format(bits=target.vector_bits)
         self._emulator = (emulator, "-cpu", model)
         (folder / "driver.c").write_text(DRIVER)
