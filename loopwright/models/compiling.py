@@ -17,9 +17,10 @@ from compiler.target.target import Target, complete_target
 from compiler.user_cache import default_directory
 from loopwright.errors import FallbackWarning
 from loopwright.extras import load_extra
+from loopwright.models.build_pool import propose_kernels
 from loopwright.models.executable import Executable
 from loopwright.models.inspection import inspect_model
-from loopwright.models.schedules import ProposedKernel, kernel_name, propose_kernel
+from loopwright.models.schedules import ProposedKernel, kernel_name
 from loopwright.user_warnings import warn_user
 from tuner.replay import base_model
 from tuner.task import Task
@@ -76,13 +77,12 @@ def _read(
 def _proposed(model: LoweredModel, target: CpuTarget, seed: int) -> dict[str, ProposedKernel]:
     """Return a kernel for each task of a model, by the key of the task."""
     cost_model = base_model.base_model(default_directory()).model
-    tasks = [Task(task.func, target, task.weight) for task in model.tasks]
-    return {
-        model_task.key: propose_kernel(
-            task, kernel_name(number, task), seed=seed, cost_model=cost_model
-        )
-        for number, (model_task, task) in enumerate(zip(model.tasks, tasks, strict=True))
+    tasks = {
+        kernel_name(number, task.func.name): Task(task.func, target, task.weight)
+        for number, task in enumerate(model.tasks)
     }
+    kernels = propose_kernels(tasks, cost_model, seed)
+    return {task.workload_key: kernels[name] for name, task in tasks.items()}
 
 
 def _warn(model: LoweredModel, problems: Mapping[str, str]) -> None:

@@ -59,6 +59,6 @@ def build_candidate(task: Task, candidate: Candidate, name: str) -> CompiledKern
     )
 
 
-def kernel_name(number: int, task: Task) -> str:
-    """Return the name of the kernel of a task."""
-    return f"k{number}_{identifier(task.func.name)}"
+def kernel_name(number: int, name: str) -> str:
+    """Return the name of the kernel of a program in a model."""
+    return f"k{number}_{identifier(name)}"

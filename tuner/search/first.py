@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tuner.candidate import Candidate
 from tuner.search.make import make_strategy
 from tuner.task import Task
@@ -10,8 +12,8 @@ from tuner.warm_start import WarmStart
 
 def first_candidates(
     task: Task, num: int, *, seed: int = 0, cost_model: bytes | None = None
-) -> list[Candidate]:
-    """Return the most promising candidates of a task, the best first.
+) -> Iterator[Candidate]:
+    """Yield the most promising candidates of a task, the best first.
 
     Fewer than `num` if the space has fewer; none if no schedule rule applies to the program.
 
@@ -22,6 +24,7 @@ def first_candidates(
         cost_model: A stored model, such as the base model; without it, estimates decide.
     """
     strategy = make_strategy("evolutionary", task, seed, WarmStart(cost_model))
-    # One at a time: a request for several includes random candidates.
-    asked = (strategy.ask(1) for _ in range(num))
-    return [proposal.candidate for proposals in asked for proposal in proposals]
+    for _ in range(num):
+        # One at a time: a request for several includes random candidates.
+        for proposal in strategy.ask(1):
+            yield proposal.candidate
