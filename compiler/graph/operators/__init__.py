@@ -5,6 +5,7 @@ from compiler.graph.operators import arithmetic as arithmetic
 from compiler.graph.operators import comparison as comparison
 from compiler.graph.operators import conversion as conversion
 from compiler.graph.operators import convolution as convolution
+from compiler.graph.operators import gather as gather
 from compiler.graph.operators import normalization as normalization
 from compiler.graph.operators import pad as pad
 from compiler.graph.operators import pooling as pooling
@@ -14,7 +15,9 @@ from compiler.graph.operators import quantization as quantization
 from compiler.graph.operators import recurrent as recurrent
 from compiler.graph.operators import reductions as reductions
 from compiler.graph.operators import reshape as reshape
+from compiler.graph.operators import scatter as scatter
 from compiler.graph.operators import slices as slices
+from compiler.graph.operators import sort as sort
 from compiler.graph.operators import transposed_convolution as transposed_convolution
 from compiler.graph.operators import triangles as triangles
 from compiler.graph.operators import unary as unary

@@ -8,6 +8,7 @@ from functools import reduce
 from compiler.graph.error import ModelError
 from compiler.graph.nodes import Constant, Operand
 from compiler.graph.read_onnx.call import OnnxCall
+from compiler.graph.read_onnx.old_broadcasting import NUMPY_BROADCASTING
 from compiler.graph.read_onnx.registry import Conversion, onnx_operator
 from compiler.ir.core.dtypes import is_float
 
@@ -27,7 +28,6 @@ _BINARY = {
     "BitwiseAnd": "bitwise_and",
     "BitwiseOr": "bitwise_or",
     "BitwiseXor": "bitwise_xor",
-    "PRelu": "nn.prelu",
 }
 
 
@@ -78,6 +78,15 @@ def _pow(call: OnnxCall) -> Operand:
     if is_square and is_float(base.type.dtype):
         return call.add("multiply", base, base)
     return call.add("power", base, exponent)
+
+
+@onnx_operator("PRelu")
+def _prelu(call: OnnxCall) -> Operand:
+    x, slope = call.operand(0), call.operand(1)
+    if call.opset < NUMPY_BROADCASTING and slope.type.rank == 1 and x.type.rank > 2:
+        # One slope for each channel.
+        slope = call.add("expand_dims", slope, axis=tuple(range(1, x.type.rank - 1)))
+    return call.add("nn.prelu", x, slope)
 
 
 @onnx_operator("Where")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,7 +35,7 @@ class Case:
 
     op: str
     arrays: Sequence[Array | None]
-    attrs: dict[str, Attr] = field(default_factory=dict)
+    attrs: Mapping[str, Attr] = field(default_factory=dict)
 
 
 def numbers(*shape: int, dtype: str = "float32", seed: int = 0, low: float = -3) -> Array:
@@ -64,7 +64,7 @@ def check(*cases: Case, tolerance: float = 1) -> list[tuple[Array, ...]]:
                 continue
             dtype: DType = array.dtype.name  # type: ignore[assignment]
             inputs.append(te.placeholder(array.shape, dtype, name=f"x{number}_{position}"))
-            feeds.append((inputs[-1], array))  # type: ignore[arg-type]
+            feeds.append((inputs[-1], np.asarray(array, order="C")))  # type: ignore[arg-type]
         complete = operator.complete(case.attrs)
         results.append(list(operator.apply_tensors(inputs, complete)))
     flat = [tensor for several in results for tensor in several]

@@ -1,0 +1,159 @@
+"""Operators that read or write elements at indices, and sorting."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+import numpy as np
+
+from compiler.graph.error import ModelError
+from compiler.graph.nodes import Array, Constant, Operand
+from compiler.graph.operators.axes import check_axis
+from compiler.graph.read_onnx.call import OnnxCall
+from compiler.graph.read_onnx.registry import onnx_operator
+from compiler.ir.core.dtypes import is_integer
+
+
+@onnx_operator("Gather")
+def _gather(call: OnnxCall) -> Operand:
+    return call.add("take", call.operand(0), call.operand(1), axis=call.int_attr("axis", 0))
+
+
+@onnx_operator("GatherElements")
+def _gather_elements(call: OnnxCall) -> Operand:
+    axis = call.int_attr("axis", 0)
+    return call.add("gather_elements", call.operand(0), call.operand(1), axis=axis)
+
+
+@onnx_operator("GatherND")
+def _gather_nd(call: OnnxCall) -> Operand:
+    batch_dims = call.int_attr("batch_dims", 0)
+    return call.add("gather_nd", call.operand(0), call.operand(1), batch_dims=batch_dims)
+
+
+def _reduction(call: OnnxCall) -> str:
+    given = call.string_attr("reduction", "none")
+    return "update" if given == "none" else given
+
+
+@onnx_operator("ScatterElements", "Scatter")
+def _scatter_elements(call: OnnxCall) -> Operand:
+    data, indices, updates = (call.operand(k) for k in range(3))
+    if 0 in indices.type.shape:
+        return data
+    axis = call.int_attr("axis", 0)
+    return call.add(
+        "scatter_elements", data, indices, updates, axis=axis, reduction=_reduction(call)
+    )
+
+
+@onnx_operator("ScatterND")
+def _scatter_nd(call: OnnxCall) -> Operand:
+    data, indices, updates = (call.operand(k) for k in range(3))
+    if 0 in updates.type.shape:
+        return data
+    return call.add("scatter_nd", data, indices, updates, reduction=_reduction(call))
+
+
+@onnx_operator("TensorScatter")
+def _tensor_scatter(call: OnnxCall) -> Operand:
+    cache, update = call.operand(0), call.operand(1)
+    axis = check_axis("TensorScatter", call.int_attr("axis", -2), cache.type.rank)
+    shape, rank = update.type.shape, cache.type.rank
+    length, extent = call.static_type(1).static_shape[axis], call.static_type(0).static_shape[axis]
+    column = (1,) * axis + (-1,) + (1,) * (rank - axis - 1)
+    indices: Operand = call.constant(np.arange(length).reshape(column))
+    if call.has(2):
+        first = call.add("expand_dims", call.operand(2), axis=tuple(range(1, rank)))
+        indices = call.add("add", first, indices)
+    if call.string_attr("mode", "linear") == "circular":
+        indices = call.add("mod", indices, call.like(indices, extent))
+    indices = call.add("broadcast_to", indices, shape=shape)
+    return call.add("scatter_elements", cache, indices, update, axis=axis)
+
+
+@onnx_operator("OneHot")
+def _one_hot(call: OnnxCall) -> Operand:
+    indices, values = call.operand(0), call.operand(2)
+    if not is_integer(indices.type.dtype):
+        indices = call.add("astype", indices, dtype="int64")
+    depth = int(call.constant_of(1, "the depth").reshape(()))
+    off, on = call.add_all("split", values, indices_or_sections=2)
+    scalars = [call.add("reshape", value, shape=()) for value in (on, off)]
+    return call.add("one_hot", indices, *scalars, depth=depth, axis=call.int_attr("axis", -1))
+
+
+@onnx_operator("TopK")
+def _topk(call: OnnxCall) -> tuple[Operand, ...]:
+    x = call.operand(0)
+    [k] = call.ints("k", 1, ()) or (0,)
+    axis = check_axis("TopK", call.int_attr("axis", -1), x.type.rank)
+    if k == 0:
+        shape = (*call.static_type(0).static_shape[:axis], 0, *x.type.static_shape[axis + 1 :])
+        return call.constant(np.empty(shape, x.type.dtype)), call.constant(
+            np.empty(shape, np.int64)
+        )
+    return call.add_all("topk", x, k=k, axis=axis, largest=bool(call.int_attr("largest", 1)))
+
+
+@onnx_operator("ReverseSequence")
+def _reverse_sequence(call: OnnxCall) -> Operand:
+    return call.add(
+        "reverse_sequence",
+        call.operand(0),
+        call.operand(1),
+        seq_axis=call.int_attr("time_axis", 0),
+        batch_axis=call.int_attr("batch_axis", 1),
+    )
+
+
+@onnx_operator("Compress")
+def _compress(call: OnnxCall) -> Operand:
+    x = call.operand(0)
+    indices = np.flatnonzero(call.constant_of(1, "the condition"))
+    if "axis" in call.attributes:
+        return call.add("take", x, call.constant(indices), axis=call.int_attr("axis"))
+    flat = call.add("reshape", x, shape=(-1,))
+    return call.add("take", flat, call.constant(indices), axis=0)
+
+
+@onnx_operator("NonZero")
+def _non_zero(call: OnnxCall) -> Constant:
+    x = _known(call)
+    return call.constant(np.stack(np.nonzero(np.atleast_1d(x))).astype(np.int64))
+
+
+@onnx_operator("Unique")
+def _unique(call: OnnxCall) -> tuple[Constant, ...]:
+    x = _known(call)
+    axis = call.int_attr("axis") if "axis" in call.attributes else None
+    unique, first, inverse, counts = np.unique(
+        x, return_index=True, return_inverse=True, return_counts=True, axis=axis
+    )
+    inverse = inverse.reshape(-1)
+    if not call.int_attr("sorted", 1):
+        order = np.argsort(first)
+        unique = np.take(unique, order, 0 if axis is None else axis)
+        first, counts = first[order], counts[order]
+        inverse = np.argsort(order)[inverse]
+    positions = (part.astype(np.int64) for part in (first, inverse, counts))
+    return (call.constant(unique), *map(call.constant, positions))
+
+
+def _known(call: OnnxCall) -> Array:
+    """Return the operand of an operator whose result has a shape that depends on the elements."""
+    return call.constant_of(0, "the operand, which the shape of the result depends on,")
+
+
+@onnx_operator(
+    "Bernoulli",
+    "Multinomial",
+    "RandomNormal",
+    "RandomNormalLike",
+    "RandomUniform",
+    "RandomUniformLike",
+)
+def _random(_: OnnxCall) -> NoReturn:
+    raise ModelError(
+        "the result is random", advice="make it an input of the model, and pass the numbers"
+    )
