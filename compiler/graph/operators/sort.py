@@ -50,8 +50,8 @@ def _merged(rows: te.Tensor, positions: te.Tensor, width: int, *, is_descending:
         left, right = [te.const(0, "int32")], [te.const(1, "int32")]
 
         def element(row: Index, head: te.Value) -> te.Value:
-            place = _clipped(load(before, (*row, _clipped(head, extent))), extent)
-            return load(values, (*row, place))
+            source = _clipped(load(before, (*row, _clipped(head, extent))), extent)
+            return load(values, (*row, source))
 
         def merge(i: Index) -> Stmt:
             row, begin = i[:-1], i[-1] * (2 * width)
@@ -119,13 +119,13 @@ def _first(
         order = _sorted_positions(rows, is_descending=is_descending)
     shape = (*dims[:axis], k, *dims[axis + 1 :])
 
-    def place(i: Index) -> te.Value:
+    def source(i: Index) -> te.Value:
         return _clipped(order[(*i[:axis], *i[axis + 1 :], i[axis])], dims[axis])
 
     values = te.compute(
-        shape, lambda *i: x[(*i[:axis], place(i), *i[axis + 1 :])], name=f"{name}_values"
+        shape, lambda *i: x[(*i[:axis], source(i), *i[axis + 1 :])], name=f"{name}_values"
     )
-    return values, te.compute(shape, lambda *i: place(i).astype("int64"), name=f"{name}_indices")
+    return values, te.compute(shape, lambda *i: source(i).astype("int64"), name=f"{name}_indices")
 
 
 def _first_reference(x: Array, axis: int, k: int, *, is_descending: bool) -> tuple[Array, Array]:
