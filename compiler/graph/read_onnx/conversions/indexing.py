@@ -7,7 +7,7 @@ from typing import NoReturn
 import numpy as np
 
 from compiler.graph.error import ModelError
-from compiler.graph.nodes import Array, Constant, Operand
+from compiler.graph.nodes import Operand
 from compiler.graph.operators.axes import check_axis
 from compiler.graph.read_onnx.call import OnnxCall
 from compiler.graph.read_onnx.registry import onnx_operator
@@ -115,34 +115,6 @@ def _compress(call: OnnxCall) -> Operand:
         return call.add("take", x, call.constant(indices), axis=call.int_attr("axis"))
     flat = call.add("reshape", x, shape=(-1,))
     return call.add("take", flat, call.constant(indices), axis=0)
-
-
-@onnx_operator("NonZero")
-def _non_zero(call: OnnxCall) -> Constant:
-    x = _known(call)
-    return call.constant(np.stack(np.nonzero(np.atleast_1d(x))).astype(np.int64))
-
-
-@onnx_operator("Unique")
-def _unique(call: OnnxCall) -> tuple[Constant, ...]:
-    x = _known(call)
-    axis = call.int_attr("axis") if "axis" in call.attributes else None
-    unique, first, inverse, counts = np.unique(
-        x, return_index=True, return_inverse=True, return_counts=True, axis=axis
-    )
-    inverse = inverse.reshape(-1)
-    if not call.int_attr("sorted", 1):
-        order = np.argsort(first)
-        unique = np.take(unique, order, 0 if axis is None else axis)
-        first, counts = first[order], counts[order]
-        inverse = np.argsort(order)[inverse]
-    positions = (part.astype(np.int64) for part in (first, inverse, counts))
-    return (call.constant(unique), *map(call.constant, positions))
-
-
-def _known(call: OnnxCall) -> Array:
-    """Return the operand of an operator whose result has a shape that depends on the elements."""
-    return call.constant_of(0, "the operand, which the shape of the result depends on,")
 
 
 @onnx_operator(
