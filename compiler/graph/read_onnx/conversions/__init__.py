@@ -5,6 +5,7 @@ from compiler.graph.read_onnx.conversions import constants as constants
 from compiler.graph.read_onnx.conversions import control_flow as control_flow
 from compiler.graph.read_onnx.conversions import convolution as convolution
 from compiler.graph.read_onnx.conversions import data_dependent as data_dependent
+from compiler.graph.read_onnx.conversions import einsum as einsum
 from compiler.graph.read_onnx.conversions import functions as functions
 from compiler.graph.read_onnx.conversions import indexing as indexing
 from compiler.graph.read_onnx.conversions import moves as moves
