@@ -12,7 +12,7 @@ from compiler.graph.error import ModelError
 from compiler.graph.nodes import Array, TensorType
 from compiler.graph.operator import graph_operator
 from compiler.graph.operators.axes import check_axis
-from compiler.graph.operators.sequential import position
+from compiler.graph.operators.sequential import position, wide_index
 from compiler.graph.operators.types import check_accepts, check_same_dtype
 from compiler.ir.core.nodes import static_shape
 
@@ -166,7 +166,7 @@ def _one_hot_tensors(
     axis %= len(which) + 1
 
     def value(*i: te.Value) -> te.Value:
-        index = indices[(*i[:axis], *i[axis + 1 :])]
+        index = wide_index(indices[(*i[:axis], *i[axis + 1 :])])
         if index.dtype.startswith("int"):
             index = te.select(index < 0, index + te.const(depth, index.dtype), index)
         return te.select(index == i[axis].astype(index.dtype), on[()], off[()])

@@ -64,8 +64,12 @@ def position(index: te.Value, extent: int) -> te.Value:
 
     One out of range, which ONNX calls an error, is clipped, so that no kernel leaves a tensor.
     """
+    index = wide_index(index)
     if index.dtype.startswith("int"):
-        wrapped = te.select(index < 0, index + te.const(extent, index.dtype), index)
-    else:
-        wrapped = index
-    return te.max(te.min(wrapped, te.const(extent - 1, index.dtype)), te.const(0, index.dtype))
+        index = te.select(index < 0, index + te.const(extent, index.dtype), index)
+    return te.max(te.min(index, te.const(extent - 1, index.dtype)), te.const(0, index.dtype))
+
+
+def wide_index(index: te.Value) -> te.Value:
+    """Return an index in a type that has all extents: those of 8 and 16 bits have not."""
+    return index if index.dtype.endswith(("32", "64")) else index.astype("int32")

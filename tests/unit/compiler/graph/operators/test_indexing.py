@@ -34,6 +34,15 @@ def test_indices_out_of_range_are_clipped() -> None:
     np.testing.assert_array_equal(taken, [3, 0, 3])
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_narrow_indices_reach_long_axes(dtype: str) -> None:
+    indices = np.array([127, 5], dtype)
+    check(
+        Case("take", [numbers(300), indices]),
+        Case("one_hot", [indices, np.array(1), np.array(0)], {"depth": 300}),
+    )
+
+
 @pytest.mark.parametrize("dtype", ["float32", "int64", "float16"])
 def test_updates_at_indices(dtype: str) -> None:
     x = numbers(4, 5, dtype=dtype)
