@@ -17,7 +17,7 @@ _ELLIPSIS = "..."
 
 
 @dataclass(frozen=True)
-class _Term:
+class _LabeledTensor:
     """A tensor with a label for each of its dimensions, all distinct."""
 
     value: Operand
@@ -37,7 +37,7 @@ def _einsum(call: OnnxCall) -> Operand:
     ranks = [call.type(position).rank for position in range(len(call.inputs))]
     subscripts, output = _parsed(call.string_attr("equation"), ranks)
     terms = [
-        _with_distinct_labels(call, _Term(call.operand(position), labels))
+        _with_distinct_labels(call, _LabeledTensor(call.operand(position), labels))
         for position, labels in enumerate(subscripts)
     ]
     result, *others = terms
@@ -80,7 +80,7 @@ def _parsed(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
     return expanded, output
 
 
-def _with_distinct_labels(call: OnnxCall, term: _Term) -> _Term:
+def _with_distinct_labels(call: OnnxCall, term: _LabeledTensor) -> _LabeledTensor:
     """Return the diagonal over dimensions of one label."""
     for label in dict.fromkeys(term.labels):
         while term.labels.count(label) > 1:
@@ -88,7 +88,7 @@ def _with_distinct_labels(call: OnnxCall, term: _Term) -> _Term:
     return term
 
 
-def _diagonal(call: OnnxCall, term: _Term, label: str) -> _Term:
+def _diagonal(call: OnnxCall, term: _LabeledTensor, label: str) -> _LabeledTensor:
     first = term.labels.index(label)
     second = term.labels.index(label, first + 1)
     rest = [axis for axis in range(len(term.labels)) if axis not in {first, second}]
@@ -101,26 +101,28 @@ def _diagonal(call: OnnxCall, term: _Term, label: str) -> _Term:
     diagonal = call.add(
         "strided_slice", flat, axes=(axis,), begin=(0,), end=(rows * rows,), strides=(rows + 1,)
     )
-    return _Term(diagonal, "".join(term.labels[axis] for axis in rest) + label)
+    return _LabeledTensor(diagonal, "".join(term.labels[axis] for axis in rest) + label)
 
 
-def _summed(call: OnnxCall, term: _Term, kept: str) -> _Term:
-    """Return the sum over dimensions whose labels are not kept."""
-    axes = tuple(axis for axis, label in enumerate(term.labels) if label not in kept)
+def _summed(call: OnnxCall, term: _LabeledTensor, remaining: str) -> _LabeledTensor:
+    """Return the sum over dimensions whose labels do not remain."""
+    axes = tuple(axis for axis, label in enumerate(term.labels) if label not in remaining)
     if not axes:
         return term
     value = call.add("sum", term.value, axis=axes, keepdims=False)
-    return _Term(value, "".join(label for label in term.labels if label in kept))
+    return _LabeledTensor(value, "".join(label for label in term.labels if label in remaining))
 
 
-def _permuted(call: OnnxCall, term: _Term, labels: str) -> _Term:
+def _permuted(call: OnnxCall, term: _LabeledTensor, labels: str) -> _LabeledTensor:
     if term.labels == labels:
         return term
     axes = tuple(term.labels.index(label) for label in labels)
-    return _Term(call.add("permute_dims", term.value, axes=axes), labels)
+    return _LabeledTensor(call.add("permute_dims", term.value, axes=axes), labels)
 
 
-def _product(call: OnnxCall, left: _Term, right: _Term, later: str) -> _Term:
+def _product(
+    call: OnnxCall, left: _LabeledTensor, right: _LabeledTensor, later: str
+) -> _LabeledTensor:
     """Return the product of two terms, summed over their labels that nothing reads later."""
     left = _summed(call, left, later + right.labels)
     right = _summed(call, right, later + left.labels)
@@ -135,21 +137,23 @@ def _product(call: OnnxCall, left: _Term, right: _Term, later: str) -> _Term:
     b = _permuted(call, right, batch + inner + columns)
     if inner:
         total = _matrix_product(call, a, b, (batch, inner))
-        return _Term(call.add("reshape", total, shape=shape), batch + rows + columns)
+        return _LabeledTensor(call.add("reshape", total, shape=shape), batch + rows + columns)
     ones = (*left.extents(batch), *left.extents(rows), *[1] * len(columns))
     value = call.add("reshape", a.value, shape=ones)
     spread = (*right.extents(batch), *[1] * len(rows), *right.extents(columns))
     factor = call.add("reshape", b.value, shape=spread)
-    return _Term(call.add("multiply", value, factor), batch + rows + columns)
+    return _LabeledTensor(call.add("multiply", value, factor), batch + rows + columns)
 
 
-def _matrix_product(call: OnnxCall, a: _Term, b: _Term, labels: tuple[str, str]) -> Operand:
+def _matrix_product(
+    call: OnnxCall, a: _LabeledTensor, b: _LabeledTensor, labels: tuple[str, str]
+) -> Operand:
     """Return the product of matrices over inner labels, one for each index of batch labels."""
     batch, inner = labels
     common = broadcast_shapes(a.extents(inner), b.extents(inner))
     k = product(common)
 
-    def spread(term: _Term) -> Operand:
+    def spread(term: _LabeledTensor) -> Operand:
         shape = tuple(
             common[inner.index(label)] if label in inner else term.extent(label)
             for label in term.labels
