@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
-from compiler.backends.cpu.codegen.operations.dot_instructions import PAIR, DotGroup
-from compiler.ir.core.dtypes import bits, is_narrow_float
-from compiler.passes.common.tile_buffers import KEY
-from compiler.passes.common.widen_buffers import KEY as WIDE_KEY
+from compiler.backends.cpu.codegen.operations.dot_instructions import DotGroup
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.primitives.sampling.sample import divisors
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts
-from tuner.space.analysis.product_roles import Operand, Product, find_product
+from tuner.space.analysis.product_roles import Product, find_product
 from tuner.space.rules.cpu.matrix_tiles import tile_forks
+from tuner.space.rules.cpu.operand_panels import MIN_ROWS, OperandPanels
 from tuner.space.rules.cpu.padded_tiles import MAX_WASTE, has_no_tile, padded_sizes
-from tuner.space.rules.cpu.step_groups import inline_producer, pad_steps, step_group
+from tuner.space.rules.cpu.step_groups import pad_steps, step_group
 from tuner.space.rules.cpu.unpacked_weights import unpacked_periods
 from tuner.space.rules.epilogue import is_epilogue
 from tuner.space.rules.sketch_builder import SketchBuilder
@@ -30,10 +27,8 @@ MAX_UNROLLED_GROUPS = 4
 """The same in dot products of a few steps each: four of four bytes are 16 steps. Chosen."""
 MAX_SMALL_POINTS = 1 << 18
 """Products of at most this many multiply-adds also have a sketch without copies, which may cost
-more than they save. Chosen: 64 x 64 x 64.
+more than they save. Chosen: 64 x 64 x 64. So do products of fewer than `MIN_ROWS` rows.
 """
-MIN_ROWS = 64
-"""Products of fewer rows have it, too: few rows use each packed panel of columns. Chosen."""
 MAX_WHOLE_STEPS = 2048
 """Sums of at most this many steps may be computed without blocks of steps: panels of longer sums
 exceed the second-level cache. Chosen.
@@ -48,8 +43,6 @@ MIN_TILE = 3
 """If no number of unpacked rows from here to the registers divides all of them, the last tile is
 partial: with smaller tiles, multiply-adds wait for each other. Chosen.
 """
-WIDE_BITS = 32
-"""Narrow floats are multiplied as floats of so many bits."""
 _MAX_VECTORS = 4
 """Vectors in a row of a register tile: more leave too few registers for rows. Chosen."""
 _OUTER, _ROWS, _STEPS, _PANELS, _INNER, _UNROLLED, _TILE = range(NUM_LEVELS)
@@ -167,9 +160,10 @@ class _Packing:
         self._variant = variant
         self._dot = dot
         self._group = dot.size
-        self._dtypes = draft.dtypes()
-        self._is_padded = is_padded
         self._periods = unpacked_periods(draft, product.right) if dot.size == 1 else ()
+        self._panels = OperandPanels(
+            draft, facts, product, draft.dtypes(), dot.size, self._periods, is_padded
+        )
         self._shared = self._shared_axis()
         self._columns: dict[int, dict[int, int]] = {}
 
@@ -186,10 +180,11 @@ class _Packing:
         order = [columns[0], *steps[:-2], rows[0], columns[1], rows[1], *steps[-2:]]
         schedule.reorder(*batch, *order, rows[2], columns[2])
         blocks = (steps[0] if self._variant.is_cut else columns[0], rows[0])
+        panels = self._panels
         self._epilogue(block, (columns[0], rows[1]), (height, width))
-        self._pack(block, product.right, blocks[0], width)
+        panels.copy(block, product.right, blocks[0], width)
         if self._variant.is_left_packed:
-            self._pack(block, product.left, blocks[1], height)
+            panels.copy(block, product.left, blocks[1], height)
         for loop in (steps[-1], rows[2]):
             schedule.unroll(loop)
         schedule.vectorize(columns[2])
@@ -291,68 +286,6 @@ class _Packing:
         lanes = max(1, self._draft.cpu.vector_bits // (8 * self._facts.write.item_bytes))
         sizes = [n * lanes for n in range(1, _MAX_VECTORS + 1) if (n - 1) * lanes < extent]
         return padded_sizes(extent, sizes)
-
-    def _pack(self, block: BlockRV, operand: Operand, loop: LoopRV, tile: ExprRV) -> None:
-        """Copy the elements of an operand that one run of a loop reads into panels, in vectors."""
-        draft, schedule = self._draft, self._draft.schedule
-        copy = draft.copy_input(block, operand.read.buffer)
-        periods = self._periods if operand is self._product.right else ()
-        if self._is_padded or periods:
-            inline_producer(draft, operand.read.buffer)
-        schedule.compute_at(copy, loop, preserve_unit_loops=True)
-        loops = draft.loops(copy)[-len(operand.read.shape) :]
-        panels, lane = schedule.split(loops[operand.across], [None, tile])
-        along = loops[operand.along]
-        panel: list[int | ExprRV] = [operand.across, tile]
-        if self._group > 1:
-            panel += [operand.along, self._group]
-            groups, along = schedule.split(along, [None, self._group])
-            schedule.reorder(panels, groups, lane, along)
-            schedule.vectorize(along)
-        elif operand.read.strides[self._product.step] == 1:
-            # Rows are read along the sum and written across it: transposed in registers.
-            outer, along = self._periodic(along, periods)
-            schedule.reorder(panels, *outer, lane, along)
-            schedule.unroll(lane)
-            schedule.vectorize(along)
-        else:
-            schedule.reorder(panels, along, lane)
-            schedule.vectorize(lane)
-        schedule.annotate(copy, KEY, [0, *panel])
-        element_bits = self._panel_bits(operand)
-        if element_bits is not None:
-            schedule.annotate(copy, WIDE_KEY, [0, element_bits])
-        draft.scheduled.add(draft.block_name(copy))
-
-    def _periodic(self, loop: LoopRV, periods: tuple[int, ...]) -> tuple[Sequence[LoopRV], LoopRV]:
-        """Split a loop by the periods; return the outer loops and the innermost one."""
-        if not periods:
-            return [], loop
-        sizes = [a // b for a, b in pairwise(periods)]
-        *outer, last = self._draft.schedule.split(loop, [None, *sizes, periods[-1]])
-        return outer, last
-
-    def _panel_bits(self, operand: Operand) -> int | ExprRV | None:
-        """Return the bits of an element in a panel, if panels may be wider than the operand.
-
-        Elements are then converted once, not in each product. Few rows use each panel of the right
-        operand only a few times, so it may be faster to read fewer bytes.
-        """
-        dtype = self._dtypes[operand.read.buffer]
-        if self._group == PAIR and bits(dtype) == 8:
-            return 16  # pairs are products of 16-bit integers
-        if self._group > 1 or not is_narrow_float(dtype) or self._sums_halves():
-            return None
-        has_few_rows = self._facts.axes[self._product.row].extent < MIN_ROWS
-        if operand is self._product.right and has_few_rows:
-            return self._draft.choose((WIDE_BITS, bits(dtype)))[0]
-        return WIDE_BITS
-
-    def _sums_halves(self) -> bool:
-        """Return whether the CPU multiplies and adds the elements in their own type, float16."""
-        buffers = [self._facts.write.buffer, *(read.buffer for read in self._facts.reads)]
-        are_halves = all(self._dtypes[buffer] == "float16" for buffer in buffers)
-        return are_halves and self._draft.cpu.has_half_arithmetic
 
     def _epilogue(
         self, block: BlockRV, around: tuple[LoopRV, LoopRV], tile: tuple[ExprRV, ExprRV]
