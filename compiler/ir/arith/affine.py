@@ -6,7 +6,7 @@ Two expressions are equal as integers if their normal forms are equal (not the o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from compiler.ir.core.dtypes import DType
 from compiler.ir.core.expr_types import dtype_of
@@ -42,6 +42,13 @@ class Affine:
     def coefficient(self, atom: Expr) -> int:
         """Return the coefficient of an atom, zero if it does not occur."""
         return next((c for a, c in self.terms if a == atom), 0)
+
+    def multiples(self, other: Affine) -> Iterator[Affine]:
+        """Yield the form, and its multiples by positive factors that cancel a term of another."""
+        yield self
+        ratios = {other.coefficient(atom) / coefficient for atom, coefficient in self.terms}
+        factors = (int(ratio) for ratio in ratios if ratio > 1 and ratio.is_integer())
+        yield from map(self.scaled, factors)
 
     def to_expr(self) -> Expr:
         """Return the expression, atoms in their order, the constant last.

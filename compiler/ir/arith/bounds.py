@@ -12,8 +12,9 @@ Example, with `i` below 4 and `j` below 8:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from math import inf
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -96,6 +97,35 @@ def affine_bounds(form: Affine, ranges: Ranges) -> Interval | None:
         ends = (interval[0] * coefficient, interval[1] * coefficient)
         low, high = low + min(ends), high + max(ends)
     return low, high
+
+
+def conditional_bounds(
+    form: Affine, ranges: Ranges, not_negative: Sequence[Affine]
+) -> Interval | None:
+    """Return an interval that holds the values of a form while other forms are not negative.
+
+    Example, with `i` and `j` below 2, and `2 - 2 * i - j` not negative:
+
+        4 * i + 2 * j  lies in 0, ..., 4: it is at most itself and twice the condition
+    """
+    interval = affine_bounds(form, ranges)
+    if interval is None or not not_negative:
+        return interval
+    low = -_greatest(form.scaled(-1), ranges, not_negative)
+    return low, _greatest(form, ranges, not_negative)
+
+
+def _greatest(form: Affine, ranges: Ranges, not_negative: Sequence[Affine]) -> int:
+    """Return an upper bound of a form: add each condition to it that makes the bound less."""
+    for condition in not_negative:
+        sums = [form + multiple for multiple in condition.multiples(form.scaled(-1))]
+        form = min((form, *sums), key=lambda total: _upper(total, ranges))
+    return int(_upper(form, ranges))
+
+
+def _upper(form: Affine, ranges: Ranges) -> float:
+    interval = affine_bounds(form, ranges)
+    return inf if interval is None else interval[1]
 
 
 def _atom(atom: Expr, ranges: Ranges) -> Interval | None:

@@ -23,7 +23,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from compiler.ir.arith.affine import Affine
-from compiler.ir.arith.bounds import Interval, affine_bounds, reach
+from compiler.ir.arith.bounds import Interval, affine_bounds, conditional_bounds, reach
 from compiler.ir.arith.overflow import may_wrap
 from compiler.ir.arith.simplify import canonical, normal, recombine
 from compiler.ir.core.dtypes import is_integer
@@ -153,7 +153,7 @@ class Facts:
 
     def bounds(self, expr: Expr) -> Interval | None:
         """Return an interval that holds the values of an integer expression, if one is known."""
-        return affine_bounds(canonical(expr, self.ranges), self.ranges)
+        return conditional_bounds(canonical(expr, self.ranges), self.ranges, self.not_negative)
 
     def within(self, expr: Expr, low: int, high: int) -> bool:
         """Return whether an integer expression surely lies in `low` to `high`, both included."""
@@ -272,7 +272,7 @@ class Facts:
                 yield form.scaled(int(factor)) + slack
 
     def _follows_at_once(self, form: Affine) -> bool:
-        helpful = [part for c in self.not_negative for part in _multiples(c, form)]
+        helpful = [part for c in self.not_negative for part in c.multiples(form)]
         rests = [form - condition for condition in helpful]
         if any(self._is_obvious(rest) for rest in rests):
             return True
@@ -316,14 +316,6 @@ def _without_quotient(
             case _:
                 pass
     return None
-
-
-def _multiples(condition: Affine, form: Affine) -> Iterator[Affine]:
-    """Yield a form that is not negative, and its multiples that cancel a term of `form`."""
-    yield condition
-    ratios = {form.coefficient(atom) / coefficient for atom, coefficient in condition.terms}
-    factors = (int(ratio) for ratio in ratios if ratio > 1 and ratio.is_integer())
-    yield from map(condition.scaled, factors)
 
 
 def _forms(condition: Expr, holds: bool, facts: Facts) -> Iterator[Affine]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from compiler.ir.analysis.regions import with_regions
 from compiler.ir.core.dtypes import DType
 from compiler.ir.core.nodes import (
     TRUE,
@@ -17,6 +18,7 @@ from compiler.ir.core.nodes import (
     For,
     If,
     IntImm,
+    IterVar,
     Let,
     Load,
     Logic,
@@ -183,3 +185,15 @@ def test_a_condition_on_tiles_bounds_their_elements() -> None:
             continue
         with pytest.raises(VerifyError, match="can't prove"):
             verify(func)
+
+
+def test_a_condition_on_parts_of_a_loop_bounds_each_iterator_made_of_them() -> None:
+    """A loop of 3 as a guarded one of 2 x 2: its double is at most 4, not 5."""
+    loop = BinOp("+", BinOp("*", i, num(2)), j)
+    v, w = Var("v"), Var("w")
+    store = Store(B, (plus(plus(v, w), 1),), ZERO)
+    iterators = (IterVar(v, num(6), "spatial"), IterVar(w, num(3), "spatial"))
+    block = Block("b", iterators, (), (), store)
+    double = BinOp("+", BinOp("*", i, num(4)), BinOp("*", j, num(2)))
+    realize = BlockRealize((double, loop), Compare("<", loop, num(3)), with_regions(block))
+    verify(func_of(For(i, num(2), For(j, num(2), realize))))
