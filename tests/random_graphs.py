@@ -78,6 +78,38 @@ def _number(d: _Drawing) -> TensorValue:
     return d.builder.add("multiply", d.value(), constant(np.float32(d.rng.uniform(-1, 1))))
 
 
+def _quotient(d: _Drawing) -> TensorValue:
+    return d.builder.add("divide", d.value(), constant(np.float32(d.rng.uniform(2, 4))))
+
+
+def _gate(d: _Drawing) -> TensorValue:
+    x = d.value()
+    return d.builder.add("multiply", x, d.builder.add("sigmoid", x))
+
+
+def _batch_norm(d: _Drawing) -> TensorValue:
+    images = [x for x in d.values if x.type.rank > 2]
+    if not images:
+        return _map(d)
+    x = images[d.rng.integers(len(images))]
+    channels = x.type.static_shape[1]
+    variance = constant(d.rng.uniform(0.5, 1.5, channels).astype(np.float32))
+    return d.builder.add("nn.batch_norm", x, *(d.weights(channels) for _ in range(3)), variance)
+
+
+def _rms_norm(d: _Drawing) -> TensorValue:
+    x = d.value()
+    mean = d.builder.add("mean", d.builder.add("multiply", x, x), axis=(-1,), keepdims=True)
+    root = d.builder.add("sqrt", d.builder.add("add", mean, constant(np.float32(0.1))))
+    return d.builder.add("divide", x, root)
+
+
+def _join_with_nothing(d: _Drawing) -> TensorValue:
+    x = d.value()
+    nothing = d.builder.add("strided_slice", x, axes=(0,), begin=(0,), end=(0,), strides=(1,))
+    return d.builder.add("concat", x, nothing, axis=0)
+
+
 def _row(d: _Drawing) -> TensorValue:
     return d.builder.add("nn.softmax", d.value(), axis=-1)
 
@@ -119,6 +151,11 @@ DRAWS: tuple[Callable[[_Drawing], TensorValue], ...] = (
     _binary,
     _binary,
     _number,
+    _quotient,
+    _gate,
+    _batch_norm,
+    _rms_norm,
+    _join_with_nothing,
     _row,
     _transpose,
     _reshape,

@@ -6,15 +6,33 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from compiler.graph.nodes import Graph
+from compiler.graph.rewrite.cancel_movement import cancel_movement
+from compiler.graph.rewrite.drop_empty import drop_empty
 from compiler.graph.rewrite.fold_constants import fold_constants
+from compiler.graph.rewrite.fold_scale import fold_scale
+from compiler.graph.rewrite.match_activations import match_activations
+from compiler.graph.rewrite.match_norms import match_norms
 from compiler.graph.rewrite.remove_dead import remove_dead
 from compiler.graph.rewrite.share_common import share_common
+from compiler.graph.rewrite.split_batch_norm import split_batch_norm
 
 Rewrite: TypeAlias = Callable[[Graph], Graph]
 
-REWRITES: tuple[Rewrite, ...] = (remove_dead, fold_constants, share_common, remove_dead)
-MAX_ROUNDS = 4
-"""Rounds of all rewrites: one enables another, but rarely more than twice. Chosen."""
+REWRITES: tuple[Rewrite, ...] = (
+    remove_dead,
+    drop_empty,
+    fold_constants,
+    cancel_movement,
+    share_common,
+    # Before factors are moved: these patterns have factors of their own.
+    match_norms,
+    match_activations,
+    split_batch_norm,
+    fold_scale,
+    remove_dead,
+)
+MAX_ROUNDS = 8
+"""Rounds of all rewrites: one enables another, but rarely more than a few times. Chosen."""
 
 
 def simplify(graph: Graph) -> Graph:
