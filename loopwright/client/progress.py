@@ -31,7 +31,7 @@ class TrialProgress:
 
     Args:
         label: The name of the workload.
-        total: The budget, in trials.
+        total: The budget, in trials; None without one.
         show: Whether to draw; by default only on a terminal or in a notebook.
         console: The output; standard error by default, so that output can be piped.
     """
@@ -39,7 +39,7 @@ class TrialProgress:
     def __init__(
         self,
         label: str,
-        total: int,
+        total: int | None,
         *,
         show: bool | None = None,
         console: Console | None = None,
@@ -85,6 +85,10 @@ class TrialProgress:
             note = f"best {format_secs(best_secs)} {kind}"
             if speedup is not None:
                 note += f", {format_ratio(speedup)}"
+        self.draw(num_measured, note)
+
+    def draw(self, num_measured: int, note: str) -> None:
+        """Draw a number of trials, and a note on them."""
         self._bar.draw(num_measured, note)
 
 
@@ -101,7 +105,7 @@ class _Bar(Protocol):
 class _TerminalBar:
     """A line of a terminal."""
 
-    def __init__(self, label: str, total: int, console: Console, *, is_shown: bool) -> None:
+    def __init__(self, label: str, total: int | None, console: Console, *, is_shown: bool) -> None:
         self._progress = Progress(*_columns(console.width), console=console, disable=not is_shown)
         self._task = self._progress.add_task(escape(label), total=total, note="waiting")
 
@@ -133,7 +137,7 @@ class NotebookBar:
     Rich requires `ipywidgets` for that, and draws nothing until the end without them.
     """
 
-    def __init__(self, label: str, total: int, *, is_shown: bool) -> None:
+    def __init__(self, label: str, total: int | None, *, is_shown: bool) -> None:
         self._label = label
         self._total = total
         self._is_shown = is_shown
@@ -162,15 +166,21 @@ class NotebookBar:
 
     def __repr__(self) -> str:
         secs = int(time.monotonic() - self._started_at)
-        progress = f"{self._num_measured}/{self._total}"
-        return f"{self._label}  {progress}  {self._note}  {secs // 60}:{secs % 60:02d}"
+        return f"{self._label}  {self._counted}  {self._note}  {secs // 60}:{secs % 60:02d}"
+
+    @property
+    def _counted(self) -> str:
+        """The number of trials, and their limit."""
+        return str(self._num_measured) + ("" if self._total is None else f"/{self._total}")
 
     def _repr_html_(self) -> str:
         secs = int(time.monotonic() - self._started_at)
+        # Without a limit, it only shows that something happens.
+        at = "" if self._total is None else f' value="{self._num_measured}" max="{self._total}"'
+        bar = f" <progress{at}></progress>"
         return (
             f"<div><b>{html.escape(self._label)}</b>"
-            f' <progress value="{self._num_measured}" max="{self._total}"></progress>'
-            f" {self._num_measured}/{self._total} &nbsp; {html.escape(self._note)}"
+            f"{bar} {self._counted} &nbsp; {html.escape(self._note)}"
             f" &nbsp; {secs // 60}:{secs % 60:02d}</div>"
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,58 +11,102 @@ from numpy.typing import NDArray
 
 from compiler.backends.backend import backend_of, host_labels
 from compiler.graph.nodes import Graph
-from compiler.package.assemble import LoweredModel, assemble
+from compiler.keywords import suggests_keywords
 from compiler.package.lower_model import lower_model
 from compiler.target.cpu import CpuTarget
 from compiler.target.target import Target, complete_target
 from compiler.user_cache import default_directory
+from loopwright.client.client import Client
 from loopwright.errors import FallbackWarning
 from loopwright.extras import load_extra
 from loopwright.models.build_pool import propose_kernels
+from loopwright.models.compilation import Compilation
 from loopwright.models.executable import Executable
-from loopwright.models.inspection import inspect_model
-from loopwright.models.schedules import ProposedKernel, kernel_name
+from loopwright.models.schedules import kernel_name
+from loopwright.models.tuned_model import ModelTuning, faster_model, tune_here, tune_there
 from loopwright.user_warnings import warn_user
+from service.wire.requests import MAX_TRIALS
 from tuner.replay import base_model
 from tuner.task import Task
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
+_TRIALS = range(MAX_TRIALS + 1)
 
+
+@suggests_keywords
 def compile(
     model: str | Path | bytes | ModelProto | Graph,
     target: Target | str = "cpu",
     *,
+    trials: int | None = 0,
     shapes: Mapping[str, Sequence[int]] | None = None,
     fixed_inputs: Mapping[str, NDArray[Any]] | None = None,
+    url: str | None = None,
+    token: str | None = None,
     seed: int = 0,
+    progress: bool | None = None,
 ) -> Executable:
     """Compile a whole model.
+
+    Without trials, the base model proposes a schedule for each program of the model, which takes
+    seconds. With trials, a search measures schedules of the programs that matter, and stores each
+    measurement at once: the same call continues a search that was interrupted. At the end, whole
+    models take turns, and the faster one is returned.
 
     Args:
         model: An ONNX model, as a file, as bytes or in memory; or a graph.
         target: The CPU to compile for: one whose code this host can run.
+        trials: The limit on trials of all programs together, with those that are recorded; a
+            program needs 16. With None, the search of each program ends once 64 trials in a row
+            shortened its time by less than 1%.
         shapes: The shapes of inputs by name, for models with symbolic axes.
         fixed_inputs: The values of inputs by name; they become constants of the model.
+        url: The server that measures, by default this process. Without trials, schedules are taken
+            from there.
+        token: The access token of that server.
         seed: Of the choices among schedules.
+        progress: Whether to draw a progress bar; by default only on a terminal or in a notebook.
 
     Raises:
         ModelError: If the model is malformed, or needs what is not supported: with the node, the
             reason, and what to do if something helps.
         TargetError: If the target is unknown, or this host can't run code for it.
         BuildError: If a program of the model can't be built.
+        ValueError: If `trials` is out of range.
+        ServerUnreachableError: If no server answers at `url`.
+        LoopwrightError: If another process tunes a program of the model now.
     """
+    _check_trials(trials)
     parsed_target = complete_target(target, host_labels)
     backend_of(parsed_target).require_host(parsed_target)
-    cpu = CpuTarget.of(parsed_target)
-    graph = model if isinstance(model, Graph) else _read(model, shapes, fixed_inputs)
-    lowered = lower_model(graph)
-    proposed = _proposed(lowered, cpu, seed)
-    plan = assemble(lowered, {key: kernel.built for key, kernel in proposed.items()}, cpu)
-    problems = {key: kernel.problem for key, kernel in proposed.items() if kernel.problem}
-    _warn(lowered, problems)
-    return Executable(lowered, plan, inspect_model(lowered, plan, len(graph.nodes), problems))
+    with Client(url, token) if url is not None else nullcontext() as client:
+        if client is not None:
+            client.health()  # before seconds are spent
+        graph = model if isinstance(model, Graph) else _read(model, shapes, fixed_inputs)
+        base = base_model.base_model(default_directory())
+        compilation = _first_proposals(graph, CpuTarget.of(parsed_target), base.model, seed)
+        result = compilation.executable(compilation.first)
+        tuning = ModelTuning(trials, seed, progress)
+        if client is not None:
+            tried = tune_there(compilation, result, client, tuning)
+            result = faster_model(compilation, result, tried, seed)
+        elif trials != 0:
+            tried = tune_here(compilation, result, base, tuning)
+            result = faster_model(compilation, result, tried, seed)
+    _warn(result)
+    return result
+
+
+def _check_trials(trials: object) -> None:
+    if trials is None:
+        return
+    if not isinstance(trials, int) or isinstance(trials, bool) or trials not in _TRIALS:
+        raise ValueError(
+            f"trials is {trials!r}: expected a number from 0 to {MAX_TRIALS}, or None to end by"
+            " itself"
+        )
 
 
 def _read(
@@ -74,23 +119,25 @@ def _read(
     return graph
 
 
-def _proposed(model: LoweredModel, target: CpuTarget, seed: int) -> dict[str, ProposedKernel]:
-    """Return a kernel for each task of a model, by the key of the task."""
-    cost_model = base_model.base_model(default_directory()).model
+def _first_proposals(graph: Graph, target: CpuTarget, cost_model: bytes, seed: int) -> Compilation:
+    """Return a model with a proposed kernel for each of its programs."""
+    model = lower_model(graph)
     tasks = {
         kernel_name(number, task.func.name): Task(task.func, target, task.weight)
         for number, task in enumerate(model.tasks)
     }
     kernels = propose_kernels(tasks, cost_model, seed)
-    return {task.workload_key: kernels[name] for name, task in tasks.items()}
+    first = {task.workload_key: kernels[name] for name, task in tasks.items()}
+    return Compilation(graph, model, target, first)
 
 
-def _warn(model: LoweredModel, problems: Mapping[str, str]) -> None:
+def _warn(model: Executable) -> None:
     """Say which programs have the default schedule although they compute much."""
-    names = [task.func.name for task in model.tasks if task.key in problems]
+    kernels = model.inspect().kernels
+    names = [kernel.name for kernel in kernels if kernel.problem]
     if names:
         warn_user(
-            f"{len(names)} of {len(model.tasks)} programs of the model have the default schedule:"
+            f"{len(names)} of {len(kernels)} programs of the model have the default schedule:"
             f" {', '.join(names)}; inspect().show() prints the reasons",
             FallbackWarning,
         )

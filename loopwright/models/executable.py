@@ -15,6 +15,7 @@ from compiler.package.assemble import LoweredModel
 from compiler.package.build_package import build_package, save_package
 from compiler.package.load_package import load_package
 from compiler.package.plan import ModelPlan
+from loopwright.models.comparison import ModelComparison
 from loopwright.models.inspection import ModelInspection
 from loopwright.models.profile import ModelProfile, profile_plan
 
@@ -30,9 +31,11 @@ class Executable:
         plan: Its kernels and the order of their calls.
         package: What `save` writes.
         executor: What runs it; `executor.bind` makes a function for repeated calls.
+        comparison: Its time beside that of the first proposals; None if it has these alone.
     """
 
     def __init__(self, model: LoweredModel, plan: ModelPlan, inspection: ModelInspection) -> None:
+        self.comparison: ModelComparison | None = None
         self.plan = plan
         self.package = build_package(plan)
         self.executor = load_package(self.package)

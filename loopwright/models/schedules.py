@@ -19,9 +19,10 @@ NUM_PROPOSALS = 4
 
 @dataclass(frozen=True, slots=True)
 class ProposedKernel:
-    """A built kernel, and why it has the default schedule; empty if it does not."""
+    """A built kernel, its schedule, and why that is the default schedule; empty if it is not."""
 
     built: CompiledKernel
+    candidate: Candidate
     problem: str = ""
 
 
@@ -37,10 +38,11 @@ def propose_kernel(
     problem = "no schedule rule applies"
     for candidate in candidates:
         try:
-            return ProposedKernel(build_candidate(task, candidate, name))
+            return ProposedKernel(build_candidate(task, candidate, name), candidate)
         except (BuildError, ScheduleError) as error:
             problem = str(error)
-    return ProposedKernel(build_candidate(task, default_candidate(), name), problem)
+    default = default_candidate()
+    return ProposedKernel(build_candidate(task, default, name), default, problem)
 
 
 def build_candidate(task: Task, candidate: Candidate, name: str) -> CompiledKernel:
