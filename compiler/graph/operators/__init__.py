@@ -15,6 +15,7 @@ from compiler.graph.operators import quantization as quantization
 from compiler.graph.operators import recurrent as recurrent
 from compiler.graph.operators import reductions as reductions
 from compiler.graph.operators import reshape as reshape
+from compiler.graph.operators import resize as resize
 from compiler.graph.operators import scatter as scatter
 from compiler.graph.operators import slices as slices
 from compiler.graph.operators import sort as sort
