@@ -25,6 +25,8 @@ def main() -> int:
     parser.add_argument("--only", default="", help="a part of the names of cases")
     parser.add_argument("--record", action="store_true", help="write the expected failures anew")
     args = parser.parse_args()
+    if args.record and args.only:
+        parser.error("--record needs all cases")
     cases = [case for case in all_cases() if args.only in case.name]
     outcomes = {case.name: run_case(case, by_reference) for case in cases}
     if args.record:
