@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from onnx import TensorProto, helper, save_model
 
 from compiler.ir.core.program import PrimFunc
 from examples.serving import Server, free_port
@@ -41,8 +42,26 @@ def test_the_program_of_the_readme_runs(tmp_path: Path) -> None:
     assert words.startswith("times as fast as the default schedule")
 
 
+def test_the_program_of_the_readme_for_a_model_runs(tmp_path: Path) -> None:
+    image = helper.make_tensor_value_info("image", TensorProto.FLOAT, ["n", 3, "height", "width"])
+    pooled = helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, None)
+    nodes = [
+        helper.make_node("GlobalAveragePool", ["image"], ["means"]),
+        helper.make_node("Softmax", ["means"], ["probabilities"], axis=1),
+    ]
+    save_model(
+        helper.make_model(helper.make_graph(nodes, "pool", [image], [pooled])),
+        tmp_path / "model.onnx",
+    )
+    given = "import numpy as np\nimage = np.ones((1, 3, 224, 224), 'float32')\n"
+    checked = "assert np.allclose(probabilities, 1 / 3)\n"
+    ran = run("-c", given + PROGRAMS[1] + checked, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert (tmp_path / "model.lwm").exists()
+
+
 def test_the_program_of_the_readme_for_a_server_runs(server: Server, tmp_path: Path) -> None:
-    first, second = PROGRAMS[0].split("result =")[0], PROGRAMS[1]
+    first, second = PROGRAMS[0].split("result =")[0], PROGRAMS[2]
     program = first + second.replace("http://127.0.0.1:8080", server.url).replace("=200", "=8")
     ran = run("-c", program, cwd=tmp_path, environment={"LOOPWRIGHT_CACHE": str(tmp_path)})
     assert ran.returncode == 0, ran.stderr
