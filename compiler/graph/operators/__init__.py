@@ -6,6 +6,7 @@ from compiler.graph.operators import comparison as comparison
 from compiler.graph.operators import conversion as conversion
 from compiler.graph.operators import convolution as convolution
 from compiler.graph.operators import gather as gather
+from compiler.graph.operators import grid_sample as grid_sample
 from compiler.graph.operators import normalization as normalization
 from compiler.graph.operators import pad as pad
 from compiler.graph.operators import pooling as pooling

@@ -1,4 +1,4 @@
-"""Images of another size: Resize of all versions, and Upsample."""
+"""Images of another size: Resize of all versions, and Upsample. Images sampled at positions."""
 
 from __future__ import annotations
 
@@ -149,3 +149,22 @@ def _by_policy(
 
 def _numbers(call: OnnxCall, position: int, what: str) -> Array | None:
     return call.constant_of(position, what) if call.has(position) else None
+
+
+_SAMPLING = {"linear": "bilinear", "cubic": "bicubic"}
+
+
+@onnx_operator("GridSample")
+def _grid_sample(call: OnnxCall) -> Operand:
+    mode = call.string_attr("mode", "linear")
+    x, grid = call.operand(0), call.operand(1)
+    if grid.type.dtype != x.type.dtype:
+        grid = call.add("astype", grid, dtype=x.type.dtype)
+    return call.add(
+        "image.grid_sample",
+        x,
+        grid,
+        method=_SAMPLING.get(mode, mode),
+        padding_mode=call.string_attr("padding_mode", "zeros"),
+        align_corners=bool(call.int_attr("align_corners", 0)),
+    )
