@@ -8,7 +8,7 @@ import numpy as np
 
 from compiler import te
 from compiler.graph.error import ModelError
-from compiler.graph.extents import Extent, add, floor_divide, multiply, subtract
+from compiler.graph.extents import Extent, add, floor_divide, multiply, show_shape, subtract
 from compiler.graph.nodes import Array, TensorType
 from compiler.graph.operator import graph_operator
 from compiler.graph.operators.axes import check_axes, check_axis
@@ -133,8 +133,12 @@ def concat(*parts: TensorType, axis: int = 0) -> TensorType:
     total: Extent = 0
     for part in parts:
         if part.rank != first.rank or _without(part.shape, axis) != _without(first.shape, axis):
-            shapes = ", ".join(str(p.shape) for p in parts)
-            raise ModelError(f"concat along axis {axis} of {shapes}: the other extents differ")
+            shapes = ", ".join(show_shape(p.shape) for p in parts)
+            is_static = all(p.is_static for p in parts)
+            raise ModelError(
+                f"concat along axis {axis} of {shapes}: the other extents differ",
+                advice="" if is_static else "fix the axes that have to be equal",
+            )
         total = add(total, part.shape[axis])
     return TensorType((*first.shape[:axis], total, *first.shape[axis + 1 :]), first.dtype)
 

@@ -15,6 +15,7 @@ import numpy as np
 from compiler.graph.error import ModelError
 from compiler.graph.extents import Extent, is_static, show_shape
 from compiler.graph.nodes import Array, Constant, Operand, TensorType, constant
+from compiler.ir.core.dtypes import DType
 
 FIX_AXES = "fix the axes of the model's inputs: shapes={...}"
 """What a user can do about symbolic axes."""
@@ -22,18 +23,20 @@ FIX_AXES = "fix the axes of the model's inputs: shapes={...}"
 
 @dataclass(frozen=True, eq=False)
 class SymbolicInts:
-    """A tensor of int64 of which at least one element is a symbolic extent.
+    """A tensor of integers of which at least one element is a symbolic extent.
 
     Attributes:
         array: The elements, `int` or `Expr`, as NumPy objects.
+        dtype: The type of the integers: extents are int64, and models convert them to int32.
     """
 
     array: Array
+    dtype: DType = "int64"
 
     @property
     def type(self) -> TensorType:
-        """Return the shape, which is static, and int64."""
-        return TensorType(self.array.shape, "int64")
+        """Return the shape, which is static, and the type of the integers."""
+        return TensorType(self.array.shape, self.dtype)
 
     @property
     def extents(self) -> tuple[Extent, ...]:
@@ -52,15 +55,15 @@ Result: TypeAlias = Operand | SymbolicInts
 """What a name of a model stands for."""
 
 
-def ints_operand(array: Array, name: str = "") -> SymbolicInts | Constant:
+def ints_operand(array: Array, name: str, dtype: DType) -> SymbolicInts | Constant:
     """Return integers and extents, given as NumPy objects, as a constant if all are integers."""
     if is_static(tuple(array.reshape(-1))):
-        return constant(array.astype(np.int64), name)
-    return SymbolicInts(array)
+        return constant(array.astype(dtype), name)
+    return SymbolicInts(array, dtype)
 
 
 def extents_operand(extents: Sequence[Extent], name: str = "") -> SymbolicInts | Constant:
     """Return extents as a vector."""
     array = np.empty(len(extents), object)
     array[:] = extents
-    return ints_operand(array, name)
+    return ints_operand(array, name, "int64")

@@ -44,7 +44,8 @@ def apply_symbolic(call: OnnxCall) -> Result:
     array = np.asarray(result, dtype=object)
     if array.size and all(isinstance(element, bool) for element in array.reshape(-1)):
         return constant(array.astype(np.bool_), call.name)
-    return ints_operand(array, call.name)
+    dtype = call.dtype_attr("to") or call.type(1 if call.op_type == "Where" else 0).dtype
+    return ints_operand(array, call.name, dtype)
 
 
 def _objects(operand: Result) -> Array:

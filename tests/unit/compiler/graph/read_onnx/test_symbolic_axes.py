@@ -93,3 +93,21 @@ def test_shapes_that_do_not_fit_are_refused(
 def test_a_fixed_input_of_another_type_is_refused() -> None:
     with pytest.raises(ModelError, match=r"'z' is float32 .* not float64 \(3, 24\)"):
         read_onnx(parser.parse_model(FLATTENED), fixed_inputs={"z": np.zeros((3, 24))})
+
+
+def test_extents_that_are_converted_to_int32_join_others_of_int32() -> None:
+    text = """
+    <ir_version: 9, opset_import: ["" : 17]>
+    main (float[n, 6] x) => (float[m, k, 3] y) <int32[2] rest = {2, 3}> {
+        s = Shape(x)
+        i = Cast <to = 6> (s)
+        axis = Constant <value_ints = [0]> ()
+        end = Constant <value_ints = [1]> ()
+        n = Slice(i, axis, end)
+        joined = Concat <axis = 0> (n, rest)
+        shape = Cast <to = 7> (joined)
+        y = Reshape(x, shape)
+    }
+    """
+    [result] = read_onnx(parser.parse_model(text)).outputs
+    assert result.type.shape[1:] == (2, 3)
