@@ -98,11 +98,17 @@ def _check_names(
 def _bind_symbols(value: ValueInfoProto, shape: Sequence[int], symbols: dict[str, Extent]) -> None:
     """Remember the extents that a given shape fixes by their names in the model."""
     for dim, extent in zip(value.type.tensor_type.shape.dim, shape, strict=False):
-        if dim.dim_param and symbols.setdefault(dim.dim_param, int(extent)) != extent:
+        axis = _axis_name(dim)
+        if axis and symbols.setdefault(axis, int(extent)) != extent:
             raise ModelError(
-                f"input {value.name!r}: the axis {dim.dim_param} is {extent}, and"
-                f" {symbols[dim.dim_param]} in another input"
+                f"input {value.name!r}: the axis {axis} is {extent}, and {symbols[axis]} in"
+                " another input"
             )
+
+
+def _axis_name(dim: TensorShapeProto.Dimension) -> str:
+    """Return the name of an axis, or nothing: some exporters write "?" for several axes."""
+    return dim.dim_param if any(map(str.isalnum, dim.dim_param)) else ""
 
 
 def _input_type(
@@ -137,7 +143,7 @@ def _extent(name: str, dim: TensorShapeProto.Dimension, symbols: dict[str, Exten
     # Several exporters write 0 or -1 for an axis whose extent is not known.
     if dim.HasField("dim_value") and dim.dim_value > 0:
         return int(dim.dim_value)
-    named = dim.dim_param or name
+    named = _axis_name(dim) or name
     return symbols.setdefault(named, symbol(named))
 
 

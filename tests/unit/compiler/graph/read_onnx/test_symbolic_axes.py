@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from onnx import parser
+from onnx import TensorProto, helper, parser
 
 from compiler.graph.error import ModelError
 from compiler.graph.extents import multiply
@@ -111,3 +111,14 @@ def test_extents_that_are_converted_to_int32_join_others_of_int32() -> None:
     """
     [result] = read_onnx(parser.parse_model(text)).outputs
     assert result.type.shape[1:] == (2, 3)
+
+
+def test_axes_whose_name_is_a_question_mark_are_not_equal() -> None:
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["?", "?"])
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [x], [x])
+    graph.output[0].name = "y"
+    model = helper.make_model(graph)
+    rows, columns = read_onnx(model).inputs[0].type.shape
+    assert rows != columns
+    [result] = read_onnx(model, shapes={"x": (2, 3)}).outputs
+    assert result.type.shape == (2, 3)
