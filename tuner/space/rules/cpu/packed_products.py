@@ -15,8 +15,9 @@ from tuner.space.rules.cpu.matrix_tiles import tile_forks
 from tuner.space.rules.cpu.operand_panels import MIN_ROWS, OperandPanels
 from tuner.space.rules.cpu.padded_tiles import MAX_WASTE, has_no_tile, padded_sizes
 from tuner.space.rules.cpu.step_groups import pad_steps, step_group
+from tuner.space.rules.cpu.transposed_products import TRANSPOSED, is_narrow, transpose_product
 from tuner.space.rules.cpu.unpacked_weights import unpacked_periods
-from tuner.space.rules.epilogue import is_epilogue
+from tuner.space.rules.epilogue import elementwise_consumer
 from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.rules.winograd_tiles import WINOGRAD
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
@@ -122,7 +123,35 @@ def _forks(
         except ScheduleError:
             continue  # the program has other schedules
         forks.append(fork)
+    if group.size == 1:
+        forks += _transposed_forks(draft, facts, product)
     return [*forks, draft] if is_small or not forks else forks
+
+
+def _transposed_forks(
+    draft: SketchBuilder, facts: BlockFacts, product: Product
+) -> list[SketchBuilder]:
+    """Return drafts of the transposed product, if few columns leave vectors mostly empty."""
+    lanes = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
+    steps = facts.axes[product.step].extent
+    if steps > MAX_WHOLE_STEPS or WINOGRAD in draft.tags or not is_narrow(facts, product, lanes):
+        return []
+    forks = []
+    for variant in (variant for variant in _VARIANTS if not variant.is_cut):
+        tags = {"packed_right", *(["packed_left"] if variant.is_left_packed else [])}
+        fork = draft.fork(TRANSPOSED, *tags).fork(variant.name)
+        try:
+            parts = transpose_product(fork, facts, product)
+            if parts is None:
+                return []
+            new_facts, new_product, copy = parts
+            _Packing(
+                fork, new_facts, new_product, variant, DotGroup(), is_padded=False, copy=copy
+            ).run()
+        except ScheduleError:
+            continue  # the program has other schedules
+        forks.append(fork)
+    return forks
 
 
 def _variants(draft: SketchBuilder, steps: int) -> Iterator[_Variant]:
@@ -153,8 +182,10 @@ class _Packing:
         dot: DotGroup,
         *,
         is_padded: bool,
+        copy: str | None = None,
     ) -> None:
         self._draft = draft
+        self._copy = copy
         self._facts = facts
         self._product = product
         self._variant = variant
@@ -290,17 +321,15 @@ class _Packing:
     def _epilogue(
         self, block: BlockRV, around: tuple[LoopRV, LoopRV], tile: tuple[ExprRV, ExprRV]
     ) -> None:
-        """Run an elementwise consumer on each finished tile, or on the finished columns."""
-        draft, schedule, name = self._draft, self._draft.schedule, self._facts.name
-        consumers = draft.consumers(name)
-        epilogue = draft.block_facts().get(consumers[0]) if len(consumers) == 1 else None
-        if (
-            epilogue is None
-            or not draft.is_intermediate(name)
-            or not is_epilogue(self._facts, epilogue)
-        ):
+        """Run a consumer on each finished tile, or on the finished columns.
+
+        It is elementwise, or transposes the result.
+        """
+        draft, schedule = self._draft, self._draft.schedule
+        epilogue = self._copy or elementwise_consumer(draft, self._facts)
+        if epilogue is None:
             return
-        consumer = schedule.get_block(epilogue.name)
+        consumer = schedule.get_block(epilogue)
         loop = around[0] if self._variant.is_cut else around[1]
         schedule.reverse_compute_at(consumer, loop, preserve_unit_loops=True)
         spatial = [i for i, axis in enumerate(self._facts.axes) if not axis.is_reduction]
@@ -310,7 +339,7 @@ class _Packing:
         if not self._variant.is_cut:
             schedule.unroll(row)
         schedule.vectorize(column)
-        draft.scheduled.add(epilogue.name)
+        draft.scheduled.add(epilogue)
         draft.tags |= {"fused"}
 
     def _note(self, batch: list[LoopRV]) -> None:
