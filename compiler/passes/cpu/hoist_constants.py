@@ -65,14 +65,14 @@ def constant_copies(body: Stmt, constants: AbstractSet[Buffer]) -> list[Buffer]:
         store = realize.block.body
         if not isinstance(store, Store) or store.buffer not in allocated:
             continue
-        is_packed = stores[store.buffer] == 1 and not _is_unpacked(store)
+        is_packed = stores[store.buffer] == 1 and not is_unpacked(store)
         if is_packed and _follows(realize, store, constant_buffers):
             constant_buffers.add(store.buffer)
             copies.append(store.buffer)
     return copies
 
 
-def _is_unpacked(store: Store) -> bool:
+def is_unpacked(store: Store) -> bool:
     """Return whether a block writes many times the bytes of what it reads."""
     sources = {node.buffer for node in walk(store.value) if isinstance(node, Load)}
     return _size_bytes(store.buffer) > MAX_GROWTH * sum(map(_size_bytes, sources))

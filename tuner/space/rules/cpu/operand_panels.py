@@ -14,6 +14,7 @@ from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts
 from tuner.space.analysis.product_roles import Operand, Product
 from tuner.space.rules.cpu.step_groups import inline_producer
+from tuner.space.rules.cpu.unpacked_weights import pack_constant_sources, unpack_across
 from tuner.space.rules.sketch_builder import SketchBuilder
 
 MIN_ROWS = 64
@@ -52,6 +53,7 @@ class OperandPanels:
         periods = self.periods if operand is self.product.right else ()
         if self.is_padded or periods:
             inline_producer(draft, operand.read.buffer)
+        is_across = bool(periods) and pack_constant_sources(draft, copy, operand.across, tile)
         schedule.compute_at(copy, loop, preserve_unit_loops=True)
         loops = draft.loops(copy)[-len(operand.read.shape) :]
         panels, lane = schedule.split(loops[operand.across], [None, tile])
@@ -63,11 +65,14 @@ class OperandPanels:
             schedule.reorder(panels, groups, lane, along)
             schedule.vectorize(along)
         elif operand.read.strides[self.product.step] == 1:
-            # Rows are read along the sum and written across it: transposed in registers.
             outer, along = self._periodic(along, periods)
-            schedule.reorder(panels, *outer, lane, along)
-            schedule.unroll(lane)
-            schedule.vectorize(along)
+            if is_across:
+                unpack_across(draft, [panels, *outer], along, lane)
+            else:
+                # Rows are read along the sum and written across it: transposed in registers.
+                schedule.reorder(panels, *outer, lane, along)
+                schedule.unroll(lane)
+                schedule.vectorize(along)
         else:
             schedule.reorder(panels, along, lane)
             schedule.vectorize(lane)

@@ -6,11 +6,20 @@ times larger in memory.
 
 from __future__ import annotations
 
-from compiler.ir.core.nodes import BinOp, IntImm, Store, Var
+from collections.abc import Sequence
+
+from compiler.ir.analysis.constant_params import constant_params
+from compiler.ir.core.nodes import BinOp, IntImm, Load, Store, Var
 from compiler.ir.core.visit import walk
+from compiler.passes.common.tile_buffers import KEY
+from compiler.passes.cpu.hoist_constants import is_unpacked
+from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from tuner.space.analysis.block_facts import BlockPosition, block_facts, sites
 from tuner.space.analysis.product_roles import Operand
 from tuner.space.rules.sketch_builder import SketchBuilder
+
+UNPACKED_STEPS = 4
+"""Steps of a sum that are unpacked in an unrolled body, for one load of their scales. Chosen."""
 
 
 def unpacked_periods(draft: SketchBuilder, operand: Operand) -> tuple[int, ...]:
@@ -28,6 +37,48 @@ def unpacked_periods(draft: SketchBuilder, operand: Operand) -> tuple[int, ...]:
         if is_smaller and len(draft.consumers(facts.name)) == 1:
             return _periods(site, operand.along, facts.axes[operand.along].extent)
     return ()
+
+
+def pack_constant_sources(draft: SketchBuilder, unpacking: BlockRV, dim: int, tile: ExprRV) -> bool:
+    """Copy the constants that a block unpacks into panels, so that it reads them in vectors.
+
+    Panels are made once: weights are then unpacked without transposing them in registers. If the
+    unpacked weights are few enough to be made once themselves, the block stays as it is.
+
+    Args:
+        draft: The draft.
+        unpacking: The block that unpacks weights.
+        dim: The dimension of its output that panels cut.
+        tile: The size of a panel along that.
+
+    Returns:
+        Whether the operands of the block are such copies now.
+    """
+    schedule, name = draft.schedule, draft.block_name(unpacking)
+    constants = constant_params(schedule.func)
+    store = next(site.block.body for site in sites(schedule.func) if site.block.name == name)
+    assert isinstance(store, Store), "a block that unpacks weights has one statement"
+    across = store.indices[dim]
+    loads = {node.buffer: node for node in walk(store.value) if isinstance(node, Load)}
+    are_constant = all(b in constants and across in load.indices for b, load in loads.items())
+    if not are_constant or not is_unpacked(store):
+        return False
+    for buffer, load in loads.items():
+        copy = draft.copy_input(unpacking, buffer.name)
+        schedule.annotate(copy, KEY, [0, load.indices.index(across), tile])
+        draft.scheduled.add(draft.block_name(copy))
+    return True
+
+
+def unpack_across(
+    draft: SketchBuilder, outer: Sequence[LoopRV], along: LoopRV, lane: LoopRV
+) -> None:
+    """Order the loops of a block that unpacks weights in vectors across a panel."""
+    schedule = draft.schedule
+    along, steps = schedule.split(along, [None, UNPACKED_STEPS])
+    schedule.reorder(*outer, along, steps, lane)
+    schedule.unroll(steps)
+    schedule.vectorize(lane)
 
 
 def _periods(site: BlockPosition, dim: int, extent: int) -> tuple[int, ...]:
