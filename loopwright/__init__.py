@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from compiler.backends.module import Module
     from compiler.backends.time_evaluator import time_evaluator
     from compiler.driver import build, inspect, lower
+    from compiler.executor.error import PackageError
+    from compiler.executor.executor import Executor
     from compiler.executor.memory import aligned_empty
     from compiler.graph.error import ModelError
     from compiler.graph.nodes import Graph
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from compiler.ir.modules.inline_calls import inline_calls
     from compiler.ir.verify.verify import VerifyError
     from compiler.ops import OperatorError
+    from compiler.package.load_package import load
     from compiler.passes.common.error import LoweringError
     from compiler.runtime import nd
     from compiler.runtime.artifact import Artifact, ArtifactError
@@ -100,6 +103,7 @@ __all__ = [
     "ConflictError",
     "DesignSpace",
     "Executable",
+    "Executor",
     "ExtractedTask",
     "FallbackWarning",
     "Graph",
@@ -123,6 +127,7 @@ __all__ = [
     "NotFoundError",
     "NothingMeasuredError",
     "OperatorError",
+    "PackageError",
     "PrimFunc",
     "ProtocolError",
     "RequestError",
@@ -157,6 +162,7 @@ __all__ = [
     "fma_peak_gflops",
     "inline_calls",
     "inspect",
+    "load",
     "lower",
     "nd",
     "ops",
@@ -199,7 +205,10 @@ _HOMES = {
     "compiler.runtime.artifact": ("Artifact", "ArtifactError"),
     "compiler.backends.kernel_set": ("KernelSet",),
     "compiler.backends.module": ("Module",),
+    "compiler.executor.error": ("PackageError",),
+    "compiler.executor.executor": ("Executor",),
     "compiler.executor.memory": ("aligned_empty",),
+    "compiler.package.load_package": ("load",),
     "compiler.runtime.param_check": ("ArgumentError",),
     "compiler.runtime.nd": ("cpu",),
     "compiler.backends.cpu.runtime.peak": ("fma_peak_gflops",),

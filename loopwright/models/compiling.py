@@ -104,8 +104,8 @@ def _check_trials(trials: object) -> None:
         return
     if not isinstance(trials, int) or isinstance(trials, bool) or trials not in _TRIALS:
         raise ValueError(
-            f"trials is {trials!r}: expected a number from 0 to {MAX_TRIALS}, or None to end by"
-            " itself"
+            f"trials is {trials!r}: expected a number from 0 to {MAX_TRIALS}, or None to end when"
+            " gains are small"
         )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -75,6 +76,10 @@ class ModelInspection:
             f"arena {self.arena_bytes:,} bytes (at least {self.lower_bound_bytes:,}), weights"
             f" {self.weights_bytes:,} bytes, workspace {self.workspace_bytes:,} bytes"
         )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all fields as JSON's values."""
+        return asdict(self) | {"num_calls": self.num_calls}
 
     def show(self) -> None:
         """Print the summary and the kernels."""

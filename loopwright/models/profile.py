@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from numpy.typing import NDArray
@@ -35,6 +35,7 @@ class StepTime:
         task: The key of the kernel's task.
         sketch: The name of the sketch of its schedule.
         secs: The shortest time of a call.
+        flops: The floating-point operations of a call.
         peak_share: The floating-point operations a second, as a share of the measured peak of the
             cores that it uses; None without such operations.
     """
@@ -44,6 +45,7 @@ class StepTime:
     task: str
     sketch: str
     secs: float
+    flops: int
     peak_share: float | None
 
 
@@ -65,17 +67,22 @@ class ModelProfile:
             secs[step.task] += step.secs
         return dict(secs)
 
+    def to_json(self) -> dict[str, Any]:
+        """Return all fields as JSON's values."""
+        return asdict(self) | {"total_secs": self.total_secs}
+
     def show(self) -> None:
         """Print the steps, the slowest first."""
         table = Table(title=f"{self.total_secs * 1e3:.3f} ms a run")
         for heading in ("nodes", "kernel", "sketch"):
             table.add_column(heading, overflow="fold")
-        for heading in ("us", "% of time", "% of peak"):
+        for heading in ("us", "% of time", "GFLOP/s", "% of peak"):
             table.add_column(heading, justify="right")
         for step in sorted(self.steps, key=lambda step: -step.secs):
             peak = "" if step.peak_share is None else f"{step.peak_share:.0%}"
             share = step.secs / self.total_secs
-            cells = (f"{step.secs * 1e6:.1f}", f"{share:.1%}", peak)
+            rate = f"{step.flops / step.secs / 1e9:.1f}" if step.flops else ""
+            cells = (f"{step.secs * 1e6:.1f}", f"{share:.1%}", rate, peak)
             table.add_row(step.label, step.kernel, step.sketch, *cells)
         Console().print(FittedTable(table))
 
@@ -97,7 +104,10 @@ def profile_plan(
         peak = peaks[kernel.num_threads]
         share = operations / step_secs / peak if operations and peak else None
         steps.append(
-            StepTime(step.label, step.kernel, kernel.task, kernel.sketch, step_secs, share)
+            StepTime(
+                *(step.label, step.kernel, kernel.task, kernel.sketch),
+                *(step_secs, operations, share),
+            )
         )
     return ModelProfile(tuple(steps))
 

@@ -162,6 +162,8 @@ COMMANDS_OF_THE_SERVER = (
     ("token", "list"),
     ("export", "records.jsonl", "--db", "sqlite:///none.db"),
     ("import", "pyproject.toml", "--db", "sqlite:///none.db"),
+    ("compile", "pyproject.toml"),
+    ("profile", "pyproject.toml"),
 )
 
 

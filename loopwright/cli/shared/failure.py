@@ -7,6 +7,8 @@ from enum import IntEnum
 from http.client import UNAUTHORIZED
 
 from compiler.backends.error import BuildError
+from compiler.executor.error import ArgumentError, PackageError
+from compiler.graph.error import ModelError
 from compiler.ir.verify.verify import VerifyError
 from compiler.ops import OperatorError
 from compiler.schedule.error import ScheduleError
@@ -59,6 +61,9 @@ _USAGE = (
     AccessDeniedError,
     UnprocessableError,
     LibraryError,
+    ModelError,
+    PackageError,
+    ArgumentError,
 )
 _NO_RESULT = (
     LoopwrightError,
@@ -77,6 +82,10 @@ def explain(error: Exception) -> Failure | None:
     if isinstance(error, AccessDeniedError) and error.problem.status == UNAUTHORIZED:
         hint = "pass one with --token or in $LOOPWRIGHT_TOKEN; see: loopwright token --help"
         return Failure(f"{error}\n{hint}", ExitCode.USAGE)
+    if isinstance(error, ModelError) and "shapes=" in error.advice:
+        return Failure(f"{error}\nhere: --shape NAME=1x3x224x224", ExitCode.USAGE)
+    if isinstance(error, ModelError) and "fixed_inputs=" in error.advice:
+        return Failure(f"{error}\nhere: --fix NAME=FILE.npy", ExitCode.USAGE)
     if isinstance(error, _USAGE):
         return Failure(str(error), ExitCode.USAGE)
     if isinstance(error, ServerUnreachableError):

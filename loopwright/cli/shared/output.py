@@ -96,7 +96,10 @@ def times_faster(speedup: float | None, kind: TimeKind | None) -> str:
 
 def size(size_bytes: int) -> str:
     """Return a size of memory for a table."""
-    return f"{size_bytes} B" if size_bytes < 1 << 10 else f"{size_bytes / (1 << 10):.4g} KiB"
+    if size_bytes < 1 << 10:
+        return f"{size_bytes} B"
+    unit, scale = ("KiB", 1 << 10) if size_bytes < 1 << 20 else ("MiB", 1 << 20)
+    return f"{size_bytes / scale:.4g} {unit}"
 
 
 def moment(instant: datetime | None) -> str:

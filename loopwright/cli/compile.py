@@ -1,0 +1,116 @@
+"""`loopwright compile`: from an ONNX model to a package that runs without a compiler."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from loopwright.cli.shared.failure import InputError
+from loopwright.cli.shared.model_options import (
+    FixOption,
+    ModelArgument,
+    SeedOption,
+    ShapeOption,
+    TrialsOption,
+    read_arrays,
+    read_shapes,
+    read_trials,
+    require_file,
+)
+from loopwright.cli.shared.options import JsonOption, TargetOption, TokenOption, UrlOption
+from loopwright.cli.shared.output import console, facts, print_json, size
+from loopwright.cli.shared.where import find_server
+from loopwright.client.progress import format_ratio, format_secs
+from loopwright.models import compiling
+from loopwright.models.executable import Executable
+
+
+def compile(
+    model: ModelArgument,
+    *,
+    shape: ShapeOption = None,
+    fix: FixOption = None,
+    target: TargetOption = "cpu",
+    trials: TrialsOption = "0",
+    seed: SeedOption = 0,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Package to write; by default the name of the model with .lwm."
+        ),
+    ] = None,
+    url: UrlOption = None,
+    token: TokenOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compile an ONNX model to a package; with --trials, measure schedules first.
+
+    Without trials, schedules are proposed, which takes seconds.
+
+    With trials, they are measured on a server if --url names one or one responds at the default
+    address, or else in this process, which stores each measurement at once: the same command
+    continues a search that was interrupted. At the end, whole models are compared, and the faster
+    one is written.
+    """
+    package = Path(f"{model.stem}.lwm") if output is None else output
+    _check_output(package)
+    require_file(model)
+    num_trials = read_trials(trials)
+    executable = compiling.compile(
+        model,
+        target,
+        trials=num_trials,
+        shapes=read_shapes(shape),
+        fixed_inputs=read_arrays("--fix", fix),
+        url=find_server(url, token) if num_trials != 0 or url is not None else None,
+        token=token,
+        seed=seed,
+    )
+    try:
+        executable.save(package)
+    except OSError as error:
+        raise InputError(f"{package} cannot be written: {error.strerror}") from error
+    _show(executable, package, as_json=as_json)
+
+
+def _check_output(package: Path) -> None:
+    if not package.absolute().parent.is_dir():
+        raise InputError(f"{package} cannot be written: the folder does not exist")
+    if package.is_dir():
+        raise InputError(f"{package} cannot be written: it is a folder")
+
+
+def _show(executable: Executable, package: Path, *, as_json: bool) -> None:
+    comparison = executable.comparison
+    inspection = executable.inspect()
+    if as_json:
+        times = None
+        if comparison is not None:
+            times = {
+                "first_secs": comparison.first_secs,
+                "tuned_secs": comparison.tuned_secs,
+                "speedup": comparison.speedup,
+                "interval": list(comparison.interval),
+            }
+        print_json(
+            {"package": str(package), "comparison": times, "inspection": inspection.to_json()}
+        )
+        return
+    rows = {
+        "model": executable.plan.name,
+        "target": executable.plan.target.name,
+        "kernels": f"{len(inspection.kernels)}, {inspection.num_calls} calls in a run",
+        "memory": f"{size(inspection.arena_bytes)} between kernels,"
+        f" {size(inspection.weights_bytes)} of weights",
+    }
+    if comparison is not None:
+        low, high = comparison.interval
+        rows["time"] = (
+            f"{format_secs(comparison.tuned_secs)} tuned, {format_secs(comparison.first_secs)} with"
+            f" the first proposals: {format_ratio(comparison.speedup)}"
+            f" ({format_ratio(low)} to {format_ratio(high)})"
+        )
+    rows["package"] = f"{package}, {size(package.stat().st_size)}"
+    console.print(facts(rows))
