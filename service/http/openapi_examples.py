@@ -5,6 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 _JOB = "5f2b6c1e-8a52-4d3b-9f4e-2f1f6b7c9d10"
+_MODEL = "c1f3a9d2-6b77-4f0e-a6b1-3f2d9e8c7a55"
+_WEIGHTS = f'R.const("sha256:{"5b" * 32}", R.Tensor((512, 1000), "float32"))'
+_GRAPH = f"""@R.function
+def main(x: R.Tensor((1, 512), "float32")) -> R.Tensor((1, 1000), "float32"):
+    with R.dataflow():
+        h: R.Tensor((1, 1000), "float32") = R.matmul(x, {_WEIGHTS})
+        y: R.Tensor((1, 1000), "float32") = R.nn.relu(h)
+        R.output(y)
+    return y
+"""
 _KEY = "08fac7a0dbb50da1ad4ff18803e9911ff3e3ac31e93da130f348ba714ced5b36"
 _TARGET = "cpu -mcpu=znver3 -num-cores=1"
 _MOMENT = "2026-11-21T17:32:31.270310Z"
@@ -78,6 +88,22 @@ _JOB_READ = {
     "stop_reason": "budget",
     "error": None,
     "baseline": _BASELINE,
+}
+
+_MODEL_SUMMARY = {
+    "id": _MODEL,
+    "name": "resnet50",
+    "target": _TARGET,
+    "owner": "ci",
+    "created_at": _MOMENT,
+    "group_id": "0b5e8d55-93a4-4a0e-8d4c-0a5c3f7e2b11",
+    "state": "succeeded",
+    "num_tasks": 1,
+    "num_steps": 1,
+    "max_trials": 2000,
+    "num_measured": 2000,
+    "latency_secs": 0.00019,
+    "default_secs": 0.0011,
 }
 
 EXAMPLES: dict[str, Any] = {
@@ -163,6 +189,53 @@ EXAMPLES: dict[str, Any] = {
     "JobChange": {"max_trials": 400, "priority": 1},
     "JobCreate": {**_SEARCH, "workload": _WORKLOAD},
     "JobRead": _JOB_READ,
+    "ModelCreate": {
+        **_SEARCH,
+        "max_trials": 2000,
+        "name": "resnet50",
+        "model": {"graph": _GRAPH},
+    },
+    "ModelPackage": {
+        "id": _MODEL,
+        "target": _TARGET,
+        "schedules": [
+            {
+                "workload_key": _KEY,
+                "sketch": "packed_whole",
+                "trace": _TRACE,
+                "run_secs": 0.00203,
+                "kind": "confirmed",
+            }
+        ],
+    },
+    "ModelRead": {
+        **_MODEL_SUMMARY,
+        "tasks": [
+            {
+                "number": 0,
+                "workload_key": _KEY,
+                "workload_name": "matmul_relu",
+                "operators": "matmul+relu",
+                "weight": 1.0,
+                "shape": "1 x 1000 x 512",
+                "dtype": "float32",
+                "flops": 1024000,
+                "size_bytes": 2054048,
+                "job_id": _JOB,
+                "state": "succeeded",
+                "num_measured": 2000,
+                "best_secs": 0.00019,
+                "kind": "confirmed",
+                "default_secs": 0.0011,
+                "share": 1.0,
+                "peak_share": 0.05,
+                "next_gain": 1.2e-8,
+            }
+        ],
+        "history": [{"at": _MOMENT, "latency_secs": 0.0011}],
+        "steps": [{"name": "y", "task": 0, "after": []}],
+    },
+    "ModelSummary": _MODEL_SUMMARY,
     "Problem": {
         "type": "urn:loopwright:problem:invalid-target",
         "title": "Unprocessable Entity",

@@ -50,6 +50,7 @@ _USUAL = {
 _OF_POINTERS = {
     "/workload": "invalid-workload",
     "/tasks": "invalid-workload",
+    "/model/": "invalid-model",
     "/target": "invalid-target",
     "query/cursor": "invalid-cursor",
     "header/Idempotency-Key": "invalid-idempotency-key",

@@ -29,12 +29,17 @@ from service.intake.fair_turns import FairTurns
 CALLER = "loopwright.caller"
 """The key of the token's name in an ASGI scope."""
 CHILD = "service.intake.text_reader_child"
+MODEL_CHILD = "service.intake.model_reader_child"
 CPU_SECS = 10
 """Processor time of a child for one text: unlike elapsed time, it does not depend on the load.
 Chosen.
 """
 WALL_SECS = 60.0
-"""Time limit for one text: several times `CPU_SECS`, because children share the cores. Chosen."""
+"""Time limit for one text: several times `CPU_SECS`, because children share the cores. Chosen.
+A text with more processor time has proportionally more.
+"""
+MODEL_CPU_SECS = 60
+"""Processor time of a child for one model, which has up to thousands of programs. Chosen."""
 MEMORY_BYTES = 4 << 30
 """Limit of a child's address space, of which Python and its libraries reserve a part. Chosen."""
 
@@ -48,11 +53,24 @@ class TextReader:
         at_once: The maximum number of children.
         waiting: How many requests may wait for a child; one caller may have three quarters of them.
         cpu_secs: Limit of the processor time of a text.
+        module: What a child runs.
+        is_disposable: Whether each text gets a child of its own, which ends with it.
     """
 
-    def __init__(self, at_once: int = 2, waiting: int = 16, cpu_secs: int = CPU_SECS) -> None:
+    def __init__(
+        self,
+        at_once: int = 2,
+        waiting: int = 16,
+        cpu_secs: int = CPU_SECS,
+        *,
+        module: str = CHILD,
+        is_disposable: bool = False,
+    ) -> None:
         self._turns = FairTurns(at_once, waiting=waiting, waiting_of_one=max(1, waiting * 3 // 4))
         self._cpu_secs = cpu_secs
+        self._wall_secs = max(WALL_SECS, WALL_SECS / CPU_SECS * cpu_secs)
+        self._module = module
+        self._is_disposable = is_disposable
         self._lock = Lock()
         self._idle: list[_Child] = []
 
@@ -68,8 +86,8 @@ class TextReader:
             try:
                 answer = json.loads(self._answer(question.encode()))
             except _ChildDiedError as error:
-                detail = f"the program cannot be parsed: {error}; split it into smaller programs"
-                raise UnprocessableError(detail, Flaw(detail, "/workload")) from None
+                detail, pointer = _refusal(task, error)
+                raise UnprocessableError(detail, Flaw(detail, pointer)) from None
         if "refused" in answer:
             flaws = (Flaw(**flaw) for flaw in answer["flaws"])
             raise UnprocessableError(answer["refused"], *flaws)
@@ -87,10 +105,13 @@ class TextReader:
                 # The child may have died earlier, for another reason.
                 if error.is_the_text_s_doing:
                     raise
-        return self._ask(_Child(), question)
+        return self._ask(_Child(self._module, self._wall_secs), question)
 
     def _ask(self, child: _Child, question: bytes) -> bytes:
         answer = child.ask(question)
+        if self._is_disposable:
+            child.close()
+            return answer
         with self._lock:
             self._idle.append(child)
         return answer
@@ -107,6 +128,14 @@ class TextReader:
 def shared_reader() -> TextReader:
     """Return the reader of this process, which all applications share."""
     reader = TextReader()
+    atexit.register(reader.close)
+    return reader
+
+
+@cache
+def shared_model_reader() -> TextReader:
+    """Return the reader of models of this process: one at a time, each in a child of its own."""
+    reader = TextReader(1, 4, MODEL_CPU_SECS, module=MODEL_CHILD, is_disposable=True)
     atexit.register(reader.close)
     return reader
 
@@ -170,18 +199,19 @@ class _ChildDiedError(Exception):
 class _Child:
     """A process that answers one request after the other, over a pair of sockets."""
 
-    def __init__(self) -> None:
+    def __init__(self, module: str, wall_secs: float) -> None:
+        self._wall_secs = wall_secs
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", CHILD, str(MEMORY_BYTES)],
+                [sys.executable, "-P", "-m", module, str(MEMORY_BYTES)],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 start_new_session=True,
                 # The child has our module path, without the working directory.
                 env={**_child_environment(), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             )
-        ours.settimeout(WALL_SECS)
+        ours.settimeout(wall_secs)
         self._socket = ours
         self._answers = ours.makefile("rb")
 
@@ -191,7 +221,7 @@ class _Child:
             answer = self._answers.readline()
         except TimeoutError:
             self.close()
-            reason = f"it takes longer than {WALL_SECS:g} s"
+            reason = f"it takes longer than {self._wall_secs:g} s"
             raise _ChildDiedError(reason, is_the_text_s_doing=True) from None
         except OSError:
             answer = b""
@@ -208,6 +238,13 @@ class _Child:
         self._socket.close()
         self._process.kill()
         self._process.wait()
+
+
+def _refusal(task: str, error: _ChildDiedError) -> tuple[str, str]:
+    """Return the message about a text whose child died, and a JSON pointer to that text."""
+    if task == "model":
+        return f"the model cannot be read: {error}; split it into smaller models", "/model"
+    return f"the program cannot be parsed: {error}; split it into smaller programs", "/workload"
 
 
 def _death(code: int) -> str:

@@ -15,20 +15,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any
+from typing import Any, TypeAlias
 
 from service.common.errors import UnprocessableError
 from service.intake.workload_text import look_here, read_here, space_here
 from service.wire.requests import Workload
 
-_WORK: Mapping[str, Callable[..., Any]] = {
+Work: TypeAlias = Mapping[str, Callable[..., Any]]
+"""What to do for each task of a request."""
+_WORK: Work = {
     "workload": lambda **fields: asdict(read_here(Workload(**fields))),
     "look": lambda **fields: look_here(Workload(**fields)).model_dump(mode="json"),
     "space": space_here,
 }
 
 
-def main() -> None:
+def answer_requests(work: Work) -> None:
     """Answer requests until their stream ends."""
     memory_bytes = int(sys.argv[1])
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
@@ -45,7 +47,7 @@ def main() -> None:
     while True:
         question = json.loads(questions.get())
         _limit_time(question["cpu_secs"])
-        parent.sendall(json.dumps(_answer(question)).encode() + b"\n")
+        parent.sendall(json.dumps(_answer(work, question)).encode() + b"\n")
 
 
 def _limit_time(cpu_secs: int) -> None:
@@ -55,16 +57,16 @@ def _limit_time(cpu_secs: int) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.RLIM_INFINITY))
 
 
-def _answer(question: Mapping[str, Any]) -> dict[str, Any]:
+def _answer(work: Work, question: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        return {"done": _WORK[question["task"]](**question["arguments"])}
+        return {"done": work[question["task"]](**question["arguments"])}
     except UnprocessableError as error:
         return {"refused": error.detail, "flaws": [asdict(flaw) for flaw in error.flaws]}
     except MemoryError:
-        return {"refused": "parsing the program takes too much memory", "flaws": []}
+        return {"refused": "parsing this takes too much memory", "flaws": []}
     except Exception:
         return {"failed": traceback.format_exc()}
 
 
 if __name__ == "__main__":
-    main()
+    answer_requests(_WORK)

@@ -66,9 +66,22 @@ def read_here(workload: Workload) -> NewWorkload:
     """
     func = _program(workload)
     _check_static(func, _pointer(workload))
+    return stored_form(func, _pointer(workload), workload.script)
+
+
+def stored_form(func: PrimFunc, pointer: str, given: str | None = None) -> NewWorkload:
+    """Return a program in the form in which it is stored.
+
+    Args:
+        pointer: The place of the program in the request.
+        given: The text that it was parsed from, if there is one.
+
+    Raises:
+        UnprocessableError: If its text could not be parsed again.
+    """
     text = script(func)
-    if text != workload.script:
-        _check_printed(func, text, _pointer(workload))
+    if text != given:
+        _check_printed(func, text, pointer)
     shape = shape_of(func)
     return NewWorkload(
         key=structural_hash(func),

@@ -117,6 +117,15 @@ class WorkloadsQuery(ListQuery):
     sort: Literal["-created_at", "created_at", "name", "-name", "flops", "-flops"] = "-created_at"
 
 
+class ModelsQuery(ListQuery):
+    """Filters and order of models."""
+
+    target: TargetPart | None = _text(_TARGET_PART)
+    owner: str | None = _text("the name of the token that submitted it")
+    text: str | None = _text("a part of its name or of the target")
+    sort: Literal["-created_at", "created_at", "name", "-name"] = "-created_at"
+
+
 class TargetsQuery(ListQuery):
     """Filters and order of targets."""
 

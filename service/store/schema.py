@@ -7,6 +7,7 @@ from sqlalchemy import MetaData
 from service.store import (
     artifacts,
     cost_models,
+    models,
     targets,
     tokens,
     warm_starts,
@@ -24,6 +25,8 @@ ROWS = (
     targets.TargetRow,
     jobs.JobRow,
     groups.GroupRow,
+    models.ModelRow,
+    models.ModelTaskRow,
     trials.TrialRow,
     trial_chunks.PackedTrialsRow,
     sketches.SketchRow,

@@ -27,6 +27,11 @@ MAX_SEED = 2**31 - 1  # of a 32-bit column
 MAX_PRIORITY = 1000
 MAX_TASKS = 64  # of a group: all their searches are in memory at once
 MAX_WEIGHT = 1e9  # only the ratios of weights matter
+MAX_GRAPH_CHARS = 1_000_000  # of the text of a model: that of about 5,000 nodes
+MAX_ONNX_CHARS = 1_900_000  # of a file in base64, so that the body keeps to its limit
+MAX_INPUTS = 256  # of a model
+MAX_RANK = 16  # of an input
+MAX_EXTENT = 2**31 - 1
 
 # The second name of each is its name in version 0.1, which is accepted until 0.2.
 TRIALS_ALIASES = AliasChoices("max_trials", "trials")
@@ -112,6 +117,40 @@ class GroupCreate(SearchOptions):
     """A request to tune several workloads for one target under one trial limit."""
 
     tasks: tuple[GroupTask, ...] = Field(min_length=1, max_length=MAX_TASKS)
+
+
+InputName: TypeAlias = Annotated[str, Field(max_length=255)]
+InputShape: TypeAlias = Annotated[
+    tuple[Annotated[int, Field(ge=0, le=MAX_EXTENT)], ...], Field(max_length=MAX_RANK)
+]
+
+
+class ModelSource(Request):
+    """A model: the text of its graph, or a small ONNX file in base64.
+
+    In the text, weights are named by their SHA-256: their values are not needed. An ONNX file has
+    all of its weights inside.
+    """
+
+    graph: str | None = Field(default=None, min_length=1, max_length=MAX_GRAPH_CHARS)
+    onnx: str | None = Field(default=None, min_length=1, max_length=MAX_ONNX_CHARS)
+    # The shapes of inputs of an ONNX file, which fix its symbolic axes.
+    shapes: dict[InputName, InputShape] = Field(default={}, max_length=MAX_INPUTS)
+
+    @model_validator(mode="after")
+    def _has_one_form(self) -> ModelSource:
+        if (self.graph is None) == (self.onnx is None):
+            raise ValueError("a model has either `graph` or `onnx`")
+        if self.shapes and self.onnx is None:
+            raise ValueError("`shapes` fixes axes of `onnx`: a graph states its shapes in its text")
+        return self
+
+
+class ModelCreate(SearchOptions):
+    """A request to tune the programs of a whole model under one trial limit."""
+
+    name: str = Field(min_length=1, max_length=255)
+    model: ModelSource
 
 
 class GroupChange(Request):

@@ -17,7 +17,7 @@ does not starve the others. (L. Zheng et al., Ansor, OSDI 2020, section 6, with 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tuner.task import Task
@@ -64,14 +64,31 @@ def _gain(progress: Sequence[Progress], index: int) -> float:
     best_secs = task_progress.best_secs(num_trials)
     if not math.isfinite(best_secs):
         return 0.0  # a task without a correct trial may never get one: the others come first
-    window = min(WINDOW, num_trials - 1)
-    before = task_progress.best_secs(num_trials - window)
-    # Before its first correct trial, a task has no best time that could fall.
-    fallen = (before - best_secs) / window if window and math.isfinite(before) else 0.0
-    reach = SLACK * task_progress.task.flops / _fastest_rate(progress, task_progress.task)
     stale = num_trials - 1 - [t.best_secs for t in task_progress.trials].index(best_secs)
-    hoped = max(best_secs / num_trials, (best_secs - reach) * math.exp2(-stale / WINDOW))
-    return task_progress.task.weight * (PAST_WEIGHT * fallen + (1 - PAST_WEIGHT) * hoped)
+    reach = SLACK * task_progress.task.flops / _fastest_rate(progress, task_progress.task)
+    return task_progress.task.weight * expected_gain(
+        num_trials, task_progress.best_secs, stale, reach
+    )
+
+
+def expected_gain(
+    num_trials: int, best_secs: Callable[[int], float], stale: int, reach_secs: float
+) -> float:
+    """Return the seconds of one run that the next trial of a task is expected to save.
+
+    Args:
+        num_trials: The number of trials so far, of which one or more are correct.
+        best_secs: The best time of the first trials, by their number; infinity without one.
+        stale: The number of trials since the best one.
+        reach_secs: The time of the task at the rate of similar tasks, with `SLACK`.
+    """
+    best = best_secs(num_trials)
+    window = min(WINDOW, num_trials - 1)
+    before = best_secs(num_trials - window)
+    # Before its first correct trial, a task has no best time that could fall.
+    fallen = (before - best) / window if window and math.isfinite(before) else 0.0
+    hoped = max(best / num_trials, (best - reach_secs) * math.exp2(-stale / WINDOW))
+    return PAST_WEIGHT * fallen + (1 - PAST_WEIGHT) * hoped
 
 
 def _fastest_rate(progress: Sequence[Progress], task: Task) -> float:

@@ -1,0 +1,303 @@
+"""Models as the API shows them: tasks, projected latency and its history, best schedules."""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import select, tuple_
+from sqlalchemy.orm import Session
+
+from service.common.paging import CursorKey, page
+from service.reading.lists import contains
+from service.reading.queries import ModelsQuery
+from service.store import models, targets
+from service.store.jobs.groups import GroupRow
+from service.store.jobs.jobs import JobRow
+from service.store.models import ModelRow, ModelTaskRow
+from service.store.results.best_schedules import BestScheduleRow
+from service.store.targets import TargetRow
+from service.store.trials.trials import TrialRow
+from service.store.workloads import WorkloadRow, in_words
+from service.wire.model_reads import (
+    LatencyPoint,
+    ModelPackage,
+    ModelRead,
+    ModelSchedule,
+    ModelStep,
+    ModelSummary,
+    ModelTaskRead,
+)
+from service.wire.models import JobState, Page
+from service.wire.times import kind_of
+from tuner.loop.task_scheduler import SLACK, expected_gain
+
+MAX_POINTS = 500
+"""Points of a history: more than a plot shows apart. Chosen."""
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A task of a model, with the rows that it refers to."""
+
+    row: ModelTaskRow
+    workload: WorkloadRow
+    job: JobRow | None
+    best: BestScheduleRow | None
+
+    @property
+    def secs(self) -> float | None:
+        return None if self.best is None else self.best.run_secs
+
+    @property
+    def counts(self) -> bool:
+        """Return whether the projected latency waits for its time, or has it."""
+        return self.job is not None or self.best is not None
+
+
+def list_models(session: Session, query: ModelsQuery) -> Page[ModelSummary]:
+    """Return a page of models.
+
+    Raises:
+        UnprocessableError: If the cursor does not fit.
+    """
+    statement = select(ModelRow)
+    if query.target is not None:
+        statement = statement.where(contains(query.target, ModelRow.target))
+    if query.owner is not None:
+        statement = statement.where(ModelRow.owner == query.owner)
+    if query.text is not None:
+        statement = statement.where(contains(query.text, ModelRow.name, ModelRow.target))
+    by = {
+        "created_at": CursorKey(ModelRow.created_at, datetime),
+        "name": CursorKey(ModelRow.name, str),
+    }
+    keys = [by[query.sort.removeprefix("-")], CursorKey(ModelRow.id, UUID)]
+    list_page = page(session, statement, keys, query.asked("models", query.sort))
+    rows = [row for (row,) in list_page.rows]
+    tasks = _tasks(session, rows)
+    groups = _groups(session, rows)
+    return Page[ModelSummary](
+        items=tuple(_summary(row, tasks[row.id], groups[row.group_id]) for row in rows),
+        next_cursor=list_page.next_cursor,
+    )
+
+
+def read(session: Session, model_id: UUID) -> ModelRead:
+    """Return a model with its tasks, its history and its graph.
+
+    Raises:
+        ServiceNotFoundError: If the model does not exist.
+    """
+    row = models.get(session, model_id, with_steps=True)
+    tasks = _tasks(session, [row])[row.id]
+    summary = _summary(row, tasks, _groups(session, [row])[row.group_id])
+    float32_peak = session.get_one(TargetRow, row.target).peak_flops
+    total_secs = sum(task.row.weight * task.secs for task in tasks if task.secs is not None)
+    return ModelRead(
+        **summary.model_dump(),
+        tasks=tuple(
+            _read_task(row.target, task, tasks, total_secs, float32_peak) for task in tasks
+        ),
+        history=_history(session, tasks),
+        steps=tuple(ModelStep.model_validate(step) for step in row.steps),
+    )
+
+
+def package(session: Session, model_id: UUID) -> ModelPackage:
+    """Return the best schedules of the tasks of a model.
+
+    Raises:
+        ServiceNotFoundError: If the model does not exist.
+    """
+    row = models.get(session, model_id)
+    query = (
+        select(BestScheduleRow, TrialRow)
+        .join(ModelTaskRow, ModelTaskRow.workload_key == BestScheduleRow.workload_key)
+        .join(
+            TrialRow,
+            (TrialRow.job_id == BestScheduleRow.job_id)
+            & (TrialRow.number == BestScheduleRow.trial_number),
+        )
+        .where(ModelTaskRow.model_id == row.id, BestScheduleRow.target == row.target)
+        .order_by(ModelTaskRow.number)
+    )
+    return ModelPackage(
+        id=row.id,
+        target=row.target,
+        schedules=tuple(
+            ModelSchedule(
+                workload_key=best.workload_key,
+                sketch=trial.sketch,
+                trace=trial.trace,
+                run_secs=best.run_secs,
+                kind=kind_of(best.run_secs, best.interval, row.target),
+            )
+            for best, trial in session.execute(query)
+        ),
+    )
+
+
+def _tasks(session: Session, rows: Sequence[ModelRow]) -> Mapping[UUID, list[_Task]]:
+    """Return the tasks of models with what they refer to, by the model's id."""
+    task_rows = models.tasks(session, [row.id for row in rows])
+    keys = {task.workload_key for task in task_rows}
+    job_ids = {task.job_id for task in task_rows if task.job_id is not None}
+    jobs = {job.id: job for job in session.scalars(select(JobRow).where(JobRow.id.in_(job_ids)))}
+    stored = session.scalars(select(WorkloadRow).where(WorkloadRow.key.in_(keys)))
+    workloads = {workload.key: workload for workload in stored}
+    target_of = {row.id: row.target for row in rows}
+    query = select(BestScheduleRow).where(
+        BestScheduleRow.workload_key.in_(keys), BestScheduleRow.target.in_(set(target_of.values()))
+    )
+    best = {(found.workload_key, found.target): found for found in session.scalars(query)}
+    tasks: dict[UUID, list[_Task]] = defaultdict(list)
+    for task in task_rows:
+        tasks[task.model_id].append(
+            _Task(
+                task,
+                workloads[task.workload_key],
+                None if task.job_id is None else jobs[task.job_id],
+                best.get((task.workload_key, target_of[task.model_id])),
+            )
+        )
+    return tasks
+
+
+def _groups(session: Session, rows: Sequence[ModelRow]) -> Mapping[UUID, GroupRow]:
+    ids = [row.group_id for row in rows]
+    found = session.scalars(select(GroupRow).where(GroupRow.id.in_(ids)))
+    return {group.id: group for group in found}
+
+
+def _summary(row: ModelRow, tasks: Sequence[_Task], group: GroupRow) -> ModelSummary:
+    jobs = [(task.row.weight, task.job) for task in tasks if task.job is not None]
+    return ModelSummary(
+        id=row.id,
+        name=row.name,
+        target=row.target,
+        owner=row.owner,
+        created_at=row.created_at,
+        group_id=row.group_id,
+        state=_state([job.state for _, job in jobs]),
+        num_tasks=len(tasks),
+        num_steps=row.num_steps,
+        max_trials=group.max_trials,
+        num_measured=sum(job.num_measured for _, job in jobs),
+        latency_secs=_sum((task.row.weight, task.secs) for task in tasks if task.counts),
+        default_secs=_sum((weight, job.default_time.secs) for weight, job in jobs),
+    )
+
+
+def _sum(weighted: Iterable[tuple[float, float | None]]) -> float | None:
+    """Return the weighted sum of times; None if one is missing."""
+    total = 0.0
+    for weight, secs in weighted:
+        if secs is None:
+            return None
+        total += weight * secs
+    return total
+
+
+def _state(states: Sequence[JobState]) -> JobState:
+    """Return the state of jobs together: the first of these that one of them has."""
+    order = (
+        JobState.RUNNING,
+        JobState.QUEUED,
+        JobState.CANCELLED,
+        JobState.SUCCEEDED,
+        JobState.FAILED,
+    )
+    return next(state for state in order if state in states)
+
+
+def _read_task(
+    target: str,
+    task: _Task,
+    tasks: Sequence[_Task],
+    total_secs: float,
+    float32_peak: float | None,
+) -> ModelTaskRead:
+    row, workload, job, secs = task.row, task.workload, task.job, task.secs
+    peak = targets.peak_of(target, float32_peak, workload.dtype)
+    return ModelTaskRead(
+        number=row.number,
+        workload_key=row.workload_key,
+        workload_name=workload.name,
+        operators=row.operators,
+        weight=row.weight,
+        shape=in_words(workload.shape),
+        dtype=workload.dtype,
+        flops=workload.flops,
+        size_bytes=row.size_bytes,
+        job_id=row.job_id,
+        state=None if job is None else job.state,
+        num_measured=0 if job is None else job.num_measured,
+        best_secs=secs,
+        kind=None if task.best is None else kind_of(secs, task.best.interval, target),
+        default_secs=None if job is None else job.default_time.secs,
+        share=None if secs is None else row.weight * secs / total_secs,
+        peak_share=workload.flops / secs / peak if secs and peak and workload.flops else None,
+        next_gain=_next_gain(task, tasks),
+    )
+
+
+def _next_gain(task: _Task, tasks: Sequence[_Task]) -> float | None:
+    """Return what the next trial is expected to save of a run of the model, in seconds.
+
+    The formula is that by which the coordinator divides the trials. Here it sees the improvements
+    that a job stores, not its trials.
+    """
+    job = task.job
+    if job is None or not job.progress:
+        return None
+    points = job.progress
+    numbers = [point[0] for point in points]
+
+    def best_secs(num_trials: int) -> float:
+        index = bisect.bisect_right(numbers, num_trials)
+        return points[index - 1][1] if index else math.inf
+
+    rates = [
+        other.workload.flops / other.job.progress[-1][1]
+        for other in tasks
+        if other.job is not None
+        and other.job.progress
+        and other.workload.name == task.workload.name
+    ]
+    reach_secs = SLACK * task.workload.flops / max(rates) if max(rates) else 0.0
+    num_trials, stale = job.num_measured, job.num_measured - int(numbers[-1])
+    return task.row.weight * expected_gain(num_trials, best_secs, max(stale, 0), reach_secs)
+
+
+def _history(session: Session, tasks: Sequence[_Task]) -> tuple[LatencyPoint, ...]:
+    """Return the projected latency of the tasks with jobs, from when each of them had a time."""
+    jobs = {task.job.id: (task.row.weight, task.job) for task in tasks if task.job is not None}
+    improved = {
+        (job.id, int(number) - 1): secs
+        for _, job in jobs.values()
+        for number, secs in job.progress or ()
+    }
+    if not improved:
+        return ()
+    at = tuple_(TrialRow.job_id, TrialRow.number).in_(list(improved))
+    columns = (TrialRow.created_at, TrialRow.job_id, TrialRow.number)
+    times: dict[UUID, float] = {}
+    points = []
+    for moment, job_id, number in session.execute(select(*columns).where(at).order_by(*columns)):
+        times[job_id] = improved[job_id, number]
+        if len(times) == len(jobs):
+            latency = sum(jobs[of_job][0] * secs for of_job, secs in times.items())
+            points.append(LatencyPoint(at=moment, latency_secs=latency))
+    return _thinned(points)
+
+
+def _thinned(points: Sequence[LatencyPoint]) -> tuple[LatencyPoint, ...]:
+    """Return at most `MAX_POINTS` points, with the first and the last."""
+    step = -(-len(points) // MAX_POINTS)
+    return tuple(points[:: max(step, 1)]) + (tuple(points[-1:]) if step > 1 else ())

@@ -1,0 +1,69 @@
+"""Whole models: their tasks, and the calls of their kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import JSON, BigInteger, ForeignKey, Index, Integer, String, select
+from sqlalchemy.orm import Mapped, Session, mapped_column, undefer
+
+from service.common.errors import ServiceNotFoundError
+from service.store.database.base import Base, UtcDateTime
+
+
+class ModelRow(Base):
+    """A model, whose tasks with jobs form a group; `steps` are calls of kernels in a run."""
+
+    __tablename__ = "models"
+    __table_args__ = (Index("ix_models_created_at_id", "created_at", "id"),)
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(String(255))
+    target: Mapped[str] = mapped_column(ForeignKey("targets.name"))
+    owner: Mapped[str | None] = mapped_column(String(64))  # the name of a token
+    group_id: Mapped[UUID] = mapped_column(ForeignKey("groups.id"), unique=True)
+    num_steps: Mapped[int] = mapped_column(Integer)
+    steps: Mapped[list[dict[str, Any]]] = mapped_column(JSON, deferred=True)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class ModelTaskRow(Base):
+    """A program of a model; `job_id` is null for one that is not tuned with the model."""
+
+    __tablename__ = "model_tasks"
+    __table_args__ = (Index("ix_model_tasks_workload_key", "workload_key"),)
+
+    model_id: Mapped[UUID] = mapped_column(ForeignKey("models.id"), primary_key=True)
+    number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    workload_key: Mapped[str] = mapped_column(ForeignKey("workloads.key"))
+    operators: Mapped[str] = mapped_column(String(255))
+    weight: Mapped[float]
+    size_bytes: Mapped[int] = mapped_column(BigInteger)
+    job_id: Mapped[UUID | None] = mapped_column(ForeignKey("jobs.id"))
+
+
+def get(session: Session, model_id: UUID, *, with_steps: bool = False) -> ModelRow:
+    """Return a model.
+
+    Raises:
+        ServiceNotFoundError: If the model does not exist.
+    """
+    options = [undefer(ModelRow.steps)] if with_steps else []
+    row = session.get(ModelRow, model_id, options=options)
+    if row is None:
+        raise ServiceNotFoundError(f"no model {model_id}")
+    return row
+
+
+def of_group(session: Session, group_id: UUID) -> ModelRow:
+    """Return the model whose jobs form a group; there is one."""
+    return session.scalars(select(ModelRow).where(ModelRow.group_id == group_id)).one()
+
+
+def tasks(session: Session, model_ids: Sequence[UUID]) -> list[ModelTaskRow]:
+    """Return the tasks of models, by number."""
+    query = select(ModelTaskRow).where(ModelTaskRow.model_id.in_(model_ids))
+    return list(session.scalars(query.order_by(ModelTaskRow.number)))
