@@ -24,16 +24,25 @@ from schemathesis.core.result import Ok
 
 from service.http.app import create_app
 from service.http.dependencies import Dependencies
+from service.intake import model_text
+from service.intake.text_reader import MODEL_CHILD, TextReader
+from service.models.submit import submit_model
 from service.store import tokens, workers
 from service.store.database.database import Database
+from service.wire.requests import ModelCreate, ModelSource
 from service.wire.server_models import Scope
+from tests.integration.service.models.networks import network, skeleton
 from tests.integration.service.tuned import SPEC, tuned
 from workers.engine.engine import WorkerFacts
 
 MIN_CASES = 2_500
 RANDOM_CASES = 8
 """So many for each operation and mode, besides those at the edges."""
-EXPENSIVE = {"POST /api/v1/artifacts", "GET /api/v1/jobs/{job_id}/trials/{number}/code"}
+EXPENSIVE = {
+    "POST /api/v1/artifacts",
+    "POST /api/v1/models",
+    "GET /api/v1/jobs/{job_id}/trials/{number}/code",
+}
 """These have the compiler run in a process of its own: a few of them are enough."""
 FEW = 6
 NOT_JSON = {"POST /api/v1/import"}
@@ -101,9 +110,20 @@ class Prober:
 
 
 @pytest.fixture
-def prober(database: Database) -> Iterator[Prober]:
+def models_in_one_child(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Read all models in one child: the service starts one for each, which takes a second."""
+    with closing(TextReader(1, 4, module=MODEL_CHILD)) as reader:
+        monkeypatch.setattr(model_text, "shared_model_reader", lambda: reader)
+        yield
+
+
+@pytest.fixture
+def prober(database: Database, models_in_one_child: None) -> Iterator[Prober]:
     job_id, _ = tuned(database, SPEC)
     tuned(database, "matmul:96,96,128")
+    source = ModelSource(graph=skeleton(network()))
+    model = ModelCreate(name="network", model=source, max_trials=16)
+    model_id = submit_model(database, model)[0].id
     with database.write() as session:
         row, _ = tokens.create(session, "ci", [Scope.SUBMIT])
         workers.record_facts(
@@ -111,6 +131,8 @@ def prober(database: Database) -> Iterator[Prober]:
         )
     known = {
         "job_id": str(job_id),
+        "model_id": str(model_id),
+        "model": {"graph": source.graph},
         "number": 1,
         "token_id": str(row.id),
         "workload": {"operator": SPEC},
