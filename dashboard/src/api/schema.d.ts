@@ -281,6 +281,74 @@ export interface paths {
         patch: operations["change_group_api_v1_groups__group_id__patch"];
         trace?: never;
     };
+    "/api/v1/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Models
+         * @description List models, the newest first by default.
+         */
+        get: operations["get_models_api_v1_models_get"];
+        put?: never;
+        /**
+         * Post Model
+         * @description Queue jobs for the tasks of a model; repeated with the same `Idempotency-Key`, once.
+         *
+         *     Tasks are the different programs of the model after fusion. Each job's weight is the number of
+         *     the runs of its program. The jobs share the trials: each round goes to the job with the largest
+         *     expected gain in the model's time. Tasks that take little of that time get no job.
+         */
+        post: operations["post_model_api_v1_models_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/models/{model_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Model
+         * @description Read a model: its tasks, its projected latency with its history, and its graph.
+         */
+        get: operations["get_model_api_v1_models__model_id__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/models/{model_id}/package": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Package
+         * @description Read the best schedules of the tasks so far, of which a client builds the package.
+         */
+        get: operations["get_package_api_v1_models__model_id__package_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{job_id}/trials/{number}": {
         parameters: {
             query?: never;
@@ -1921,11 +1989,352 @@ export interface components {
         JobState: "queued" | "running" | "succeeded" | "failed" | "cancelled";
         JsonValue: unknown;
         /**
+         * LatencyPoint
+         * @description The projected latency from a moment on.
+         */
+        LatencyPoint: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Latency Secs */
+            latency_secs: number;
+        };
+        /**
+         * ModelCreate
+         * @description A request to tune the programs of a whole model under one trial limit.
+         * @example {
+         *       "target": "cpu",
+         *       "max_trials": 2000,
+         *       "seed": 0,
+         *       "name": "resnet50",
+         *       "model": {
+         *         "graph": "@R.function\ndef main(x: R.Tensor((1, 512), \"float32\")) -> R.Tensor((1, 1000), \"float32\"):\n    with R.dataflow():\n        h: R.Tensor((1, 1000), \"float32\") = R.matmul(x, R.const(\"sha256:5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b\", R.Tensor((512, 1000), \"float32\")))\n        y: R.Tensor((1, 1000), \"float32\") = R.nn.relu(h)\n        R.output(y)\n    return y\n"
+         *       }
+         *     }
+         */
+        ModelCreate: {
+            /**
+             * Target
+             * @default cpu
+             */
+            target?: string;
+            /** Max Trials */
+            max_trials: number;
+            /** Max Secs */
+            max_secs?: number | null;
+            /** Plateau */
+            plateau?: number | null;
+            /**
+             * Seed
+             * @default 0
+             */
+            seed?: number;
+            /** @default evolutionary */
+            strategy?: components["schemas"]["Strategy"];
+            /** Rules */
+            rules?: string[] | null;
+            /**
+             * Warm Start
+             * @default true
+             */
+            warm_start?: boolean;
+            /**
+             * Priority
+             * @default 0
+             */
+            priority?: number;
+            /** Name */
+            name: string;
+            model: components["schemas"]["ModelSource"];
+        };
+        /**
          * ModelOrigin
          * @description What ordered the candidates of a job before its own measurements did.
          * @enum {string}
          */
         ModelOrigin: "measurements" | "recorded" | "estimate" | "nothing";
+        /**
+         * ModelPackage
+         * @description What a package of a model needs from the service: the best schedule of each task.
+         *
+         *     The client, which has the weights, builds the package. Tasks that nothing was measured for are
+         *     left out.
+         * @example {
+         *       "id": "c1f3a9d2-6b77-4f0e-a6b1-3f2d9e8c7a55",
+         *       "target": "cpu -mcpu=znver3 -num-cores=1",
+         *       "schedules": [
+         *         {
+         *           "workload_key": "08fac7a0dbb50da1ad4ff18803e9911ff3e3ac31e93da130f348ba714ced5b36",
+         *           "sketch": "packed_whole",
+         *           "trace": {
+         *             "format": 2,
+         *             "instructions": []
+         *           },
+         *           "run_secs": 0.00203,
+         *           "kind": "confirmed"
+         *         }
+         *       ]
+         *     }
+         */
+        ModelPackage: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Target */
+            target: string;
+            /** Schedules */
+            schedules: components["schemas"]["ModelSchedule"][];
+        };
+        /**
+         * ModelRead
+         * @description A model with its tasks, the history of its latency, and the calls of its kernels.
+         * @example {
+         *       "id": "c1f3a9d2-6b77-4f0e-a6b1-3f2d9e8c7a55",
+         *       "name": "resnet50",
+         *       "target": "cpu -mcpu=znver3 -num-cores=1",
+         *       "owner": "ci",
+         *       "created_at": "2026-11-21T17:32:31.270310Z",
+         *       "group_id": "0b5e8d55-93a4-4a0e-8d4c-0a5c3f7e2b11",
+         *       "state": "succeeded",
+         *       "num_tasks": 1,
+         *       "num_steps": 1,
+         *       "max_trials": 2000,
+         *       "num_measured": 2000,
+         *       "latency_secs": 0.00019,
+         *       "default_secs": 0.0011,
+         *       "tasks": [
+         *         {
+         *           "number": 0,
+         *           "workload_key": "08fac7a0dbb50da1ad4ff18803e9911ff3e3ac31e93da130f348ba714ced5b36",
+         *           "workload_name": "matmul_relu",
+         *           "operators": "matmul+relu",
+         *           "weight": 1,
+         *           "shape": "1 x 1000 x 512",
+         *           "dtype": "float32",
+         *           "flops": 1024000,
+         *           "size_bytes": 2054048,
+         *           "job_id": "5f2b6c1e-8a52-4d3b-9f4e-2f1f6b7c9d10",
+         *           "state": "succeeded",
+         *           "num_measured": 2000,
+         *           "best_secs": 0.00019,
+         *           "kind": "confirmed",
+         *           "default_secs": 0.0011,
+         *           "share": 1,
+         *           "peak_share": 0.05,
+         *           "next_gain": 1.2e-8
+         *         }
+         *       ],
+         *       "history": [
+         *         {
+         *           "at": "2026-11-21T17:32:31.270310Z",
+         *           "latency_secs": 0.0011
+         *         }
+         *       ],
+         *       "steps": [
+         *         {
+         *           "name": "y",
+         *           "task": 0,
+         *           "after": []
+         *         }
+         *       ]
+         *     }
+         */
+        ModelRead: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Name */
+            name: string;
+            /** Target */
+            target: string;
+            /** Owner */
+            owner: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Group Id
+             * Format: uuid
+             */
+            group_id: string;
+            state: components["schemas"]["JobState"];
+            /** Num Tasks */
+            num_tasks: number;
+            /** Num Steps */
+            num_steps: number;
+            /** Max Trials */
+            max_trials: number;
+            /** Num Measured */
+            num_measured: number;
+            /** Latency Secs */
+            latency_secs: number | null;
+            /** Default Secs */
+            default_secs: number | null;
+            /** Tasks */
+            tasks: components["schemas"]["ModelTaskRead"][];
+            /** History */
+            history: components["schemas"]["LatencyPoint"][];
+            /** Steps */
+            steps: components["schemas"]["ModelStep"][];
+        };
+        /**
+         * ModelSchedule
+         * @description The best schedule of a task of a model.
+         */
+        ModelSchedule: {
+            /** Workload Key */
+            workload_key: string;
+            /** Sketch */
+            sketch: string;
+            /** Trace */
+            trace: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /** Run Secs */
+            run_secs: number;
+            kind: components["schemas"]["TimeKind"] | null;
+        };
+        /**
+         * ModelSource
+         * @description A model: the text of its graph, or a small ONNX file in base64.
+         *
+         *     In the text, weights are named by their SHA-256: their values are not needed. An ONNX file has
+         *     all of its weights inside.
+         */
+        ModelSource: {
+            /** Graph */
+            graph?: string | null;
+            /** Onnx */
+            onnx?: string | null;
+            /**
+             * Shapes
+             * @default {}
+             */
+            shapes?: {
+                [key: string]: number[];
+            };
+        };
+        /**
+         * ModelStep
+         * @description A call of a kernel in a run of a model.
+         */
+        ModelStep: {
+            /** Name */
+            name: string;
+            /** Task */
+            task: number;
+            /** After */
+            after: number[];
+        };
+        /**
+         * ModelSummary
+         * @description A model, with the sums of its tasks.
+         *
+         *     `latency_secs` is the projected latency: the sum of weight and best time over the tasks that
+         *     have a job or a time. It is null until each of them has a time.
+         * @example {
+         *       "id": "c1f3a9d2-6b77-4f0e-a6b1-3f2d9e8c7a55",
+         *       "name": "resnet50",
+         *       "target": "cpu -mcpu=znver3 -num-cores=1",
+         *       "owner": "ci",
+         *       "created_at": "2026-11-21T17:32:31.270310Z",
+         *       "group_id": "0b5e8d55-93a4-4a0e-8d4c-0a5c3f7e2b11",
+         *       "state": "succeeded",
+         *       "num_tasks": 1,
+         *       "num_steps": 1,
+         *       "max_trials": 2000,
+         *       "num_measured": 2000,
+         *       "latency_secs": 0.00019,
+         *       "default_secs": 0.0011
+         *     }
+         */
+        ModelSummary: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Name */
+            name: string;
+            /** Target */
+            target: string;
+            /** Owner */
+            owner: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Group Id
+             * Format: uuid
+             */
+            group_id: string;
+            state: components["schemas"]["JobState"];
+            /** Num Tasks */
+            num_tasks: number;
+            /** Num Steps */
+            num_steps: number;
+            /** Max Trials */
+            max_trials: number;
+            /** Num Measured */
+            num_measured: number;
+            /** Latency Secs */
+            latency_secs: number | null;
+            /** Default Secs */
+            default_secs: number | null;
+        };
+        /**
+         * ModelTaskRead
+         * @description A program of a model, and its best schedule in the store.
+         *
+         *     Tasks without a job are too small a part of the model to be tuned with it. They have a time only
+         *     if another job measured them.
+         */
+        ModelTaskRead: {
+            /** Number */
+            number: number;
+            /** Workload Key */
+            workload_key: string;
+            /** Workload Name */
+            workload_name: string;
+            /** Operators */
+            operators: string;
+            /** Weight */
+            weight: number;
+            /** Shape */
+            shape: string | null;
+            /** Dtype */
+            dtype: string | null;
+            /** Flops */
+            flops: number;
+            /** Size Bytes */
+            size_bytes: number;
+            /** Job Id */
+            job_id: string | null;
+            state: components["schemas"]["JobState"] | null;
+            /** Num Measured */
+            num_measured: number;
+            /** Best Secs */
+            best_secs: number | null;
+            kind: components["schemas"]["TimeKind"] | null;
+            /** Default Secs */
+            default_secs: number | null;
+            /** Share */
+            share: number | null;
+            /** Peak Share */
+            peak_share: number | null;
+            /** Next Gain */
+            next_gain: number | null;
+        };
         /**
          * ModelValue
          * @description The quality of the cost model in this job, from the trials that it scored before measurement.
@@ -2139,6 +2548,35 @@ export interface components {
         Page_JobRead_: {
             /** Items */
             items: components["schemas"]["JobRead"][];
+            /** Next Cursor */
+            next_cursor?: string | null;
+        };
+        /**
+         * Page[ModelSummary]
+         * @example {
+         *       "items": [
+         *         {
+         *           "id": "c1f3a9d2-6b77-4f0e-a6b1-3f2d9e8c7a55",
+         *           "name": "resnet50",
+         *           "target": "cpu -mcpu=znver3 -num-cores=1",
+         *           "owner": "ci",
+         *           "created_at": "2026-11-21T17:32:31.270310Z",
+         *           "group_id": "0b5e8d55-93a4-4a0e-8d4c-0a5c3f7e2b11",
+         *           "state": "succeeded",
+         *           "num_tasks": 1,
+         *           "num_steps": 1,
+         *           "max_trials": 2000,
+         *           "num_measured": 2000,
+         *           "latency_secs": 0.00019,
+         *           "default_secs": 0.0011
+         *         }
+         *       ],
+         *       "next_cursor": null
+         *     }
+         */
+        Page_ModelSummary_: {
+            /** Items */
+            items: components["schemas"]["ModelSummary"][];
             /** Next Cursor */
             next_cursor?: string | null;
         };
@@ -4453,6 +4891,368 @@ export interface operations {
             };
             /** @description Unsupported Media Type */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_models_api_v1_models_get: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the previous page; use the same order and filters */
+                cursor?: string | null;
+                /** @description a part of the target's text, such as `znver3`; `llvm` is a synonym of `cpu` */
+                target?: string | null;
+                /** @description the name of the token that submitted it */
+                owner?: string | null;
+                /** @description a part of its name or of the target */
+                text?: string | null;
+                sort?: "-created_at" | "created_at" | "name" | "-name";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_ModelSummary_"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_model_api_v1_models_post: {
+        parameters: {
+            query?: never;
+            header?: {
+                "idempotency-key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ModelCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelRead"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_model_api_v1_models__model_id__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                model_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelRead"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_package_api_v1_models__model_id__package_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                model_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelPackage"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
