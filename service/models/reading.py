@@ -155,7 +155,7 @@ def _tasks(session: Session, rows: Sequence[ModelRow]) -> Mapping[UUID, list[_Ta
     query = select(BestScheduleRow).where(
         BestScheduleRow.workload_key.in_(keys), BestScheduleRow.target.in_(set(target_of.values()))
     )
-    best = {(found.workload_key, found.target): found for found in session.scalars(query)}
+    best = {(row.workload_key, row.target): row for row in session.scalars(query)}
     tasks: dict[UUID, list[_Task]] = defaultdict(list)
     for task in task_rows:
         tasks[task.model_id].append(
@@ -171,8 +171,8 @@ def _tasks(session: Session, rows: Sequence[ModelRow]) -> Mapping[UUID, list[_Ta
 
 def _groups(session: Session, rows: Sequence[ModelRow]) -> Mapping[UUID, GroupRow]:
     ids = [row.group_id for row in rows]
-    found = session.scalars(select(GroupRow).where(GroupRow.id.in_(ids)))
-    return {group.id: group for group in found}
+    stored = session.scalars(select(GroupRow).where(GroupRow.id.in_(ids)))
+    return {group.id: group for group in stored}
 
 
 def _summary(row: ModelRow, tasks: Sequence[_Task], group: GroupRow) -> ModelSummary:
