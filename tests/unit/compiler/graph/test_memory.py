@@ -6,8 +6,8 @@ import pytest
 import compiler.graph.operators  # noqa: F401  declares the operators
 from compiler.graph.builder import GraphBuilder
 from compiler.graph.fusion.fuse import fuse
-from compiler.graph.memory import ALIGNMENT, MemoryPlan, plan_memory
-from compiler.graph.nodes import Graph, Operand, TensorType, constant
+from compiler.graph.memory import ALIGNMENT, Lifetime, MemoryPlan, place_values, plan_memory
+from compiler.graph.nodes import Graph, Operand, TensorType, TensorValue, constant
 from compiler.graph.rewrite.simplify import simplify
 from tests.random_graphs import random_graph
 
@@ -72,6 +72,26 @@ def test_a_dead_value_is_dead_only_after_its_last_view_was_read() -> None:
     assert memory.dead_ranges(0) == [(_BYTES, memory.arena_bytes)]
     assert memory.dead_ranges(1) == []
     assert memory.dead_ranges(2) == [(0, memory.arena_bytes)]
+
+
+@pytest.mark.parametrize(
+    ("lifetimes", "best_fit_alone"),
+    [
+        ([(0, 6, 128), (1, 3, 128), (2, 4, 128), (4, 5, 128), (5, 7, 192)], 576),
+        ([(0, 1, 448), (1, 2, 448), (2, 3, 256), (2, 3, 256), (3, 4, 256)], 1152),
+    ],
+)
+def test_an_arena_is_no_larger_than_what_is_live(
+    lifetimes: list[tuple[int, int, int]], best_fit_alone: int
+) -> None:
+    roots = {TensorValue("x", _ROWS): Lifetime(*lifetime) for lifetime in lifetimes}
+    steps = range(max(lifetime.last for lifetime in roots.values()) + 1)
+    least = max(
+        sum(each.size_bytes for each in roots.values() if each.first <= step <= each.last)
+        for step in steps
+    )
+    ends = [low + roots[root].size_bytes for root, low in place_values(roots, least).items()]
+    assert max(ends) == least < best_fit_alone
 
 
 def _check_disjoint(memory: MemoryPlan) -> None:
