@@ -10,7 +10,7 @@ ARGS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dashboard demo test test-cpus check check-python check-dashboard format bench bench-check bench-gpu bench-parts bench-peers bench-race bench-search fuzz fuzz-cuda fuzz-models fuzz-requests fuzz-scripts onnx-cases serve clean
+.PHONY: help setup dashboard demo test test-cpus check check-python check-dashboard format bench bench-check bench-gpu bench-models bench-parts bench-peers bench-race bench-search fuzz fuzz-cuda fuzz-models fuzz-requests fuzz-scripts onnx-cases serve clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -58,6 +58,9 @@ bench-check: $(VENV)/.dev ## time the stored kernels again: is one slower than i
 
 bench-gpu: $(VENV)/.dev ## measure a GPU (ARGS=checks, products, operators or winners)
 	$(BIN)/python -m benchmarks.gpu $(ARGS)
+
+bench-models: $(VENV)/.dev ## time ONNX models beside onnxruntime and OpenVINO (ARGS="a.onnx b.onnx@x=1x3x48x320")
+	$(BIN)/python -m benchmarks.models $(ARGS)
 
 bench-parts: $(VENV)/.dev ## benchmarks of the parts: compile time, memory, trials a second, ...
 	$(BIN)/python -m benchmarks $(ARGS)

@@ -1,0 +1,1 @@
+"""Whole models beside onnxruntime and OpenVINO, from ONNX files."""
