@@ -1,4 +1,4 @@
-"""Run the tutorial, `docs/tour.md` and `docs/primitives.md`, step by step.
+"""Run a page of the tutorial, `docs/tour.md` and others, step by step.
 
 `python -m examples.tour [PAGE]` prints prose, code and output of each step, and waits for Enter
 between the steps (`--all` does not). `--update` writes the current output into the page.
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 _DOCS = Path(__file__).parents[1] / "docs"
-PAGES = {name: _DOCS / f"{name}.md" for name in ("tour", "primitives")}
+PAGES = {name: _DOCS / f"{name}.md" for name in ("tour", "primitives", "graphs")}
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
 
 

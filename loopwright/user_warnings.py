@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 import warnings
 
+_OWN = ("loopwright.", "compiler.")
+
 
 def warn_user(message: str, category: type[Warning]) -> None:
     """Warn at the nearest frame outside of Loopwright."""
     frame, level = sys._getframe(), 1
-    while frame.f_back is not None and frame.f_globals["__name__"].startswith("loopwright."):
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith(_OWN):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
 

@@ -113,3 +113,29 @@ def test_wrong_arguments_are_refused_before_anything_is_done() -> None:
         lw.compile(graph, trails=32)  # type: ignore[call-arg]
     with pytest.raises(lw.InvalidAddressError):
         lw.compile(graph, trials=32, url="not an address")
+
+
+def test_a_warning_names_the_line_of_the_caller() -> None:
+    graph = lw.parse_graph(
+        """
+@I.ir_module
+class Module:
+    @T.prim_func
+    def doubled(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.block("B"):
+                vi = T.axis.spatial(4, i)
+                B[vi] = A[vi] * T.float32(2)
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        cls = Module
+        with R.dataflow():
+            y = R.call_tir(cls.doubled, (x,), out_sinfo=R.Tensor((4,), "float32"))
+            R.output(y)
+        return y
+"""
+    )
+    with pytest.warns(lw.FallbackWarning, match="1 of 1 programs") as warned:
+        lw.compile(graph, _TARGET)
+    assert warned[0].filename == __file__
