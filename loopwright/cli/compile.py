@@ -60,7 +60,7 @@ def compile(
     num_trials = read_trials(trials)
     executable = compiling.compile(
         model,
-        target,
+        target=target,
         trials=num_trials,
         shapes=read_shapes(shape),
         fixed_inputs=read_arrays("--fix", fix),

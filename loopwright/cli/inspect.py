@@ -89,7 +89,10 @@ def _inspect_model(
     # A client has no cost model, and need not: it inspects programs and packages.
     compiling = load_extra("loopwright.models.compiling", "loopwright inspect of a model")
     executable = compiling.compile(
-        Path(file), target, shapes=read_shapes(shape), fixed_inputs=read_arrays("--fix", fix)
+        Path(file),
+        target=target,
+        shapes=read_shapes(shape),
+        fixed_inputs=read_arrays("--fix", fix),
     )
     if as_json:
         print_json(executable.inspect().to_json())

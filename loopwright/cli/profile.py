@@ -44,7 +44,7 @@ def profile(
     require_file(model)
     executable = compiling.compile(
         model,
-        target,
+        target=target,
         trials=read_trials(trials),
         shapes=read_shapes(shape),
         fixed_inputs=read_arrays("--fix", fix),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numpy.typing import NDArray
 
@@ -18,10 +17,10 @@ from compiler.target.target import Target, complete_target
 from compiler.user_cache import default_directory
 from loopwright.client.client import Client
 from loopwright.errors import FallbackWarning
-from loopwright.extras import load_extra
 from loopwright.models.build_pool import propose_kernels
 from loopwright.models.compilation import Compilation
 from loopwright.models.executable import Executable
+from loopwright.models.read_model import ExampleInputs, Model, read_model
 from loopwright.models.schedules import kernel_name
 from loopwright.models.tuned_model import ModelTuning, faster_model, tune_here, tune_there
 from loopwright.user_warnings import warn_user
@@ -29,17 +28,15 @@ from service.wire.requests import MAX_TRIALS
 from tuner.replay import base_model
 from tuner.task import Task
 
-if TYPE_CHECKING:
-    from onnx import ModelProto
-
 _TRIALS = range(MAX_TRIALS + 1)
 
 
 @suggests_keywords
 def compile(
-    model: str | Path | bytes | ModelProto | Graph,
-    target: Target | str = "cpu",
+    model: Model,
+    example_inputs: ExampleInputs = None,
     *,
+    target: Target | str = "cpu",
     trials: int | None = 0,
     shapes: Mapping[str, Sequence[int]] | None = None,
     fixed_inputs: Mapping[str, NDArray[Any]] | None = None,
@@ -56,7 +53,9 @@ def compile(
     models take turns, and the faster one is returned.
 
     Args:
-        model: An ONNX model, as a file, as bytes or in memory; or a graph.
+        model: An ONNX model, as a file, as bytes or in memory; a graph; or a module of PyTorch.
+        example_inputs: The arguments of a call of the module, in order or by name; their shapes
+            and types are those of the model.
         target: The CPU to compile for: one whose code this host can run.
         trials: The limit on trials of all programs together, with those that are recorded; a
             program needs 16. With None, the search of each program ends once 64 trials in a row
@@ -84,7 +83,7 @@ def compile(
     with Client(url, token) if url is not None else nullcontext() as client:
         if client is not None:
             client.health()  # before seconds are spent
-        graph = model if isinstance(model, Graph) else _read(model, shapes, fixed_inputs)
+        graph = read_model(model, example_inputs, shapes, fixed_inputs)
         base = base_model.base_model(default_directory())
         compilation = _first_proposals(graph, CpuTarget.of(parsed_target), base.model, seed)
         result = compilation.executable(compilation.first)
@@ -107,16 +106,6 @@ def _check_trials(trials: object) -> None:
             f"trials is {trials!r}: expected a number from 0 to {MAX_TRIALS}, or None to end when"
             " gains are small"
         )
-
-
-def _read(
-    model: str | Path | bytes | ModelProto,
-    shapes: Mapping[str, Sequence[int]] | None,
-    fixed_inputs: Mapping[str, NDArray[Any]] | None,
-) -> Graph:
-    read_onnx = load_extra("compiler.graph.read_onnx", "lw.compile of an ONNX model", "onnx")
-    graph: Graph = read_onnx.read_onnx(model, shapes=shapes, fixed_inputs=fixed_inputs)
-    return graph
 
 
 def _first_proposals(graph: Graph, target: CpuTarget, cost_model: bytes, seed: int) -> Compilation:

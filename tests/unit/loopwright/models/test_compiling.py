@@ -44,7 +44,7 @@ def graph() -> Graph:
 
 @pytest.fixture(scope="module")
 def executable(graph: Graph) -> lw.Executable:
-    return lw.compile(graph, _TARGET)
+    return lw.compile(graph, target=_TARGET)
 
 
 def test_a_compiled_model_computes_what_its_reference_computes(

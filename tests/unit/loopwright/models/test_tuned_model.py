@@ -58,7 +58,7 @@ def test_a_model_is_tuned_and_its_measurements_are_kept(cache: Path) -> None:
     graph = _model(24)
     inputs = random_inputs_of(graph)
     for _ in range(2):  # the second call measures nothing
-        model = lw.compile(graph, _TARGET, trials=32, seed=3)
+        model = lw.compile(graph, target=_TARGET, trials=32, seed=3)
         np.testing.assert_allclose(model(inputs["x"]), run_reference(graph, inputs)["y"], atol=1e-5)
         assert {kernel.calls for kernel in model.inspect().kernels} == {1, 2}
         with open_records(cache, "") as records:
@@ -108,7 +108,7 @@ def test_trials_out_of_range_are_refused(trials: object) -> None:
 def test_wrong_arguments_are_refused_before_anything_is_done() -> None:
     graph = _model(8)
     with pytest.raises(lw.TargetError, match="frobnicator"):
-        lw.compile(graph, "frobnicator", trials=32)
+        lw.compile(graph, target="frobnicator", trials=32)
     with pytest.raises(TypeError, match="did you mean 'trials'"):
         lw.compile(graph, trails=32)  # type: ignore[call-arg]
     with pytest.raises(lw.InvalidAddressError):
@@ -137,5 +137,5 @@ class Module:
 """
     )
     with pytest.warns(lw.FallbackWarning, match="1 of 1 programs") as warned:
-        lw.compile(graph, _TARGET)
+        lw.compile(graph, target=_TARGET)
     assert warned[0].filename == __file__

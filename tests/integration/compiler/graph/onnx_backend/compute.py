@@ -32,4 +32,4 @@ def by_kernels(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
 
 def compiled(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
     """Return the results of what `lw.compile` returns to users."""
-    return compile(graph, here()).run(inputs)
+    return compile(graph, target=here()).run(inputs)

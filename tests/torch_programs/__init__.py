@@ -1,0 +1,1 @@
+"""Programs of PyTorch with its results, recorded so that tests need no PyTorch."""
