@@ -10,7 +10,7 @@ ARGS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dashboard demo test test-cpus check check-python check-dashboard format bench bench-check bench-gpu bench-models bench-parts bench-peers bench-race bench-search fuzz fuzz-cuda fuzz-models fuzz-requests fuzz-scripts onnx-cases serve clean
+.PHONY: help setup dashboard demo test test-cpus check check-python check-dashboard format bench bench-check bench-gpu bench-models bench-parts bench-peers bench-race bench-search fuzz fuzz-cuda fuzz-models fuzz-requests fuzz-scripts models onnx-cases serve clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -88,6 +88,9 @@ fuzz-scripts: $(VENV)/.dev ## send 100,000 mutated scripts through intake (ARGS=
 
 onnx-cases: $(VENV)/.dev ## run the test cases that ONNX publishes (ARGS="--by kernels --only conv")
 	$(BIN)/python -m tests.integration.compiler.graph.onnx_backend $(ARGS)
+
+models: $(VENV)/.dev ## compare model files of published packages with onnxruntime (ARGS="--by compile --only silero")
+	$(BIN)/python -m tests.models $(ARGS)
 
 serve: $(VENV)/.runtime $(DASHBOARD) ## run the service on loopback (ARGS="--port 8080 --db sqlite:///loopwright.db")
 	$(BIN)/loopwright serve $(ARGS)

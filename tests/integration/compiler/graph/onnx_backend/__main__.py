@@ -7,21 +7,15 @@ import sys
 from collections import Counter
 
 from tests.integration.compiler.graph.onnx_backend.cases import KINDS, all_cases
-from tests.integration.compiler.graph.onnx_backend.compute import by_kernels, by_reference, compiled
+from tests.integration.compiler.graph.onnx_backend.compute import COMPUTE, by_reference
 from tests.integration.compiler.graph.onnx_backend.expected import deviations, record
-from tests.integration.compiler.graph.onnx_backend.run import Compute, run_case
-
-_WAYS: dict[str, Compute] = {
-    "reference": by_reference,
-    "kernels": by_kernels,
-    "compile": compiled,
-}
+from tests.integration.compiler.graph.onnx_backend.run import run_case
 
 
 def main() -> int:
     """Run the cases; return an exit code of 1 if an outcome is unexpected."""
     parser = argparse.ArgumentParser(prog="make onnx-cases", description=__doc__)
-    parser.add_argument("--by", choices=_WAYS, default="reference", help="how to compute them")
+    parser.add_argument("--by", choices=COMPUTE, default="reference", help="how to compute them")
     parser.add_argument("--only", default="", help="a part of the names of cases")
     parser.add_argument("--record", action="store_true", help="write the expected failures anew")
     args = parser.parse_args()
@@ -33,7 +27,7 @@ def main() -> int:
         record(outcomes)
     if args.by != "reference":
         cases = [case for case in cases if outcomes[case.name] == "passed"]
-        outcomes = {case.name: run_case(case, _WAYS[args.by]) for case in cases}
+        outcomes = {case.name: run_case(case, COMPUTE[args.by]) for case in cases}
     failures = deviations(outcomes)
     for line in failures:
         sys.stdout.write(f"{line}\n")

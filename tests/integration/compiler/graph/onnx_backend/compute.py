@@ -9,6 +9,7 @@ from compiler.graph.reference import run_reference
 from compiler.package.lower_model import lower_model
 from compiler.package.stepped_model import SteppedModel
 from loopwright.models.compiling import compile
+from tests.integration.compiler.graph.onnx_backend.run import Compute
 from tests.plan_runner import default_plan
 from tests.targets import here
 
@@ -33,3 +34,11 @@ def by_kernels(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
 def compiled(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
     """Return the results of what `lw.compile` returns to users."""
     return compile(graph, target=here()).run(inputs)
+
+
+COMPUTE: dict[str, Compute] = {
+    "reference": by_reference,
+    "kernels": by_kernels,
+    "compile": compiled,
+}
+"""All ways by their names."""
