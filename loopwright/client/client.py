@@ -34,6 +34,7 @@ from loopwright.client.submit import OneT, SeveralT, Submitting
 from loopwright.errors import SignatureError
 from loopwright.kernels.kernel import Kernel
 from loopwright.workload import WorkloadLike
+from service.wire.model_reads import ModelPackage
 from service.wire.models import JobRead, JobState, Page, TrialRead
 from service.wire.server_models import Health, ImportRead, WorkerRead
 
@@ -224,6 +225,17 @@ class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]
             if not fallback:
                 raise
             return (yield from default_kernel(workload, target, error, const_params))
+
+    @request
+    def model_schedules(self, model_id: UUID | str) -> Plan[ModelPackage]:
+        """Return the best schedules so far of the programs of a model.
+
+        Raises:
+            NotFoundError: If the server has no such model.
+            ValueError: If the text is not an id.
+        """
+        path = f"/models/{read_id(model_id, 'model')}/package"
+        return read(ModelPackage, (yield from send(HttpCall("GET", path))))
 
     @request
     def workers(self) -> Plan[tuple[WorkerRead, ...]]:

@@ -21,7 +21,7 @@ from service.wire.requests import ScheduleQuery
 RequestT = TypeVar("RequestT", bound=BaseModel)
 
 
-def checked(model: type[RequestT], **fields: Any) -> RequestT:
+def checked(model: type[RequestT], /, **fields: Any) -> RequestT:
     """Make a request body, or raise the error that the server would answer."""
     try:
         return model(**fields)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from typing import Any, ClassVar, Generic, TypeVar, overload
 from uuid import uuid4
 
@@ -14,8 +15,9 @@ from loopwright.client.requests import checked, target_text
 from loopwright.client.steps import KEY, HttpCall, Plan, send
 from loopwright.earlier_names import with_current_names
 from loopwright.workload import WorkloadLike, Workloads, check_rules, to_wire, weights_of
+from service.wire.model_reads import ModelRead
 from service.wire.models import GroupRead, JobRead
-from service.wire.requests import GroupCreate, GroupTask, JobCreate
+from service.wire.requests import GroupCreate, GroupTask, JobCreate, ModelCreate, ModelSource
 
 OneT = TypeVar("OneT")
 SeveralT = TypeVar("SeveralT")
@@ -99,6 +101,46 @@ class Submitting(Generic[OneT, SeveralT]):
         if "weights" in options:
             raise TypeError("weights requires several workloads: pass them as a list")
         return this._tune_one(workload, options)
+
+    @request
+    def tune_model(
+        self,
+        graph: str,
+        *,
+        name: str,
+        target: Target | str = "cpu",
+        max_trials: int = 2000,
+        plateau: int | None = None,
+        seed: int = 0,
+    ) -> Plan[ModelRead]:
+        """Submit the programs of a whole model and return at once; `lw.compile` calls this.
+
+        The same submission again returns the same model: its jobs continue.
+
+        Args:
+            graph: The text of a graph, `Graph.script()`: without the weights.
+            name: The name of the model.
+            target: The CPU.
+            max_trials: The limit on trials of all programs together; each needs 16.
+            plateau: End a job after so many trials in a row that brought less than 1% together.
+            seed: Of the search.
+
+        Raises:
+            InvalidRequestError: If the model, the target or a number is invalid.
+            ServerUnreachableError: If no server answers.
+        """
+        body = checked(
+            ModelCreate,
+            name=name,
+            model=checked(ModelSource, graph=graph),
+            target=target_text(target),
+            max_trials=max_trials,
+            plateau=plateau,
+            seed=seed,
+        )
+        key = sha256(body.model_dump_json().encode()).hexdigest()
+        call = HttpCall("POST", "/models", body, headers={KEY: key})
+        return read(ModelRead, (yield from send(call)))
 
     @request
     def _tune_one(self, workload: WorkloadLike, options: dict[str, Any]) -> Plan[Any]:

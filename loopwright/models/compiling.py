@@ -89,7 +89,7 @@ def compile(
         result = compilation.executable(compilation.first)
         tuning = ModelTuning(trials, seed, progress)
         if client is not None:
-            tried = tune_there(compilation, result, client, tuning)
+            tried = tune_there(compilation, client, tuning)
             result = faster_model(compilation, result, tried, seed)
         elif trials != 0:
             tried = tune_here(compilation, result, base, tuning)

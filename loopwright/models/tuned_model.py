@@ -10,6 +10,7 @@ import numpy as np
 from compiler.backends.error import BuildError
 from compiler.executor.arrays import numpy_dtype
 from compiler.schedule.error import ScheduleError
+from compiler.schedule.trace.trace import Trace
 from compiler.user_cache import default_directory
 from loopwright.client.client import Client
 from loopwright.client.progress import TrialProgress, format_ratio, format_secs
@@ -88,23 +89,26 @@ def tune_here(
         return {p.task.workload_key: alternatives(p, records) for p in programs}
 
 
-def tune_there(
-    compilation: Compilation, first: Executable, client: Client, tuning: ModelTuning
-) -> Alternatives:
-    """Search on a server, as a group of jobs; without trials, take what it has."""
-    programs = _programs(compilation, first)
-    if tuning.max_trials != 0:
-        chosen = worth_tuning(programs, tuning.max_trials, lambda _: 0)
-        client.tune(
-            [program.task.func for program in chosen],
-            weights=[program.task.weight for program in chosen],
-            target=compilation.target,
-            max_trials=MAX_TRIALS if tuning.max_trials is None else tuning.max_trials,
-            plateau=PLATEAU if tuning.max_trials is None else None,
-            seed=tuning.seed,
-        ).wait(progress=tuning.progress)
-    best = {program.task.workload_key: _best_there(client, program.task) for program in programs}
-    return {key: [candidate] for key, candidate in best.items() if candidate is not None}
+def tune_there(compilation: Compilation, client: Client, tuning: ModelTuning) -> Alternatives:
+    """Search on a server, as jobs of a model; without trials, take what it has."""
+    if tuning.max_trials == 0:
+        best = {key: _best_there(client, task) for key, task in compilation.tasks.items()}
+        return {key: [candidate] for key, candidate in best.items() if candidate is not None}
+    # The graph after rewriting: the server has no weights to fold, and would find other programs.
+    graph = compilation.model.graph
+    model = client.tune_model(
+        graph.script(),
+        name=graph.name,
+        target=compilation.target,
+        max_trials=MAX_TRIALS if tuning.max_trials is None else tuning.max_trials,
+        plateau=PLATEAU if tuning.max_trials is None else None,
+        seed=tuning.seed,
+    )
+    client.group(model.group_id).wait(progress=tuning.progress)
+    return {
+        schedule.workload_key: [Candidate(schedule.sketch, Trace.from_json(schedule.trace))]
+        for schedule in client.model_schedules(model.id).schedules
+    }
 
 
 def faster_model(
