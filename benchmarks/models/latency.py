@@ -65,7 +65,7 @@ def measure_model(path: str, shapes: Mapping[str, Sequence[int]], *, rounds: int
         RuntimeError: If its results are not those of a peer.
     """
     start = time.perf_counter()
-    executable = lw.compile(path, TARGET, shapes=shapes)
+    executable = lw.compile(path, target=TARGET, shapes=shapes)
     compile_secs = time.perf_counter() - start
     inputs = _random_inputs(executable)
     results = executable.run(inputs)

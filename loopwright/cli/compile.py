@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from loopwright.cli.shared.failure import InputError
+from compiler.user_cache import default_directory
+from loopwright.cli.shared.failure import ExitCode, InputError
 from loopwright.cli.shared.model_options import (
     FixOption,
     ModelArgument,
@@ -20,11 +21,12 @@ from loopwright.cli.shared.model_options import (
     require_file,
 )
 from loopwright.cli.shared.options import JsonOption, TargetOption, TokenOption, UrlOption
-from loopwright.cli.shared.output import console, facts, print_json, size
-from loopwright.cli.shared.where import find_server
+from loopwright.cli.shared.output import console, err_console, facts, print_json, size
+from loopwright.cli.shared.where import find_server, say_measured_here
 from loopwright.client.progress import format_ratio, format_secs
 from loopwright.models import compiling
 from loopwright.models.executable import Executable
+from loopwright.models.records import FILE_NAME
 
 
 def compile(
@@ -58,16 +60,23 @@ def compile(
     _check_output(package)
     require_file(model)
     num_trials = read_trials(trials)
-    executable = compiling.compile(
-        model,
-        target=target,
-        trials=num_trials,
-        shapes=read_shapes(shape),
-        fixed_inputs=read_arrays("--fix", fix),
-        url=find_server(url, token) if num_trials != 0 or url is not None else None,
-        token=token,
-        seed=seed,
-    )
+    server_url = find_server(url, token) if num_trials != 0 or url is not None else None
+    if num_trials != 0 and server_url is None:
+        say_measured_here(default_directory() / FILE_NAME)
+    try:
+        executable = compiling.compile(
+            model,
+            target=target,
+            trials=num_trials,
+            shapes=read_shapes(shape),
+            fixed_inputs=read_arrays("--fix", fix),
+            url=server_url,
+            token=token,
+            seed=seed,
+        )
+    except KeyboardInterrupt:
+        err_console.print("interrupted: the same command continues from the trials so far")
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
     try:
         executable.save(package)
     except OSError as error:

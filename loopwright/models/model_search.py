@@ -102,7 +102,7 @@ def search_model(
         seen.add(task, trials)
 
     limit = MAX_TRIALS if max_trials is None else max_trials
-    if sum(map(len, history.values())) >= limit:
+    if not programs or sum(map(len, history.values())) >= limit:
         return
     with records.searching(tasks, limit, seed):
         tune_tasks(

@@ -27,7 +27,7 @@ def test_a_model_is_tuned_on_a_server_and_its_schedules_are_taken_from_there(
     with lw.Client(server.url) as client:
         before = {job.id for job in client.jobs()}
         for trials in (16, 16, 0):
-            model = lw.compile(GRAPH, TARGET, trials=trials, url=server.url)
+            model = lw.compile(GRAPH, target=TARGET, trials=trials, url=server.url)
             np.testing.assert_allclose(model.run(x=x, w=w)["y"], np.maximum(x @ w, 0), rtol=1e-5)
             # The same call waits for the same jobs.
             [job] = [job for job in client.jobs() if job.id not in before]

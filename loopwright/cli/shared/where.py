@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from loopwright.cli.shared.output import err_console
 from loopwright.client.client import DEFAULT_URL, Client
@@ -61,6 +62,14 @@ def say_in_process() -> None:
     _print_status(
         f"no server responds at {DEFAULT_URL}: tuning in this process; the result is not stored "
         "(`loopwright serve` starts a server that stores it)"
+    )
+
+
+def say_measured_here(database: Path) -> None:
+    """Print that schedules are measured in this process, because no server responds."""
+    _print_status(
+        f"no server responds at {DEFAULT_URL}: measuring in this process; each measurement is"
+        f" stored in {database}"
     )
 
 

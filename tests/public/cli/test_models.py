@@ -120,3 +120,17 @@ def test_mistakes_are_explained(folder: Path, command: str, words: str) -> None:
 def test_a_compile_on_a_server_that_is_not_there_has_its_own_exit_code(folder: Path) -> None:
     ran = run("compile", f"{folder}/tiny.onnx", *SHAPE, "--url", "http://127.0.0.1:9")
     assert ran.exit_code == 3, ran.output
+
+
+@pytest.mark.usefixtures("no_server")
+def test_an_interrupted_search_can_be_continued(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **_options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("loopwright.models.compiling.compile", interrupted)
+    ran = run("compile", f"{folder}/tiny.onnx", *SHAPE, *TARGET, "--trials", "auto")
+    assert ran.exit_code == 130
+    assert "each measurement is stored in" in ran.stderr
+    assert "the same command continues from the trials so far" in ran.stderr

@@ -12,7 +12,13 @@ import pytest
 
 import loopwright as lw
 from compiler import ops
-from loopwright.models.model_search import TimedProgram, alternatives, search_model, worth_tuning
+from loopwright.models.model_search import (
+    PLATEAU,
+    TimedProgram,
+    alternatives,
+    search_model,
+    worth_tuning,
+)
 from loopwright.models.records import TuningRecords, open_records
 from service.wire.requests import MAX_SCRIPT_CHARS
 from tests.unit.loopwright.models.killed_searches import IDENTITY, MAX_TRIALS, TARGET, cost
@@ -88,6 +94,18 @@ def test_trials_are_shared_and_counted_with_earlier_ones(tmp_path: Path) -> None
         assert _search(programs[:1], records, 40)[-1][0] == 40
         best = min(records.trials(programs[0].task), key=lambda trial: trial.best_secs)
         assert alternatives(programs[0], records)[0] == best.candidate
+
+
+def test_a_search_without_a_limit_ends_on_plateaus(tmp_path: Path) -> None:
+    matmul = TimedProgram(Task(ops.matmul(32, 32, 32), TARGET), default_candidate(), 1e-3)
+    small = _program(8, 1e-3)
+    with open_records(tmp_path, IDENTITY) as records:
+        _search([matmul, small], records, None)
+        secs = [trial.best_secs for trial in records.trials(matmul.task)]
+        assert len(secs) > PLATEAU
+        assert min(secs) > 0.99 * min(secs[:-PLATEAU])
+        assert 16 < len(records.trials(small.task)) < PLATEAU  # its space has no more schedules
+        _search([], records, None)
 
 
 def test_two_processes_do_not_tune_one_program_at_a_time(tmp_path: Path) -> None:
