@@ -119,11 +119,11 @@ def _scaled(x: Operand, factors: Array, rewriter: Rewriter) -> Operand | None:
         scaled = _scaled(y, factors, rewriter)
         if scaled is None:
             return None
-        return rewriter.add("add", scaled, rounded(terms * factors, other))
+        return rewriter.with_inputs(node, scaled, rounded(terms * factors, other))
     weights = _scaled_weights(node, factors)
     if weights is None:
         return None
-    return rewriter.add(node.op, node.inputs[0], weights, *node.inputs[2:], **node.attrs)
+    return rewriter.with_inputs(node, node.inputs[0], weights, *node.inputs[2:])
 
 
 def _scaled_weights(node: Node, factors: Array) -> Constant | None:

@@ -40,6 +40,12 @@ class Rewriter:
         self._producers.update(dict.fromkeys(outputs, self._builder.last))
         return outputs
 
+    def with_inputs(self, node: Node, *inputs: Operand | None) -> TensorValue:
+        """Add the operator of a node of one result to other operands; it keeps its name."""
+        [value] = self._builder.add_all(node.op, *inputs, name=node.name, **node.attrs)
+        self._producers[value] = self._builder.last
+        return value
+
     def producer(self, operand: Operand | None, op: str | None = None) -> Node | None:
         """Return the node that makes an operand; None if there is none, or not of operator `op`."""
         node = self._producers.get(operand) if isinstance(operand, TensorValue) else None

@@ -55,6 +55,15 @@ def test_a_batch_norm_becomes_a_part_of_the_convolution(layer: Layer, expected: 
     assert operators_after(graph, simplify) == expected
 
 
+def test_a_convolution_with_other_weights_keeps_its_name() -> None:
+    builder = GraphBuilder()
+    x = builder.input("x", image(1, 4, 5, 5))
+    y = builder.add("nn.conv2d", x, weights(6, 4, 3, 3), name="conv_1")
+    parameters = (weights(6) for _ in range(4))
+    graph = builder.finish([builder.add("nn.batch_norm", y, *parameters, name="bn_1")], ["y"])
+    assert [node.name for node in simplify(graph).nodes] == ["conv_1", "bn_1"]
+
+
 def test_a_batch_norm_of_unknown_statistics_stays() -> None:
     builder = GraphBuilder()
     x, mean = builder.input("x", image(2, 4, 5)), builder.input("mean", image(4))
