@@ -14,7 +14,13 @@ from compiler.graph.nodes import Array, Attr, Constant, Operand, TensorType, con
 from compiler.graph.read_onnx.attributes import AttributeValue
 from compiler.graph.read_onnx.dtypes import dtype_of
 from compiler.graph.read_onnx.emit import Emitter
-from compiler.graph.read_onnx.symbolic import FIX_AXES, Result, SymbolicInts, extents_operand
+from compiler.graph.read_onnx.symbolic import (
+    FIX_AXES,
+    Result,
+    SymbolicInts,
+    TensorSequence,
+    extents_operand,
+)
 from compiler.ir.core.dtypes import DType
 
 
@@ -53,7 +59,7 @@ class OnnxCall:
         """Return an operand.
 
         Raises:
-            ModelError: If it is left out, or consists of symbolic extents.
+            ModelError: If it is left out, a sequence, or consists of symbolic extents.
         """
         operand = self.optional(position)
         if operand is None:
@@ -64,11 +70,17 @@ class OnnxCall:
         """Return an operand, or None if it is left out.
 
         Raises:
-            ModelError: If it consists of symbolic extents.
+            ModelError: If it is a sequence, or consists of symbolic extents.
         """
         operand = self.inputs[position] if position < len(self.inputs) else None
-        if isinstance(operand, SymbolicInts):
+        if isinstance(operand, SymbolicInts | TensorSequence):
             raise operand.refusal(f"operand {position}")
+        return operand
+
+    def sequence(self, position: int) -> TensorSequence:
+        """Return an operand that is a sequence, as the schema says."""
+        operand = self.inputs[position]
+        assert isinstance(operand, TensorSequence), "the schema says so"
         return operand
 
     def has(self, position: int) -> bool:
@@ -80,6 +92,8 @@ class OnnxCall:
         operand = self.inputs[position] if position < len(self.inputs) else None
         if operand is None:
             raise ModelError(f"operand {position} is missing")
+        if isinstance(operand, TensorSequence):
+            raise operand.refusal(f"operand {position}")
         return operand.type
 
     def static_type(self, position: int = 0) -> TensorType:
@@ -110,6 +124,17 @@ class OnnxCall:
         if isinstance(operand, Constant):
             return operand.elements
         raise ModelError(f"{what} is computed at run time", advice=self.emitter.advice(operand))
+
+    def scalar_of(self, position: int, what: str) -> Array:
+        """Return the one element of an operand that is known when the model is read.
+
+        Raises:
+            ModelError: If the operand is computed at run time, or has another number of elements.
+        """
+        elements = self.constant_of(position, what)
+        if elements.size != 1:
+            raise ModelError(f"{what} has {elements.size} elements: expected one")
+        return elements.reshape(())
 
     def ints(
         self, name: str, position: int, default: Sequence[int] | None = None

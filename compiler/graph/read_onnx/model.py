@@ -17,7 +17,7 @@ from compiler.graph.read_onnx.emit import Emitter
 from compiler.graph.read_onnx.functions import Functions, opsets_of
 from compiler.graph.read_onnx.load import load_model
 from compiler.graph.read_onnx.nodes import ModelState, NodeReader
-from compiler.graph.read_onnx.symbolic import SymbolicInts
+from compiler.graph.read_onnx.symbolic import SymbolicInts, TensorSequence
 from compiler.graph.read_onnx.tensors import TensorReader, check_shape
 
 
@@ -170,6 +170,6 @@ def _fixed(value: ValueInfoProto, tensor_type: TensorType, array: Array) -> Cons
 
 def _output(reader: NodeReader, name: str) -> Operand:
     value = reader.value(name)
-    if isinstance(value, SymbolicInts):
+    if isinstance(value, SymbolicInts | TensorSequence):
         raise value.refusal(f"the result {name}")
     return value

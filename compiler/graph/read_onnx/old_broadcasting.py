@@ -10,7 +10,7 @@ from compiler.graph.error import ModelError
 from compiler.graph.nodes import Constant, TensorValue
 from compiler.graph.read_onnx.attributes import AttributeValue
 from compiler.graph.read_onnx.emit import Emitter
-from compiler.graph.read_onnx.symbolic import Result
+from compiler.graph.read_onnx.symbolic import Result, TensorSequence
 
 NUMPY_BROADCASTING = 7
 """The first version that broadcasts as NumPy does."""
@@ -33,6 +33,7 @@ def aligned(
     if not is_old or not isinstance(axis, int):
         return inputs
     first, second = inputs
+    assert not isinstance(first, TensorSequence), "these operators take tensors"
     if first is None or not isinstance(second, TensorValue | Constant) or not second.type.rank:
         return inputs
     missing = first.type.rank - axis % max(first.type.rank, 1) - second.type.rank

@@ -14,7 +14,7 @@ from onnx import AttributeProto, NodeProto, TypeProto, defs
 
 from compiler.graph.error import ModelError
 from compiler.graph.read_onnx.dtypes import elem_type_of, type_name
-from compiler.graph.read_onnx.symbolic import Result
+from compiler.graph.read_onnx.symbolic import Result, TensorSequence
 
 _MAX_VERSION = (1 << 31) - 1
 _Option = defs.OpSchema.FormalParameterOption
@@ -63,7 +63,7 @@ def check_types(schema: defs.OpSchema, operands: Sequence[Result | None]) -> Non
         if operand is None:
             continue
         parameter = schema.inputs[min(position, len(schema.inputs) - 1)]
-        name = type_name(operand.type.dtype)
+        name = _type_name(operand)
         if name not in parameter.types and f"optional({name})" not in parameter.types:
             allowed = ", ".join(sorted(parameter.types))
             raise ModelError(
@@ -75,6 +75,12 @@ def check_types(schema: defs.OpSchema, operands: Sequence[Result | None]) -> Non
                 f"operand {position} ({parameter.name}) is a {name}: expected a {agreed} as an"
                 " earlier operand"
             )
+
+
+def _type_name(operand: Result) -> str:
+    if isinstance(operand, TensorSequence):
+        return f"seq({type_name(operand.dtype)})"
+    return type_name(operand.type.dtype)
 
 
 def operand_types(operands: Sequence[Result | None]) -> list[bytes]:
@@ -111,6 +117,9 @@ def _check_attribute(schema: defs.OpSchema, attribute: AttributeProto) -> None:
 
 def _type_proto(operand: Result) -> bytes:
     proto = TypeProto()
+    if isinstance(operand, TensorSequence):
+        proto.sequence_type.elem_type.tensor_type.elem_type = elem_type_of(operand.dtype)
+        return bytes(proto.SerializeToString())
     proto.tensor_type.elem_type = elem_type_of(operand.type.dtype)
     for extent in operand.type.shape:
         dim = proto.tensor_type.shape.dim.add()

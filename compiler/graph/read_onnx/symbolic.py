@@ -51,7 +51,24 @@ class SymbolicInts:
         )
 
 
-Result: TypeAlias = Operand | SymbolicInts
+@dataclass(frozen=True, eq=False)
+class TensorSequence:
+    """A list of tensors of one data type; it exists only while a model is read.
+
+    Attributes:
+        dtype: The type of the tensors.
+        elements: The tensors, whose shapes may differ.
+    """
+
+    dtype: DType
+    elements: tuple[Operand, ...] = ()
+
+    def refusal(self, what: str) -> ModelError:
+        """Return the error of an operator that needs a tensor."""
+        return ModelError(f"{what} is a sequence of tensors: expected a tensor")
+
+
+Result: TypeAlias = Operand | SymbolicInts | TensorSequence
 """What a name of a model stands for."""
 
 

@@ -16,4 +16,5 @@ from compiler.graph.read_onnx.conversions import quantization as quantization
 from compiler.graph.read_onnx.conversions import recurrent as recurrent
 from compiler.graph.read_onnx.conversions import reductions as reductions
 from compiler.graph.read_onnx.conversions import resize as resize
+from compiler.graph.read_onnx.conversions import sequences as sequences
 from compiler.graph.read_onnx.conversions import signals as signals

@@ -8,14 +8,15 @@ from compiler.graph.error import ModelError
 from compiler.graph.nodes import Array, Operand
 from compiler.graph.read_onnx.call import OnnxCall
 from compiler.graph.read_onnx.registry import onnx_operator
-from compiler.graph.read_onnx.symbolic import Result
+from compiler.graph.read_onnx.symbolic import Result, TensorSequence
 
 _NO_TRAINING = "export the model for inference"
 
 
 @onnx_operator("Identity")
-def _identity(call: OnnxCall) -> Operand:
-    return call.operand(0)
+def _identity(call: OnnxCall) -> Result:
+    operand = call.inputs[0]
+    return operand if isinstance(operand, TensorSequence) else call.operand(0)
 
 
 @onnx_operator("Dropout")

@@ -14,7 +14,7 @@ from compiler.graph.read_onnx.call import OnnxCall
 from compiler.graph.read_onnx.dtypes import dtype_of
 from compiler.graph.read_onnx.limits import MAX_TRIPS
 from compiler.graph.read_onnx.registry import onnx_operator
-from compiler.graph.read_onnx.symbolic import FIX_AXES, Result, SymbolicInts
+from compiler.graph.read_onnx.symbolic import FIX_AXES, Result, SymbolicInts, TensorSequence
 from compiler.graph.read_onnx.tensors import check_shape
 
 
@@ -38,11 +38,11 @@ def _if(call: OnnxCall) -> Sequence[Result]:
 
 def _selected(call: OnnxCall, condition: Operand, a: Result, b: Result) -> Operand:
     advice = call.emitter.advice(condition)
+    unknown = "the condition is computed at run time, and the branches return"
+    if isinstance(a, TensorSequence) or isinstance(b, TensorSequence):
+        raise ModelError(f"{unknown} sequences", advice=advice)
     if isinstance(a, SymbolicInts) or isinstance(b, SymbolicInts) or a.type != b.type:
-        raise ModelError(
-            f"the condition is computed at run time, and the branches return {a.type} and {b.type}",
-            advice=advice,
-        )
+        raise ModelError(f"{unknown} {a.type} and {b.type}", advice=advice)
     return call.add("where", condition, a, b)
 
 
@@ -52,7 +52,7 @@ def _loop(call: OnnxCall) -> Sequence[Result]:
     body = call.graph_attr("body")
     num_carried = len(call.inputs) - 2
     carried = [_present(call, position) for position in range(2, len(call.inputs))]
-    max_trips = int(call.constant_of(0, "the trip count").item()) if call.has(0) else MAX_TRIPS + 1
+    max_trips = int(call.scalar_of(0, "the trip count").item()) if call.has(0) else MAX_TRIPS + 1
     proceeds = call.operand(1) if call.has(1) else call.constant(np.True_)
     scanned: list[list[Operand]] = [[] for _ in range(len(body.output) - 1 - num_carried)]
     trip = 0
@@ -161,7 +161,7 @@ def _present(call: OnnxCall, position: int) -> Result:
 
 
 def _known(result: Result) -> Operand:
-    if isinstance(result, SymbolicInts):
+    if isinstance(result, SymbolicInts | TensorSequence):
         raise result.refusal("a result of the body")
     return result
 

@@ -61,7 +61,7 @@ def _non_max_suppression(call: OnnxCall) -> Operand:
 def _scalar(call: OnnxCall, position: int, default: float) -> float:
     if not call.has(position):
         return default
-    return float(call.constant_of(position, f"operand {position}").reshape(-1)[0])
+    return float(call.scalar_of(position, f"operand {position}"))
 
 
 def _corners(boxes: Array, center_point_box: int) -> Array:

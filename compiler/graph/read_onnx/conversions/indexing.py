@@ -77,7 +77,7 @@ def _one_hot(call: OnnxCall) -> Operand:
     indices, values = call.operand(0), call.operand(2)
     if not is_integer(indices.type.dtype):
         indices = call.add("astype", indices, dtype="int64")
-    depth = int(call.constant_of(1, "the depth").reshape(()))
+    depth = int(call.scalar_of(1, "the depth"))
     off, on = call.add_all("split", values, indices_or_sections=2)
     scalars = [call.add("reshape", value, shape=()) for value in (on, off)]
     return call.add("one_hot", indices, *scalars, depth=depth, axis=call.int_attr("axis", -1))
@@ -86,7 +86,7 @@ def _one_hot(call: OnnxCall) -> Operand:
 @onnx_operator("TopK")
 def _topk(call: OnnxCall) -> tuple[Operand, ...]:
     x = call.operand(0)
-    [k] = call.ints("k", 1, ()) or (0,)
+    k = call.int_attr("k") if "k" in call.attributes else int(call.scalar_of(1, "k"))
     axis = check_axis("TopK", call.int_attr("axis", -1), x.type.rank)
     if k == 0:
         shape = (*call.static_type(0).static_shape[:axis], 0, *x.type.static_shape[axis + 1 :])

@@ -151,7 +151,7 @@ def _pad_width(call: OnnxCall, rank: int) -> list[tuple[int, int]]:
 def _pad_value(call: OnnxCall) -> float:
     if not call.has(2):
         return call.float_attr("value", 0.0)
-    number: float = call.constant_of(2, "the padding value").reshape(()).item()
+    number: float = call.scalar_of(2, "the padding value").item()
     return number
 
 
@@ -179,13 +179,15 @@ def _space_to_depth(call: OnnxCall) -> Operand:
 
 @onnx_operator("Trilu")
 def _trilu(call: OnnxCall) -> Operand:
-    k = int(call.constant_of(1, "the diagonal").reshape(())) if call.has(1) else 0
+    k = int(call.scalar_of(1, "the diagonal")) if call.has(1) else 0
     return call.add("triu" if call.int_attr("upper", 1) else "tril", call.operand(0), k=k)
 
 
 @onnx_operator("ConstantOfShape")
 def _constant_of_shape(call: OnnxCall) -> Operand:
     value = call.tensor_attr("value")
+    if value is not None and value.size != 1:
+        raise ModelError(f"the attribute value has {value.size} elements: expected one")
     scalar = call.constant(np.float32(0) if value is None else value.reshape(()))
     shape: tuple[Extent, ...] = call.extents("input", 0)
     return call.add("broadcast_to", scalar, shape=shape)
@@ -204,7 +206,7 @@ def _eye_like(call: OnnxCall) -> Constant:
 @onnx_operator("Range")
 def _range(call: OnnxCall) -> Constant:
     names = ("the start", "the limit", "the step")
-    bounds = [call.constant_of(k, name).reshape(()) for k, name in enumerate(names)]
+    bounds = [call.scalar_of(k, name) for k, name in enumerate(names)]
     start, limit, step = (bound.item() for bound in bounds)
     if step == 0:
         raise ModelError("the step is 0")

@@ -38,7 +38,7 @@ def _axis(call: OnnxCall, rank: int) -> int:
     if call.opset < 20:
         axis = call.int_attr("axis", 1)
     else:
-        axis = int(call.constant_of(2, "the axis").item()) if call.has(2) else -2
+        axis = int(call.scalar_of(2, "the axis").item()) if call.has(2) else -2
     if rank < 2 or not -rank <= axis < rank or axis % rank == rank - 1:
         raise ModelError(f"a transform along axis {axis} of {call.type(0)}")
     return axis % rank
@@ -51,7 +51,7 @@ def _matrix(call: OnnxCall, size: Extent, parts: Extent) -> Array:
         raise ModelError(f"a transform of {call.type(0)}")
     length = 2 * (size - 1) if inverse and onesided else size
     if call.has(1):
-        length = int(call.constant_of(1, "the length").item())
+        length = int(call.scalar_of(1, "the length").item())
     num_parts = 1 if parts == 1 else 2
     if length < 1 or size * length * num_parts * 2 > MAX_MATRIX:
         raise ModelError(f"a transform of length {length}: expected 1 to {MAX_MATRIX} weights")
@@ -69,7 +69,7 @@ def _matrix(call: OnnxCall, size: Extent, parts: Extent) -> Array:
 def _stft(call: OnnxCall) -> Operand:
     """Convolve with the rows of the transform: one channel for each real and imaginary part."""
     signal, tensor_type = call.operand(0), call.type(0)
-    step = int(call.constant_of(1, "the step").item())
+    step = int(call.scalar_of(1, "the step").item())
     window = call.constant_of(2, "the window").astype(np.float64) if call.has(2) else None
     length = _frame_length(call, window)
     if tensor_type.rank != 3 or tensor_type.shape[2] not in (1, 2) or step < 1 or length < 1:
@@ -94,7 +94,7 @@ def _stft(call: OnnxCall) -> Operand:
 
 def _frame_length(call: OnnxCall, window: Array | None) -> int:
     if call.has(3):
-        length = int(call.constant_of(3, "the length of frames").item())
+        length = int(call.scalar_of(3, "the length of frames").item())
         if window is not None and window.shape != (length,):
             raise ModelError(f"a window of shape {window.shape} for frames of {length}")
         return length
@@ -107,7 +107,7 @@ def _frame_length(call: OnnxCall, window: Array | None) -> int:
 def _mel_weight_matrix(call: OnnxCall) -> Operand:
     """Return triangles over frequencies, whose corners are equally far apart in mel."""
     names = ("bins", "length", "sample rate", "lower edge", "upper edge")
-    values = [call.constant_of(k, f"the {name}").item() for k, name in enumerate(names)]
+    values = [call.scalar_of(k, f"the {name}").item() for k, name in enumerate(names)]
     num_bins, length, rate = (int(value) for value in values[:3])
     size = length // 2 + 1
     if num_bins < 1 or length < 1 or rate < 1 or size * num_bins > MAX_MATRIX:

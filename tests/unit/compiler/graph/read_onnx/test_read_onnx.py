@@ -41,3 +41,23 @@ def test_nodes_of_constants_are_folded() -> None:
 def test_a_refusal_names_the_node() -> None:
     with pytest.raises(ModelError, match=r"MatMul 'product': .*\(4, 2\).*\(3, 2\)"):
         _read(LINEAR.replace("float[2, 3] w", "float[3, 2] w"))
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        "y = Trilu(x, pair)",
+        "v, i = TopK(x, pair) y = Neg(v)",
+        "y = Pad(x, pads, wide)",
+        "y = ConstantOfShape<value = float[2] {1.0, 2.0}>(pair)",
+    ],
+)
+def test_several_numbers_instead_of_one_are_refused(node: str) -> None:
+    text = f"""
+    <ir_version: 9, opset_import: ["" : 17]>
+    main (float[2, 2] x) => (float[n, m] y)
+    <int64[2] pair = {{1, 1}}, int64[4] pads = {{1, 1, 1, 1}}, float[2] wide = {{1.0, 2.0}}>
+    {{ {node} }}
+    """
+    with pytest.raises(ModelError, match="has 2 elements: expected one"):
+        read_onnx(parser.parse_model(text))
