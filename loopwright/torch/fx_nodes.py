@@ -104,7 +104,7 @@ class FxNodeReader:
         if self.extents is None:
             hint = value.node.hint
         else:
-            number = value.node.expr.xreplace(self.extents)
+            number = value.node.expr.subs(self.extents)
             hint = int(number) if number.is_number else None
         if hint is None:
             raise ModelError(f"the extent {value} depends on the values of tensors")

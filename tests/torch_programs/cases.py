@@ -389,7 +389,9 @@ case(
 )
 case("softmax of rank 0", lambda a: (a.softmax(0), a.log_softmax(0)), lambda: torch.tensor(2.0))
 case("_safe_softmax", lambda a: aten._safe_softmax(a.masked_fill(a < 0.8, -float("inf")), -1), x)
-case("mul.Scalar", lambda a: aten.mul.Scalar(a, 2.5), x)
+for _name in ("add", "sub", "mul", "div"):
+    _scalar = getattr(aten, _name).Scalar
+    case(f"{_name}.Scalar", lambda a, f=_scalar: f(a, 2.5), x)
 case("_softmax", lambda a: (aten._softmax(a, 1, False), aten._log_softmax(a, 1, False)), x)
 
 _heads = floats(2, 4, 3, 8)

@@ -171,6 +171,19 @@ class Counter(nn.Module):
         return x * self.calls
 
 
+class RunningSum(nn.Module):
+    """Changes its input and a buffer, and returns a view of the input."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("total", torch.zeros(4))
+
+    def forward(self, x: Tensor) -> Any:
+        x.mul_(2)
+        self.total += x.sum(0)
+        return x.view(-1), x + self.total
+
+
 class Branch(nn.Module):
     """Decides by a value."""
 

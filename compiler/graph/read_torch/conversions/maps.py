@@ -203,7 +203,7 @@ def _scaled(call: TorchCall, x: Operand, name: str) -> Operand:
     return x if factor == 1 else call.add("multiply", x, call.like(x, factor))
 
 
-@aten("add.Tensor")
+@aten("add.Tensor", "add.Scalar")
 def _add(call: TorchCall) -> Operand:
     left, right = _both(call)
     if left.type.dtype == "bool":
@@ -211,7 +211,7 @@ def _add(call: TorchCall) -> Operand:
     return call.add("add", left, _scaled(call, right, "alpha"))
 
 
-@aten("sub.Tensor")
+@aten("sub.Tensor", "sub.Scalar")
 def _subtract(call: TorchCall) -> Operand:
     left, right = _both(call)
     return call.add("subtract", left, _scaled(call, right, "alpha"))
@@ -223,7 +223,7 @@ def _subtract_from(call: TorchCall) -> Operand:
     return call.add("subtract", right, _scaled(call, left, "alpha"))
 
 
-@aten("div.Tensor", "div.Tensor_mode", "floor_divide.default")
+@aten("div.Tensor", "div.Scalar", "div.Tensor_mode", "floor_divide.default")
 def _divide(call: TorchCall) -> Operand:
     left, right = _both(call)
     mode = {
