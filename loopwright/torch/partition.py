@@ -35,7 +35,7 @@ _ADVICE = {
 
 
 @dataclass(frozen=True)
-class Partition:
+class DividedGraph:
     """A graph whose compiled parts are calls of modules.
 
     Attributes:
@@ -78,7 +78,7 @@ class _Support(OperatorSupportBase):  # type: ignore[misc]
         return True
 
 
-def partition(graph: GraphModule) -> Partition:
+def partition(graph: GraphModule) -> DividedGraph:
     """Return a graph in which each connected part of supported operators is a module."""
     support = _Support()
     partitioner = CapabilityBasedPartitioner(graph, support, allows_single_node_partition=True)
@@ -87,7 +87,7 @@ def partition(graph: GraphModule) -> Partition:
     eager = tuple((overload_of(node), reason) for node, reason in support.refusals.items())
     module = partitioner.fuse_partitions(proposed)
     parts = tuple(node.target for node in module.graph.nodes if node.op == "call_module")
-    return Partition(module, parts, num_compiled, eager)
+    return DividedGraph(module, parts, num_compiled, eager)
 
 
 def _computes(nodes: Mapping[Node, object]) -> bool:
