@@ -13,6 +13,8 @@ import { SubmitPage } from "./pages/SubmitPage";
 const BestPage = lazy(() => import("./pages/BestPage"));
 const ComparePage = lazy(() => import("./pages/ComparePage"));
 const JobPage = lazy(() => import("./pages/JobPage"));
+const CostModelPage = lazy(() => import("./pages/CostModelPage"));
+const ModelPage = lazy(() => import("./pages/ModelPage"));
 const ModelsPage = lazy(() => import("./pages/ModelsPage"));
 const TrialPage = lazy(() => import("./pages/TrialPage"));
 const WorkersPage = lazy(() => import("./pages/WorkersPage"));
@@ -38,6 +40,8 @@ export function App() {
               <Route path="/compare" element={<ComparePage />} />
               <Route path="/best" element={<BestPage />} />
               <Route path="/models" element={<ModelsPage />} />
+              <Route path="/models/:id" element={<ModelPage />} />
+              <Route path="/cost-models" element={<CostModelPage />} />
               <Route path="/workers" element={<WorkersPage />} />
               <Route path="/submit" element={<SubmitPage />} />
               <Route path="*" element={<Nowhere />} />

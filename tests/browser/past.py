@@ -1,17 +1,24 @@
-"""The data of a long-running service: hours of worker health, and model versions."""
+"""The data of a long-running service: worker health, versions of cost models, a tuned model."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from service.coordinator.coordinator import Coordinator
+from service.models.submit import submit_model
 from service.store import cost_models, workers
 from service.store.cost_models import NewCostModel
-from service.store.database.database import open_database
+from service.store.database.database import Database, open_database
+from service.wire.requests import ModelCreate, ModelSource, Strategy
+from tests.integration.service.driving import cost
+from tests.integration.service.models.networks import network, skeleton
+from tuner.measurer.memory import MemoryMeasurer
 from workers.engine.engine import WorkerFacts
 
 LABEL = "cpu/earlier"
 WORKER = "earlier/0"
+MODEL = "network"
 SLOW_RATIO = 1.5
 ACCURACIES = (0.7, 0.9, 0.8)
 _SECS = 2e-5
@@ -35,7 +42,22 @@ def write(file: Path) -> None:
         workers.record_resting(session, [WORKER])
         for accuracy in ACCURACIES:
             cost_models.add(session, _model(accuracy))
+    _tune_model(database)
     database.close()
+
+
+def _tune_model(database: Database) -> None:
+    """Tune a small model, by times that are made up."""
+    request = ModelCreate(
+        name=MODEL,
+        model=ModelSource(graph=skeleton(network())),
+        target="cpu -num-cores=1",
+        max_trials=96,
+        strategy=Strategy.RANDOM,
+        warm_start=False,
+    )
+    submit_model(database, request)
+    Coordinator(database, MemoryMeasurer(lambda candidate: cost(candidate) / 1e4)).run_one()
 
 
 def _model(accuracy: float) -> NewCostModel:

@@ -11,7 +11,7 @@ from examples.serving import Server
 from tests.browser.conftest import OpenTab, newest_job
 from tests.browser.looks import look_at
 
-PAGES = ("/", "/submit", "/compare", "/best", "/models", "/workers", "/nowhere")
+PAGES = ("/", "/submit", "/compare", "/best", "/models", "/cost-models", "/workers", "/nowhere")
 
 
 def test_a_job_is_submitted_watched_to_its_end_and_opened(open_tab: OpenTab) -> None:

@@ -2,7 +2,7 @@
 
 import { keepPreviousData, useInfiniteQuery, useQueries, useQuery } from "@tanstack/react-query";
 
-import { get, post, type Job, type Page, type Query } from "./client";
+import { get, post, type Job, type ModelSummary, type Page, type Query } from "./client";
 import type { components } from "./schema";
 
 export type BestSummary = components["schemas"]["BestSummary"];
@@ -32,6 +32,10 @@ function useList<Item>(path: string, query: Query) {
 
 export function useJobList(query: Query) {
   return useList<Job>("/jobs", query);
+}
+
+export function useModelList(query: Query) {
+  return useList<ModelSummary>("/models", query);
 }
 
 export function useBestList(query: Query) {

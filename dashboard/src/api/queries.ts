@@ -6,6 +6,7 @@ import {
   get,
   type CostModel,
   type Job,
+  type Model,
   type Page,
   type Trial,
   type TrialCode,
@@ -39,6 +40,16 @@ export function useTrialCode(id: string, number: string) {
   });
 }
 
+/** A model, read again while its jobs wait or run. */
+export function useModel(id: string) {
+  return useQuery({
+    queryKey: ["model", id],
+    queryFn: ({ signal }) => get<Model>(`/models/${id}`, {}, signal),
+    refetchInterval: ({ state }) =>
+      state.data && !["queued", "running"].includes(state.data.state) ? false : REFRESH_MS,
+  });
+}
+
 export function useWorkers() {
   return useQuery({
     queryKey: ["workers"],
@@ -47,9 +58,9 @@ export function useWorkers() {
   });
 }
 
-export function useModels() {
+export function useCostModels() {
   return useQuery({
-    queryKey: ["models"],
+    queryKey: ["cost-models"],
     queryFn: ({ signal }) => get<Page<CostModel>>("/cost-models", {}, signal),
     refetchInterval: 10 * REFRESH_MS,
   });

@@ -7,7 +7,8 @@ import { ThemeSwitch } from "./ThemeSwitch";
 const PLACES = [
   ["/", "Jobs"],
   ["/best", "Best schedules"],
-  ["/models", "Cost model"],
+  ["/models", "Models"],
+  ["/cost-models", "Cost model"],
   ["/workers", "Workers"],
 ] as const;
 

@@ -1,83 +1,124 @@
-import { Link } from "react-router";
+import { Link, useSearchParams } from "react-router";
 
-import type { CostModel } from "../api/client";
-import { useModels } from "../api/queries";
+import type { ModelSummary } from "../api/client";
+import { useModelList } from "../api/lists";
+import { isNarrowed, queryOf } from "../components/address";
+import { AddressSelect, AddressText } from "../components/AddressFilters";
 import { Answer } from "../components/Answer";
+import { CardRow, CardTable, Cell, type Column } from "../components/CardTable";
 import { Empty } from "../components/Empty";
+import { Meter } from "../components/Figures";
+import { State } from "../components/State";
 import { useTitle } from "../components/useTitle";
-import { DriftPlot } from "./models/DriftPlot";
-import { ModelTable } from "./models/ModelTable";
-import { byLabel, newestOfStore } from "./models/quality";
-import { TaskTable } from "./models/TaskTable";
+import { ago, count, secs, speedup } from "../format";
 
-/** The cost model of each kind of target: how well it predicts, version by version. */
+const NAMES = ["text", "target", "sort"] as const;
+const SORTS = [
+  ["", "Newest first"],
+  ["created_at", "Oldest first"],
+  ["name", "By name"],
+] as const;
+const COLUMNS: readonly Column[] = [
+  ["Model"],
+  ["State"],
+  ["Projected latency", "number"],
+  ["Speed-up", "number"],
+  ["Tasks", "number"],
+  ["Trials", "number"],
+  ["Submitted"],
+];
+
+/** All models that this service tunes or has tuned. */
 export default function ModelsPage() {
-  useTitle("Cost model");
+  const [params] = useSearchParams();
+  const query = useModelList(queryOf(params, NAMES));
+  useTitle("Models");
   return (
     <>
       <div className="page-head">
-        <h1>Cost model</h1>
+        <h1>Models</h1>
       </div>
-      <Answer query={useModels()}>
-        {({ items }) =>
-          items.length ? (
-            [...byLabel(items)].map(([label, models]) => (
-              <Kind key={label} label={label} models={models} />
-            ))
-          ) : (
-            <NoModels />
-          )
-        }
+      <search className="card filters">
+        <AddressText name="text" label="Text" placeholder="resnet" />
+        <AddressText name="target" label="Target" />
+        <AddressSelect name="sort" label="Sort" options={SORTS} />
+      </search>
+      <Answer query={query}>
+        {({ pages }) => {
+          const models = pages.flatMap((page) => page.items);
+          if (!models.length) return <NoModels isNarrowed={isNarrowed(params)} />;
+          return (
+            <CardTable label="Models" columns={COLUMNS}>
+              {models.map((model) => (
+                <Row key={model.id} model={model} />
+              ))}
+            </CardTable>
+          );
+        }}
       </Answer>
+      {query.hasNextPage && (
+        <button disabled={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+          More models
+        </button>
+      )}
     </>
   );
 }
 
-function NoModels() {
+function Row({ model }: { model: ModelSummary }) {
   return (
-    <Empty title="No cost model yet">
-      <p>
-        Each job stores its model when it finishes. The service trains a model of all jobs in the
-        background; to train one now, run <code>loopwright train</code>.
-      </p>
-      <Link className="button main" to="/submit">
-        Start a job
-      </Link>
-    </Empty>
+    <CardRow>
+      <Cell className="whole">
+        <Link to={`/models/${model.id}`}>{model.name}</Link>
+        <span className="under mono">{model.target}</span>
+      </Cell>
+      <Cell of="State">
+        <State of={model.state} />
+      </Cell>
+      <Cell of="Projected latency" className="number">
+        {secs(model.latency_secs)}
+      </Cell>
+      <Cell of="Speed-up" className="number">
+        {speedup(model.default_secs, model.latency_secs)}
+        {model.default_secs !== null && (
+          <span className="under">from {secs(model.default_secs)}</span>
+        )}
+      </Cell>
+      <Cell of="Tasks" className="number">
+        {count(model.num_tasks)}
+        <span className="under">{count(model.num_steps)} calls a run</span>
+      </Cell>
+      <Cell of="Trials" className="number">
+        {count(model.num_measured)} / {count(model.max_trials)}
+        <span className="under">
+          <Meter share={model.num_measured / model.max_trials} />
+        </span>
+      </Cell>
+      <Cell of="Submitted">
+        {ago(model.created_at)}
+        <span className="under">{model.owner && `by ${model.owner}`}</span>
+      </Cell>
+    </CardRow>
   );
 }
 
-function Kind({ label, models }: { label: string; models: CostModel[] }) {
-  const [newest, before] = newestOfStore(models);
+function NoModels({ isNarrowed }: { isNarrowed: boolean }) {
+  if (isNarrowed) {
+    return (
+      <Empty title="No matching models">
+        <p>Remove a filter, or show all models.</p>
+        <Link className="button" to="/models">
+          All models
+        </Link>
+      </Empty>
+    );
+  }
   return (
-    <section aria-label={label}>
-      <h2 className="mono">{label}</h2>
-      <div className="columns">
-        <div className="card">
-          <h3>Ranking accuracy, by version</h3>
-          <DriftPlot models={models} />
-        </div>
-        <div className="card">
-          <h3>Held-out tasks{newest && `, version ${newest.version}`}</h3>
-          {newest ? (
-            <>
-              <TaskTable model={newest} before={before} />
-              <p className="quiet small" style={{ margin: "0.7rem 0 0" }}>
-                Each task is evaluated with a model trained on the others. Pairs: the share ranked
-                correctly.{before && ` Drift: the change since version ${before.version}.`} First
-                pick: the speed of the top-ranked candidate relative to the best. Trials saved:
-                relative to random order.
-              </p>
-            </>
-          ) : (
-            <p className="quiet">
-              No global model yet. The service trains one after enough jobs; train it now with{" "}
-              <code>loopwright train</code>.
-            </p>
-          )}
-        </div>
-      </div>
-      <ModelTable label={label} models={models.toReversed()} />
-    </section>
+    <Empty title="No models yet">
+      <p>
+        A model is tuned as a whole: its programs share the trials. Start from Python:{" "}
+        <code>{`lw.compile("model.onnx", trials=2000, url="${location.origin}")`}</code>
+      </p>
+    </Empty>
   );
 }

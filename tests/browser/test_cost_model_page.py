@@ -9,7 +9,7 @@ from tests.browser.past import LABEL
 
 
 def test_the_newest_version_is_judged_by_task_with_its_drift(open_tab: OpenTab) -> None:
-    page = open_tab("/models")
+    page = open_tab("/cost-models")
     kind = page.get_by_role("region", name=LABEL)
     tasks = kind.get_by_role("region", name="Held-out tasks")
     expect(kind.get_by_role("heading", name="Held-out tasks, version 3")).to_be_visible()
@@ -18,7 +18,7 @@ def test_the_newest_version_is_judged_by_task_with_its_drift(open_tab: OpenTab) 
 
 
 def test_versions_tell_what_they_were_trained_on(open_tab: OpenTab) -> None:
-    page = open_tab("/models")
+    page = open_tab("/cost-models")
     versions = page.get_by_role("region", name=LABEL).get_by_role("region", name="Versions")
     expect(versions.get_by_role("row")).to_have_count(4)
     expect(versions).to_contain_text("1,200")

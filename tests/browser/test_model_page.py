@@ -1,0 +1,40 @@
+"""Whole models: the list, and the page of one that was tuned."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import OpenTab
+from tests.browser.looks import look_at, violations
+from tests.browser.past import MODEL
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_model_leads_to_its_tasks_and_their_jobs(open_tab: OpenTab, theme: str) -> None:
+    page = open_tab("/models", theme=theme)
+    page.get_by_role("region", name="Models").get_by_role("link", name=MODEL).click()
+    expect(page.get_by_role("heading", name=MODEL)).to_be_visible()
+    tasks = page.get_by_role("region", name="Tasks")
+    expect(tasks.get_by_role("row")).to_have_count(4)
+    expect(tasks).to_contain_text("conv2d+add+add+relu")
+    latency = page.get_by_role("img", name="Projected latency over time")
+    expect(latency).to_be_visible()
+    graph = page.get_by_role("region", name="Calls of kernels")
+    expect(graph.get_by_role("listitem")).to_have_count(4)
+    look_at(page, "/model", theme)
+    graph.get_by_role("link").nth(1).click()
+    expect(page.get_by_role("heading", name="conv2d_add_add_relu")).to_be_visible()
+
+
+def test_an_id_of_no_model_says_so(open_tab: OpenTab) -> None:
+    page = open_tab("/models/abc")
+    expect(page.get_by_role("heading", name="Model not found")).to_be_visible()
+    assert not violations(page)
+
+
+def test_models_that_are_filtered_out_are_not_missing(open_tab: OpenTab) -> None:
+    page = open_tab("/models?text=nothing")
+    expect(page.get_by_role("heading", name="No matching models")).to_be_visible()
+    page.get_by_role("link", name="All models").click()
+    expect(page.get_by_role("link", name=MODEL)).to_be_visible()
