@@ -32,6 +32,7 @@ from loopwright.client.resolve_kernel import NO_TUNED_KERNEL, KernelResolver, de
 from loopwright.client.steps import Download, HttpCall, Plan, Stream, Upload, collect, send
 from loopwright.client.submit import OneT, SeveralT, Submitting
 from loopwright.errors import SignatureError
+from loopwright.extras import load_extra
 from loopwright.kernels.kernel import Kernel
 from loopwright.workload import WorkloadLike
 from service.wire.model_reads import ModelPackage
@@ -40,6 +41,8 @@ from service.wire.server_models import Health, ImportRead, WorkerRead
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from loopwright.models.executable import Executable
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 
@@ -306,6 +309,26 @@ class Client(ClientMethods[JobHandle, JobHandle, GroupHandle], Blocking):
             ValueError: If the text is not an id.
         """
         return GroupHandle(self._connection, read_id(group_id, "group"))
+
+    def compile(
+        self, model: Any, example_inputs: Any = None, *, trials: int | None = 2000, **options: Any
+    ) -> Executable:
+        """Compile a whole model, whose programs the server tunes: `lw.compile` by this client.
+
+        The model is built here; the server receives no weights. Requires the extra `server`, for
+        the first proposals.
+
+        Args:
+            model: A model as `lw.compile` takes it.
+            example_inputs: The arguments of a call, for a module of PyTorch.
+            trials: The limit on trials; with 0, the schedules that the server has are used.
+            options: `target`, `shapes`, `fixed_inputs`, `seed` and `progress` of `lw.compile`.
+        """
+        compiling = load_extra("loopwright.models.compiling", "client.compile")
+        compiled: Executable = compiling.compile_by(
+            self, model, example_inputs, trials=trials, **options
+        )
+        return compiled
 
     def __enter__(self) -> Self:
         return self

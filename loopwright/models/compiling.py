@@ -77,23 +77,50 @@ def compile(
         ServerUnreachableError: If no server answers at `url`.
         LoopwrightError: If another process tunes a program of the model now.
     """
+    with Client(url, token) if url is not None else nullcontext() as client:
+        return compile_by(
+            client,
+            model,
+            example_inputs,
+            target=target,
+            trials=trials,
+            shapes=shapes,
+            fixed_inputs=fixed_inputs,
+            seed=seed,
+            progress=progress,
+        )
+
+
+@suggests_keywords
+def compile_by(
+    client: Client | None,
+    model: Model,
+    example_inputs: ExampleInputs = None,
+    *,
+    target: Target | str = "cpu",
+    trials: int | None = 0,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    fixed_inputs: Mapping[str, NDArray[Any]] | None = None,
+    seed: int = 0,
+    progress: bool | None = None,
+) -> Executable:
+    """Compile a whole model as `compile` does, by a client of a server, or in this process."""
     _check_trials(trials)
     parsed_target = complete_target(target, host_labels)
     backend_of(parsed_target).require_host(parsed_target)
-    with Client(url, token) if url is not None else nullcontext() as client:
-        if client is not None:
-            client.health()  # before seconds are spent
-        graph = read_model(model, example_inputs, shapes, fixed_inputs)
-        base = base_model.base_model(default_directory())
-        compilation = _first_proposals(graph, CpuTarget.of(parsed_target), base.model, seed)
-        result = compilation.executable(compilation.first)
-        tuning = ModelTuning(trials, seed, progress)
-        if client is not None:
-            tried = tune_there(compilation, client, tuning)
-            result = faster_model(compilation, result, tried, seed)
-        elif trials != 0:
-            tried = tune_here(compilation, result, base, tuning)
-            result = faster_model(compilation, result, tried, seed)
+    if client is not None:
+        client.health()  # before seconds are spent
+    graph = read_model(model, example_inputs, shapes, fixed_inputs)
+    base = base_model.base_model(default_directory())
+    compilation = _first_proposals(graph, CpuTarget.of(parsed_target), base.model, seed)
+    result = compilation.executable(compilation.first)
+    tuning = ModelTuning(trials, seed, progress)
+    if client is not None:
+        tried = tune_there(compilation, client, tuning)
+        result = faster_model(compilation, result, tried, seed)
+    elif trials != 0:
+        tried = tune_here(compilation, result, base, tuning)
+        result = faster_model(compilation, result, tried, seed)
     _warn(result)
     return result
 
