@@ -12,7 +12,7 @@ export interface Part {
 
 const REST = "#8b95a3";
 
-/** The name of a task that tells it from the others of its model. */
+/** The operators and the shape of a task. */
 export function taskLabel(task: Pick<Task, "operators" | "shape">): string {
   return task.shape ? `${task.operators} ${task.shape}` : task.operators;
 }
