@@ -545,6 +545,32 @@ _positions = integers(0, 3, 2, 5)
 case("embedding", F.embedding, integers(0, 7, 2, 5), floats(7, 4))
 case("index_select", lambda a, i: a.index_select(1, i), x, integers(0, 3, 5))
 case("gather", lambda a, i: a.gather(1, i), floats(2, 3), _positions)
+case(
+    "index",
+    lambda a, i: (a[i], a[:, i], a[i, i], a[:, i, i.flip(0)], a[i[:, None], i], a[..., [-1, 0]]),
+    floats(3, 3, 4),
+    integers(-3, 3, 2),
+)
+case(
+    "index_put",
+    lambda a, i, b: (
+        aten.index_put(a, [i], b),
+        aten.index_put(a, [i, i], a[0, 0]),
+        aten.index_put(a, [i], b, True),
+    ),
+    x,
+    lambda: torch.tensor([1, 0]),
+    floats(2, 3, 4),
+)
+case(
+    "scatter",
+    lambda a, i, b: (a.scatter(1, i, b), a.scatter(1, i, 2.5), a.scatter_add(1, i, b)),
+    floats(2, 5),
+    lambda: torch.tensor([[0, 3, 1], [2, 4, 0]]),
+    floats(2, 3),
+)
+case("topk", lambda a: (*a.topk(2), *a.topk(2, 1, largest=False)), x)
+case("sort", lambda a: (*a.sort(1), *a.sort(-1, descending=True), *aten.sort(a, 0)), x)
 
 for _name, (_module, _inputs) in MODULES.items():
     CASES[_name] = Case(_module, _inputs)
