@@ -270,8 +270,10 @@ def _next_gain(task: _Task, tasks: Sequence[_Task]) -> float | None:
         and other.job.progress
         and other.workload.name == task.workload.name
     ]
-    reach_secs = SLACK * task.workload.flops / max(rates) if max(rates) else 0.0
     num_trials, stale = job.num_measured, job.num_measured - int(numbers[-1])
+    # A task without operations has no rate: its time can only fall as 1 / t.
+    rate = max(rates)
+    reach_secs = SLACK * task.workload.flops / rate if rate else best_secs(num_trials)
     return task.row.weight * expected_gain(num_trials, best_secs, max(stale, 0), reach_secs)
 
 

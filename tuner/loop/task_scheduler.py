@@ -65,7 +65,9 @@ def _gain(progress: Sequence[Progress], index: int) -> float:
     if not math.isfinite(best_secs):
         return 0.0  # a task without a correct trial may never get one: the others come first
     stale = num_trials - 1 - [t.best_secs for t in task_progress.trials].index(best_secs)
-    reach = SLACK * task_progress.task.flops / _fastest_rate(progress, task_progress.task)
+    rate = _fastest_rate(progress, task_progress.task)
+    # A task without operations has no rate: its time can only fall as 1 / t.
+    reach = SLACK * task_progress.task.flops / rate if rate else best_secs
     return task_progress.task.weight * expected_gain(
         num_trials, task_progress.best_secs, stale, reach
     )

@@ -26,8 +26,8 @@ from tuner.measurer.memory import MemoryMeasurer
 from tuner.task import Task
 
 IDENTITY = "seed 0"
-MAX_TRIALS = 80
-NUM_KILLS = 3
+MAX_TRIALS = 64
+NUM_KILLS = 2
 LATENCY_SECS = 0.01  # of a measurement, so that a search can be killed within a round
 TARGET = CpuTarget("cpu -mcpu=znver4 -num-cores=1")
 

@@ -27,6 +27,7 @@ from tuner.measurer.memory import MemoryMeasurer
 from tuner.task import Task
 
 
+@pytest.mark.slow
 def test_a_search_that_is_killed_ends_like_one_that_is_not(tmp_path: Path) -> None:
     ran = subprocess.run(
         [sys.executable, "-m", "tests.unit.loopwright.models.killed_searches", str(tmp_path)],

@@ -160,3 +160,11 @@ def test_a_task_that_is_behind_its_likes_is_expected_to_catch_up_but_not_for_eve
 def test_what_cannot_be_shared_is_refused(tasks: list[Task], trials: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         tune_tasks(tasks, measurer=Machine(), max_trials=trials)
+
+
+def test_tasks_without_operations_share_trials_too() -> None:
+    tasks = [Task(ops.transpose(32, 48), TARGET), Task(ops.transpose(48, 64), TARGET, weight=4.0)]
+    assert not any(task.flops for task in tasks)
+    results = tune_tasks(tasks, measurer=Machine(), max_trials=4 * ROUND_SIZE)
+    assert sum(len(result.trials) for result in results) == 4 * ROUND_SIZE
+    assert len(results[1].trials) > len(results[0].trials)
