@@ -2,6 +2,7 @@
 
 from compiler.graph.operators import activations as activations
 from compiler.graph.operators import arithmetic as arithmetic
+from compiler.graph.operators import col2im as col2im
 from compiler.graph.operators import comparison as comparison
 from compiler.graph.operators import conversion as conversion
 from compiler.graph.operators import convolution as convolution

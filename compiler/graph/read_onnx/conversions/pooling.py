@@ -1,4 +1,4 @@
-"""Pools."""
+"""Pools, and sums of windows."""
 
 from __future__ import annotations
 
@@ -96,3 +96,19 @@ def _unpooled(call: OnnxCall, space: Sequence[int]) -> list[int]:
     before, after = windows.padding[: len(space)], windows.padding[len(space) :]
     parts = zip(space, windows.strides, kernel, before, after, strict=True)
     return [(size - 1) * stride + extent - b - a for size, stride, extent, b, a in parts]
+
+
+@onnx_operator("Col2Im")
+def _col2im(call: OnnxCall) -> Operand:
+    size = tuple(int(n) for n in call.constant_of(1, "the shape of the image").reshape(-1))
+    kernel = tuple(int(n) for n in call.constant_of(2, "the shape of the window").reshape(-1))
+    ones = (1,) * len(kernel)
+    return call.add(
+        "col2im",
+        call.operand(0),
+        size=size,
+        kernel=kernel,
+        strides=call.ints_attr("strides", ones),
+        padding=call.ints_attr("pads", (0, 0) * len(kernel)),
+        dilation=call.ints_attr("dilations", ones),
+    )
