@@ -39,8 +39,8 @@ def _col2im_tensors(data: te.Tensor, *, size: tuple[int, ...], **attrs: Any) -> 
 
     def element(n: te.Value, c: te.Value, *at: te.Value) -> te.Reduction:
         blocks, inside = [], []
-        for axis, (place, r) in enumerate(zip(at, axes, strict=True)):
-            begin = place + steps.padding[axis] - r * steps.dilation[axis]
+        for axis, (index, r) in enumerate(zip(at, axes, strict=True)):
+            begin = index + steps.padding[axis] - r * steps.dilation[axis]
             block = begin // steps.strides[axis]
             inside += [begin >= 0, block < counts[axis]]
             if steps.strides[axis] > 1:
