@@ -9,7 +9,7 @@ from service.coordinator.coordinator import Coordinator
 from service.models.submit import submit_model
 from service.store import cost_models, workers
 from service.store.cost_models import NewCostModel
-from service.store.database.database import Database, open_database
+from service.store.database.database import open_database
 from service.wire.requests import ModelCreate, ModelSource, Strategy
 from tests.integration.service.driving import cost
 from tests.integration.service.models.networks import network, skeleton
@@ -42,12 +42,12 @@ def write(file: Path) -> None:
         workers.record_resting(session, [WORKER])
         for accuracy in ACCURACIES:
             cost_models.add(session, _model(accuracy))
-    _tune_model(database)
     database.close()
 
 
-def _tune_model(database: Database) -> None:
-    """Tune a small model, by times that are made up."""
+def tune_model(file: Path) -> None:
+    """Tune a small model in a new database, by times that are made up."""
+    database = open_database(f"sqlite:///{file}")
     request = ModelCreate(
         name=MODEL,
         model=ModelSource(graph=skeleton(network())),
@@ -58,6 +58,7 @@ def _tune_model(database: Database) -> None:
     )
     submit_model(database, request)
     Coordinator(database, MemoryMeasurer(lambda candidate: cost(candidate) / 1e4)).run_one()
+    database.close()
 
 
 def _model(accuracy: float) -> NewCostModel:

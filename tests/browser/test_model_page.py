@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from playwright.sync_api import expect
 
+from examples.serving import Server, serving
+from tests.browser import past
 from tests.browser.conftest import OpenTab
 from tests.browser.looks import look_at, violations
 from tests.browser.past import MODEL
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server with a tuned model."""
+    file = tmp_path_factory.mktemp("service") / "loopwright.db"
+    past.tune_model(file)
+    with serving(file) as running:
+        yield running
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
