@@ -203,6 +203,7 @@ class SketchBuilder:
         vector_axis: int | None = None,
         *,
         lanes: tuple[tuple[int, int], ...] = (),
+        packed: Sequence[int] = (),
         source_bytes: tuple[int, ...] = (),
         tensor_tile: TensorTile | None = None,
     ) -> None:
@@ -215,6 +216,7 @@ class SketchBuilder:
                 level 0 if it is spatial, else at level 4.
             vector_axis: The axis whose part at level 6 is vectorized.
             lanes: On a GPU, how the lanes of a warp lie along axes, if a rule decides it.
+            packed: The accesses to panels; see `TiledNest`.
             source_bytes: The bytes of the arrays from which elements are gathered, by access.
             tensor_tile: What one instruction of tensor cores computes.
         """
@@ -232,6 +234,7 @@ class SketchBuilder:
                     for i, axis_columns in enumerate(columns)
                 ),
                 vector_axis,
+                frozenset(packed),
                 lanes=lanes,
                 source_bytes=source_bytes,
                 tensor_tile=tensor_tile,

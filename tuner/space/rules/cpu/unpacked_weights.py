@@ -6,10 +6,10 @@ times larger in memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from compiler.ir.analysis.constant_params import constant_params
-from compiler.ir.core.nodes import BinOp, IntImm, Load, Store, Var
+from compiler.ir.core.nodes import BinOp, Expr, IntImm, Load, Store, Var
 from compiler.ir.core.visit import walk
 from compiler.passes.common.tile_buffers import KEY
 from compiler.passes.cpu.hoist_constants import is_unpacked
@@ -63,11 +63,18 @@ def pack_constant_sources(draft: SketchBuilder, unpacking: BlockRV, dim: int, ti
     are_constant = all(b in constants and across in load.indices for b, load in loads.items())
     if not are_constant or not is_unpacked(store):
         return False
-    for buffer, load in loads.items():
-        copy = draft.copy_input(unpacking, buffer.name)
-        schedule.annotate(copy, KEY, [0, load.indices.index(across), tile])
-        draft.scheduled.add(draft.block_name(copy))
+    copy_in_panels(draft, unpacking, loads.values(), across, tile)
     return True
+
+
+def copy_in_panels(
+    draft: SketchBuilder, block: BlockRV, loads: Iterable[Load], across: Expr, tile: ExprRV
+) -> None:
+    """Copy the buffers of loads into panels of so many elements along one index of each."""
+    for load in loads:
+        copy = draft.copy_input(block, load.buffer.name)
+        draft.schedule.annotate(copy, KEY, [0, load.indices.index(across), tile])
+        draft.scheduled.add(draft.block_name(copy))
 
 
 def unpack_across(

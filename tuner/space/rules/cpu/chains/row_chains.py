@@ -9,6 +9,7 @@ from compiler.passes.cpu.reduce_in_lanes import KEY
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts
+from tuner.space.rules.cpu.constant_rows import constant_row_forks
 from tuner.space.rules.cpu.padded_tiles import padded_sizes
 from tuner.space.rules.row_chain import RowChain, find_row_chain
 from tuner.space.rules.sketch_builder import SketchBuilder
@@ -67,7 +68,7 @@ class RowChains:
             _RowScheduler(fork, chain).run()
         except ScheduleError:
             return [draft]
-        return [fork]
+        return [fork, *constant_row_forks(draft)]
 
 
 @dataclass
