@@ -104,16 +104,22 @@ class ArrayCheck:
         return array
 
     def as_numpy(self, array: Any) -> Array:
-        """Return the array as NumPy's; a subclass may accept arrays of other libraries.
+        """Return the array as NumPy's; it may be another library's that supports DLPack.
 
         Raises:
-            ArgumentError: If it is no array.
+            ArgumentError: If it is no array, or in a memory or of a type that NumPy lacks.
         """
-        if not isinstance(array, np.ndarray):
+        if isinstance(array, np.ndarray):
+            return array
+        kind = type(array).__name__
+        if not hasattr(array, "__dlpack__"):
+            raise ArgumentError(f"parameter {self.name} is a {kind}: expected an array")
+        try:
+            return np.from_dlpack(array)
+        except (BufferError, RuntimeError) as error:
             raise ArgumentError(
-                f"parameter {self.name} is a {type(array).__name__}: expected an array"
-            )
-        return array
+                f"parameter {self.name} is a {kind} that cannot be used: {error}"
+            ) from error
 
     def strided(self, copy: str) -> ArgumentError:
         """Return the error for a strided view; `copy` is the expression that makes a dense copy."""

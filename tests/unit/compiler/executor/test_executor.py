@@ -65,6 +65,30 @@ def test_a_bound_function_reads_the_arrays_again_in_each_call(executor: Executor
         np.testing.assert_allclose(output, _expected(image), rtol=1e-4)
 
 
+class _OtherArray:
+    """An array of another library: NumPy's behind the DLPack protocol alone."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self._array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._array.__dlpack_device__()
+
+
+def test_arrays_of_other_libraries_share_their_memory(executor: Executor) -> None:
+    output = np.empty((1, 10), "float32")
+    executor.run([_OtherArray(IMAGE)], [_OtherArray(output)])
+    np.testing.assert_allclose(output, _expected(IMAGE), rtol=1e-4)
+
+
+def test_arrays_that_their_library_does_not_share_are_refused(executor: Executor) -> None:
+    with pytest.raises(ArgumentError, match="image is a _OtherArray that cannot be used: DLPack"):
+        executor.run([_OtherArray(np.array(["text"]))])
+
+
 @pytest.mark.parametrize(
     ("inputs", "reason"),
     [
