@@ -7,7 +7,7 @@ from torch.utils._pytree import tree_leaves
 
 from loopwright.torch.export import export_module
 from loopwright.torch.tensors import array_of
-from tests.torch_programs.cases import Case
+from tests.torch_programs.case import Case
 from tests.torch_programs.storage import RecordedCase
 
 
