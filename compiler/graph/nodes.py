@@ -34,12 +34,25 @@ Attrs: TypeAlias = Mapping[str, Attr]
 Array: TypeAlias = NDArray[Any]
 
 
+class _Extents(tuple[Extent, ...]):
+    """A shape that messages show with the names of its symbols."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return show_shape(self)
+
+
 @dataclass(frozen=True, slots=True)
 class TensorType:
     """The shape and the data type of a tensor; rank 0 is a scalar, and an extent may be 0."""
 
     shape: Shape
     dtype: DType
+
+    def __post_init__(self) -> None:
+        """Let messages show the shape."""
+        object.__setattr__(self, "shape", _Extents(self.shape))
 
     def __str__(self) -> str:
         """Return the type for messages."""

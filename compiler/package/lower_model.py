@@ -12,7 +12,6 @@ from compiler.graph.nodes import Graph, Node
 from compiler.graph.rewrite.simplify import simplify
 from compiler.graph.tasks import model_tasks
 from compiler.graph.verify import verify_graph
-from compiler.ir.core.nodes import Var
 from compiler.package.assemble import LoweredModel
 
 
@@ -63,8 +62,8 @@ def _lower_groups(groups: tuple[FusedGroup, ...]) -> tuple[list[LoweredGroup], s
 def _require_static(graph: Graph) -> None:
     for value in graph.inputs:
         if not value.type.is_static:
-            shape = ", ".join(x.name if isinstance(x, Var) else str(x) for x in value.type.shape)
             raise ModelError(
-                f"input {value.name} has the shape ({shape}), which is known only when it runs",
+                f"input {value.name} has the shape {value.type.shape}, which is known only when it"
+                " runs",
                 advice=f'pass the shape: shapes={{"{value.name}": (...)}}',
             )

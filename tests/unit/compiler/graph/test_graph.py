@@ -44,6 +44,13 @@ def test_an_operator_refuses_types_that_do_not_fit_and_names_the_node() -> None:
         builder.add("matmul", x, constant(np.zeros((7, 3), np.float32)), name="fc")
 
 
+def test_messages_name_symbolic_extents() -> None:
+    builder, rows = GraphBuilder(), symbol("rows")
+    x = builder.input("x", _f32(rows, 8))
+    with pytest.raises(ModelError, match=r"matmul of float32 \(rows, 8\) and float32 \(7, 3\)"):
+        builder.add("matmul", x, constant(np.zeros((7, 3), np.float32)))
+
+
 def test_the_verifier_refuses_a_value_that_is_read_before_it_is_made() -> None:
     graph = _linear()
     swapped = Graph(graph.name, graph.inputs, graph.nodes[::-1], graph.outputs, graph.output_names)
