@@ -13,6 +13,7 @@ from typing import Any
 import llvmlite.binding as llvm
 import pytest
 
+from compiler.executor import executor
 from compiler.target import cpu as cpu_target
 
 _seen: set[str] = set()
@@ -24,9 +25,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--note-code"):
-        # The first function reads all facts of a target, the second one loads all code.
+        # The first function reads all facts of a target. The others load all code: that of modules,
+        # and that of packages.
         _watch(cpu_target, "_parse", "looks")
         _watch(llvm, "create_mcjit_compiler", "runs")
+        _watch(executor, "check_machine", "runs")
 
 
 def _watch(module: Any, name: str, event: str) -> None:

@@ -30,6 +30,7 @@ import llvmlite.binding as llvm
 import pytest
 
 from compiler.backends.cpu.runtime import module
+from compiler.executor import executor
 from compiler.target import cpu as cpu_target
 from compiler.target import host
 from compiler.target.cores import available_cores
@@ -66,6 +67,7 @@ def run_looks(tests: list[str], cpu: str) -> tuple[bool, str]:
     if missing_here(cpu):
         llvm.create_mcjit_compiler = refuse
         module._check_host = refuse  # type: ignore[assignment]
+        executor.check_machine = refuse  # type: ignore[assignment, attr-defined]
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
         code = pytest.main(["-q", "--no-header", "--tb=short", "-p", "no:cacheprovider", *tests])
