@@ -1,4 +1,4 @@
-"""From a graph to programs and memory: what is left is a schedule for each program."""
+"""Lower a graph to programs and a plan of memory; the programs have no schedules yet."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from compiler import te
 from compiler.graph.nodes import Array, TensorType
 from compiler.graph.operator import graph_operator
 from compiler.graph.operators.axes import check_axis
-from compiler.graph.operators.maps import widened
+from compiler.graph.operators.elementwise.maps import widened
 from compiler.graph.operators.reductions import reduced_shape
 from compiler.graph.operators.types import check_accepts
 from compiler.ir.core.nodes import static_shape

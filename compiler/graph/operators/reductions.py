@@ -13,7 +13,7 @@ from compiler.graph.extents import Extent
 from compiler.graph.nodes import Array, TensorType
 from compiler.graph.operator import graph_operator
 from compiler.graph.operators.axes import check_axes
-from compiler.graph.operators.maps import widened
+from compiler.graph.operators.elementwise.maps import widened
 from compiler.graph.operators.types import Accepts, check_accepts
 from compiler.ir.core.dtypes import DType, has_infinity, is_float, sum_dtype
 from compiler.ir.core.nodes import static_shape

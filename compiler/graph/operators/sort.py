@@ -9,7 +9,7 @@ from compiler.graph.error import ModelError
 from compiler.graph.nodes import Array, TensorType
 from compiler.graph.operator import graph_operator
 from compiler.graph.operators.axes import check_axis
-from compiler.graph.operators.maps import widened
+from compiler.graph.operators.elementwise.maps import widened
 from compiler.graph.operators.sequential import Index, load, nest, store
 from compiler.graph.operators.types import check_accepts
 from compiler.ir.core.dtypes import is_float

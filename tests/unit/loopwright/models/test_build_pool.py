@@ -3,13 +3,13 @@ import sys
 import pytest
 
 from compiler import ops
-from compiler.target.cpu import CpuTarget
 from compiler.user_cache import default_directory
 from loopwright.models import build_pool
+from tests.targets import level
 from tuner.replay import base_model
 from tuner.task import Task
 
-_TARGET = CpuTarget("cpu -num-cores=1")
+_TARGET = level(3)
 
 
 @pytest.fixture(scope="module")

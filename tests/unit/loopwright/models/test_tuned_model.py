@@ -10,18 +10,18 @@ from compiler.graph.builder import GraphBuilder
 from compiler.graph.nodes import Graph, TensorType, constant
 from compiler.graph.reference import run_reference
 from compiler.package.lower_model import lower_model
-from compiler.target.cpu import CpuTarget
 from loopwright.models.compilation import Compilation, Kernels
 from loopwright.models.records import open_records
 from loopwright.models.schedules import ProposedKernel, build_candidate, kernel_name
 from loopwright.models.tuned_model import faster_model
 from service.wire.requests import MAX_TRIALS
 from tests.plan_runner import random_inputs_of
+from tests.targets import here
 from tuner.candidate import Candidate, default_candidate
 from tuner.search.first import first_candidates
 from tuner.task import Task
 
-_TARGET = CpuTarget("cpu -num-cores=1")
+_TARGET = here()
 
 
 def _model(extent: int) -> Graph:

@@ -11,8 +11,8 @@ from tuner.space.rules.cpu.chains.row_chains import RowChains
 from tuner.space.rules.cpu.flat_columns import FlatColumns
 from tuner.space.rules.cpu.matrix_vector import MatrixVector
 from tuner.space.rules.cpu.multi_level_tiling import MultiLevelTiling
-from tuner.space.rules.cpu.packed_products import PackedProducts
-from tuner.space.rules.cpu.packed_windows import PackedWindows
+from tuner.space.rules.cpu.packed.packed_products import PackedProducts
+from tuner.space.rules.cpu.packed.packed_windows import PackedWindows
 from tuner.space.rules.cpu.place_producers import PlaceProducers
 from tuner.space.rules.cpu.spatial_blocks import SpatialBlocks
 from tuner.space.rules.cpu.special_blocks import SpecialBlocks

@@ -6,7 +6,7 @@ import pytest
 from compiler.graph.error import ModelError
 from compiler.graph.nodes import TensorType
 from compiler.graph.operator import find_operator
-from compiler.graph.operators.resized_axes import MODES, ROUNDINGS
+from compiler.graph.operators.images.resized_axes import MODES, ROUNDINGS
 from tests.unit.compiler.graph.operators.checking import Array, Case, check, numbers
 
 X = numbers(2, 3, 5, 4)

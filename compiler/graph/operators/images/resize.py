@@ -17,8 +17,8 @@ from compiler.graph.nodes import Array, TensorType
 from compiler.graph.operator import graph_operator
 from compiler.graph.operators.arrays import widened
 from compiler.graph.operators.checks import check_numbers, check_rank, check_static
-from compiler.graph.operators.resize_tensors import resize_tensors
-from compiler.graph.operators.resized_axes import (
+from compiler.graph.operators.images.resize_tensors import resize_tensors
+from compiler.graph.operators.images.resized_axes import (
     METHODS,
     MODES,
     ROUNDINGS,

@@ -12,11 +12,11 @@ from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts
 from tuner.space.analysis.product_roles import Product, find_product
 from tuner.space.rules.cpu.matrix_tiles import tile_forks
-from tuner.space.rules.cpu.operand_panels import MIN_ROWS, OperandPanels
+from tuner.space.rules.cpu.packed.operand_panels import MIN_ROWS, OperandPanels
+from tuner.space.rules.cpu.packed.unpacked_weights import unpacked_periods
 from tuner.space.rules.cpu.padded_tiles import MAX_WASTE, has_no_tile, padded_sizes
 from tuner.space.rules.cpu.step_groups import pad_steps, step_group
 from tuner.space.rules.cpu.transposed_products import TRANSPOSED, is_narrow, transpose_product
-from tuner.space.rules.cpu.unpacked_weights import unpacked_periods
 from tuner.space.rules.epilogue import elementwise_consumer
 from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.rules.winograd_tiles import WINOGRAD

@@ -10,7 +10,7 @@ import operator
 from typing import Any
 
 from compiler import te
-from compiler.graph.operators.resized_axes import METHODS, ResizedAxis, resized_axes
+from compiler.graph.operators.images.resized_axes import METHODS, ResizedAxis, resized_axes
 from compiler.ir.core.dtypes import DType, sum_dtype
 from compiler.ir.core.nodes import static_shape
 

@@ -6,7 +6,7 @@ import pytest
 from compiler.graph.error import ModelError
 from compiler.graph.nodes import TensorType
 from compiler.graph.operator import find_operator
-from compiler.graph.operators.grid_sample import METHODS, PADDING_MODES
+from compiler.graph.operators.images.grid_sample import METHODS, PADDING_MODES
 from tests.unit.compiler.graph.operators.checking import Case, check, numbers
 
 

@@ -8,7 +8,7 @@ from compiler import te
 from compiler.graph.nodes import Array, TensorType
 from compiler.graph.operator import graph_operator
 from compiler.graph.operators.broadcasting import broadcast_shapes, element
-from compiler.graph.operators.maps import declare_map
+from compiler.graph.operators.elementwise.maps import declare_map
 from compiler.graph.operators.types import check_accepts, check_same_dtype
 from compiler.ir.core.nodes import static_shape
 

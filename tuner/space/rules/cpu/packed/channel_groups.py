@@ -11,7 +11,7 @@ from compiler.ir.core.visit import walk
 from compiler.schedule.trace.handle import BlockRV
 from tuner.space.analysis.block_facts import BlockFacts, sites
 from tuner.space.analysis.operand_roles import dimension
-from tuner.space.rules.cpu.packed_operands import Layout, packed_operand
+from tuner.space.rules.cpu.packed.packed_operands import Layout, packed_operand
 from tuner.space.rules.sketch_builder import SketchBuilder
 
 

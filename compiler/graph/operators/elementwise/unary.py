@@ -6,7 +6,7 @@ import numpy as np
 
 from compiler import te
 from compiler.graph.nodes import Array
-from compiler.graph.operators.maps import declare_map
+from compiler.graph.operators.elementwise.maps import declare_map
 from compiler.ir.core.intrinsics import INTRINSICS
 
 

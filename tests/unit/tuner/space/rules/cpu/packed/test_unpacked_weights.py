@@ -22,7 +22,7 @@ from tests.unit.tuner.candidates import check_candidates
 from tuner.space.analysis.product_roles import find_product
 from tuner.space.design_space import SketchSpace
 from tuner.space.generate import design_space
-from tuner.space.rules.cpu.unpacked_weights import unpacked_periods
+from tuner.space.rules.cpu.packed.unpacked_weights import unpacked_periods
 from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.task import Task
 

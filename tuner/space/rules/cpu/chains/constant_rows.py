@@ -11,8 +11,8 @@ from compiler.ir.core.nodes import Block, Load, Store, Var
 from compiler.ir.core.visit import walk
 from compiler.schedule.error import ScheduleError
 from tuner.space.analysis.block_facts import BlockFacts, sites
+from tuner.space.rules.cpu.packed.unpacked_weights import copy_in_panels
 from tuner.space.rules.cpu.padded_tiles import padded_sizes
-from tuner.space.rules.cpu.unpacked_weights import copy_in_panels
 from tuner.space.rules.epilogue import elementwise_consumer
 from tuner.space.rules.sketch_builder import SketchBuilder
 

@@ -13,8 +13,8 @@ from compiler.passes.common.widen_buffers import KEY as WIDE_KEY
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts
 from tuner.space.analysis.product_roles import Operand, Product
+from tuner.space.rules.cpu.packed.unpacked_weights import pack_constant_sources, unpack_across
 from tuner.space.rules.cpu.step_groups import inline_producer
-from tuner.space.rules.cpu.unpacked_weights import pack_constant_sources, unpack_across
 from tuner.space.rules.sketch_builder import SketchBuilder
 
 MIN_ROWS = 64

@@ -23,7 +23,7 @@ from tuner.space.analysis.block_facts import BlockFacts, block_facts, sites
 from tuner.space.analysis.operand_roles import OperandRoles, find_roles
 from tuner.space.generate import design_space
 from tuner.space.rules.auto_inline import AutoInline
-from tuner.space.rules.cpu.packed_windows import PackedWindows
+from tuner.space.rules.cpu.packed.packed_windows import PackedWindows
 from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.tables.knob import ChoiceKnob
 from tuner.task import Task

@@ -14,10 +14,10 @@ from compiler.schedule.primitives.sampling.sample import divisors
 from compiler.schedule.trace.handle import BlockRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
 from tuner.space.analysis.operand_roles import OperandRoles, dimension, find_roles
-from tuner.space.rules.cpu.channel_groups import ChannelGroups, find_groups, split_groups
 from tuner.space.rules.cpu.copy_tiles import schedule_copy
-from tuner.space.rules.cpu.packed_operands import Layout, packed_operand, split_last
-from tuner.space.rules.cpu.packed_products import MAX_UNROLLED_GROUPS
+from tuner.space.rules.cpu.packed.channel_groups import ChannelGroups, find_groups, split_groups
+from tuner.space.rules.cpu.packed.packed_operands import Layout, packed_operand, split_last
+from tuner.space.rules.cpu.packed.packed_products import MAX_UNROLLED_GROUPS
 from tuner.space.rules.cpu.padded_tiles import has_no_tile, padded_tiles
 from tuner.space.rules.cpu.step_groups import step_group
 from tuner.space.rules.epilogue import epilogue_of

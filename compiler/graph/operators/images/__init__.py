@@ -1,0 +1,1 @@
+"""Operators on images: other sizes, elements at given places, sums of windows."""

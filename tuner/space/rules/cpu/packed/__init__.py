@@ -1,0 +1,1 @@
+"""Rules that pack operands of products and convolutions into panels, and what they share."""
