@@ -7,7 +7,6 @@ process's child.
 
 from __future__ import annotations
 
-import logging
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -17,8 +16,7 @@ from threading import Event
 from typing import Self
 
 import dask
-from distributed import Client, Future, Nanny, Scheduler, SpecCluster
-from distributed.security import Security
+from distributed import Client, Future
 
 from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.target.target import Target
@@ -32,7 +30,7 @@ from workers.engine.engine import (
     NoWorkerError,
     WorkerFacts,
 )
-from workers.engine.host_workers import host_workers
+from workers.engine.local_cluster import LocalCluster
 from workers.engine.unpickling import restrict_dask
 from workers.measure.compare import CompareRequest
 from workers.wire.answers import read_batch
@@ -43,7 +41,6 @@ _MAX_RESUBMISSIONS = 3  # a batch that is lost more often may be what ends its w
 _PER_SLOT = 2  # batches in flight: one runs, one waits, so that no slot is idle between them
 _CLOSE_SECS = 5.0  # for the end of the cluster's processes
 _CONNECT_SECS = 15.0
-_LOOPBACK = "127.0.0.1"
 
 
 class DaskEngine:
@@ -73,7 +70,7 @@ class DaskEngine:
         restrict_dask()
         with dask.config.set(SETTINGS):
             try:
-                cluster = _local_cluster(num_workers)
+                cluster = LocalCluster(num_workers)
             except (OSError, RuntimeError) as error:
                 raise EngineStartError(f"the workers can't be started: {error}") from error
         client = Client(cluster, set_as_default=False)
@@ -190,24 +187,6 @@ class DaskEngine:
         self._is_closed.set()
         self._client.close(timeout=_CLOSE_SECS)
         self._end_cluster()
-
-
-def _local_cluster(num_workers: int) -> SpecCluster:
-    """Start the workers of this host and their scheduler, which listen on loopback."""
-    security = Security.temporary()
-    common = {"host": _LOOPBACK, "security": security, "protocol": "tls://"}
-    # There is no dashboard, yet Dask opens a port for it: at least any port.
-    scheduler = {**common, "port": 0, "dashboard": False, "dashboard_address": f"{_LOOPBACK}:0"}
-    quiet = {**common, "silence_logs": logging.ERROR}
-    return SpecCluster(
-        workers={
-            worker.name: {"cls": Nanny, "options": {**quiet, **worker.nanny_options}}
-            for worker in host_workers(num_workers)
-        },
-        scheduler={"cls": Scheduler, "options": scheduler},
-        security=security,
-        silence_logs=logging.ERROR,
-    )
 
 
 @dataclass(eq=False)
