@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from compiler.schedule.trace.handle import BlockRV
-from tuner.space.analysis.block_facts import BlockFacts
+from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
 from tuner.space.rules.sketch_builder import SketchBuilder
 
 
 def is_epilogue(block: BlockFacts, consumer: BlockFacts) -> bool:
-    """Return whether a consumer is elementwise over the block's spatial axes, row by row."""
-    spatial = [a.extent for a in block.axes if not a.is_reduction]
+    """Return whether a consumer is elementwise over the block's spatial axes, row by row.
+
+    Indices of axes with one element do not matter: they are the axis or 0.
+    """
+    spatial = [i for i, a in enumerate(block.axes) if not a.is_reduction]
     extents = [a.extent for a in consumer.axes]
-    count = len(extents)
-    identity = tuple(tuple(int(i == j) for j in range(count)) for i in range(count))
-    output = block.write
-    reads = [r for r in consumer.reads if r.buffer == output.buffer]
-    in_order = [row for row in zip(*output.coefficients, strict=True) if any(row)]
+    if consumer.is_reduction or extents != [block.axes[i].extent for i in spatial]:
+        return False
+    moving = [i for i, extent in enumerate(extents) if extent > 1]
+    reads = [r for r in consumer.reads if r.buffer == block.write.buffer]
     return (
-        not consumer.is_reduction
-        and extents == spatial
-        and list(in_order) == list(identity)
-        and all(r.coefficients == identity for r in reads)
-        and (consumer.write.coefficients == identity or _joins_rows(consumer))
+        _is_identity(block.write, [spatial[i] for i in moving], moving)
+        and all(_is_identity(r, moving, moving) for r in reads)
+        and (_is_identity(consumer.write, moving, moving) or _joins_rows(consumer))
     )
+
+
+def _is_identity(access: TensorAccess, axes: Sequence[int], dims: Sequence[int]) -> bool:
+    """Return whether each of some axes alone indexes its dimension, and nothing else."""
+    columns = [tuple(row[axis] for row in access.coefficients) for axis in axes]
+    rank = len(access.coefficients)
+    return columns == [tuple(int(d == dim) for d in range(rank)) for dim in dims]
 
 
 def _joins_rows(consumer: BlockFacts) -> bool:
