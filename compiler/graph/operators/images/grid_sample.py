@@ -87,7 +87,8 @@ def _sampled_axis(  # noqa: PLR0917
 ) -> list[tuple[te.Tensor, te.Tensor | None]]:
     """Return the elements of an axis that each position needs, with weights: `[n, *steps]`.
 
-    An element outside of the image is -1 if the padding is 0.
+    An element outside of the image is -1 if the padding is 0. With the padding `border`, the
+    positions of the cubic method remain outside, as in PyTorch: its elements alone are clipped.
     """
     *shape, rank = static_shape(grid.buffer)
     names = _names(len(shape))
@@ -96,7 +97,7 @@ def _sampled_axis(  # noqa: PLR0917
         # The grid counts the axes from the last.
         x = (grid[(*i, rank - 1 - axis)].astype(sum_dtype(grid.dtype)) + 1) / 2
         x = x * float(extent - 1) if align_corners else x * float(extent) - 0.5
-        if padding_mode == "border":
+        if padding_mode == "border" and method != "bicubic":
             return _clipped(x, extent)
         return _reflected(x, extent, align_corners) if padding_mode == "reflection" else x
 
@@ -188,7 +189,7 @@ def _grid_sample_reference(
     for axis, extent in enumerate(extents):
         low, high = _bounds(extent, align_corners)
         x = low + (positions[..., len(extents) - 1 - axis] + 1) * (high - low) / 2
-        if padding_mode == "border":
+        if padding_mode == "border" and method != "bicubic":
             x = np.clip(x, 0, extent - 1)
         elif padding_mode == "reflection":
             x = _reflected_arrays(x, extent, align_corners)

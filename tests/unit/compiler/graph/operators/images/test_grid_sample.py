@@ -33,6 +33,15 @@ def test_the_corners_of_the_grid_are_those_of_the_image() -> None:
     np.testing.assert_allclose(result[0, 0, 0], [0, 2, 2.5, 5])
 
 
+def test_a_cubic_position_beyond_the_border_keeps_its_weights() -> None:
+    """It is 2.25: the element before it has the weight of the distance 1.25."""
+    x = np.array([[[[0, 0, 1]]]], np.float32)
+    grid = np.array([[[[1.25, 0]]]], np.float32)
+    attrs = {"method": "bicubic", "padding_mode": "border", "align_corners": True}
+    [[result]] = check(Case("image.grid_sample", [x, grid], attrs))
+    assert result.item() == 1.10546875
+
+
 def test_a_position_that_is_no_number_reads_no_memory_outside() -> None:
     x, grid = numbers(1, 1, 2, 2), np.full((1, 1, 1, 2), np.nan, np.float32)
     attrs = {"method": "nearest", "padding_mode": "border"}
