@@ -77,7 +77,16 @@ def _slice(call: OnnxCall) -> Operand:
     strides = call.ints("steps", 4, [1] * len(begin))
     assert axes is not None
     axes = tuple(check_axis("Slice", axis, x.type.rank) for axis in axes)
+    assert strides is not None
+    if len(begin) == len(axes) == len(strides):
+        extents = [x.type.shape[axis] for axis in axes]
+        begin = tuple(map(_clamped_begin, begin, extents, strides))
     return call.add("strided_slice", x, axes=axes, begin=begin, end=end, strides=strides)
+
+
+def _clamped_begin(begin: int, extent: Extent, step: int) -> int:
+    """Return where a slice begins: backwards, the first element at least, unlike in Python."""
+    return max(begin, -extent) if step < 0 and isinstance(extent, int) else begin
 
 
 @onnx_operator("Concat")

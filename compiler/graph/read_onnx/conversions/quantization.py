@@ -18,6 +18,8 @@ def _quantize(call: OnnxCall) -> Operand:
     x, scale, zero_point = call.operand(0), call.operand(1), call.optional(2)
     dtype: DType = call.dtype_attr("output_dtype") or "uint8"
     dtype = dtype if zero_point is None else zero_point.type.dtype
+    if not is_float(x.type.dtype):
+        x = call.add("astype", x, dtype=scale.type.dtype)  # ONNX allows int32, and divides floats
     if is_float(dtype) and not call.int_attr("saturate", 1):
         return call.add("astype", call.add("divide", x, scale), dtype=dtype)
     attrs = _blocks(call)

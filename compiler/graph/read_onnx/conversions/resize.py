@@ -168,3 +168,36 @@ def _grid_sample(call: OnnxCall) -> Operand:
         padding_mode=call.string_attr("padding_mode", "zeros"),
         align_corners=bool(call.int_attr("align_corners", 0)),
     )
+
+
+@onnx_operator("AffineGrid")
+def _affine_grid(call: OnnxCall) -> Operand:
+    """Return the positions that a matrix for each image maps the elements of images to.
+
+    The body that ONNX gives for this operator fails for a single image, and divides by 0 along an
+    axis of one element, if corners are aligned; PyTorch has 0 there.
+    """
+    theta = call.operand(0)
+    size = call.ints("size", 1)
+    assert size is not None, "the schema says so"
+    rank = len(size) - 2
+    if rank not in {2, 3} or min(size) < 1 or theta.type.shape != (size[0], rank, rank + 1):
+        raise ModelError(
+            f"the size of the images is {size}, and the matrices are {theta.type}: expected 4 or 5"
+            " extents, and a matrix of 2 x 3 or 3 x 4 for each image"
+        )
+    is_aligned = bool(call.int_attr("align_corners", 0))
+    # The grid counts the axes from the last.
+    lines = [_centers(extent, is_aligned) for extent in size[2:]]
+    axes = np.meshgrid(*lines, indexing="ij")[::-1]
+    points = np.stack([*axes, np.ones_like(axes[0])], axis=-1).reshape(-1, rank + 1)
+    columns = call.add("permute_dims", theta, axes=(0, 2, 1))
+    mapped = call.add("matmul", call.constant(points.astype(theta.type.dtype)), columns)
+    return call.add("reshape", mapped, shape=(size[0], *size[2:], rank))
+
+
+def _centers(extent: int, is_aligned: bool) -> Array:
+    """Return the centers of an axis; -1 and 1 are its outermost centers, or else its edges."""
+    if is_aligned:
+        return np.linspace(-1, 1, extent) if extent > 1 else np.zeros(1)
+    return (2 * np.arange(extent) + 1) / extent - 1
