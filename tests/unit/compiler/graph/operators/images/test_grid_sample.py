@@ -37,8 +37,13 @@ def test_a_cubic_position_beyond_the_border_keeps_its_weights() -> None:
     """It is 2.25: the element before it has the weight of the distance 1.25."""
     x = np.array([[[[0, 0, 1]]]], np.float32)
     grid = np.array([[[[1.25, 0]]]], np.float32)
-    attrs = {"method": "bicubic", "padding_mode": "border", "align_corners": True}
-    [[result]] = check(Case("image.grid_sample", [x, grid], attrs))
+    [[result]] = check(
+        Case(
+            "image.grid_sample",
+            [x, grid],
+            {"method": "bicubic", "padding_mode": "border", "align_corners": True},
+        )
+    )
     assert result.item() == 1.10546875
 
 
