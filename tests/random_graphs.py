@@ -54,6 +54,22 @@ def _square(d: _Drawing) -> TensorValue:
     return d.builder.add("matmul", x, d.builder.add("permute_dims", x, axes=axes))
 
 
+def _quantized_product(d: _Drawing) -> TensorValue:
+    """Multiply bytes of an input: a power of two as its scale leaves no roundings to differ."""
+    x = d.values[int(d.rng.integers(2))]
+    dtype, w_dtype = (str(name) for name in d.rng.choice(["int8", "uint8"], 2))
+    scale, point = constant(np.float32(2.0**-5)), constant(d.rng.integers(0, 100, ()).astype(dtype))
+    narrow = d.builder.add("quantize", x, scale, point, out_dtype=dtype)
+    shape = x.type.static_shape[-1], 4
+    w = constant(d.rng.integers(-100, 100, shape).astype(w_dtype))
+    w_scale = constant(d.rng.uniform(0.001, 0.01, 4).astype(np.float32))
+    w_point = (
+        constant(np.full(4, d.rng.integers(0, 100), w_dtype)) if d.rng.random() < 0.5 else None
+    )
+    b = d.builder.add("dequantize", w, w_scale, w_point)
+    return d.builder.add("matmul", d.builder.add("dequantize", narrow, scale, point), b)
+
+
 def _convolution(d: _Drawing) -> TensorValue:
     images = [x for x in d.values if x.type.rank == 4 and min(x.type.static_shape[2:]) > 2]
     if not images:
@@ -145,6 +161,7 @@ def _split(d: _Drawing) -> TensorValue:
 DRAWS: tuple[Callable[[_Drawing], TensorValue], ...] = (
     _product,
     _square,
+    _quantized_product,
     _convolution,
     _map,
     _map,

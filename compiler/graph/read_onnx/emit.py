@@ -75,7 +75,7 @@ class Emitter:
             and _num_pairs(node) > MAX_FOLDED_PAIRS
         ):
             return None
-        folded = fold_node(node)
+        folded = None if _is_weights(node) else fold_node(node)
         if folded is None:
             return None
         self._folded_bytes += sum(result.type.size_bytes for result in folded)
@@ -108,6 +108,11 @@ class Emitter:
         )
         for result in results:
             self._sources[result] = tuple(sources)[:4]
+
+
+def _is_weights(node: Node) -> bool:
+    """Return whether a node makes floats of integers that a product may multiply themselves."""
+    return node.op == "dequantize" and node.output.type.rank >= 2
 
 
 def _num_pairs(node: Node) -> int:

@@ -10,8 +10,10 @@ from compiler.graph.rewrite.cancel_movement import cancel_movement
 from compiler.graph.rewrite.drop_empty import drop_empty
 from compiler.graph.rewrite.fold_constants import fold_constants
 from compiler.graph.rewrite.fold_scale import fold_scale
+from compiler.graph.rewrite.integer_products import integer_products
 from compiler.graph.rewrite.match_activations import match_activations
 from compiler.graph.rewrite.match_norms import match_norms
+from compiler.graph.rewrite.move_quantization import move_quantization
 from compiler.graph.rewrite.remove_dead import remove_dead
 from compiler.graph.rewrite.share_common import share_common
 from compiler.graph.rewrite.split_batch_norm import split_batch_norm
@@ -21,6 +23,9 @@ Rewrite: TypeAlias = Callable[[Graph], Graph]
 REWRITES: tuple[Rewrite, ...] = (
     remove_dead,
     drop_empty,
+    # Before weights become floats.
+    move_quantization,
+    integer_products,
     fold_constants,
     cancel_movement,
     share_common,
