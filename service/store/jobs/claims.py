@@ -81,7 +81,7 @@ def _open_jobs(session: Session, leave: Collection[str]) -> Sequence[Row[Any]]:
     query = select(
         *(JobRow.id, JobRow.owner, JobRow.state, JobRow.priority, JobRow.created_at),
         *(JobRow.stop_requested, JobRow.cancel_requested, JobRow.lease_owner, JobRow.lease_until),
-        *(JobRow.fruitless_claims, JobRow.claimed_at, JobRow.retry_at),
+        *(JobRow.fruitless_claims, JobRow.claimed_at, JobRow.retry_at, JobRow.group_id),
     ).where(JobRow.state.in_((JobState.QUEUED, JobState.RUNNING)))
     if leave:
         others = select(TargetRow.name).where(TargetRow.label.in_(leave))
@@ -130,9 +130,18 @@ def _put_off_until(session: Session, open_jobs: Sequence[Row[Any]]) -> datetime:
         in_vain = [r for r in in_vain if progress_at is None or r.claimed_at > progress_at]
     if not in_vain:
         return datetime.min.replace(tzinfo=utc_now().tzinfo)
-    num = sum(row.fruitless_claims for row in in_vain)
+    num = sum(_num_in_vain(in_vain).values())
     newest: datetime = max(row.claimed_at for row in in_vain)
     return newest + blame.delay(num - _TOLERATED + 1)
+
+
+def _num_in_vain(rows: Sequence[Row[Any]]) -> dict[UUID, int]:
+    """Return the claims in vain by job or by group, whose jobs are claimed together."""
+    counts: dict[UUID, int] = {}
+    for row in rows:
+        together = row.group_id or row.id
+        counts[together] = max(counts.get(together, 0), row.fruitless_claims)
+    return counts
 
 
 def _is_delayed(row: Any, now: datetime) -> bool:

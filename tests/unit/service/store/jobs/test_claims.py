@@ -11,7 +11,7 @@ import pytest
 from service.common.owner import Owner
 from service.store.database.base import utc_now
 from service.store.database.database import Database
-from service.store.jobs import blame, claims, controls, jobs, leases
+from service.store.jobs import blame, claims, controls, groups, jobs, leases
 from service.store.jobs.jobs import JobRow
 from service.wire.models import JobState
 from tests.service_fixtures import add_job, let_time_pass
@@ -124,6 +124,16 @@ def test_several_claims_in_vain_in_a_row_delay_those_of_other_jobs_too(
     with database.write() as session:  # a trial anywhere shows that the service is well
         session.get_one(JobRow, last).progress_at = utc_now()
     assert claim(database) is not None
+
+
+def test_one_claim_of_a_large_group_in_vain_delays_nothing(database: Database) -> None:
+    ids = {add_job(database) for _ in range(8)}
+    with database.write() as session:
+        group_id = groups.create(session, 8 * 16).id
+        for job_id in ids:
+            jobs.get(session, job_id).group_id = group_id
+    assert claim(database, works=False) in ids
+    assert claim(database, works=False) in ids
 
 
 def test_a_trial_forgives_what_was_in_vain(database: Database) -> None:
