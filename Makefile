@@ -10,7 +10,7 @@ ARGS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dashboard demo test test-cpus check check-python check-dashboard format bench bench-check bench-gpu bench-models bench-parts bench-peers bench-race bench-search fuzz fuzz-cuda fuzz-models fuzz-requests fuzz-scripts models onnx-cases serve clean
+.PHONY: help setup dashboard demo test test-cpus check check-python check-dashboard format bench bench-check bench-gpu bench-models bench-parts bench-peers bench-race bench-search fuzz fuzz-cuda fuzz-kills fuzz-models fuzz-requests fuzz-scripts models onnx-cases serve clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -76,6 +76,9 @@ fuzz: $(VENV)/.dev ## try 20,000 random schedules (ARGS="--pairs 500 --seed 7")
 
 fuzz-cuda: $(VENV)/.dev ## try 2,000 random GPU schedules in the emulator (ARGS="--pairs 100 --seed 7")
 	$(BIN)/python -m tests.property.fuzz_cuda $(ARGS)
+
+fuzz-kills: $(VENV)/.dev ## kill a service 50 times while it tunes a model (ARGS="--kills 9 --seed 7 --measure")
+	$(BIN)/python -m tests.acceptance.service.killed_models $(ARGS)
 
 fuzz-models: $(VENV)/.dev ## read 100,000 mutated ONNX models (ARGS="--models 1000 --seed 7")
 	$(BIN)/python -m tests.property.fuzz_models $(ARGS)
