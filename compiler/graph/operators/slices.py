@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 import numpy as np
 
@@ -14,6 +15,10 @@ from compiler.graph.operator import graph_operator
 from compiler.graph.operators.axes import check_axes, check_axis
 from compiler.graph.operators.types import check_same_dtype
 from compiler.ir.core.nodes import static_shape
+
+MAX_CHAIN = 64
+"""Parts of a concatenation that one chain of conditions selects from. More are halved first: the
+depth of expressions is limited. Chosen."""
 
 BEYOND = 2**31 - 1
 """A symbolic extent is below it: an end of a slice from here on is the end of the axis."""
@@ -105,14 +110,27 @@ def _concat_tensors(*parts: te.Tensor, axis: int) -> te.Tensor:
     axis %= len(shapes[0])
     lengths = [shape[axis] for shape in shapes]
 
-    def value(*i: te.Value) -> te.Value:
-        result = parts[0][i]
-        begin = 0
-        for part, before in zip(parts[1:], lengths, strict=False):
-            begin += before
-            index = (*i[:axis], i[axis] - begin, *i[axis + 1 :])
-            result = te.if_then_else(te.const(begin, "int32") <= i[axis], part[index], result)
+    begins = [0, *accumulate(lengths)]
+
+    def among(first: int, last: int, i: tuple[te.Value, ...]) -> te.Value:
+        """Return the element at a position that lies in one of the parts from first to last."""
+
+        def element(part: int) -> te.Value:
+            return parts[part][(*i[:axis], i[axis] - begins[part], *i[axis + 1 :])]
+
+        def split(part: int, below: te.Value, above: te.Value) -> te.Value:
+            return te.if_then_else(te.const(begins[part], "int32") <= i[axis], above, below)
+
+        if last - first >= MAX_CHAIN:
+            middle = (first + last) // 2
+            return split(middle, among(first, middle, i), among(middle, last, i))
+        result = element(first)
+        for part in range(first + 1, last):
+            result = split(part, result, element(part))
         return result
+
+    def value(*i: te.Value) -> te.Value:
+        return among(0, len(parts), i)
 
     shape = (*shapes[0][:axis], sum(lengths), *shapes[0][axis + 1 :])
     return te.compute(shape, value, name="concat")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ from compiler.graph.read_onnx.symbolic import (
     TensorSequence,
     extents_operand,
 )
+from compiler.graph.read_onnx.tensors import check_shape
 from compiler.ir.core.dtypes import DType
 
 
@@ -244,8 +246,17 @@ class OnnxCall:
         return self.emitter.add_all(op, *operands, name=self.name, **attrs)
 
     def constant(self, array: object) -> Constant:
-        """Return a constant."""
+        """Return a constant; `check_size` comes first if its size follows from the model."""
         return constant(array, self.name)
+
+    def check_size(self, *shape: int) -> None:
+        """Refuse a constant that is too large to be computed, in 8 bytes for each element.
+
+        Raises:
+            ModelError: If it is.
+        """
+        check_shape(shape, "a constant that is computed")
+        self.emitter.count_computed(8 * math.prod(shape))
 
     def like(self, operand: Operand, number: float) -> Constant:
         """Return a scalar constant of the data type of an operand."""

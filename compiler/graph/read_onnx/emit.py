@@ -78,11 +78,19 @@ class Emitter:
         folded = None if _is_weights(node) else fold_node(node)
         if folded is None:
             return None
-        self._folded_bytes += sum(result.type.size_bytes for result in folded)
+        self.count_computed(sum(result.type.size_bytes for result in folded))
+        return folded
+
+    def count_computed(self, num_bytes: int) -> None:
+        """Count the bytes of a constant that is computed; call it before large ones are made.
+
+        Raises:
+            ModelError: If all of them together exceed the limit.
+        """
+        self._folded_bytes += num_bytes
         limit_bytes = max(MAX_FOLDED_BYTES, 16 * self._tensors.num_bytes)
         if self._folded_bytes > limit_bytes:
             raise ModelError(f"constants of more than {limit_bytes} bytes follow from each other")
-        return folded
 
     def finish(self, outputs: Sequence[Operand], names: Sequence[str]) -> Graph:
         """Return the graph."""

@@ -31,7 +31,17 @@ class Functions:
     """The functions of a model, by domain, name and overload."""
 
     def __init__(self, functions: Sequence[FunctionProto]) -> None:
-        self._functions = {(f.domain, f.name, f.overload): f for f in functions}
+        """Collect the functions of a model.
+
+        Raises:
+            ModelError: If two have one name.
+        """
+        self._functions: dict[tuple[str, str, str], FunctionProto] = {}
+        for function in functions:
+            key = (function.domain, function.name, function.overload)
+            if self._functions.setdefault(key, function) is not function:
+                named = ".".join(filter(None, key))
+                raise ModelError(f"two functions of the model have the name {named!r}")
 
     def find(self, node: NodeProto, attributes: Sequence[AttributeProto]) -> FunctionCall | None:
         """Return the function of the model that a node calls, or None.

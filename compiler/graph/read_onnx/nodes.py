@@ -74,6 +74,9 @@ class NodeReader:
                 self._read_node(node)
             except ModelError as error:
                 raise error.at(node.op_type, _name(node)) from error
+            except MemoryError as error:
+                reason = f"this process lacks the memory to read it: {error}"
+                raise ModelError(reason).at(node.op_type, _name(node)) from error
 
     def define(self, name: str, value: Result) -> None:
         """Give a name of this scope its value.

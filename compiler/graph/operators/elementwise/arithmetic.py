@@ -118,7 +118,8 @@ def _power_reference(base: Array, exponent: Array) -> Array:
                 return x ** (y % 2) if x in {1, -1} else 0
             return pow(x, y, modulus)
 
-        exact = np.asarray(np.frompyfunc(power, 2, 1)(base.astype(object), exponent.astype(object)))
+        exact = np.frompyfunc(power, 2, 1)(base.astype(object), exponent.astype(object))
+        exact = np.asarray(exact, object)  # of no axes, it is an integer of Python
         low = modulus // 2 if base.dtype.kind == "i" else 0
         return np.asarray((exact + low) % modulus - low).astype(base.dtype)
     wide = np.power(widened(base).astype(np.float64), exponent.astype(np.float64))

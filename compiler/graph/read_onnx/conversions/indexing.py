@@ -62,6 +62,7 @@ def _tensor_scatter(call: OnnxCall) -> Operand:
     shape, rank = update.type.shape, cache.type.rank
     length, extent = call.static_type(1).static_shape[axis], call.static_type(0).static_shape[axis]
     column = (1,) * axis + (-1,) + (1,) * (rank - axis - 1)
+    call.check_size(length)
     indices: Operand = call.constant(np.arange(length).reshape(column))
     if call.has(2):
         first = call.add("expand_dims", call.operand(2), axis=tuple(range(1, rank)))

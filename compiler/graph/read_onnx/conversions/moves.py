@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import accumulate
 
 import numpy as np
@@ -209,6 +210,7 @@ def _eye_like(call: OnnxCall) -> Constant:
         raise ModelError(f"operand 0 has the shape {given.shape}: expected a matrix")
     rows, columns = given.static_shape
     dtype = call.dtype_attr("dtype") or given.dtype
+    call.check_size(rows, columns)
     return call.constant(np.eye(rows, columns, call.int_attr("k", 0)).astype(dtype))
 
 
@@ -219,5 +221,9 @@ def _range(call: OnnxCall) -> Constant:
     start, limit, step = (bound.item() for bound in bounds)
     if step == 0:
         raise ModelError("the step is 0")
-    count = max(int(np.ceil((limit - start) / step)), 0)
+    quotient = (limit - start) / step
+    if not np.isfinite(quotient):
+        raise ModelError(f"a range from {start} to {limit} by {step} has no end")
+    count = max(math.ceil(quotient), 0)
+    call.check_size(count)
     return call.constant((start + step * np.arange(count)).astype(bounds[0].dtype))

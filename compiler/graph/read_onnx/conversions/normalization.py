@@ -38,6 +38,7 @@ def _hardmax(call: OnnxCall) -> Operand:
         raise ModelError(f"the extent of axis {axis} is symbolic")
     shape = [1] * x.type.rank
     shape[axis] = extent
+    call.check_size(extent)
     counted = call.constant(np.arange(extent, dtype=positions.type.dtype).reshape(shape))
     is_largest = call.add("equal", positions, counted)
     result = call.add("astype", is_largest, dtype=x.type.dtype)

@@ -77,6 +77,7 @@ def _global_pool(call: OnnxCall) -> Operand:
 def _max_unpool(call: OnnxCall) -> Operand:
     pooled = call.static_type(0)
     shape = (*pooled.static_shape[:2], *_unpooled(call, pooled.static_shape[2:]))
+    call.check_size(*shape)
     zeros = call.constant(np.zeros(math.prod(shape), pooled.dtype))
     positions, values = (call.add("reshape", call.operand(k), shape=(-1,)) for k in (1, 0))
     spread = call.add("scatter_elements", zeros, positions, values, axis=0)

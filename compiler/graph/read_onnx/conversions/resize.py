@@ -187,6 +187,7 @@ def _affine_grid(call: OnnxCall) -> Operand:
             " extents, and a matrix of 2 x 3 or 3 x 4 for each image"
         )
     is_aligned = bool(call.int_attr("align_corners", 0))
+    call.check_size(*size[2:], rank + 1)
     # The grid counts the axes from the last.
     lines = [_centers(extent, is_aligned) for extent in size[2:]]
     axes = np.meshgrid(*lines, indexing="ij")[::-1]

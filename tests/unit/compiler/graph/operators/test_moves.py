@@ -36,6 +36,11 @@ def test_views(dtype: str) -> None:
     )
 
 
+def test_many_parts_are_joined() -> None:
+    """A chain of conditions over them all would be nested too deeply."""
+    check(Case("concat", [numbers(1 + k % 3, seed=k) for k in range(130)]))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "bool", "int8"])
 def test_slices_and_joins(dtype: str) -> None:
     x, row = numbers(5, 4, dtype=dtype), numbers(7, dtype=dtype)

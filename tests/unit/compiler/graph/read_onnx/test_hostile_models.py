@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -106,6 +107,47 @@ def test_broadcasts_that_grow_without_bounds_are_refused() -> None:
     model.graph.initializer.remove(next(t for t in model.graph.initializer if t.name == "u"))
     model.graph.initializer.append(wide)
     assert "Add 'a': a result of add has the shape (1073741824, 64)" in _refusal(model)
+
+
+@pytest.mark.parametrize(
+    ("end", "message"),
+    [
+        (np.int64(1 << 40), "has the shape (1099511627776,): expected at most"),
+        (np.int64(1 << 30), "constants of more than 2147483648 bytes follow from each other"),
+        (np.float32("nan"), "a range from 0.0 to nan by 1.0 has no end"),
+        (np.float64("inf"), "a range from 0.0 to inf by 1.0 has no end"),
+    ],
+)
+def test_a_range_that_is_too_large_is_refused_before_it_is_made(
+    end: np.number[Any], message: str
+) -> None:
+    numbers = {"begin": end.dtype.type(0), "end": end, "step": end.dtype.type(1)}
+    graph = helper.make_graph(
+        [helper.make_node("Range", list(numbers), ["y"])],
+        "range",
+        [],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in numbers.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    refusal = _refusal(model)
+    assert refusal.startswith("Range 'y': ")
+    assert message in refusal
+
+
+def test_a_matrix_that_is_too_large_is_refused_before_it_is_made() -> None:
+    text = MODEL.replace("float[2, 3] x", "float[131072, 131072] x")
+    text = text.replace("a = Add(x, w)", "e = EyeLike(x)  a = Add(x, e)")
+    assert "EyeLike 'e': constants of more than 2147483648 bytes" in _refusal(_model(text))
+
+
+def test_two_functions_of_one_name_are_refused() -> None:
+    imports = [helper.make_opsetid("", 17)]
+    model = _model()
+    for op in ("Relu", "Neg"):
+        body = [helper.make_node(op, ["a"], ["b"])]
+        model.functions.append(helper.make_function("d", "f", ["a"], ["b"], body, imports))
+    assert "two functions of the model have the name 'd.f'" in _refusal(model)
 
 
 def _external(tmp_path: Path, location: str, **entries: int) -> Path:

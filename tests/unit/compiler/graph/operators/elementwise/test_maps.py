@@ -128,6 +128,8 @@ def test_powers_of_mixed_types() -> None:
 def test_integer_powers_are_exact() -> None:
     [[powers]] = check(Case("power", [np.array([3, -1, 1, -1]), np.array([39, 101, -5, -3])]))
     np.testing.assert_array_equal(powers, [3**39, -1, 1, -1])
+    [[power]] = check(Case("power", [np.array(3), np.array(-1)]))
+    assert power.item() == 0
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "uint64"])
