@@ -14,6 +14,7 @@ from compiler.graph.rewrite.integer_products import integer_products
 from compiler.graph.rewrite.match_activations import match_activations
 from compiler.graph.rewrite.match_norms import match_norms
 from compiler.graph.rewrite.move_quantization import move_quantization
+from compiler.graph.rewrite.push_strides import push_strides
 from compiler.graph.rewrite.remove_dead import remove_dead
 from compiler.graph.rewrite.share_common import share_common
 from compiler.graph.rewrite.split_batch_norm import split_batch_norm
@@ -34,6 +35,7 @@ REWRITES: tuple[Rewrite, ...] = (
     match_activations,
     split_batch_norm,
     fold_scale,
+    push_strides,
     remove_dead,
 )
 MAX_ROUNDS = 8
