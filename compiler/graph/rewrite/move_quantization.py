@@ -72,7 +72,7 @@ def _quantized(node: Node, rewriter: Rewriter) -> Replacement:
     if inner is not None and _is_inverse(inner, node):
         return (inner.operands[0],)
     chain = _chain_before(x, rewriter)
-    if not chain:
+    if not chain or _operand(chain[-1]).type.rank < 1:
         return None
     x = _operand(chain[-1])
     for each in reversed(chain):
@@ -103,7 +103,7 @@ def _chain_before(x: Operand, rewriter: Rewriter) -> list[Node]:
 
 def _is_map_by_number(node: Node) -> bool:
     numbers = [x for x in node.operands if isinstance(x, Constant) and number(x) is not None]
-    return node.op in _NUMBER_MAPS and len(numbers) == 1 and numbers[0].type.rank == 0
+    return node.op in _NUMBER_MAPS and len(numbers) == 1 and numbers[0].type.rank <= 1
 
 
 def _operand(node: Node) -> Operand:

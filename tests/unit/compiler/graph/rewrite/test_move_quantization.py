@@ -44,7 +44,8 @@ def test_weights_keep_the_scales_of_their_axis() -> None:
 def test_what_is_moved_is_quantized_first(op: str, is_first: bool, is_last: bool) -> None:
     b, x = _builder()
     moved = b.add("permute_dims", x, axes=(2, 0, 1))
-    operands = (number(3), moved) if is_first else (moved, number(3))
+    three = constant(np.full(1, 3.0))
+    operands = (three, moved) if is_first else (moved, three)
     mapped = b.add("reshape", b.add(op, *operands), shape=(4, 6))
     last = mapped if is_last else b.add("abs", mapped)
     graph = b.finish([b.add("quantize", last, _SCALE, _POINT)], ["y"])

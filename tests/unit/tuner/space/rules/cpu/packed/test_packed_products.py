@@ -228,6 +228,26 @@ def test_panels_of_bytes_are_read_as_the_instructions_take_them(
         assert not re.search(SHUFFLES, text), text
 
 
+@pytest.mark.parametrize(
+    ("cpu", "rows", "steps", "are_packed"),
+    [
+        ("znver4", 24, 64, False),
+        ("znver4", 24, 1028, False),
+        ("znver4", 24, 4096, True),  # all rows share a set of the cache
+        ("znver4", 6, 4096, False),
+        ("znver4", 24, 66, True),  # rows are padded
+        ("znver3", 24, 64, True),  # bytes are widened
+    ],
+)
+def test_rows_of_bytes_are_packed_only_if_panels_differ_from_them(
+    cpu: str, rows: int, steps: int, are_packed: bool
+) -> None:
+    target = CpuTarget(f"cpu -mcpu={cpu} -num-cores=1")
+    space = design_space(Task(integer_product("uint8", "int8", rows, 64, steps), target))
+    names = {sketch.name for sketch in space.sketches}
+    assert bool(names & {"packed", "packed_whole"}) == are_packed
+
+
 def test_a_prime_number_of_unpacked_rows_has_a_partial_tile() -> None:
     """If tiles divided the rows, they would be single rows."""
     func = ops.matmul(197, 64, 64)
