@@ -5,14 +5,15 @@ beyond the bound placed first ("squeaky wheel" optimization, Joslin and Clements
 
 Values whose lifetimes do not overlap share memory. Views and parts of joins have no memory of their
 own: they are at an offset in that of their root. A result that a kernel can write straight into the
-caller's array is not in the arena.
+caller's array is not in the arena. A result may take the memory of an operand that no later step
+reads, if the kernel of the step works in place: `overwrite`.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from compiler.graph.fusion.group import Partition
 from compiler.graph.nodes import Operand, TensorValue
@@ -63,6 +64,8 @@ class MemoryPlan:
         lifetimes: When each root of the arena is live.
         arena_bytes: The size of the arena.
         lower_bound_bytes: The largest number of bytes that are live at one step.
+        in_place: The operand whose memory a result takes; both are roots.
+        saved_bytes: How much larger the arena is without results in place.
     """
 
     partition: Partition
@@ -72,10 +75,32 @@ class MemoryPlan:
     lifetimes: Mapping[TensorValue, Lifetime]
     arena_bytes: int
     lower_bound_bytes: int
+    in_place: Mapping[TensorValue, TensorValue] = field(default_factory=dict)
+    saved_bytes: int = 0
 
     def storage(self, operand: Operand) -> Storage:
         """Return the memory of an operand."""
         return storage_of(operand, self.partition)
+
+    def dying_operands(self, step: int) -> Iterator[tuple[Operand, TensorValue]]:
+        """Yield the operands of a step whose memory a result may take, each with such a result.
+
+        No later step reads any byte of the operand's root, the step reads it by this operand alone,
+        and the result is a root of the same size in the arena.
+        """
+        group = self.partition.groups[step]
+        roots = [self.storage(operand).root for operand in group.inputs]
+        for result in group.outputs:
+            for operand, root in zip(group.inputs, roots, strict=True):
+                if (
+                    result in self.lifetimes
+                    and isinstance(root, TensorValue)
+                    and root in self.lifetimes
+                    and self.lifetimes[root].last == step
+                    and roots.count(root) == 1
+                    and _size(result) == _size(operand) == _size(root)
+                ):
+                    yield operand, result
 
     def dead_ranges(self, step: int) -> list[tuple[int, int]]:
         """Return the bytes of the arena that hold no value after a step, as begin and end."""
@@ -100,6 +125,46 @@ def plan_memory(partition: Partition) -> MemoryPlan:
     offsets = place_values(lifetimes, lower_bound)
     size = _arena_bytes(offsets, lifetimes)
     return MemoryPlan(partition, offsets, outputs, copies, lifetimes, size, lower_bound)
+
+
+def overwrite(memory: MemoryPlan, operands: Mapping[TensorValue, TensorValue]) -> MemoryPlan:
+    """Return a plan in which results take the memory of operands.
+
+    Args:
+        memory: A plan without results in place.
+        operands: The root of an operand for each result, in the order of steps; see
+            `MemoryPlan.dying_operands`. No operand is named twice.
+
+    Returns:
+        The plan, or `memory` if the arena would not become smaller.
+    """
+    owners: dict[TensorValue, TensorValue] = {}
+    for result, operand in operands.items():
+        owners[result] = owners.get(operand, operand)
+    shared: dict[TensorValue, Lifetime] = {}
+    for root, lifetime in memory.lifetimes.items():
+        owner = owners.get(root, root)
+        earlier = shared.get(owner, lifetime)
+        shared[owner] = Lifetime(
+            min(earlier.first, lifetime.first),
+            max(earlier.last, lifetime.last),
+            lifetime.size_bytes,
+        )
+    lower_bound = _lower_bound(list(shared.values()))
+    if lower_bound >= memory.arena_bytes:
+        return memory
+    offsets = place_values(shared, lower_bound)
+    size = _arena_bytes(offsets, shared)
+    if size >= memory.arena_bytes:
+        return memory
+    return replace(
+        memory,
+        offsets={root: offsets[owners.get(root, root)] for root in memory.lifetimes},
+        arena_bytes=size,
+        lower_bound_bytes=lower_bound,
+        in_place=dict(operands),
+        saved_bytes=memory.arena_bytes - size,
+    )
 
 
 def storage_of(operand: Operand, partition: Partition) -> Storage:

@@ -39,7 +39,7 @@ class LoweredModel:
 
 
 def assemble(
-    model: LoweredModel, kernels: Mapping[str, CompiledKernel], target: CpuTarget
+    model: LoweredModel, kernels: Sequence[CompiledKernel], target: CpuTarget
 ) -> ModelPlan:
     """Return the plan of a model.
 
@@ -47,14 +47,13 @@ def assemble(
 
     Args:
         model: The model.
-        kernels: The kernel of each task, by the key of the task.
+        kernels: The kernel of each step; see `compiler.package.in_place`.
         target: The CPU that they were built for.
     """
     assembly = _Assembly(model)
-    key_of = {group: task.key for task in model.tasks for group in task.groups}
     steps = tuple(
-        assembly.step(group, kernels[key_of[group]], copied_to)
-        for group, copied_to in zip(model.steps, _copies(model), strict=True)
+        assembly.step(group, built, copied_to)
+        for group, built, copied_to in zip(model.steps, kernels, _copies(model), strict=True)
     )
     return ModelPlan(
         identifier(model.graph.name),
@@ -64,7 +63,7 @@ def assemble(
             _param(name, x, is_output=True)
             for name, x in zip(model.graph.output_names, model.graph.outputs, strict=True)
         ),
-        {built.kernel.name: built.kernel for built in kernels.values()},
+        {built.kernel.name: built.kernel for built in kernels},
         steps,
         model.memory.arena_bytes,
         tuple(assembly.weights.placed),
@@ -140,7 +139,7 @@ class _Assembly:
             for param in built.packer.params
             if not param.is_output
         ]
-        key = (built.kernel.name, *constants)
+        key = (built.packer.name, *constants)
         if key not in self._copies:
             copies = self._pack(built.packer, built.packed, constants)
             self._copies[key] = [

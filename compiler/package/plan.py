@@ -80,13 +80,14 @@ class PlannedKernel:
         name: A C identifier, unique in the plan.
         text: Its LLVM IR, as the CPU's code generator writes it; its entry is `lw_kernel`.
         params: Its parameters: the arguments, then constants, then packed copies of constants. One
-            that it both reads and writes is an output.
+            that it both reads and writes is an output; see `in_place`.
         workspace_bytes: The memory that a call requires, enough for `num_threads` threads.
         num_threads: The maximum number of threads; 1 without a parallel loop.
         task: The key of the task that it was tuned as; empty if it is not tuned.
         sketch: The name of the sketch of its schedule; empty for a default schedule.
         run_secs: Its measured time in seconds, if it was measured.
         max_error: Its largest measured error relative to the oracle, if it was compared.
+        in_place: The names of the outputs that it also reads: an operand is in their memory.
     """
 
     name: str
@@ -98,6 +99,7 @@ class PlannedKernel:
     sketch: str = ""
     run_secs: float | None = None
     max_error: float | None = None
+    in_place: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

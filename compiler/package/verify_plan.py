@@ -7,7 +7,15 @@ import re
 from collections.abc import Iterable, Sequence
 
 from compiler.ir.core.dtypes import size_bytes
-from compiler.package.plan import ALIGNMENT, BufferRef, ModelPlan, PlacedArray, Region, Step
+from compiler.package.plan import (
+    ALIGNMENT,
+    BufferRef,
+    ModelPlan,
+    PlacedArray,
+    PlannedKernel,
+    Region,
+    Step,
+)
 from compiler.runtime.artifact import Param
 
 # Symbols of the object are made of it.
@@ -48,7 +56,7 @@ def verify_plan(plan: ModelPlan) -> None:
     """Check that each step of a plan accesses only memory that it may.
 
     A step may not write what another of its arguments refers to: kernels assume that their buffers
-    do not overlap. A kernel that works in place takes its buffer once, as an output.
+    do not overlap. A kernel that works in place takes its buffer once, as an output that it reads.
 
     Raises:
         PlanError: With the step, the argument and the reason.
@@ -76,17 +84,27 @@ def _check_names(plan: ModelPlan) -> None:
             if not _IDENTIFIER.fullmatch(name):
                 raise PlanError(f"the {kind} has the name {name!r}: expected a C identifier")
     for name, kernel in plan.kernels.items():
-        if kernel.name != name:
-            raise PlanError(f"{plan.name}: the kernel {kernel.name} is listed as {name}")
-        if kernel.workspace_bytes < 0 or kernel.num_threads < 1:
-            raise PlanError(
-                f"{plan.name}: the kernel {name} has a workspace of {kernel.workspace_bytes} bytes"
-                f" and {kernel.num_threads} threads"
-            )
+        _check_kernel(plan, name, kernel)
     for params in (plan.inputs, plan.outputs):
         names = [param.name for param in params]
         if len(set(names)) != len(names):
             raise PlanError(f"{plan.name}: two inputs or two outputs have one name: {names}")
+
+
+def _check_kernel(plan: ModelPlan, name: str, kernel: PlannedKernel) -> None:
+    if kernel.name != name:
+        raise PlanError(f"{plan.name}: the kernel {kernel.name} is listed as {name}")
+    if kernel.workspace_bytes < 0 or kernel.num_threads < 1:
+        raise PlanError(
+            f"{plan.name}: the kernel {name} has a workspace of {kernel.workspace_bytes} bytes"
+            f" and {kernel.num_threads} threads"
+        )
+    outputs = {param.name for param in kernel.params if param.is_output}
+    for output in kernel.in_place:
+        if output not in outputs:
+            raise PlanError(
+                f"{plan.name}: the kernel {name} has no output {output} to work in place"
+            )
 
 
 def _check_weights(weights: Iterable[PlacedArray]) -> None:
@@ -107,13 +125,14 @@ def _check_step(
 ) -> None:
     if step.kernel not in plan.kernels:
         raise PlanError("the plan has no such kernel")
-    params = plan.kernels[step.kernel].params
+    kernel = plan.kernels[step.kernel]
+    params = kernel.params
     if len(step.arguments) != len(params):
         names = ", ".join(param.name for param in params)
         raise PlanError(f"{len(step.arguments)} arguments for the parameters {names}")
     for param, ref in zip(params, step.arguments, strict=True):
         _check_range(plan, param, ref)
-        if not param.is_output:
+        if not param.is_output or param.name in kernel.in_place:
             _check_is_written(param, ref, arena, weights, outputs)
     _check_apart(params, step.arguments)
     for param, ref in zip(params, step.arguments, strict=True):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from compiler.graph.nodes import Graph
 from compiler.package.assemble import LoweredModel, assemble
+from compiler.package.in_place import work_in_place
 from compiler.package.plan import ModelPlan
 from compiler.target.cpu import CpuTarget
 from loopwright.models.executable import Executable
@@ -41,12 +42,16 @@ class Compilation:
 
     def plan(self, kernels: Kernels) -> ModelPlan:
         """Return the plan of the model with some kernels."""
-        built = {key: kernel.built for key, kernel in kernels.items()}
-        return assemble(self.model, built, self.target)
+        return self._planned(kernels)[1]
 
     def executable(self, kernels: Kernels) -> Executable:
         """Return the model with some kernels."""
         problems = {key: kernel.problem for key, kernel in kernels.items() if kernel.problem}
-        plan = self.plan(kernels)
-        inspection = inspect_model(self.model, plan, len(self.graph.nodes), problems)
-        return Executable(self.model, plan, inspection)
+        model, plan = self._planned(kernels)
+        inspection = inspect_model(model, plan, len(self.graph.nodes), problems)
+        return Executable(model, plan, inspection)
+
+    def _planned(self, kernels: Kernels) -> tuple[LoweredModel, ModelPlan]:
+        built = {key: kernel.built for key, kernel in kernels.items()}
+        model, steps = work_in_place(self.model, built, self.target)
+        return model, assemble(model, steps, self.target)

@@ -45,6 +45,8 @@ class ModelInspection:
         num_views: Nodes without a kernel: their memory is that of another value.
         num_joins: Concatenations without a kernel: their parts are written in place.
         num_copies: Results that are copied at the end.
+        num_in_place: Calls of kernels that write a result over an operand.
+        saved_bytes: How much larger the arena is without these.
         arena_bytes, lower_bound_bytes: The memory of values between kernels, and the least that
             this order of kernels allows.
         weights_bytes: The constants, in the layout that kernels read.
@@ -57,6 +59,8 @@ class ModelInspection:
     num_views: int
     num_joins: int
     num_copies: int
+    num_in_place: int
+    saved_bytes: int
     arena_bytes: int
     lower_bound_bytes: int
     weights_bytes: int
@@ -73,9 +77,15 @@ class ModelInspection:
             f"{self.num_nodes} nodes: {self.num_calls} calls of {len(self.kernels)} kernels,"
             f" {self.num_views} views, {self.num_joins} joins in place, {self.num_copies} copies of"
             f" results\n"
-            f"arena {self.arena_bytes:,} bytes (at least {self.lower_bound_bytes:,}), weights"
-            f" {self.weights_bytes:,} bytes, workspace {self.workspace_bytes:,} bytes"
+            f"arena {self.arena_bytes:,} bytes (at least {self.lower_bound_bytes:,}{self._saved}),"
+            f" weights {self.weights_bytes:,} bytes, workspace {self.workspace_bytes:,} bytes"
         )
+
+    @property
+    def _saved(self) -> str:
+        if not self.num_in_place:
+            return ""
+        return f"; {self.num_in_place} calls in place save {self.saved_bytes:,}"
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields as JSON's values."""
@@ -126,6 +136,8 @@ def inspect_model(
         len(partition.views),
         len(partition.joins),
         len(model.memory.copies),
+        len(model.memory.in_place),
+        model.memory.saved_bytes,
         model.memory.arena_bytes,
         model.memory.lower_bound_bytes,
         plan.weights_bytes,

@@ -6,7 +6,14 @@ import pytest
 import compiler.graph.operators  # noqa: F401  declares the operators
 from compiler.graph.builder import GraphBuilder
 from compiler.graph.fusion.fuse import fuse
-from compiler.graph.memory import ALIGNMENT, Lifetime, MemoryPlan, place_values, plan_memory
+from compiler.graph.memory import (
+    ALIGNMENT,
+    Lifetime,
+    MemoryPlan,
+    overwrite,
+    place_values,
+    plan_memory,
+)
 from compiler.graph.nodes import Graph, Operand, TensorType, TensorValue, constant
 from compiler.graph.rewrite.simplify import simplify
 from tests.random_graphs import random_graph
@@ -96,14 +103,16 @@ def test_an_arena_is_no_larger_than_what_is_live(
 
 def _check_disjoint(memory: MemoryPlan) -> None:
     placed = [
-        (memory.offsets[root], memory.offsets[root] + lifetime.size_bytes, lifetime)
+        (root, memory.offsets[root], memory.offsets[root] + lifetime.size_bytes, lifetime)
         for root, lifetime in memory.lifetimes.items()
     ]
-    for number, (low, high, lifetime) in enumerate(placed):
+    for number, (root, low, high, lifetime) in enumerate(placed):
         assert low % ALIGNMENT == 0
         assert high <= memory.arena_bytes
-        for other_low, other_high, other in placed[:number]:
-            assert not lifetime.overlaps(other) or high <= other_low or other_high <= low
+        for other_root, other_low, other_high, other in placed[:number]:
+            is_apart = high <= other_low or other_high <= low
+            is_in_place = memory.in_place.get(root) is other_root
+            assert not lifetime.overlaps(other) or is_apart or is_in_place
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -111,3 +120,44 @@ def test_values_of_random_graphs_that_live_together_do_not_overlap(seed: int) ->
     memory = plan_memory(fuse(simplify(random_graph(seed, 40))))
     _check_disjoint(memory)
     assert memory.lower_bound_bytes <= memory.arena_bytes
+
+
+def _dying(memory: MemoryPlan) -> dict[TensorValue, TensorValue]:
+    """Return every result of a graph that may take the memory of an operand."""
+    chosen: dict[TensorValue, TensorValue] = {}
+    for step in range(len(memory.partition.groups)):
+        for operand, result in memory.dying_operands(step):
+            root = memory.storage(operand).root
+            assert isinstance(root, TensorValue)
+            if root not in chosen.values():
+                chosen.setdefault(result, root)
+    return chosen
+
+
+def test_results_in_place_need_no_second_buffer() -> None:
+    memory = plan_memory(fuse(_chain(9)))
+    chosen = _dying(memory)
+    over = overwrite(memory, chosen)
+    assert len(chosen) == 7  # not the first, which reads the input, and not the result of the graph
+    assert over.arena_bytes == over.lower_bound_bytes == _BYTES
+    assert over.saved_bytes == _BYTES
+    assert set(over.offsets.values()) == {0}
+    assert over.dead_ranges(3) == []
+
+
+def test_a_plan_that_saves_nothing_stays_as_it_is() -> None:
+    memory = plan_memory(fuse(_chain(9)))
+    (first, *_) = _dying(memory).items()
+    assert overwrite(memory, dict([first])) is memory
+    assert overwrite(memory, {}) is memory
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_only_a_result_and_its_operand_share_memory_while_both_live(seed: int) -> None:
+    memory = plan_memory(fuse(simplify(random_graph(seed, 40))))
+    over = overwrite(memory, _dying(memory))
+    for result, operand in over.in_place.items():
+        assert over.offsets[result] == over.offsets[operand]
+        assert over.lifetimes[operand].last == over.lifetimes[result].first
+    _check_disjoint(over)
+    assert over.lower_bound_bytes <= over.arena_bytes == memory.arena_bytes - over.saved_bytes

@@ -63,6 +63,18 @@ def test_a_read_may_span_what_several_steps_wrote() -> None:
     verify_plan(_at(0, BufferRef(Region.ARENA, 4)))
 
 
+def _in_place(ref: BufferRef, *, names: tuple[str, ...] = ("y",)) -> ModelPlan:
+    """Return the plan with a step before the last one that works in place."""
+    kernel = PlannedKernel("over", "", (X, Y), workspace_bytes=0, in_place=names)
+    step = Step("over", (BufferRef(Region.INPUT, 0), ref))
+    steps = (*LEGAL.steps[:2], step, SECOND)
+    return replace(LEGAL, kernels={**LEGAL.kernels, "over": kernel}, steps=steps)
+
+
+def test_a_kernel_in_place_reads_what_was_written() -> None:
+    verify_plan(_in_place(BufferRef(Region.ARENA, 128)))
+
+
 @pytest.mark.parametrize(
     ("plan", "reason"),
     [
@@ -76,6 +88,13 @@ def test_a_read_may_span_what_several_steps_wrote() -> None:
         (_at(2, BufferRef(Region.WEIGHTS, 0)), "y is written: the region weights is read-only"),
         (_at(2, BufferRef(Region.ARENA, 64)), "y is written and overlaps x"),
         (_at(2, BufferRef(Region.ARENA, 128)), "y is written and overlaps w"),
+        (
+            replace(_in_place(BufferRef(Region.ARENA, 256)), arena_bytes=512),
+            "y reads the arena at 256, which no step has written",
+        ),
+        (_in_place(BufferRef(Region.INPUT, 0)), "the region input is read-only"),
+        (_in_place(BufferRef(Region.OUTPUT, 0)), "y reads output 0, which no step has written"),
+        (_in_place(BufferRef(Region.ARENA, 128), names=("x",)), "no output x to work in place"),
         (replace(LEGAL, steps=LEGAL.steps[2:]), "reads the arena at 0, which no step has written"),
         (replace(LEGAL, steps=LEGAL.steps[:2]), "no step writes the output y"),
         (replace(LEGAL, kernels={}), "the plan has no such kernel"),

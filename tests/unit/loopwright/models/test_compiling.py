@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -103,6 +104,13 @@ def test_an_inspection_says_what_was_fused(executable: lw.Executable) -> None:
     assert (inspection.num_nodes, inspection.num_views, inspection.num_calls) == (12, 1, 4)
     assert inspection.arena_bytes == inspection.lower_bound_bytes
     assert "4 calls of 3 kernels, 1 views" in str(inspection)
+
+
+def test_an_inspection_says_how_much_results_in_place_save(executable: lw.Executable) -> None:
+    inspection = executable.inspect()
+    assert "in place save" not in str(inspection)
+    inspection = replace(inspection, num_in_place=2, saved_bytes=4096)
+    assert "; 2 calls in place save 4,096)" in str(inspection)
 
 
 def test_a_saved_model_runs_again(graph: Graph, executable: lw.Executable, tmp_path: Path) -> None:
