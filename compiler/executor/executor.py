@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,17 +79,28 @@ class Executor:
         parts = (", ".join(map(_described, arrays)) for arrays in (self.inputs, self.outputs))
         return f"<Executor {self.package.name}({') -> ('.join(parts)})>"
 
-    def run(self, inputs: Arrays | None = None, outputs: Arrays | None = None) -> dict[str, Array]:
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled or copied: machine code has its place in this process."""
+        refuse_pickling(self.package)
+
+    def run(
+        self, inputs: Arrays | None = None, outputs: Arrays | None = None, **named: Any
+    ) -> dict[str, Array]:
         """Run the model, and return its outputs by name.
 
         Args:
             inputs: The inputs; by default those that `set_input` was called with.
             outputs: Arrays to write to, by default new ones.
+            named: Inputs as keywords, instead of a dictionary or beside it.
 
         Raises:
             ArgumentError: If an array is missing or unknown, has the wrong shape, dtype or layout,
                 or if an output is read-only or overlaps another array.
         """
+        if named:
+            if isinstance(inputs, list | tuple):
+                raise ArgumentError("inputs are given in order and by name: expected one of both")
+            inputs = {**(inputs or {}), **named}
         with self._lock:
             given = self._set if inputs is None else inputs
             arrays, addresses = self._located(given, self._fresh() if outputs is None else outputs)
@@ -175,6 +186,18 @@ class Executor:
         if content is None or self.num_threads == 1:
             return 0
         return PACKAGED_POOL.launch(lambda: bytes(content))
+
+
+def refuse_pickling(package: Package) -> NoReturn:
+    """Refuse to pickle or to copy a loaded model.
+
+    Raises:
+        TypeError: Always.
+    """
+    raise TypeError(
+        f"the model {package.name} is code in the memory of this process, which can't be pickled or"
+        " copied: save it, and load the package where you need it"
+    )
 
 
 def _aligned(content: memoryview) -> Array:

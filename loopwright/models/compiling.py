@@ -9,10 +9,14 @@ from typing import Any
 from numpy.typing import NDArray
 
 from compiler.backends.backend import backend_of, host_labels
+from compiler.executor.error import PackageError
+from compiler.executor.machine import check_machine
 from compiler.graph.nodes import Graph
 from compiler.keywords import suggests_keywords
+from compiler.package.cpu_flags import cpu_flags
 from compiler.package.lower_model import lower_model
 from compiler.target.cpu import CpuTarget
+from compiler.target.error import TargetError
 from compiler.target.target import Target, complete_target
 from compiler.user_cache import default_directory
 from loopwright.client.client import Client
@@ -24,11 +28,9 @@ from loopwright.models.read_model import ExampleInputs, Model, read_model
 from loopwright.models.schedules import kernel_name
 from loopwright.models.tuned_model import ModelTuning, faster_model, tune_here, tune_there
 from loopwright.user_warnings import warn_user
-from service.wire.requests import MAX_TRIALS
+from service.wire.requests import MAX_SEED, MAX_TRIALS
 from tuner.replay import base_model
 from tuner.task import Task
-
-_TRIALS = range(MAX_TRIALS + 1)
 
 
 @suggests_keywords
@@ -56,7 +58,7 @@ def compile(
         model: An ONNX model, as a file, as bytes or in memory; a graph; or a module of PyTorch.
         example_inputs: The arguments of a call of the module, in order or by name; their shapes
             and types are those of the model.
-        target: The CPU to compile for: one whose code this host can run.
+        target: The CPU to compile for. If this machine can't run the code, it can be saved alone.
         trials: The limit on trials of all programs together, with those that are recorded; a
             program needs 16. With None, the search of each program ends once 64 trials in a row
             shortened its time by less than 1%.
@@ -71,9 +73,10 @@ def compile(
     Raises:
         ModelError: If the model is malformed, or needs what is not supported: with the node, the
             reason, and what to do if something helps.
-        TargetError: If the target is unknown, or this host can't run code for it.
+        TargetError: If the target is unknown, or trials or a server are asked for, and this host
+            can't run code for it.
         BuildError: If a program of the model can't be built.
-        ValueError: If `trials` is out of range.
+        ValueError: If `trials` or `seed` is out of range.
         ServerUnreachableError: If no server answers at `url`.
         LoopwrightError: If another process tunes a program of the model now.
     """
@@ -105,14 +108,18 @@ def compile_by(
     progress: bool | None = None,
 ) -> Executable:
     """Compile a whole model as `compile` does, by a client of a server, or in this process."""
-    _check_trials(trials)
+    _check_number("trials", trials, MAX_TRIALS, "or None to end when gains are small")
+    _check_number("seed", seed, MAX_SEED)
     parsed_target = complete_target(target, host_labels)
     backend_of(parsed_target).require_host(parsed_target)
+    cpu = CpuTarget.of(parsed_target)
+    if client is not None or trials != 0:
+        _require_machine(cpu)
     if client is not None:
         client.health()  # before seconds are spent
     graph = read_model(model, example_inputs, shapes, fixed_inputs)
     base = base_model.base_model(default_directory())
-    compilation = _first_proposals(graph, CpuTarget.of(parsed_target), base.model, seed)
+    compilation = _first_proposals(graph, cpu, base.model, seed)
     result = compilation.executable(compilation.first)
     tuning = ModelTuning(trials, seed, progress)
     if client is not None:
@@ -125,14 +132,28 @@ def compile_by(
     return result
 
 
-def _check_trials(trials: object) -> None:
-    if trials is None:
+def _check_number(name: str, number: object, limit: int, otherwise: str = "") -> None:
+    if number is None and otherwise:
         return
-    if not isinstance(trials, int) or isinstance(trials, bool) or trials not in _TRIALS:
-        raise ValueError(
-            f"trials is {trials!r}: expected a number from 0 to {MAX_TRIALS}, or None to end when"
-            " gains are small"
-        )
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= limit:
+        expected = f"a number from 0 to {limit}"
+        expected += f", {otherwise}" if otherwise else ""
+        raise ValueError(f"{name} is {number!r}: expected {expected}")
+
+
+def _require_machine(target: CpuTarget) -> None:
+    """Refuse to measure code for a CPU that this one can't replace.
+
+    Raises:
+        TargetError: If this machine can't run the code.
+    """
+    try:
+        check_machine("the model", target.arch, cpu_flags(target.features))
+    except PackageError as error:
+        raise TargetError(
+            f"target {target.name!r}: this machine can't measure it: {error.args[0]}; without"
+            " trials and url, a package for that CPU is compiled, and runs there"
+        ) from error
 
 
 def _first_proposals(graph: Graph, target: CpuTarget, cost_model: bytes, seed: int) -> Compilation:

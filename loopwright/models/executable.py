@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compiler.executor.arrays import ArrayCheck
-from compiler.executor.error import ArgumentError
+from compiler.executor.error import ArgumentError, PackageError
+from compiler.executor.executor import Executor, refuse_pickling
+from compiler.executor.package import Package
 from compiler.package.assemble import LoweredModel
 from compiler.package.build_package import build_package, save_package
 from compiler.package.load_package import load_package
@@ -30,7 +32,6 @@ class Executable:
     Attributes:
         plan: Its kernels and the order of their calls.
         package: What `save` writes.
-        executor: What runs it; `executor.bind` makes a function for repeated calls.
         comparison: Its time beside that of the first proposals; None if it has these alone.
     """
 
@@ -38,12 +39,29 @@ class Executable:
         self.comparison: ModelComparison | None = None
         self.plan = plan
         self.package = build_package(plan)
-        self.executor = load_package(self.package)
+        self._executor = _loaded(self.package)
         self._model = model
         self._inspection = inspection
 
     def __repr__(self) -> str:
-        return f"<Executable {repr(self.executor).removeprefix('<Executor ')}"
+        if isinstance(self._executor, PackageError):
+            return f"<Executable {self.plan.name} for {self.plan.target.name}>"
+        return f"<Executable {repr(self._executor).removeprefix('<Executor ')}"
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled or copied: machine code has its place in this process."""
+        refuse_pickling(self.package)
+
+    @property
+    def executor(self) -> Executor:
+        """Return what runs it; `executor.bind` makes a function for repeated calls.
+
+        Raises:
+            PackageError: If the model was compiled for a CPU that this one can't replace.
+        """
+        if isinstance(self._executor, PackageError):
+            raise PackageError(f"{self._executor}; saved, it runs on such a machine")
+        return self._executor
 
     def run(self, inputs: Mapping[str, Any] | None = None, /, **named: Any) -> dict[str, Array]:
         """Run the model, and return its outputs by name.
@@ -114,3 +132,11 @@ class Executable:
             OSError: If it can't be written.
         """
         save_package(self.package, path)
+
+
+def _loaded(package: Package) -> Executor | PackageError:
+    """Return the model in memory, or why this machine can't run it: another one may."""
+    try:
+        return load_package(package)
+    except PackageError as error:
+        return error

@@ -46,7 +46,14 @@ def read_model(
             advice="pass a target by its name: target=...",
         )
     if isinstance(model, Graph):
+        if shapes is not None or fixed_inputs is not None:
+            raise ModelError("shapes and fixed_inputs belong to ONNX models: the model is a graph")
         return model
+    if not isinstance(model, str | Path | bytes) and not hasattr(model, "SerializeToString"):
+        raise ModelError(
+            f"the model is {_named(model)}: expected an ONNX model (a file, its bytes, or an"
+            " onnx.ModelProto), a graph, or a module of PyTorch"
+        )
     reader = load_extra("compiler.graph.read_onnx", "lw.compile of an ONNX model", "onnx")
     graph: Graph = reader.read_onnx(model, shapes=shapes, fixed_inputs=fixed_inputs)
     return graph

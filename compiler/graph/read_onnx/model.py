@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -73,14 +74,16 @@ def _define_inputs(
     inputs = [value for value in graph.input if value.name not in reader.values]
     _check_names("shapes", shapes, inputs)
     _check_names("fixed_inputs", fixed_inputs, inputs)
+    given_shapes = {name: _given_shape(name, shape) for name, shape in shapes.items()}
+    arrays = {name: np.asarray(array) for name, array in fixed_inputs.items()}
     symbols: dict[str, Extent] = {}
     for value in inputs:
-        sizes = fixed_inputs[value.name].shape if value.name in fixed_inputs else ()
-        _bind_symbols(value, shapes.get(value.name, sizes), symbols)
+        sizes = arrays[value.name].shape if value.name in arrays else ()
+        _bind_symbols(value, given_shapes.get(value.name, sizes), symbols)
     for value in inputs:
-        tensor_type = _input_type(value, shapes.get(value.name), symbols)
-        if value.name in fixed_inputs:
-            reader.define(value.name, _fixed(value, tensor_type, fixed_inputs[value.name]))
+        tensor_type = _input_type(value, given_shapes.get(value.name), symbols)
+        if value.name in arrays:
+            reader.define(value.name, _fixed(value, tensor_type, arrays[value.name]))
         else:
             reader.define(value.name, reader.state.emitter.input(value.name, tensor_type))
 
@@ -95,11 +98,23 @@ def _check_names(
             raise ModelError(f"{argument}: the model has no input {name!r}; its inputs: {expected}")
 
 
+def _given_shape(name: str, shape: object) -> tuple[int, ...]:
+    """Return a shape that a user passes as integers."""
+    try:
+        if isinstance(shape, Iterable) and not isinstance(shape, str | bytes):
+            return tuple(map(operator.index, shape))
+    except TypeError:
+        pass
+    raise ModelError(f"shapes: the shape of input {name!r} is {shape!r}: expected integers")
+
+
 def _bind_symbols(value: ValueInfoProto, shape: Sequence[int], symbols: dict[str, Extent]) -> None:
     """Remember the extents that a given shape fixes by their names in the model."""
+    if len(value.type.tensor_type.shape.dim) != len(shape):
+        return  # the shape of another rank is refused later
     for dim, extent in zip(value.type.tensor_type.shape.dim, shape, strict=False):
         axis = _axis_name(dim)
-        if axis and symbols.setdefault(axis, int(extent)) != extent:
+        if axis and symbols.setdefault(axis, extent) != extent:
             raise ModelError(
                 f"input {value.name!r}: the axis {axis} is {extent}, and {symbols[axis]} in"
                 " another input"
@@ -132,7 +147,7 @@ def _input_type(
     declared = tuple(
         _extent(f"{value.name}_{axis}", dim, symbols) for axis, dim in enumerate(tensor.shape.dim)
     )
-    given = declared if shape is None else tuple(int(extent) for extent in shape)
+    given = declared if shape is None else tuple(shape)
     if tensor.HasField("shape"):
         _check_given(value.name, given, declared)
     check_shape(tuple(n for n in given if isinstance(n, int)), f"input {value.name!r}")
@@ -156,16 +171,15 @@ def _check_given(name: str, shape: tuple[Extent, ...], declared: tuple[Extent, .
 
 
 def _fixed(value: ValueInfoProto, tensor_type: TensorType, array: Array) -> Constant:
-    given = np.asarray(array)
-    fits = given.ndim == tensor_type.rank and all(
-        n == m for n, m in zip(given.shape, tensor_type.shape, strict=True) if isinstance(m, int)
+    fits = array.ndim == tensor_type.rank and all(
+        n == m for n, m in zip(array.shape, tensor_type.shape, strict=True) if isinstance(m, int)
     )
-    if given.dtype.name != tensor_type.dtype or not fits:
+    if array.dtype.name != tensor_type.dtype or not fits:
         raise ModelError(
             f"fixed_inputs: input {value.name!r} is {tensor_type}, not"
-            f" {given.dtype.name} {given.shape}"
+            f" {array.dtype.name} {array.shape}"
         )
-    return constant(given, value.name)
+    return constant(array, value.name)
 
 
 def _output(reader: NodeReader, name: str) -> Operand:

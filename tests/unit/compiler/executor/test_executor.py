@@ -49,6 +49,10 @@ def test_inputs_are_passed_by_name_or_in_order(executor: Executor) -> None:
             np.testing.assert_allclose(results["probabilities"], _expected(IMAGE), rtol=1e-4)
             assert outputs is None or results["probabilities"] is output
             output.fill(np.nan)
+    results = executor.run(image=IMAGE)
+    np.testing.assert_allclose(results["probabilities"], _expected(IMAGE), rtol=1e-4)
+    with pytest.raises(ArgumentError, match="in order and by name: expected one of both"):
+        executor.run([IMAGE], image=IMAGE)
 
 
 def test_set_input_run_and_get_output() -> None:

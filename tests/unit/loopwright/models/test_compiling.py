@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+import copy
+import pickle
+import platform
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import loopwright as lw
 from compiler.executor import load
+from compiler.executor.package import read_package
 from compiler.graph.builder import GraphBuilder
 from compiler.graph.error import ModelError
 from compiler.graph.extents import symbol
@@ -125,3 +130,54 @@ def test_a_model_with_open_shapes_is_refused_with_advice() -> None:
     x = builder.input("x", TensorType((symbol("batch"), 4), "float32"))
     with pytest.raises(ModelError, match=r"input x has the shape \(batch, 4\).*shapes="):
         lw.compile(builder.finish([builder.add("nn.relu", x)]))
+
+
+_ARCH, _CPU = (
+    ("x86_64", "haswell") if platform.machine() == "aarch64" else ("aarch64", "cortex-a72")
+)
+_FOREIGN = f"cpu -mcpu={_CPU} -num-cores=1"
+
+
+def _small() -> Graph:
+    builder = GraphBuilder("small")
+    x = builder.input("x", TensorType((4, 8), "float32"))
+    return builder.finish([builder.add("nn.relu", x)], ["y"])
+
+
+def test_a_model_for_another_cpu_is_saved_and_does_not_run_here(tmp_path: Path) -> None:
+    model = lw.compile(_small(), target=_FOREIGN)
+    model.save(tmp_path / "small.lwm")
+    assert read_package(tmp_path / "small.lwm").arch == _ARCH
+    assert repr(model) == f"<Executable small for {_FOREIGN}>"
+    with pytest.raises(lw.PackageError, match=f"was built for {_ARCH}: this machine is"):
+        model.run(x=np.zeros((4, 8), np.float32))
+    with pytest.raises(lw.PackageError, match=f"was built for {_ARCH}: this machine is"):
+        model.profile()
+
+
+def test_a_model_for_another_cpu_is_not_tuned_here() -> None:
+    with pytest.raises(lw.TargetError, match=f"{_CPU}.*this machine can't measure it"):
+        lw.compile(_small(), target=_FOREIGN, trials=16)
+    with pytest.raises(lw.TargetError, match="this machine can't measure it"):
+        lw.compile(_small(), target=_FOREIGN, url="http://127.0.0.1:1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({"seed": -1}, "seed is -1: expected a number from 0 to 2147483647"),
+        ({"seed": "a"}, "seed is 'a': expected a number"),
+        ({"trials": -1}, "trials is -1: expected a number from 0 to 100000, or None"),
+        ({"trials": True}, "trials is True: expected a number"),
+    ],
+)
+def test_numbers_out_of_range_are_refused(arguments: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        lw.compile(_small(), **arguments)
+
+
+def test_a_compiled_model_is_not_pickled_or_copied(executable: lw.Executable) -> None:
+    for model in (executable, executable.executor):
+        for use in (pickle.dumps, copy.deepcopy):
+            with pytest.raises(TypeError, match="save it, and load the package where you need it"):
+                use(model)

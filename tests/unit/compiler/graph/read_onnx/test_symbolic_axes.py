@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, parser
@@ -122,3 +124,25 @@ def test_axes_whose_name_is_a_question_mark_are_not_equal() -> None:
     assert rows != columns
     [result] = read_onnx(model, shapes={"x": (2, 3)}).outputs
     assert result.type.shape == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("shape", "reason"),
+    [
+        ((3,), r"shapes: input 'x' is \(batch, 4, 6\), not \(3,\)"),
+        ((3, 5, 6), r"shapes: input 'x' is \(3, 4, 6\), not \(3, 5, 6\)"),
+        ("346", "shapes: the shape of input 'x' is '346': expected integers"),
+        ((3.5, 4, 6), "expected integers"),
+        ((None, 4, 6), "expected integers"),
+        (3, "expected integers"),
+    ],
+)
+def test_a_shape_that_does_not_fit_is_refused(shape: Any, reason: str) -> None:
+    with pytest.raises(ModelError, match=reason):
+        read_onnx(parser.parse_model(FLATTENED), shapes={"x": shape})
+
+
+def test_a_value_that_is_no_array_is_refused() -> None:
+    values: Any = {"x": [[1.0]]}
+    with pytest.raises(ModelError, match=r"input 'x' is float32 \(batch, 4, 6\), not"):
+        read_onnx(parser.parse_model(FLATTENED), fixed_inputs=values)
