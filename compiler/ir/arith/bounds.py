@@ -154,7 +154,23 @@ def _of_operation(expr: BinOp, ranges: Ranges) -> Interval | None:
     a, b = bounds(expr.lhs, ranges), bounds(rhs, ranges)
     if a is None and op == "%" and isinstance(rhs, IntImm) and rhs.value > 0:
         return 0, rhs.value - 1
-    return None if a is None or b is None else combine(op, a, b)
+    if a is None or b is None:
+        return None
+    interval = combine(op, a, b)
+    if interval is not None and op in ("min", "max"):
+        return _around_the_mean(op, interval, affine_bounds(affine(expr.lhs) + affine(rhs), ranges))
+    return interval
+
+
+def _around_the_mean(op: str, interval: Interval, total: Interval | None) -> Interval:
+    """Return the interval of a minimum or maximum, given that of the sum of its operands.
+
+    A minimum is at most half of the sum: that of `i` and `8 - i` is at most 4.
+    """
+    low, high = interval
+    if total is None:
+        return interval
+    return (low, min(high, total[1] // 2)) if op == "min" else (max(low, -(-total[0] // 2)), high)
 
 
 def combine(op: str, a: Interval, b: Interval) -> Interval | None:

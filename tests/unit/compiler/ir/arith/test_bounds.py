@@ -40,6 +40,13 @@ def test_another_range_of_a_variable_invalidates_what_was_kept() -> None:
     assert bounds(quotient, ranges) == (0, 4)
 
 
+def test_a_minimum_is_at_most_half_of_a_constant_sum() -> None:
+    phase = BinOp("%", _I, IntImm(9))
+    reflected = BinOp("-", IntImm(9), phase)
+    assert bounds(BinOp("min", phase, reflected), {_I: 100}) == (0, 4)
+    assert bounds(BinOp("max", phase, reflected), {_I: 100}) == (5, 9)
+
+
 def form(i: int, j: int, const: int = 0) -> Affine:
     return Affine(tuple((v, c) for v, c in ((_I, i), (_J, j)) if c), const)
 
