@@ -67,14 +67,21 @@ def _matrix(call: OnnxCall, size: Extent, parts: Extent) -> Array:
 
 @onnx_operator("STFT")
 def _stft(call: OnnxCall) -> Operand:
-    """Convolve with the rows of the transform: one channel for each real and imaginary part."""
+    """Convolve with the rows of the transform: one channel for each real and imaginary part.
+
+    A signal without parts, of extents (batch, time), is real: onnxruntime takes such signals too.
+    """
     signal, tensor_type = call.operand(0), call.type(0)
     step = int(call.scalar_of(1, "the step").item())
     window = call.constant_of(2, "the window").astype(np.float64) if call.has(2) else None
     length = _frame_length(call, window)
-    if tensor_type.rank != 3 or tensor_type.shape[2] not in (1, 2) or step < 1 or length < 1:
-        raise ModelError(f"a transform of frames of {length} of {tensor_type}, {step} apart")
-    parts = 1 if tensor_type.shape[2] == 1 else 2
+    parts = 1 if tensor_type.rank == 2 else tensor_type.shape[-1]
+    if tensor_type.rank not in (2, 3) or parts not in (1, 2):
+        raise ModelError(
+            f"a transform of {tensor_type}: expected extents (batch, time) or (batch, time, 1 or 2)"
+        )
+    if step < 1 or length < 1:
+        raise ModelError(f"a transform of frames of {length}, {step} apart: expected 1 or more")
     if length * length * parts * 2 > MAX_MATRIX:
         raise ModelError(f"a transform of length {length} has more than {MAX_MATRIX} weights")
     rows = np.fft.fft(np.eye(length) if window is None else np.diag(window))
@@ -85,7 +92,10 @@ def _stft(call: OnnxCall) -> Operand:
     # Extents (part of the result, part of the signal, time, frequency) become those of a kernel.
     size = rows.shape[1]
     weights = kernel.transpose(3, 0, 1, 2).reshape(2 * size, parts, length)
-    channels = call.add("permute_dims", signal, axes=(0, 2, 1))
+    if tensor_type.rank == 2:
+        channels = call.add("expand_dims", signal, axis=(1,))
+    else:
+        channels = call.add("permute_dims", signal, axes=(0, 2, 1))
     filters = call.constant(weights.astype(tensor_type.dtype))
     frames = call.add("nn.conv1d", channels, filters, strides=(step,))
     moved = call.add("permute_dims", frames, axes=(0, 2, 1))

@@ -40,6 +40,26 @@ def test_frames_of_a_complex_signal_are_windowed_and_transformed() -> None:
     np.testing.assert_allclose(result[..., 0] + 1j * result[..., 1], expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("shape", [(2, 30), (2, 30, 1)])
+def test_a_signal_without_imaginary_parts_is_real(shape: tuple[int, ...]) -> None:
+    x = _signal(*shape)
+    model = _model("STFT", shape, np.int64(7), None, np.int64(8))
+    result = run_reference(read_onnx(model), {"x": x})["y"]
+    frames = np.stack([x.reshape(2, 30)[:, k : k + 8] for k in range(0, 23, 7)], axis=1)
+    expected = np.fft.rfft(frames)
+    np.testing.assert_allclose(result[..., 0] + 1j * result[..., 1], expected, atol=1e-5)
+
+
+def test_frames_of_an_illegal_signal_are_refused() -> None:
+    for shape, step, words in (
+        ((30,), 7, r"expected extents \(batch, time\)"),
+        ((2, 30, 3), 7, "expected extents"),
+        ((2, 30), 0, "8, 0 apart: expected 1 or more"),
+    ):
+        with pytest.raises(ModelError, match=words):
+            read_onnx(_model("STFT", shape, np.int64(step), None, np.int64(8)))
+
+
 @pytest.mark.parametrize("length", [4, 10, 16])
 def test_a_transform_pads_or_crops_its_signal(length: int) -> None:
     x = _signal(10, 3, 1)
