@@ -32,6 +32,9 @@ from service.wire.requests import MAX_SEED, MAX_TRIALS
 from tuner.replay import base_model
 from tuner.task import Task
 
+_SMALL_BYTES = 8 << 10
+"""Programs whose arrays have no more bytes take about as long as a call. Chosen."""
+
 
 @suggests_keywords
 def compile(
@@ -169,9 +172,9 @@ def _first_proposals(graph: Graph, target: CpuTarget, cost_model: bytes, seed: i
 
 
 def _warn(model: Executable) -> None:
-    """Say which programs have the default schedule although they compute much."""
+    """Say which programs have the default schedule although they are not small."""
     kernels = model.inspect().kernels
-    names = [kernel.name for kernel in kernels if kernel.problem]
+    names = [k.name for k in kernels if k.problem and k.arrays_bytes > _SMALL_BYTES]
     if names:
         warn_user(
             f"{len(names)} of {len(kernels)} programs of the model have the default schedule:"

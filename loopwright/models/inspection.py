@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from math import prod
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from compiler.ir.core.dtypes import size_bytes
 from compiler.package.assemble import LoweredModel
 from compiler.package.plan import ModelPlan
 from loopwright.tables import FittedTable
@@ -25,6 +27,7 @@ class KernelSummary:
         sketch: The name of the sketch of its schedule.
         calls: The number of its calls in a run.
         problem: Why it has the default schedule; empty if it has another.
+        arrays_bytes: The size of its parameters.
     """
 
     name: str
@@ -32,6 +35,7 @@ class KernelSummary:
     sketch: str
     calls: int
     problem: str
+    arrays_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +129,7 @@ def inspect_model(
             kernel.sketch,
             calls[kernel.name],
             problems.get(kernel.task, ""),
+            sum(size_bytes(param.dtype) * prod(param.shape) for param in kernel.params),
         )
         for kernel in plan.kernels.values()
     )

@@ -115,27 +115,38 @@ def test_wrong_arguments_are_refused_before_anything_is_done() -> None:
         lw.compile(graph, trials=32, url="not an address")
 
 
-def test_a_warning_names_the_line_of_the_caller() -> None:
-    graph = lw.parse_graph(
-        """
+def _doubled(size: int) -> lw.Graph:
+    return lw.parse_graph(
+        f"""
 @I.ir_module
 class Module:
     @T.prim_func
-    def doubled(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
-        for i in range(4):
+    def doubled(A: T.Buffer(({size},), "float32"), B: T.Buffer(({size},), "float32")):
+        for i in range({size}):
             with T.block("B"):
-                vi = T.axis.spatial(4, i)
+                vi = T.axis.spatial({size}, i)
                 B[vi] = A[vi] * T.float32(2)
 
     @R.function
-    def main(x: R.Tensor((4,), "float32")):
+    def main(x: R.Tensor(({size},), "float32")):
         cls = Module
         with R.dataflow():
-            y = R.call_tir(cls.doubled, (x,), out_sinfo=R.Tensor((4,), "float32"))
+            y = R.call_tir(cls.doubled, (x,), out_sinfo=R.Tensor(({size},), "float32"))
             R.output(y)
         return y
 """
     )
+
+
+def test_a_warning_names_the_line_of_the_caller() -> None:
     with pytest.warns(lw.FallbackWarning, match="1 of 1 programs") as warned:
-        lw.compile(graph, target=_TARGET)
+        lw.compile(_doubled(4096), target=_TARGET)
     assert warned[0].filename == __file__
+
+
+def test_small_programs_have_the_default_schedule_without_a_warning(
+    recwarn: pytest.WarningsRecorder,
+) -> None:
+    model = lw.compile(_doubled(4), target=_TARGET)
+    assert model.inspect().kernels[0].problem
+    assert not recwarn.list
