@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arrays import ArrayCheck, check_overlaps
-from .error import ArgumentError
+from .error import ArgumentError, PackageError
 from .loaded_code import LoadedCode
 from .machine import check_machine
 from .memory import address_of, aligned_empty
@@ -33,8 +33,15 @@ class _Scratch:
     """The arena and the workspace of one call at a time."""
 
     def __init__(self, package: Package) -> None:
-        self.arena = aligned_empty((package.arena_bytes,), "uint8")
-        self.workspace = aligned_empty((package.workspace_bytes,), "uint8")
+        try:
+            self.arena = aligned_empty((package.arena_bytes,), "uint8")
+            self.workspace = aligned_empty((package.workspace_bytes,), "uint8")
+        except MemoryError as error:
+            num_bytes = package.arena_bytes + package.workspace_bytes
+            raise PackageError(
+                f"a run of {package.name} needs {num_bytes} bytes of memory, which this process"
+                " can't get"
+            ) from error
         self.addresses = (address_of(self.arena), address_of(self.workspace))
 
 

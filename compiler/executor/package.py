@@ -39,6 +39,7 @@ _FILES = (MANIFEST, *_REQUIRED, POOL)
 # More than the manifest of any model has; a guard against files that are no manifest.
 _LIMIT_MANIFEST_BYTES = 64 << 20
 _LIMIT_RANK = 64  # of NumPy
+_KINDS = "biufV"  # of NumPy's types: numbers, and those of the package `ml_dtypes`
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
 
 # The standard library raises these for bytes that are no zip file, no JSON, or no manifest.
@@ -105,6 +106,8 @@ class Package:
         for name, content in files.items():
             if hashlib.sha256(content).hexdigest() != manifest["files"][name]:
                 raise PackageError(f"the package is damaged: {name} has another checksum")
+        if _size(manifest["weights_bytes"]) != len(files[WEIGHTS]):
+            raise PackageError(f"the package is damaged: {WEIGHTS} has another size")
         return cls(
             name=_text(manifest["name"]),
             arch=_text(manifest["arch"]),
@@ -212,7 +215,8 @@ def _size(value: Any) -> int:
 def _arrays(rows: Any, *, is_output: bool) -> tuple[ModelArray, ...]:
     arrays = []
     for row in rows:
-        numpy_dtype(_text(row["dtype"]))
+        if numpy_dtype(_text(row["dtype"])).kind not in _KINDS:
+            raise TypeError(f"{row['name']!r} has elements of {row['dtype']!r}")
         shape = tuple(map(_size, row["shape"]))
         if len(shape) > _LIMIT_RANK:
             raise TypeError(f"{row['name']!r} has {len(shape)} dimensions")

@@ -8,11 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
 from compiler.backends.backend import backend_of
+from compiler.executor.arrays import numpy_dtype
+from compiler.executor.executor import Executor
 from compiler.ir.analysis.flops import flops
 from compiler.package.assemble import LoweredModel
 from compiler.package.plan import ModelPlan
@@ -110,6 +113,21 @@ def profile_plan(
             )
         )
     return ModelProfile(tuple(steps))
+
+
+def run_secs(executor: Executor, inputs: Mapping[str, NDArray[Any]]) -> float:
+    """Return the shortest time of a whole run in seconds.
+
+    Args:
+        executor: The model.
+        inputs: Arrays of inputs by name; ones for those that are left out.
+
+    Raises:
+        ArgumentError: If an input is unknown, or has the wrong shape or type.
+    """
+    ones = {a.name: np.ones(a.shape, numpy_dtype(a.dtype)) for a in executor.inputs}
+    outputs = {a.name: np.empty(a.shape, numpy_dtype(a.dtype)) for a in executor.outputs}
+    return _shortest([executor.bind(ones | dict(inputs), outputs)])[0]
 
 
 def _shortest(calls: Sequence[Callable[[], None]]) -> list[float]:

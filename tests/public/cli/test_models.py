@@ -73,6 +73,14 @@ def test_a_profile_has_rates(folder: Path) -> None:
     assert "GFLOP/s" in run(*command, "--input", f"x={folder}/x.npy").stdout
 
 
+def test_a_package_has_the_time_of_a_run(folder: Path) -> None:
+    given = ("--input", f"x={folder}/x.npy")
+    assert json.loads(run("profile", f"{folder}/tiny.lwm", *given, "--json").stdout)["total_secs"]
+    shown = run("profile", f"{folder}/tiny.lwm").stdout
+    assert "a run, the shortest" in shown
+    assert "1 calls; profile the .onnx file" in shown
+
+
 def test_models_and_packages_are_inspected(folder: Path) -> None:
     model = run("inspect", f"{folder}/tiny.onnx", *SHAPE, *TARGET)
     assert "matmul+relu" in model.stdout
@@ -107,7 +115,8 @@ def test_models_and_packages_are_inspected(folder: Path) -> None:
         ("run {}/tiny.onnx", "is not compiled: loopwright compile"),
         ("run {}/x.npy", "is not a package of a model"),
         ("run {}/other.lwm", "cannot be read: No such file"),
-        ("profile {}/tiny.lwm", "profile the .onnx file"),
+        ("profile {}/tiny.lwm --trials 16", "is compiled: --shape, --fix and --trials"),
+        ("profile {}/tiny.lwm --input y={}/x.npy", "unknown input 'y'"),
         ("inspect {}/tiny.onnx --source", "require a program"),
         ("inspect matmul:8,8,8 --shape x=2x16", "require a .onnx model"),
     ],

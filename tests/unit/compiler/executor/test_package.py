@@ -185,3 +185,24 @@ def test_weights_that_another_tool_did_not_align_are_used(package: Package, tmp_
         executor = Executor(read_package(_zip(tmp_path, *moved)))
         results.append(executor.run([image])["probabilities"])
     np.testing.assert_array_equal(results[0], results[1])
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"weights_bytes": 1}, "weights.bin has another size"),
+        ({"outputs": [{"name": "y", "shape": [1], "dtype": "O"}]}, "'y' has elements of 'O'"),
+        ({"inputs": [{"name": "x", "shape": [1], "dtype": "S5"}]}, "'x' has elements of 'S5'"),
+    ],
+)
+def test_manifests_that_do_not_fit_the_files_are_refused(
+    package: Package, changes: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(PackageError, match=reason):
+        Package.from_files(_changed(package, **changes), package.files)
+
+
+def test_a_model_that_needs_more_memory_than_there_is_is_refused(package: Package) -> None:
+    changed = _changed(package, arena_bytes=1 << 60)
+    with pytest.raises(PackageError, match=r"needs [0-9]+ bytes of memory, which this"):
+        Executor(Package.from_files(changed, package.files))
