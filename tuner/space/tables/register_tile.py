@@ -71,6 +71,31 @@ class RegisterTile:
             total = total + elements * scale
         return np.maximum(total, 1.0)
 
+    @cached_property
+    def shared_loads(self) -> Floats:
+        """The registers that hold elements which several unrolled steps broadcast.
+
+        Unrolled steps of a window read elements that overlap those of other steps. LLVM loads each
+        of them once, and keeps all in registers until the last step.
+        """
+        tables, facts = self._tables, self._tables.nest.facts
+        vector = tables.nest.vector_axis
+        total = np.zeros_like(self.rows)
+        for index, access in enumerate(tables.nest.accesses[1:], start=1):
+            if vector is None or access.strides[vector]:
+                continue
+            elements, is_shared = np.ones_like(self.rows), np.zeros(self.rows.shape, np.bool_)
+            for dim, row in enumerate(access.coefficients):
+                axes = [axis for axis, coefficient in enumerate(row) if coefficient]
+                if all(facts.axes[axis].is_reduction for axis in axes):
+                    continue  # each step has its own elements
+                uses = np.prod(tables.tiles[UNROLLED_LEVEL, axes], axis=0)
+                span = tables.spans[index][dim][UNROLLED_LEVEL]
+                elements = elements * np.minimum(span, uses)
+                is_shared |= span < uses
+            total = total + np.where(is_shared, elements, 0)
+        return total
+
     @property
     def unrolled_body(self) -> Floats:
         """The number of arithmetic operations in the unrolled innermost code."""

@@ -155,6 +155,24 @@ def test_windows_that_reduce_one_step_at_a_time_are_dropped() -> None:
     assert steps.min() >= 3
 
 
+@pytest.mark.parametrize(
+    ("pixels", "unrolled", "fits"),
+    [
+        (7, 7, True),  # 7 + 2 registers, and 19 pixels in 7 steps
+        (14, 7, False),  # 14 + 2, and 33 pixels
+        (16, 7, False),
+        (28, 1, True),  # each step has its own pixels
+    ],
+)
+def test_unrolled_windows_whose_pixels_fill_the_registers_are_dropped(
+    pixels: int, unrolled: int, fits: bool
+) -> None:
+    space = design_space(Task(ops.conv2d(1, 3, 224, 224, 64, 7, 2, 3), AVX512))
+    (sketch,) = (sketch for sketch in space.sketches if sketch.name == "blocked")
+    columns, steps = (112 // pixels, 1, pixels), (7 // unrolled, unrolled)
+    assert passes_one(sketch, AVX512, (1, 4), (112, 1, 1), columns, (7, 1), steps) is fits
+
+
 @pytest.mark.parametrize("cores", [1, 2, 4, 16])
 @pytest.mark.parametrize(
     "operator",
