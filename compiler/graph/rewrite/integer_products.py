@@ -17,6 +17,7 @@ from compiler.graph.nodes import Constant, Graph, Node, Operand, constant
 from compiler.graph.rewrite.quantized import (
     MOVES,
     bytes_made_float,
+    elements_of,
     is_whole,
     known_integer,
     zero_point_of,
@@ -92,9 +93,10 @@ def _factor(operand: Operand, rewriter: Rewriter) -> _Factor | None:
     values, scale, point = node.operands[0], node.operands[1], zero_point_of(node)
     rank, axis = values.type.rank, node.attrs["axis"]
     assert isinstance(axis, int)
-    if isinstance(values, Constant) and isinstance(point, Constant):
-        shape = (-1, *[1] * (rank - 1 - axis % rank)) if point.type.num_elements > 1 else ()
-        shifted = values.elements.astype(np.int32) - point.elements.reshape(shape).astype(np.int32)
+    elements, points = elements_of(values), elements_of(point)
+    if elements is not None and points is not None:
+        shape = (-1, *[1] * (rank - 1 - axis % rank)) if points.size > 1 else ()
+        shifted = elements.astype(np.int32) - points.reshape(shape).astype(np.int32)
         low, high = smallest_and_largest("int8")
         if shifted.min() >= low and shifted.max() <= high:
             values, point = constant(shifted.astype(np.int8), values.name), None
@@ -139,6 +141,10 @@ def _quantized_to(
     values: Operand, dtype: DType, point: Constant | None, rewriter: Rewriter
 ) -> Operand | None:
     """Quantize to another type what movements read; None if something else makes the values."""
+    elements = elements_of(values)
+    if elements is not None:
+        # Unsigned weights would need a zero point, and sums of what they multiply.
+        return constant((elements ^ _OFFSET).view(np.int8)) if dtype == "int8" else None
     node = rewriter.producer(values)
     if node is not None and node.op in MOVES:
         moved = _quantized_to(node.operands[0], dtype, point, rewriter)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.graph.nodes import Constant, Node, Operand
+from compiler.graph.nodes import Array, Constant, Node, Operand
 from compiler.graph.rewrite.rewriter import Rewriter
 from compiler.ir.core.dtypes import bits, is_integer
 
@@ -18,18 +18,22 @@ def is_whole(node: Node) -> bool:
 def zero_point_of(node: Node) -> Operand | None:
     """Return the zero point of a quantization or its inverse; None if it is known to be zero."""
     point = node.inputs[2] if len(node.inputs) > 2 else None
-    is_zero = isinstance(point, Constant) and point.array is not None and not point.elements.any()
-    return None if is_zero else point
+    elements = elements_of(point)
+    return point if elements is None or elements.any() else None
+
+
+def elements_of(operand: Operand | None) -> Array | None:
+    """Return the elements of a constant; None if it has none here, or the operand is another."""
+    return operand.array if isinstance(operand, Constant) else None
 
 
 def known_integer(operand: Operand | None) -> int | None:
     """Return the only element of a constant of integers, 0 for no operand; None for others."""
     if operand is None:
         return 0
-    if not isinstance(operand, Constant) or operand.array is None:
-        return None
-    is_one = is_integer(operand.type.dtype) and operand.type.num_elements == 1
-    return int(operand.elements.reshape(-1)[0]) if is_one else None
+    elements = elements_of(operand)
+    is_one = elements is not None and elements.size == 1 and is_integer(operand.type.dtype)
+    return int(elements.reshape(-1)[0]) if elements is not None and is_one else None
 
 
 def bytes_made_float(operand: Operand | None, rewriter: Rewriter) -> Node | None:

@@ -111,7 +111,7 @@ def _difference(call: OnnxCall, operand: Operand, zero_point: Operand | None) ->
 def _moved_to_zero(
     call: OnnxCall, operand: Operand, zero_point: Operand | None, shape: tuple[int, ...]
 ) -> tuple[Operand, Operand | None]:
-    """Return constant weights less their zero point, if they then are bytes.
+    """Return constant weights less their zero point, or less 128, if they then are signed bytes.
 
     Args:
         call: The node.
@@ -129,9 +129,14 @@ def _moved_to_zero(
     shift = shift.reshape(shape) if shift.ndim == 1 else shift
     moved = operand.elements.astype(np.int32) - shift
     low, high = smallest_and_largest("int8")
-    if moved.min() < low or moved.max() > high:
+    if moved.min() >= low and moved.max() <= high:
+        return call.constant(moved.astype(np.int8)), None
+    if operand.type.dtype != "uint8":
         return operand, zero_point
-    return call.constant(moved.astype(np.int8)), None
+    # Products of unsigned bytes and signed ones have instructions.
+    signed = ((x.elements ^ 128).view(np.int8) for x in (operand, zero_point))
+    weights, point = map(call.constant, signed)
+    return weights, point
 
 
 @onnx_operator("ConvInteger")
