@@ -9,6 +9,7 @@ continues from these trials, and so does a later call with more trials. `loopwri
 from __future__ import annotations
 
 import hashlib
+import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import timedelta
@@ -16,6 +17,7 @@ from pathlib import Path
 from uuid import UUID
 
 from pydantic import ValidationError
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
 from compiler.driver import toolchain
@@ -154,10 +156,25 @@ def open_records(directory: Path, identity: str) -> Iterator[TuningRecords]:
 
     Raises:
         ServeError: If the file can't be used.
+        LoopwrightError: If the directory can't be written, or no space is left.
     """
-    directory.mkdir(parents=True, exist_ok=True)
-    with closing(open_database(f"sqlite:///{directory.resolve() / FILE_NAME}")) as database:
-        yield TuningRecords(database, identity)
+    file = directory.absolute() / FILE_NAME
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(file, error.strerror) from error
+    try:
+        with closing(open_database(f"sqlite:///{file.resolve()}")) as database:
+            yield TuningRecords(database, identity)
+    except (OperationalError, sqlite3.OperationalError) as error:
+        raise _unwritable(file, getattr(error, "orig", error)) from error
+
+
+def _unwritable(file: Path, reason: object) -> LoopwrightError:
+    return LoopwrightError(
+        f"trials can't be stored in {file}: {reason}; set LOOPWRIGHT_CACHE to a directory that can"
+        " be written and has space"
+    )
 
 
 def stored_form(task: Task) -> NewWorkload | None:

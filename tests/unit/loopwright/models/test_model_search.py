@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
 import loopwright as lw
 from compiler import ops
@@ -121,3 +122,23 @@ def test_two_processes_do_not_tune_one_program_at_a_time(tmp_path: Path) -> None
             pass
         with open_records(tmp_path, "another seed") as apart, apart.searching([task], 16, 0):
             pass
+
+
+def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(lw.LoopwrightError, match=r"stored in .*file/tuning.db: .*LOOPWRIGHT_CACHE"),
+        open_records(tmp_path / "file", IDENTITY),
+    ):
+        pass
+
+
+def _fill(directory: Path) -> None:
+    with open_records(directory, IDENTITY) as records, records._database.write() as session:
+        session.execute(text("PRAGMA max_page_count = 1"))
+        session.execute(text("CREATE TABLE large AS SELECT zeroblob(1000000)"))
+
+
+def test_a_full_disk_is_named(tmp_path: Path) -> None:
+    with pytest.raises(lw.LoopwrightError, match=r"tuning.db: database or disk is full; set"):
+        _fill(tmp_path)
