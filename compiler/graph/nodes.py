@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import prod
 from types import MappingProxyType
 from typing import Any, TypeAlias, cast
 
@@ -76,7 +77,7 @@ class TensorType:
     @property
     def num_elements(self) -> int:
         """Return the number of elements of a static type."""
-        return int(np.prod(self.static_shape, dtype=np.int64))
+        return prod(self.static_shape)
 
     @property
     def size_bytes(self) -> int:
