@@ -11,9 +11,10 @@ from service.common.caller import ANYBODY, Caller
 from service.common.errors import Flaw, UnprocessableError
 from service.common.new_workload import NewWorkload
 from service.intake.request_validation import read_workload
-from service.jobs.jobs import IdempotencyKey, Queue
+from service.jobs.jobs import IdempotencyKey, Queue, submit_once
 from service.store.database.database import Database
-from service.store.jobs import groups, jobs, quotas
+from service.store.jobs import groups, jobs
+from service.store.jobs.jobs import JobRow
 from service.wire.models import GroupRead, JobRead
 from service.wire.requests import GroupCreate
 from service.wire.times import TimeKind
@@ -42,21 +43,32 @@ def submit_group(
         ForbiddenError: If the caller may never submit this.
         QuotaError: If the jobs in the queue exceed the caller's quota.
     """
-    key = IdempotencyKey.of(request, idempotency_key, caller)
-    tasks = _read_tasks(request)
-    with database.write() as session:
-        if (first_job := key.recall(session)) is not None:
-            assert first_job.group_id is not None, "the key belongs to this same request"
-            return read(session, first_job.group_id), False
-        with quotas.held(session, caller):
-            queue = Queue(session, request, caller)
-            group = groups.create(session, request.max_trials)
-            rows = [
-                queue.add(workload, group_id=group.id, weight=task.weight)
-                for task, workload in zip(request.tasks, tasks, strict=True)
-            ]
-        key.remember(session, rows[0])
-        return read(session, group.id), True
+    return submit_once(
+        database,
+        IdempotencyKey.of(request, idempotency_key, caller),
+        caller,
+        read_body=lambda: _read_tasks(request),
+        add=lambda session, workloads: _add(session, request, workloads, caller),
+        read_result=lambda session, job: read(session, group_of(job)),
+    )
+
+
+def group_of(job: JobRow) -> UUID:
+    """Return the id of the group of a job that was submitted in one."""
+    assert job.group_id is not None, "its idempotency key belongs to a request for a group"
+    return job.group_id
+
+
+def _add(
+    session: Session, request: GroupCreate, workloads: Sequence[NewWorkload], caller: Caller
+) -> JobRow:
+    queue = Queue(session, request, caller)
+    group = groups.create(session, request.max_trials)
+    rows = [
+        queue.add(workload, group_id=group.id, weight=task.weight)
+        for task, workload in zip(request.tasks, workloads, strict=True)
+    ]
+    return rows[0]
 
 
 def read(session: Session, group_id: UUID) -> GroupRead:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -18,6 +20,9 @@ from service.store.jobs import idempotency, jobs, quotas
 from service.store.jobs.jobs import JobRow, NewJob
 from service.wire.models import JobRead
 from service.wire.requests import JobCreate, SearchOptions
+
+BodyT = TypeVar("BodyT")
+ResultT = TypeVar("ResultT")
 
 
 def submit_job(
@@ -41,15 +46,51 @@ def submit_job(
         ForbiddenError: If the caller may never submit this.
         QuotaError: If the jobs in the queue exceed the caller's quota.
     """
-    key = IdempotencyKey.of(request, idempotency_key, caller)
-    workload = read_workload(request.workload)
+    return submit_once(
+        database,
+        IdempotencyKey.of(request, idempotency_key, caller),
+        caller,
+        read_body=lambda: read_workload(request.workload),
+        add=lambda session, workload: Queue(session, request, caller).add(workload),
+        read_result=lambda _, row: jobs.read(row),
+    )
+
+
+def submit_once(
+    database: Database,
+    key: IdempotencyKey,
+    caller: Caller,
+    *,
+    read_body: Callable[[], BodyT],
+    add: Callable[[Session, BodyT], JobRow],
+    read_result: Callable[[Session, JobRow], ResultT],
+) -> tuple[ResultT, bool]:
+    """Queue the jobs of a request, or find those that its idempotency key already made.
+
+    Args:
+        read_body: Reads the programs of the request, which may take long. A repeated request does
+            without.
+        add: Queues jobs within the caller's quota; returns the first.
+        read_result: Returns the answer from the first job.
+
+    Returns:
+        The answer, and whether it is new.
+
+    Raises:
+        UnprocessableError: If the key was used for another request, or `read_body` refuses it.
+        QuotaError: If the jobs in the queue exceed the caller's quota.
+    """
+    with database.read() as session:
+        if (made := key.recall(session)) is not None:
+            return read_result(session, made), False
+    body = read_body()
     with database.write() as session:
-        if (existing := key.recall(session)) is not None:
-            return jobs.read(existing), False
+        if (made := key.recall(session)) is not None:  # a concurrent request was faster
+            return read_result(session, made), False
         with quotas.held(session, caller):
-            row = Queue(session, request, caller).add(workload)
+            row = add(session, body)
         key.remember(session, row)
-        return jobs.read(row), True
+        return read_result(session, row), True
 
 
 @dataclass(frozen=True)

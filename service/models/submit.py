@@ -10,12 +10,13 @@ from sqlalchemy.orm import Session
 from service.common.caller import ANYBODY, Caller
 from service.common.errors import Flaw, UnprocessableError
 from service.intake.model_text import NewModel, NewModelTask, read_model
-from service.jobs.jobs import IdempotencyKey, Queue
+from service.jobs.groups import group_of
+from service.jobs.jobs import IdempotencyKey, Queue, submit_once
 from service.models.reading import read
 from service.store import models, workloads
 from service.store.database.base import utc_now
 from service.store.database.database import Database
-from service.store.jobs import groups, quotas
+from service.store.jobs import groups
 from service.store.jobs.jobs import JobRow
 from service.store.models import ModelRow, ModelTaskRow
 from service.wire.model_reads import ModelRead
@@ -53,24 +54,24 @@ def submit_model(
         ForbiddenError: If the caller may never submit this.
         QuotaError: If the jobs in the queue exceed the caller's quota.
     """
-    key = IdempotencyKey.of(request, idempotency_key, caller)
+    return submit_once(
+        database,
+        IdempotencyKey.of(request, idempotency_key, caller),
+        caller,
+        read_body=lambda: _read_model(request),
+        add=lambda session, model: _add(session, request, model, caller),
+        read_result=lambda session, job: read(session, models.of_group(session, group_of(job)).id),
+    )
+
+
+def _read_model(request: ModelCreate) -> NewModel:
     if request.max_trials < ROUND_SIZE:
         detail = f"{request.max_trials} trials are too few: expected {ROUND_SIZE} or more"
         raise UnprocessableError(detail, Flaw(detail, "/max_trials"))
-    model = read_model(request.model)
-    with database.write() as session:
-        if (first_job := key.recall(session)) is not None:
-            assert first_job.group_id is not None, "the key belongs to this same request"
-            return read(session, models.of_group(session, first_job.group_id).id), False
-        with quotas.held(session, caller):
-            row, jobs = _add(session, request, model, caller)
-        key.remember(session, jobs[0])
-        return read(session, row.id), True
+    return read_model(request.model)
 
 
-def _add(
-    session: Session, request: ModelCreate, model: NewModel, caller: Caller
-) -> tuple[ModelRow, list[JobRow]]:
+def _add(session: Session, request: ModelCreate, model: NewModel, caller: Caller) -> JobRow:
     queue = Queue(session, request, caller)
     group = groups.create(session, request.max_trials)
     tuned = tuned_tasks(model.tasks, request.max_trials)
@@ -106,7 +107,7 @@ def _add(
             )
         )
     session.flush()
-    return row, list(jobs.values())
+    return jobs[tuned[0]]
 
 
 def tuned_tasks(tasks: Sequence[NewModelTask], max_trials: int) -> list[int]:

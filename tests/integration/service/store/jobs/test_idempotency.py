@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 from fastapi.testclient import TestClient
 
+from service.common.errors import ServiceBusyError
 from service.http.app import create_app
 from service.http.dependencies import Dependencies
+from service.intake.text_reader import TextReader, reading_in_children
+from service.jobs.jobs import submit_job
 from service.store.database.database import Database
+from service.wire.requests import JobCreate
 from tests.service_fixtures import problem
 
 JOB = {"workload": {"operator": "matmul:16,16,16"}, "max_trials": 8}
@@ -38,6 +43,16 @@ def test_a_key_stands_for_one_request(client: TestClient) -> None:
     client.post("/jobs", json=JOB, headers=headers)
     refused = problem(client.post("/jobs", json={**JOB, "max_trials": 9}, headers=headers), 422)
     assert "'k1' belongs to another request" in refused["detail"]
+
+
+def test_a_repeated_submission_reads_no_program(database: Database) -> None:
+    request = JobCreate.model_validate(JOB)
+    made, _ = submit_job(database, request, "k1")
+    with closing(TextReader(1, 0)) as reader, reading_in_children(reader, "one"):
+        assert submit_job(database, request, "k1") == (made, False)
+        # It reads that of a new key; the reader accepts none.
+        with pytest.raises(ServiceBusyError):
+            submit_job(database, request, "k2")
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256])
