@@ -195,7 +195,7 @@ def _value(key: CursorKey, value: Any) -> Any:
         if not isinstance(value, str):
             raise ValueError(value)
         return UUID(value) if key.kind is UUID else _moment(value)
-    if type(value) is not key.kind:
+    if type(value) is not key.kind or (isinstance(value, str) and "\0" in value):
         raise ValueError(value)
     if isinstance(value, int | float) and not (math.isfinite(value) and abs(value) <= MAX_INT):
         raise ValueError(value)

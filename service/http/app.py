@@ -14,7 +14,12 @@ from service.http.cache.schedule_answers import ScheduleAnswers
 from service.http.dependencies import Dependencies
 from service.http.event_feed import EventFeed
 from service.http.limits.content_types import ContentTypes
-from service.http.limits.request_limits import BodyLimit, KnownCallers, KnownHosts
+from service.http.limits.request_limits import (
+    BodyLimit,
+    KnownCallers,
+    KnownHosts,
+    PlainAddresses,
+)
 from service.http.limits.same_origin import SameOrigin
 from service.http.limits.security_headers import SecurityHeaders
 from service.http.metrics import Metrics, Timed
@@ -127,6 +132,7 @@ def _add_middleware(app: FastAPI, parts: Dependencies, hosts: Collection[str] | 
     app.add_middleware(SameOrigin)
     if hosts is not None:
         app.add_middleware(KnownHosts, names=hosts)
+    app.add_middleware(PlainAddresses)
     app.add_middleware(Timed, metrics=app.state.metrics)
     app.add_middleware(SecurityHeaders)
     app.add_middleware(RequestIds)

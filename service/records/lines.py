@@ -26,17 +26,18 @@ from pydantic import (
 
 from compiler.runtime.measurement import ErrorKind
 from service.wire.models import JobState
-from service.wire.requests import MAX_SCRIPT_CHARS, MAX_SECONDS, MAX_TRIALS, MAX_WEIGHT, Strategy
+from service.wire.requests import (
+    MAX_SCRIPT_CHARS,
+    MAX_SECONDS,
+    MAX_TRIALS,
+    MAX_WEIGHT,
+    StoredText,
+    Strategy,
+)
 from tuner.finish.finish import Outcome
 from tuner.loop.budget import StopReason
 
 VERSION = 3
-
-
-def _without_zero(text: str) -> str:
-    if "\0" in text:
-        raise ValueError("a text must not contain a zero character")
-    return text
 
 
 def _in_utc(at: datetime) -> datetime:
@@ -51,10 +52,10 @@ def _known(value: float | None) -> float | None:
     return None if value is None or math.isnan(value) else value
 
 
-Text = Annotated[str, AfterValidator(_without_zero)]
-Name = Annotated[Text, Field(max_length=255)]
+Name = Annotated[StoredText, Field(max_length=255)]
+ShortName = Annotated[StoredText, Field(max_length=64)]
 Moment = Annotated[AwareDatetime, AfterValidator(_in_utc)]
-TargetName = Annotated[Text, Field(min_length=1, max_length=1000)]
+TargetName = Annotated[StoredText, Field(min_length=1, max_length=1000)]
 Key = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Known = Annotated[float | None, AfterValidator(_known)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -87,7 +88,7 @@ class WorkloadLine(Line):
 
     kind: Literal["workload"] = "workload"
     key: Key
-    script: Annotated[Text, Field(max_length=MAX_SCRIPT_CHARS)]
+    script: Annotated[StoredText, Field(max_length=MAX_SCRIPT_CHARS)]
     created_at: Moment
 
 
@@ -131,7 +132,7 @@ class JobLine(Line):
     strategy: Strategy
     rules: tuple[Name, ...] | None
     priority: Annotated[int, Field(ge=-(2**31), le=2**31 - 1)] = 0
-    owner: Annotated[Text, Field(max_length=64)] | None = None
+    owner: ShortName | None = None
     best_secs: RunSecs | None
     best_low_secs: RunSecs | None
     best_high_secs: RunSecs | None
@@ -142,7 +143,7 @@ class JobLine(Line):
     started_at: Moment | None
     finished_at: Moment | None
     stop_reason: StopReason | None
-    error: Text | None
+    error: StoredText | None
     group_id: UUID | None = None
     weight: Annotated[float, Field(gt=0, le=MAX_WEIGHT)] = 1.0
 
@@ -169,7 +170,7 @@ class ConditionsLine(BaseModel):
     sm_mhz: Count | None
     watts: Amount | None
     celsius: Annotated[int, Field(ge=-(2**31), lt=2**31)] | None
-    slowed_by: Annotated[tuple[Annotated[Text, Field(max_length=64)], ...], Field(max_length=16)]
+    slowed_by: Annotated[tuple[ShortName, ...], Field(max_length=16)]
 
 
 class TrialLine(Line):
@@ -184,7 +185,7 @@ class TrialLine(Line):
     trace: dict[str, Any]  # JSON, parsed and checked by `Trace.from_json`
     predicted: Known
     error: ErrorKind | None
-    message: Text
+    message: StoredText
     run_secs: tuple[RunSecs, ...]
     max_error: Known
     is_spot_checked: bool = False
@@ -225,7 +226,7 @@ class FinalLine(Line):
     high_secs: RunSecs | None
     rounds: tuple[tuple[RunSecs, ...], ...]
     error: ErrorKind | None
-    message: Text
+    message: StoredText
     workers: tuple[Name, ...]
     toolchain: Name
     created_at: Moment
@@ -236,8 +237,8 @@ class SettingLine(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: Annotated[Text, Field(max_length=255)]
-    kernel_set: Annotated[Text, Field(max_length=64)]
+    name: Annotated[StoredText, Field(max_length=255)]
+    kernel_set: ShortName
     secs: RunSecs | None
 
 
@@ -246,7 +247,7 @@ class BaselineLine(Line):
 
     kind: Literal["baseline"] = "baseline"
     job_id: UUID
-    library: Annotated[Text, Field(min_length=1, max_length=32)]
+    library: Annotated[StoredText, Field(min_length=1, max_length=32)]
     trial_number: Annotated[Count, Field(validation_alias=AliasChoices("trial_number", "number"))]
     version: Name
     run_secs: RunSecs
@@ -256,8 +257,8 @@ class BaselineLine(Line):
     high: Ratio | None
     worker: Name
     toolchain: Name
-    kernel_set: Annotated[Text, Field(max_length=64)] | None = None
-    setting: Annotated[Text, Field(max_length=255)] | None = None
+    kernel_set: ShortName | None = None
+    setting: Annotated[StoredText, Field(max_length=255)] | None = None
     tried: tuple[SettingLine, ...] | None = None
     share_of_peak: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     is_below_cpu: bool = False

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import (
+    AfterValidator,
     AliasChoices,
     BaseModel,
     ConfigDict,
@@ -37,6 +38,15 @@ MAX_EXTENT = 2**31 - 1
 TRIALS_ALIASES = AliasChoices("max_trials", "trials")
 SECS_ALIASES = AliasChoices("max_secs", "seconds")
 
+
+def _without_zero(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("a text must not contain a zero character")
+    return text
+
+
+StoredText: TypeAlias = Annotated[str, AfterValidator(_without_zero)]
+"""A text that every database can store: PostgreSQL has no zero characters."""
 RuleName: TypeAlias = Annotated[str, Field(max_length=255)]
 
 
@@ -149,7 +159,7 @@ class ModelSource(Request):
 class ModelCreate(SearchOptions):
     """A request to tune the programs of a whole model under one trial limit."""
 
-    name: str = Field(min_length=1, max_length=255)
+    name: StoredText = Field(min_length=1, max_length=255)
     model: ModelSource
 
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
+from service.models.submit import submit_model
 from service.store.database.database import Database
+from service.wire.requests import ModelCreate, ModelSource
 from tests.integration.service.recorded import NUM_TRIALS, SPECS, TARGETS, History, file_of
 from tests.integration.service.tuned import SPEC, task_of, tuned
 
@@ -18,6 +20,15 @@ def scaled(A: T.Buffer((64, 32), "float32"), B: T.Buffer((64, 32), "float32")):
         with T.block("B"):
             vi, vj = T.axis.remap("SS", [i, j])
             B[vi, vj] = A[vi, vj] * T.float32(2)
+"""
+
+
+GRAPH = """@R.function
+def f(x: R.Tensor((8, 32), "float32")) -> R.Tensor((8, 32), "float32"):
+    with R.dataflow():
+        y: R.Tensor((8, 32), "float32") = R.nn.relu(x)
+        R.output(y)
+    return y
 """
 
 
@@ -56,6 +67,8 @@ class Request:
 def known_requests(database: Database) -> list[Request]:
     """Fill a database with what the requests ask for, and return them."""
     job, _ = tuned(database, SPEC)
+    source = ModelSource(graph=GRAPH)
+    model = submit_model(database, ModelCreate(name="m", model=source, max_trials=16))[0].id
     known: dict[str, Any] = {"workload": {"operator": SPEC}, "target": "cpu -num-cores=1"}
     script = {"workload": {"script": SCRIPT}, "target": "cpu"}
     tasks = [{"workload": known["workload"], "weight": 2.0}, {"workload": script["workload"]}]
@@ -65,6 +78,7 @@ def known_requests(database: Database) -> list[Request]:
         ("/jobs", {**known, "max_trials": 16, "seed": 3, "priority": 1, "strategy": "random"}),
         ("/jobs", {**script, "max_trials": 16, "max_secs": 2.5, "plateau": 64, "rules": []}),
         ("/groups", {"tasks": tasks, "max_trials": 64, "target": "cpu"}),
+        ("/models", {"name": "m", "model": {"graph": GRAPH}, "max_trials": 16, "target": "cpu"}),
         ("/schedules/best", {**known, "nearest": True, "enqueue": False}),
         ("/schedules/best", {**script, "enqueue": True}),
         ("/artifacts", script),
@@ -88,6 +102,10 @@ def known_requests(database: Database) -> list[Request]:
         f"/jobs/{job}/decisions",
         f"/jobs/{job}/events",
         f"/groups/{UUID(int=7)}",
+        "/models?text=m&target=cpu&owner=ci&sort=name&limit=2",
+        f"/models/{UUID(int=7)}",
+        f"/models/{model}",
+        f"/models/{model}/package",
         "/schedules?text=512+x+512&sort=-speedup&limit=3",
         f"/schedules/best?workload_key={key}&target=cpu%20-num-cores%3D1",
         f"/schedules/best?workload_key={key}&target=cpu&nearest=true",

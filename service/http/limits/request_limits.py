@@ -78,6 +78,21 @@ class BodyLimit:
                 self._held_bytes -= received
 
 
+class PlainAddresses:
+    """Refuses an address with a zero character, with 400: no database finds one in a text."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] == "http" and (b"%00" in scope["query_string"] or "\0" in scope["path"]):
+            detail = "the address contains a zero character (%00)"
+            await problem_response(400, detail)(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+
 class KnownHosts:
     """Refuses a request for an unknown host name, with 421.
 

@@ -23,7 +23,9 @@ from service.store import tokens
 from service.store.cost_models import NewCostModel, add
 from service.store.database.base import utc_now
 from service.store.database.database import Database
+from service.store.jobs import groups
 from service.store.jobs.jobs import JobRow
+from service.store.models import ModelRow, ModelTaskRow
 from service.store.results.best_schedules import BestScheduleRow
 from service.store.targets import TargetRow
 from service.store.trials.trials import TrialRow
@@ -32,11 +34,12 @@ from service.store.workloads import WorkloadRow
 from service.wire.models import JobState
 from service.wire.readings import TrialOutcome
 from service.wire.server_models import Scope
-from tests.service_fixtures import TARGET, WORKLOAD, add_job
+from tests.service_fixtures import TARGET, WORKLOAD, add_job, problem
 
 NOW = utc_now()
 LISTS: dict[str, type[queries.ListQuery]] = {
     "jobs": queries.JobsQuery,
+    "models": queries.ModelsQuery,
     "schedules": queries.SchedulesQuery,
     "workloads": queries.WorkloadsQuery,
     "targets": queries.TargetsQuery,
@@ -123,6 +126,13 @@ def filled(database: Database) -> UUID:
             add(session, NewCostModel(label="cpu/l", blob=b"", trained_on=n // 2))
             seen = {"host": "h", "label": "l", "last_seen_at": utc_now(), "facts": {}}
             session.add(WorkerRow(name=f"w{n}", state="idle", **seen))
+            group_id = groups.create(session, 16).id
+            job.group_id = group_id
+            model = {"name": f"m{n // 2}", "group_id": group_id, "num_steps": 0, "steps": []}
+            session.add(ModelRow(id=job_id, target=f"t{n}", created_at=NOW, **model))
+            session.flush()
+            part = {"operators": "relu", "weight": 1.0, "size_bytes": 8, "job_id": job_id}
+            session.add(ModelTaskRow(model_id=job_id, number=0, workload_key=f"k{n}", **part))
             token, _ = tokens.create(session, f"t{n // 2}", [Scope.READ])
             token.created_at, token.revoked_at = NOW, NOW if n % 2 == 0 else None
     for n, job_id in enumerate(ids):
@@ -150,6 +160,19 @@ def test_any_list_in_any_order_is_the_same_in_pages_of_any_size(
             assert paged(client, f"/{name}", limit, sort=sort) == whole, (name, sort, limit)
         other = sort[1:] if sort.startswith("-") else f"-{sort}"
         assert (name, other) not in lists or paged(client, f"/{name}", 500, sort=other) != whole
+
+
+@pytest.mark.on_both_databases
+def test_a_zero_character_is_refused_in_addresses_and_cursors(client: TestClient) -> None:
+    for query in ("text=%00", "owner=a%00", "target=%00"):
+        refused = problem(client.get(f"/models?{query}"), 400)
+        assert "zero character" in refused["detail"]
+    problem(client.get("/workloads/a%00"), 400)
+    written = queries.ModelsQuery(sort="name").asked("models", "name")
+    cursor = json.dumps(["name", written.digest, "a\0b", str(uuid4())]).encode()
+    text = base64.urlsafe_b64encode(cursor).decode()
+    refused = problem(client.get("/models", params={"sort": "name", "cursor": text}), 422)
+    assert "is not a cursor of this list" in refused["detail"]
 
 
 @few

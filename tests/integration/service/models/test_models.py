@@ -126,6 +126,16 @@ def test_few_trials_go_to_the_largest_tasks(client: TestClient, body: dict[str, 
             "which is known only when it runs",
         ),
         (
+            f'@R.function\ndef f(x: R.Tensor(({2**70},), "float32")):\n    with R.dataflow():\n'
+            "        y = R.exp(x)\n        R.output(y)\n    return y\n",
+            "expected 1 to 2147483647",
+        ),
+        (
+            f'@R.function\ndef f(x: R.Tensor(({2**32}, {2**32}), "float32")):\n'
+            "    with R.dataflow():\n        y = R.exp(x)\n        R.output(y)\n    return y\n",
+            "expected 1 to 2147483647",
+        ),
+        (
             '@R.function\ndef f(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):\n'
             "    return x\n",
             None,
@@ -155,6 +165,13 @@ def test_a_damaged_onnx_file_is_refused(
     refused = problem(client.post("/models", json={**body, "model": {"onnx": onnx}}), 422)
     assert refused["type"] == "urn:loopwright:problem:invalid-model"
     assert refused["errors"][0]["pointer"] == "/model/onnx"
+
+
+def test_a_name_that_not_every_database_can_store_is_refused(
+    client: TestClient, body: dict[str, Any]
+) -> None:
+    refused = problem(client.post("/models", json={**body, "name": "a\0b"}), 422)
+    assert refused["errors"][0]["pointer"] == "/name"
 
 
 def test_a_file_that_is_not_base64_is_refused(client: TestClient, body: dict[str, Any]) -> None:
