@@ -18,7 +18,7 @@ from workers.engine.engine import WorkerFacts
 
 LABEL = "cpu/earlier"
 WORKER = "earlier/0"
-MODEL = "network"
+MODEL = "network" + 12 * "_with_a_long_name"
 SLOW_RATIO = 1.5
 ACCURACIES = (0.7, 0.9, 0.8)
 _SECS = 2e-5

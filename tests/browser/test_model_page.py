@@ -26,7 +26,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_model_leads_to_its_tasks_and_their_jobs(open_tab: OpenTab, theme: str) -> None:
     page = open_tab("/models", theme=theme)
-    page.get_by_role("region", name="Models").get_by_role("link", name=MODEL).click()
+    models = page.get_by_role("region", name="Models")
+    link = models.get_by_role("link", name=MODEL)
+    expect(link).to_be_visible()
+    assert models.evaluate("table => table.scrollWidth <= table.clientWidth"), "columns are hidden"
+    look_at(page, "/models", theme)
+    page.set_viewport_size({"width": 1280, "height": 900})
+    link.click()
     expect(page.get_by_role("heading", name=MODEL)).to_be_visible()
     tasks = page.get_by_role("region", name="Tasks")
     expect(tasks.get_by_role("row")).to_have_count(4)

@@ -69,8 +69,10 @@ function Row({ model }: { model: ModelSummary }) {
   return (
     <CardRow>
       <Cell className="whole">
-        <Link to={`/models/${model.id}`}>{model.name}</Link>
-        <span className="under mono">{model.target}</span>
+        <span className="task">
+          <Link to={`/models/${model.id}`}>{model.name}</Link>
+          <span className="under mono">{model.target}</span>
+        </span>
       </Cell>
       <Cell of="State">
         <State of={model.state} />
