@@ -38,7 +38,7 @@ def _correct(paths: dict[str, Any]) -> None:
     for operations in paths.values():
         for operation in operations.values():
             answers = operation["responses"]
-            # A body may be no text, too large, or of another type.
-            statuses = [400, 413, 415] if "requestBody" in operation else []
+            # An address may contain zero characters; a body may be too large, or of another type.
+            statuses = [400, *([413, 415] if "requestBody" in operation else [])]
             statuses += [422] if "422" in answers else []
             answers |= {str(status): text for status, text in responses(*statuses).items()}
