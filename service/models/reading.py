@@ -37,6 +37,8 @@ from service.wire.models import JobState, Page
 from service.wire.times import kind_of
 from tuner.loop.task_scheduler import SLACK, expected_gain
 
+MAX_KEYS = 5000
+"""Trials that one statement asks for; it has a limited number of parameters. Chosen."""
 MAX_POINTS = 500
 """Points of a history: more than a plot shows apart. Chosen."""
 
@@ -145,13 +147,16 @@ def package(session: Session, model_id: UUID) -> ModelPackage:
 
 def _tasks(session: Session, rows: Sequence[ModelRow]) -> Mapping[UUID, list[_Task]]:
     """Return the tasks of models with what they refer to, by the model's id."""
-    task_rows = models.tasks(session, [row.id for row in rows])
-    keys = {task.workload_key for task in task_rows}
-    job_ids = {task.job_id for task in task_rows if task.job_id is not None}
+    ids = [row.id for row in rows]
+    task_rows = models.tasks(session, ids)
+    target_of = {row.id: row.target for row in rows}
+    # Models have thousands of tasks. A statement of PostgreSQL has 65,535 parameters at most.
+    of_models = ModelTaskRow.model_id.in_(ids)
+    keys = select(ModelTaskRow.workload_key).where(of_models)
+    job_ids = select(ModelTaskRow.job_id).where(of_models)
     jobs = {job.id: job for job in session.scalars(select(JobRow).where(JobRow.id.in_(job_ids)))}
     stored = session.scalars(select(WorkloadRow).where(WorkloadRow.key.in_(keys)))
     workloads = {workload.key: workload for workload in stored}
-    target_of = {row.id: row.target for row in rows}
     query = select(BestScheduleRow).where(
         BestScheduleRow.workload_key.in_(keys), BestScheduleRow.target.in_(set(target_of.values()))
     )
@@ -287,11 +292,15 @@ def _history(session: Session, tasks: Sequence[_Task]) -> tuple[LatencyPoint, ..
     }
     if not improved:
         return ()
-    at = tuple_(TrialRow.job_id, TrialRow.number).in_(list(improved))
     columns = (TrialRow.created_at, TrialRow.job_id, TrialRow.number)
+    moments: list[tuple[datetime, UUID, int]] = []
+    keys = list(improved)
+    for start in range(0, len(keys), MAX_KEYS):
+        at = tuple_(TrialRow.job_id, TrialRow.number).in_(keys[start : start + MAX_KEYS])
+        moments += [(row[0], row[1], row[2]) for row in session.execute(select(*columns).where(at))]
     times: dict[UUID, float] = {}
     points = []
-    for moment, job_id, number in session.execute(select(*columns).where(at).order_by(*columns)):
+    for moment, job_id, number in sorted(moments):
         times[job_id] = improved[job_id, number]
         if len(times) == len(jobs):
             latency = sum(jobs[of_job][0] * secs for of_job, secs in times.items())

@@ -20,10 +20,12 @@ from service.intake.text_reader import MODEL_CHILD, TextReader
 from service.store.database.database import Database
 from tests.integration.service.driving import Interrupting, cost
 from tests.integration.service.models.networks import network, skeleton
+from tests.integration.service.statements import statements
 from tests.service_fixtures import problem
 from tuner.measurer.memory import MemoryMeasurer
 
 TRIALS = 96
+SIZES = [n for n in range(1, 721) if 720 % n == 0]
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +101,26 @@ def test_a_model_that_is_interrupted_goes_on_as_if_it_had_not_been(
     after = client.get(f"/models/{first['id']}").json()
     assert (after["state"], after["num_measured"]) == ("succeeded", TRIALS)
     assert after["history"][: len(amid["history"])] == amid["history"]
+
+
+def test_the_parameters_of_statements_do_not_grow_with_the_tasks(
+    client: TestClient, database: Database, body: dict[str, Any]
+) -> None:
+    ops = "".join(
+        f"        y{n} = R.nn.softmax(R.reshape(x, shape=({n}, {720 // n})))\n" for n in SIZES
+    )
+    names = ", ".join(f"y{n}" for n in SIZES)
+    graph = (
+        f'@R.function\ndef f(x: R.Tensor((720,), "float32")):\n    with R.dataflow():\n{ops}'
+        f"        R.output({names})\n    return {names}\n"
+    )
+    client.post("/models", json={**body, "model": {"graph": graph}})
+    [listed] = client.get("/models").json()["items"]
+    assert listed["num_tasks"] == len(SIZES)
+    with statements(database) as read:
+        client.get("/models")
+        client.get(f"/models/{listed['id']}")
+    assert max(len(parameters) for _, parameters in read) < len(SIZES)
 
 
 def test_few_trials_go_to_the_largest_tasks(client: TestClient, body: dict[str, Any]) -> None:
