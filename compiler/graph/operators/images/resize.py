@@ -34,18 +34,23 @@ def _positions_of(line: ResizedAxis) -> Array:
     if line.mode == "align_corners":
         return np.asarray(steps * (line.extent - 1) / (span or math.inf))
     if line.mode == "asymmetric":
-        return steps / line.scale
+        return _scaled(steps, line)
     if line.mode == "tf_half_pixel_for_nn":
-        return (steps + 0.5) / line.scale
+        return _scaled(steps + 0.5, line)
     if line.mode == "tf_crop_and_resize":
         low, high = line.begin * (line.extent - 1), line.end * (line.extent - 1)
         return low + (steps * (high - low) / span if span else (high - low) / 2 + steps * 0)
-    centers = (steps + 0.5) / line.scale - 0.5
+    centers = _scaled(steps + 0.5, line) - 0.5
     if line.mode == "half_pixel_symmetric":
         centers += (line.extent - line.extent * line.size / line.length) / 2
-    elif line.mode == "pytorch_half_pixel" and not span:
+    elif line.mode == "pytorch_half_pixel" and line.size == 1:
         centers = steps * 0 - 0.5
     return centers
+
+
+def _scaled(places: Array, line: ResizedAxis) -> Array:
+    dtype = np.float32 if line.method == METHODS[0] else np.float64
+    return (places / line.scale).astype(dtype).astype(np.float64)
 
 
 def _matrix(line: ResizedAxis) -> Array:

@@ -25,25 +25,32 @@ def _double(value: float) -> te.Value:
 def _position(line: ResizedAxis, index: te.Value) -> te.Value:
     """Return where an element of the result is in the image."""
     step, last = index.astype("float64"), _double(line.extent - 1)
-    scale, half = _double(line.scale), _double(0.5)
+    half = _double(0.5)
+
+    def scaled(place: te.Value) -> te.Value:
+        quotient = place / _double(line.scale)
+        if line.method != METHODS[0]:
+            return quotient
+        return quotient.astype("float32").astype("float64")  # as `ResizedAxis.scale` explains
+
     match line.mode:
         case "align_corners":
             return _double(0) if line.length == 1 else step * last / _double(line.length - 1)
         case "asymmetric":
-            return step / scale
+            return scaled(step)
         case "tf_half_pixel_for_nn":
-            return (step + half) / scale
+            return scaled(step + half)
         case "tf_crop_and_resize":
             part = _double((line.end - line.begin) * (line.extent - 1))
             moved = part / 2 if line.length == 1 else step * part / _double(line.length - 1)
             return moved + _double(line.begin * (line.extent - 1))
-        case "pytorch_half_pixel" if line.length == 1:
+        case "pytorch_half_pixel" if line.size == 1:
             return _double(-0.5)
         case "half_pixel_symmetric":
             offset = line.extent / 2 * (1 - line.size / line.length)
-            return _double(offset) + (step + half) / scale - half
+            return _double(offset) + scaled(step + half) - half
         case _:
-            return (step + half) / scale - half
+            return scaled(step + half) - half
 
 
 def _element(line: ResizedAxis, position: te.Value) -> te.Value:

@@ -24,7 +24,13 @@ ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 @dataclass(frozen=True)
 class ResizedAxis:
-    """How one axis is resized; `image.resize2d` explains the attributes."""
+    """How one axis is resized; `image.resize2d` explains the attributes.
+
+    Attributes:
+        scale: The factor. Models hold it as a float32: 0.6 is a little more there, and the quotient
+            3 / 0.6 a little less than 5. The nearest element is that of the quotient in float32,
+            which is 5, as in ONNX Runtime and PyTorch.
+    """
 
     extent: int
     size: int

@@ -34,6 +34,26 @@ def test_images_of_other_sizes(mode: str) -> None:
     check(*linear, *cubic, *nearest, part, scaled, tolerance=4)
 
 
+def test_the_nearest_element_is_that_of_a_quotient_in_float32() -> None:
+    """The float32 of 0.6 is a little larger, so that 3 / 0.6 is a little less than 5."""
+    x = np.arange(7, dtype=np.float32).reshape(1, 1, 7)
+    nearest: dict[str, Any] = {"method": "nearest_neighbor", "rounding_method": "floor"}
+    [[by_floor], [alone]] = check(
+        _case(
+            (4,),
+            x,
+            scales=(float(np.float32(0.6)),),
+            coordinate_transformation_mode="asymmetric",
+            **nearest,
+        ),
+        _case(
+            (1,), x, scales=(0.2,), coordinate_transformation_mode="pytorch_half_pixel", **nearest
+        ),
+    )
+    assert by_floor.reshape(-1).tolist() == [0, 1, 3, 5]
+    assert alone.item() == 0
+
+
 def test_lines_and_volumes_are_resized() -> None:
     check(
         _case((7,), numbers(1, 2, 4)),
