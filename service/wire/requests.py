@@ -26,7 +26,9 @@ MAX_SECONDS = 7 * 24 * 3600.0
 MAX_RULES = 64  # more than there are
 MAX_SEED = 2**31 - 1  # of a 32-bit column
 MAX_PRIORITY = 1000
-MAX_TASKS = 64  # of a group: all their searches are in memory at once
+# Of a group: all their searches are in memory at once, about 2 MB each (90 small products with all
+# rules: 149 MB). At most 200 programs of a model take 0.5% of its time, and so have jobs.
+MAX_TASKS = 256
 MAX_WEIGHT = 1e9  # only the ratios of weights matter
 MAX_GRAPH_CHARS = 1_000_000  # of the text of a model: that of about 5,000 nodes
 MAX_ONNX_CHARS = 1_900_000  # of a file in base64, so that the body keeps to its limit
