@@ -27,8 +27,8 @@ def _position(line: ResizedAxis, index: te.Value) -> te.Value:
     step, last = index.astype("float64"), _double(line.extent - 1)
     half = _double(0.5)
 
-    def scaled(place: te.Value) -> te.Value:
-        quotient = place / _double(line.scale)
+    def scaled(distance: te.Value) -> te.Value:
+        quotient = distance / _double(line.scale)
         if line.method != METHODS[0]:
             return quotient
         return quotient.astype("float32").astype("float64")  # as `ResizedAxis.scale` explains
