@@ -27,6 +27,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="make bench-models", description=__doc__)
     parser.add_argument("models", nargs="+", metavar="MODEL[@INPUT=AxBxC]...")
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--trials", type=int, default=0, help="of each model, before it is timed")
     parser.add_argument("--markdown", action="store_true", help="print the table as Markdown")
     options = parser.parse_args()
     if absent := PEERS.keys() - installed_peers().keys():
@@ -36,7 +37,9 @@ def main() -> None:
         path, shapes = parse_model(text)
         name = Path(path).stem
         try:
-            measured[name] = measure_model(path, shapes, rounds=options.rounds)
+            measured[name] = measure_model(
+                path, shapes, rounds=options.rounds, trials=options.trials
+            )
         except (lw.ModelError, RuntimeError) as error:
             print(f"{name}: {error}")
             continue
@@ -57,9 +60,9 @@ def parse_model(text: str) -> tuple[str, dict[str, tuple[int, ...]]]:
 def _print(measured: dict[str, ModelLatency], *, markdown: bool) -> None:
     peers = list(installed_peers())
     title = "milliseconds of CPU time, one thread"
-    head = ["model", *peers, OURS, "best/ours", "middle half", "compile s", "kernels", "arena MB"]
+    head = ["model", *peers, OURS, "best/ours", "middle half", "gain", "compile s", "kernels"]
     lines = [_line(name, latency) for name, latency in measured.items()]
-    print_table(title, [*head, "error"], lines, left=(0,), markdown=markdown)
+    print_table(title, [*head, "arena MB", "error"], lines, left=(0,), markdown=markdown)
     ratios = [statistics.median(s) for x in measured.values() if (s := x.speedups())]
     mean = geometric_mean(ratios)
     if mean is not None:
@@ -74,11 +77,13 @@ def _line(name: str, latency: ModelLatency) -> Sequence[str]:
     if speedups:
         low, middle, high = statistics.quantiles(speedups, n=4, method="inclusive")
         ratio, spread = f"{middle:.2f}", f"{low:.2f}-{high:.2f}"
+    gains = latency.gains()
     return [
         name,
         *cells,
         ratio,
         spread,
+        f"{statistics.median(gains):.2f}" if gains else "-",
         f"{latency.compile_secs:.1f}",
         str(latency.kernels),
         f"{latency.arena_bytes / 1e6:.2f}",

@@ -15,6 +15,7 @@ import loopwright as lw
 from benchmarks.models.peers import Arrays, Run, installed_peers
 
 OURS = "ours"
+UNTUNED = "untuned"
 TARGET = "cpu -num-cores=1"
 MAX_ERROR = 1e-3
 """The largest accepted difference from onnxruntime, relative to the largest element. Chosen: the
@@ -28,7 +29,8 @@ class ModelLatency:
     """The measurements of one model.
 
     Attributes:
-        secs: For each library the CPU seconds of a run, one for each round.
+        secs: For each library the CPU seconds of a run, one for each round; with trials also those
+            of our model before them, `UNTUNED`.
         compile_secs: The wall time of `lw.compile`.
         max_error: The largest difference from the first peer, relative to the largest element.
         kernels: The number of different kernels.
@@ -46,30 +48,40 @@ class ModelLatency:
     @property
     def best_peer(self) -> str | None:
         """Return the peer with the shortest median time."""
-        peers = [name for name in self.secs if name != OURS]
+        peers = [name for name in self.secs if name not in (OURS, UNTUNED)]
         return min(peers, key=lambda name: statistics.median(self.secs[name]), default=None)
 
     def speedups(self) -> list[float]:
         """Return the time of the best peer over ours, for each round."""
         peer = self.best_peer
-        if peer is None:
-            return []
-        return [x / y for x, y in zip(self.secs[peer], self.secs[OURS], strict=True)]
+        return [] if peer is None else self._over_ours(peer)
+
+    def gains(self) -> list[float]:
+        """Return the time without trials over ours, for each round."""
+        return self._over_ours(UNTUNED) if UNTUNED in self.secs else []
+
+    def _over_ours(self, name: str) -> list[float]:
+        return [x / y for x, y in zip(self.secs[name], self.secs[OURS], strict=True)]
 
 
-def measure_model(path: str, shapes: Mapping[str, Sequence[int]], *, rounds: int) -> ModelLatency:
-    """Compile a model without trials, compare it with the peers, and time all.
+def measure_model(
+    path: str, shapes: Mapping[str, Sequence[int]], *, rounds: int, trials: int = 0
+) -> ModelLatency:
+    """Compile a model, compare it with the peers, and time all.
 
     Raises:
         ModelError: If the model can't be compiled.
         RuntimeError: If its results are not those of a peer.
     """
     start = time.perf_counter()
-    executable = lw.compile(path, target=TARGET, shapes=shapes)
+    executable = lw.compile(path, target=TARGET, shapes=shapes, trials=trials)
     compile_secs = time.perf_counter() - start
     inputs = _random_inputs(executable)
     results = executable.run(inputs)
     runs: dict[str, Run] = {OURS: executable.executor.bind(inputs, results)}
+    if trials:
+        untuned = lw.compile(path, target=TARGET, shapes=shapes)
+        runs[UNTUNED] = untuned.executor.bind(inputs, untuned.run(inputs))
     failures: dict[str, str] = {}
     max_error = 0.0
     for name, peer in installed_peers().items():

@@ -56,6 +56,16 @@ def test_each_library_is_timed_in_each_round(model: str, monkeypatch: pytest.Mon
     assert statistics.median(measured.secs["ours"]) > 0
 
 
+def test_a_model_is_timed_before_and_after_trials(
+    model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(latency, "installed_peers", lambda: {"double": _peer(2)})
+    measured = latency.measure_model(model, {"x": (4, 8)}, rounds=3, trials=16)
+    assert set(measured.secs) == {"ours", "untuned", "double"}
+    assert measured.best_peer == "double"
+    assert len(measured.gains()) == 3
+
+
 def test_other_results_than_those_of_a_peer_are_not_timed(
     model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
