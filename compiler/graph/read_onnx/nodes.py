@@ -157,6 +157,8 @@ class NodeReader:
             raise ModelError(f"the model does not import the operator set {domain or 'ai.onnx'!r}")
         opset = self.opsets[domain]
         schema = find_schema(node.op_type, opset, domain)
+        if schema is None and not domain:
+            raise _unsupported(node, domain, opset)
         if schema is not None:
             check_form(schema, node, attributes)
             check_types(schema, inputs)

@@ -51,6 +51,8 @@ def _has_element(call: OnnxCall) -> Operand:
 
 @onnx_operator("Constant")
 def _constant(call: OnnxCall) -> Operand:
+    if len(call.attributes) != 1:
+        raise ModelError(f"a constant has {len(call.attributes)} values: expected one attribute")
     [(name, value)] = call.attributes.items()
     return call.constant(_elements(name, value))
 

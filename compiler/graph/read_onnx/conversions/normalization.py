@@ -127,13 +127,18 @@ def _parameter(call: OnnxCall, position: int, axes: Sequence[int]) -> Operand:
 
 @onnx_operator("InstanceNormalization")
 def _instance_norm(call: OnnxCall) -> Operand:
-    channels = call.static_type(1).static_shape[0]
-    return _group_norm_of(call, call.operand(1), call.operand(2), channels)
+    scale = call.static_type(1)
+    if scale.rank != 1:
+        raise ModelError(f"the scale is a {scale}: expected one number for each channel")
+    return _group_norm_of(call, call.operand(1), call.operand(2), scale.static_shape[0])
 
 
 @onnx_operator("GroupNormalization")
 def _group_norm(call: OnnxCall) -> Operand:
-    groups, channels = call.int_attr("num_groups"), call.type(0).shape[1]
+    groups, x = call.int_attr("num_groups"), call.type(0)
+    if x.rank < 2:
+        raise ModelError(f"a normalization of {x}: expected extents (batch, channels, ...)")
+    channels = x.shape[1]
     gamma, beta = call.operand(1), call.operand(2)
     if call.opset < _BY_CHANNEL:
         if not isinstance(channels, int) or groups < 1 or channels % groups:

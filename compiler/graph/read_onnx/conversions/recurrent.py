@@ -21,6 +21,8 @@ _ACTIVATIONS = {
     "RNN": ("Tanh",),
 }
 
+_RANKS = {1: 3, 2: 3, 3: 2, 5: 3, 6: 3, 7: 2}
+"""The ranks of weights of inputs and of states, biases, first states and cells, peepholes."""
 _GATES = {"GRU": (1, 0, 2), "LSTM": (0, 2, 3, 1), "RNN": (0,)}
 """The positions in ONNX of the gates in the order of graph operators."""
 
@@ -123,7 +125,11 @@ class _Layer:
 
     def _part(self, position: int, number: int) -> Operand:
         """Return the part of an operand that belongs to a direction."""
-        operand = self.call.operand(position)
+        operand, rank = self.call.operand(position), _RANKS[position]
+        if self.call.static_type(position).rank != rank:
+            raise ModelError(
+                f"operand {position} has shape {operand.type.shape}: expected {rank} dimensions"
+            )
         if operand.type.shape[0] != self.num_directions:
             raise ModelError(
                 f"operand {position} has shape {operand.type.shape}: expected"

@@ -63,6 +63,17 @@ def test_a_file_beyond_the_limit_is_not_even_read(tmp_path: Path) -> None:
         ("Mul(a, x)", "Mul<axis = 1>(a, x)", "Mul 'y': there is no attribute axis: expected none"),
         ("Mul(a, x)", 'Cast<to = "1">(a)', "attribute to has a value of the type STRING: exp"),
         ("Mul(a, x)", "Cast(a)", "Cast 'y': the attribute to is missing"),
+        (
+            "Mul(a, x)",
+            "Constant()",
+            "Constant 'y': a constant has 0 values: expected one attribute",
+        ),
+        ("Mul(a, x)", "InstanceNormalization(x, a, a)", "(2, 3): expected one number for each"),
+        (
+            "y = Mul(a, x)",
+            "s = Constant<value_ints = [1, 2, 3]>() r = Reshape(x, s) y = GRU(r, w, w)",
+            "GRU 'y': operand 1 has shape (3,): expected 3 dimensions",
+        ),
         ("Mul(a, x)", "Mull(a, x)", "Mull 'y': ONNX has no such operator in version 17"),
         ("Mul(a, x)", "my.Mul(a, x)", "does not import the operator set 'my'"),
         ("float[3] w = {1, 2, 3}", "float[5] w = {1, 2, 3}", "tensor 'w' of shape (5,) holds"),
