@@ -8,8 +8,10 @@ from loopwright.cli.shared.options import (
     PortOption,
     RateLimitOption,
     ServedDbOption,
+    ServedTokenFileOption,
     ServedTokenOption,
     SigningKeyOption,
+    served_token,
 )
 from service.http.rate_limit import DEFAULT_PER_SEC
 from service.processes.serve import serve
@@ -22,6 +24,7 @@ def api(
     port: PortOption = 8080,
     db: ServedDbOption = "sqlite:///loopwright.db",
     token: ServedTokenOption = None,
+    token_file: ServedTokenFileOption = None,
     rate_limit: RateLimitOption = DEFAULT_PER_SEC,
     signing_key: SigningKeyOption = None,
     _log_format: LogFormatOption = LogFormat.TEXT,
@@ -31,7 +34,7 @@ def api(
     Jobs wait in the queue until a `loopwright coordinator` runs on the same database.
     """
     serve(
-        *(host, port, db, token),
+        *(host, port, db, served_token(token, token_file)),
         num_workers=None,
         requests_per_sec=rate_limit,
         signing_key=signing_key,

@@ -9,11 +9,13 @@ from loopwright.cli.shared.options import (
     LogFormatOption,
     NumWorkersOption,
     OptionalSchedulerOption,
+    ReadyFileOption,
     ServedDbOption,
 )
 from service.processes.run_coordinator import run_coordinator
 from workers.engine.certificates import read as read_certificates
 from workers.engine.engine import ClusterAddress
+from workers.health.ready_file import ReadyFile
 from workers.log_format import LogFormat
 
 
@@ -22,6 +24,7 @@ def coordinator(
     workers: NumWorkersOption = 1,
     scheduler: OptionalSchedulerOption = None,
     certificates: CertificatesOption = DEFAULT_CERTIFICATES,
+    ready_file: ReadyFileOption = None,
     _emulate: EmulateOption = None,
     _log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
@@ -33,4 +36,4 @@ def coordinator(
     cluster = None if scheduler is None else ClusterAddress(scheduler, certificates)
     if cluster is not None:
         read_certificates(cluster.certificates)  # fail now, not with the first job
-    run_coordinator(db, workers, cluster=cluster)
+    run_coordinator(db, workers, cluster=cluster, ready=ReadyFile(ready_file))

@@ -39,6 +39,8 @@ COMMANDS = (
     "worker",
     "token",
     "key",
+    "certificate",
+    "migrate",
 )
 
 

@@ -7,9 +7,15 @@ from typing import Annotated
 import typer
 
 from loopwright.cli.shared.failure import InputError
-from loopwright.cli.shared.options import DEFAULT_CERTIFICATES, CertificatesOption, LogFormatOption
+from loopwright.cli.shared.options import (
+    DEFAULT_CERTIFICATES,
+    CertificatesOption,
+    LogFormatOption,
+    ReadyFileOption,
+)
 from workers.engine.cluster import run_scheduler
 from workers.engine.engine import ClusterAddress
+from workers.health.ready_file import ReadyFile
 from workers.log_format import LogFormat
 
 
@@ -17,6 +23,7 @@ def scheduler(
     host: Annotated[str, typer.Option(help="Listen address.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 selects a free one.")] = 8786,
     certificates: CertificatesOption = DEFAULT_CERTIFICATES,
+    ready_file: ReadyFileOption = None,
     _log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
     """Run the cluster scheduler (stateless) until interrupted.
@@ -26,6 +33,10 @@ def scheduler(
     """
     cluster = ClusterAddress(f"tls://{host}:{port}", certificates)
     try:
-        run_scheduler(cluster, lambda address: typer.echo(f"Loopwright scheduler on {address}"))
+        run_scheduler(
+            cluster,
+            lambda address: typer.echo(f"Loopwright scheduler on {address}"),
+            ReadyFile(ready_file),
+        )
     except OSError as error:
         raise InputError(f"cannot listen on {host}:{port}: {error.strerror}") from error

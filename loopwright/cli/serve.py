@@ -15,8 +15,10 @@ from loopwright.cli.shared.options import (
     PortOption,
     RateLimitOption,
     ServedDbOption,
+    ServedTokenFileOption,
     ServedTokenOption,
     SigningKeyOption,
+    served_token,
 )
 from service.http.rate_limit import DEFAULT_PER_SEC
 from service.processes.serve import serve as run_service
@@ -31,6 +33,7 @@ def serve(
     port: PortOption = 8080,
     db: ServedDbOption = _DATABASE,
     token: ServedTokenOption = None,
+    token_file: ServedTokenFileOption = None,
     workers: NumWorkersOption = 1,
     rate_limit: RateLimitOption = DEFAULT_PER_SEC,
     signing_key: SigningKeyOption = None,
@@ -41,6 +44,7 @@ def serve(
     ] = False,
 ) -> None:
     """Run the API, the coordinator and local workers until interrupted."""
+    token = served_token(token, token_file)
     if not demo:
         run_service(
             *(host, port, db, token, workers),

@@ -11,10 +11,12 @@ from loopwright.cli.shared.options import (
     CertificatesOption,
     EmulateOption,
     LogFormatOption,
+    ReadyFileOption,
     SchedulerArgument,
 )
 from workers.engine.cluster import run_workers
 from workers.engine.engine import ClusterAddress
+from workers.health.ready_file import ReadyFile
 from workers.log_format import LogFormat
 
 
@@ -25,6 +27,7 @@ def worker(
         typer.Option(min=0, max=256, help="Number of workers for the CPU; each uses its own core."),
     ] = 1,
     certificates: CertificatesOption = DEFAULT_CERTIFICATES,
+    ready_file: ReadyFileOption = None,
     _emulate: EmulateOption = None,
     _log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
@@ -32,4 +35,5 @@ def worker(
 
     The workers test the host first. They reconnect to a scheduler that restarts.
     """
-    run_workers(ClusterAddress(scheduler, certificates), workers, typer.echo)
+    cluster = ClusterAddress(scheduler, certificates)
+    run_workers(cluster, workers, typer.echo, ReadyFile(ready_file))

@@ -16,6 +16,7 @@ from service.processes.coordinator_thread import CoordinatorThread
 from service.processes.serve import STOP_SECS
 from service.store.database.database import open_database
 from workers.engine.engine import ClusterAddress
+from workers.health.ready_file import ReadyFile
 from workers.logs import configure_logs
 
 _log = structlog.get_logger()
@@ -34,18 +35,21 @@ def run_coordinator(
     num_workers: int = 1,
     *,
     cluster: ClusterAddress | None = None,
+    ready: ReadyFile | None = None,
     announce: Callable[[str], None] = _print_line,
 ) -> None:
     """Claim and run jobs until SIGINT or SIGTERM; then the current job returns to the queue.
 
     Args:
         cluster: Use the workers of a cluster instead of those of this process.
+        ready: A file to renew while jobs are claimed; removed at the end.
         announce: Called just before the first claim.
 
     Raises:
         ServeError: If the database cannot be used, or no job can run.
     """
     configure_logs()
+    ready = ready or ReadyFile(None)
     is_over = Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: is_over.set())
@@ -60,6 +64,8 @@ def run_coordinator(
             while not is_over.wait(_LOOK_SECS):
                 if not background.is_running:
                     raise ServeError("the coordinator did not start; see the log above")
+                ready.renew()
         finally:
             _log.info("stopping")
+            ready.remove()
             background.stop(STOP_SECS)

@@ -20,6 +20,7 @@ from workers.engine.engine import ClusterAddress, EngineStartError
 from workers.engine.host_workers import HostWorker, host_workers
 from workers.engine.unpickling import restrict_dask
 from workers.engine.worker_index import take_worker_index
+from workers.health.ready_file import RENEW_SECS, ReadyFile
 from workers.health.self_test import self_test
 from workers.logs import configure_logs
 
@@ -27,12 +28,15 @@ _BACK_SECS = 2.0
 """The delay before a host offers its workers again to a scheduler that disconnected."""
 
 
-def run_scheduler(cluster: ClusterAddress, announce: Callable[[str], None]) -> None:
+def run_scheduler(
+    cluster: ClusterAddress, announce: Callable[[str], None], ready: ReadyFile | None = None
+) -> None:
     """Run the scheduler of coordinators and workers until SIGINT or SIGTERM.
 
     Args:
         cluster: Where to listen; the certificate is made if there is none.
         announce: Called with the address as soon as connections are taken.
+        ready: A file to renew from then on; removed at the end.
 
     Raises:
         OSError: If the port is taken, or the host is none of this one's.
@@ -44,7 +48,7 @@ def run_scheduler(cluster: ClusterAddress, announce: Callable[[str], None]) -> N
     _quiet()
     try:
         with dask.config.set(SETTINGS):
-            asyncio.run(_schedule(cluster, announce))
+            asyncio.run(_schedule(cluster, announce, ready or ReadyFile(None)))
     except RuntimeError as error:
         # Dask's error says only that it failed to start; its cause says why.
         if isinstance(error.__cause__, OSError):
@@ -52,10 +56,18 @@ def run_scheduler(cluster: ClusterAddress, announce: Callable[[str], None]) -> N
         raise
 
 
-def run_workers(cluster: ClusterAddress, num_workers: int, announce: Callable[[str], None]) -> None:
+def run_workers(
+    cluster: ClusterAddress,
+    num_workers: int,
+    announce: Callable[[str], None],
+    ready: ReadyFile | None = None,
+) -> None:
     """Offer the workers of this host to a cluster until SIGINT or SIGTERM.
 
     If the scheduler disconnects, or does not answer yet, the connection is retried.
+
+    Args:
+        ready: A file to renew while all workers are connected; removed at the end.
 
     Raises:
         SelfTestError: If this host cannot measure a known kernel.
@@ -71,10 +83,12 @@ def run_workers(cluster: ClusterAddress, num_workers: int, announce: Callable[[s
         self_test(runner)
     _quiet()
     with dask.config.set(SETTINGS):
-        asyncio.run(_work(cluster, num_workers, announce))
+        asyncio.run(_work(cluster, num_workers, announce, ready or ReadyFile(None)))
 
 
-async def _schedule(cluster: ClusterAddress, announce: Callable[[str], None]) -> None:
+async def _schedule(
+    cluster: ClusterAddress, announce: Callable[[str], None], ready: ReadyFile
+) -> None:
     is_over = _signals()
     host, _, port = cluster.url.removeprefix("tls://").rpartition(":")
     scheduler = Scheduler(
@@ -87,22 +101,25 @@ async def _schedule(cluster: ClusterAddress, announce: Callable[[str], None]) ->
     )
     async with scheduler:
         announce(scheduler.address)
-        await is_over.wait()
+        await _renew(ready, is_over, lambda: True)
 
 
-async def _work(cluster: ClusterAddress, num_workers: int, announce: Callable[[str], None]) -> None:
+async def _work(
+    cluster: ClusterAddress, num_workers: int, announce: Callable[[str], None], ready: ReadyFile
+) -> None:
     is_over = _signals()
     workers = host_workers(num_workers)
     announce(f"{_summary(workers)} at {cluster.url}")
     with ExitStack() as held:
         offers = []
+        connected: set[str] = set()
         for worker in workers:
             number, holder = take_worker_index(cluster.url)
             held.enter_context(holder)
             name = worker.name if worker.settings else ""
             full_name = "-".join(filter(None, (socket.gethostname(), str(number), name)))
-            offers.append(asyncio.create_task(_offer(cluster, worker, full_name)))
-        await is_over.wait()
+            offers.append(asyncio.create_task(_offer(cluster, worker, full_name, connected)))
+        await _renew(ready, is_over, lambda: len(connected) == len(workers))
         for offer in offers:
             offer.cancel()
         await asyncio.gather(*offers, return_exceptions=True)
@@ -114,8 +131,24 @@ def _summary(workers: list[HostWorker]) -> str:
     return ", ".join(f"{count} worker(s) for {label}" for label, count in counts.items())
 
 
-async def _offer(cluster: ClusterAddress, worker: HostWorker, name: str) -> None:
-    """Offer one worker; replace it when its scheduler disconnects."""
+async def _renew(ready: ReadyFile, is_over: asyncio.Event, is_ready: Callable[[], bool]) -> None:
+    """Renew a file until the end, while the process is ready; then remove the file."""
+    while not is_over.is_set():
+        if is_ready():
+            ready.renew()
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(is_over.wait(), RENEW_SECS)
+    ready.remove()
+
+
+async def _offer(
+    cluster: ClusterAddress, worker: HostWorker, name: str, connected: set[str]
+) -> None:
+    """Offer one worker; replace it when its scheduler disconnects.
+
+    Args:
+        connected: Contains `name` while the worker is connected.
+    """
     while True:
         with suppress(OSError, asyncio.TimeoutError, RuntimeError):
             async with Nanny(
@@ -126,7 +159,9 @@ async def _offer(cluster: ClusterAddress, worker: HostWorker, name: str) -> None
                 death_timeout=60.0,
                 **worker.nanny_options,
             ) as nanny:
+                connected.add(name)
                 await nanny.finished()
+        connected.discard(name)
         await asyncio.sleep(_BACK_SECS)
 
 

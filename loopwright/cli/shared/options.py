@@ -66,7 +66,9 @@ HostOption: TypeAlias = Annotated[
 PortOption: TypeAlias = Annotated[
     int, typer.Option("--port", min=0, max=65535, help="Port; 0 selects a free one.")
 ]
-ServedDbOption: TypeAlias = Annotated[str, typer.Option("--db", help="Database URL.")]
+ServedDbOption: TypeAlias = Annotated[
+    str, typer.Option("--db", envvar="LOOPWRIGHT_DB", help="Database URL.")
+]
 ServedTokenOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
@@ -75,6 +77,37 @@ ServedTokenOption: TypeAlias = Annotated[
         help="Administrator token, in addition to those of `loopwright token`.",
     ),
 ]
+ServedTokenFileOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--token-file",
+        envvar="LOOPWRIGHT_TOKEN_FILE",
+        help="File with the administrator token, instead of --token.",
+        show_default=False,
+    ),
+]
+
+
+def served_token(token: str | None, token_file: Path | None) -> str | None:
+    """Return the administrator token of a service, read from its file if there is one.
+
+    Raises:
+        InputError: If there are both, or the file has no token.
+    """
+    if token_file is None:
+        return token
+    if token:
+        raise InputError("an administrator token and a file with one: expected only one of them")
+    try:
+        text = token_file.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not ASCII text"
+        raise InputError(f"cannot read the token file {token_file}: {reason}") from error
+    if not text or len(text.split()) > 1:
+        raise InputError(f"the token file {token_file} has no token: expected one word")
+    return text
+
+
 SigningKeyOption: TypeAlias = Annotated[
     Path | None,
     typer.Option(
@@ -171,6 +204,25 @@ DEFAULT_CERTIFICATES = Path("~/.config/loopwright/cluster").expanduser()
 CertificatesOption: TypeAlias = Annotated[
     Path,
     typer.Option(envvar="LOOPWRIGHT_CERTIFICATES", help="Folder of the cluster's certificate."),
+]
+
+
+def _in_a_folder(path: Path | None) -> Path | None:
+    """Return the path of a file unchanged, if it can be created."""
+    if path is None or os.access(path.parent, os.W_OK):
+        return path
+    raise typer.BadParameter(f"cannot create {path}: its folder is missing or not writable")
+
+
+ReadyFileOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--ready-file",
+        envvar="LOOPWRIGHT_READY_FILE",
+        callback=_in_a_folder,
+        help="File to renew every few seconds while this part is ready, for health checks.",
+        show_default=False,
+    ),
 ]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 

@@ -8,6 +8,7 @@ snapshot of the database.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, text
@@ -16,6 +17,8 @@ from sqlalchemy.exc import DBAPIError
 from service.common.errors import ServeError
 from service.store.database import migrate
 
+PASSWORD_FILE = "password_file"
+"""The parameter of a database URL that names a file with the password."""
 _WRITE_LOCK = 0x6C6F6F7077726974  # "loopwrit"
 
 
@@ -42,6 +45,22 @@ def open_engine(url: URL, busy_timeout_secs: float) -> Engine:
     return engine
 
 
+def _read_password(path: str) -> str:
+    """Return the password in a file, without the line end that editors add.
+
+    Raises:
+        ServeError: If the file cannot be read, or is empty.
+    """
+    try:
+        password = Path(path).read_text(encoding="utf-8").rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ServeError(f"cannot read the password file {path}: {reason}") from error
+    if not password:
+        raise ServeError(f"the password file {path} is empty")
+    return password
+
+
 def refusal_to_write(engine: Engine) -> str | None:
     """Return why a server refuses writes: it is a standby, or is read-only; else None."""
     with engine.connect() as connection:
@@ -53,9 +72,15 @@ def refusal_to_write(engine: Engine) -> str | None:
 
 
 def _engine(url: URL, busy_timeout_secs: float) -> Engine:
+    password_file = url.query.get(PASSWORD_FILE)
+    if password_file is not None and (url.password or not isinstance(password_file, str)):
+        raise ServeError(
+            f"cannot use the database {url.render_as_string(hide_password=True)}: expected one "
+            f"password, or one {PASSWORD_FILE}"
+        )
     try:
         engine = create_engine(
-            url.set(drivername="postgresql+psycopg"),
+            url.set(drivername="postgresql+psycopg").difference_update_query([PASSWORD_FILE]),
             connect_args={
                 "connect_timeout": 10,
                 "application_name": "loopwright",
@@ -70,6 +95,12 @@ def _engine(url: URL, busy_timeout_secs: float) -> Engine:
             "a PostgreSQL database requires a driver: install loopwright[postgresql]"
         ) from error
     event.listen(engine, "begin", _begin)
+    if isinstance(password_file, str):
+        # Read for each connection: a new password needs no restart.
+        @event.listens_for(engine, "do_connect")
+        def _add_password(_dialect: Any, _record: Any, _args: Any, params: dict[str, Any]) -> None:
+            params["password"] = _read_password(password_file)
+
     return engine
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -152,3 +153,26 @@ def test_a_writer_waits_for_another_and_not_for_ever(database: Database) -> None
                 late.execute(text("SELECT 1"))
         with other.write() as late:
             assert late.scalar(text("SELECT 1")) == 1
+
+
+def test_a_password_comes_from_the_file_that_the_url_names(
+    postgres: Server, tmp_path: Path
+) -> None:
+    """This server accepts any password; that of `tests/acceptance/deploy` checks it."""
+    file = tmp_path / "password"
+    url = make_url(postgres.url).update_query_dict({"password_file": str(file)})
+    with pytest.raises(ServeError, match=f"cannot read the password file {file}: No such file"):
+        open_database(url.render_as_string())
+    file.write_text("\n")
+    with pytest.raises(ServeError, match="is empty"):
+        open_database(url.render_as_string())
+    file.write_text("secret\n")
+    with closing(open_database(url.render_as_string())) as database:
+        assert "secret" not in database.shown
+        assert database.trouble() is None
+
+
+def test_a_url_with_two_passwords_is_refused() -> None:
+    with pytest.raises(ServeError, match="expected one password, or one password_file") as caught:
+        open_database("postgresql://user:secret@127.0.0.1/name?password_file=/missing")
+    assert "secret" not in str(caught.value)
