@@ -61,6 +61,7 @@ if TYPE_CHECKING:
         InvalidAddressError,
         InvalidRequestError,
         JobFailedError,
+        LockError,
         LoopwrightError,
         NotFoundError,
         ProtocolError,
@@ -75,6 +76,8 @@ if TYPE_CHECKING:
     from loopwright.local.design_space import DesignSpace, design_space
     from loopwright.local.tune_result import Trial, TuneResult
     from loopwright.local.tuning import tune
+    from loopwright.locks.lock import lock
+    from loopwright.locks.locked_kernel import kernel
     from loopwright.models.compiling import compile
     from loopwright.models.executable import Executable
     from loopwright.module_tasks import ExtractedTask, extract_tasks
@@ -120,6 +123,7 @@ __all__ = [
     "KernelSchedule",
     "KernelSet",
     "KernelSource",
+    "LockError",
     "LoopwrightError",
     "LoweringError",
     "ModelError",
@@ -162,7 +166,9 @@ __all__ = [
     "fma_peak_gflops",
     "inline_calls",
     "inspect",
+    "kernel",
     "load",
+    "lock",
     "lower",
     "nd",
     "ops",
@@ -233,6 +239,7 @@ _HOMES = {
         "InvalidAddressError",
         "InvalidRequestError",
         "JobFailedError",
+        "LockError",
         "LoopwrightError",
         "NotFoundError",
         "ProtocolError",
@@ -249,6 +256,8 @@ _HOMES = {
     "loopwright.kernels.kernel": ("Kernel", "KernelSchedule", "KernelSource"),
     "loopwright.local.tune_result": ("Trial", "TuneResult"),
     "loopwright.local.tuning": ("tune",),
+    "loopwright.locks.lock": ("lock",),
+    "loopwright.locks.locked_kernel": ("kernel",),
     "loopwright.models.compiling": ("compile",),
     "loopwright.models.executable": ("Executable",),
     "tuner.space.analysis.block_facts": ("BlockFacts",),

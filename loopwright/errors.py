@@ -14,7 +14,8 @@ LoopwrightError
 ├── JobFailedError              the job ended without a kernel that builds, runs and is correct
 ├── WaitTimeoutError            the job did not end within the caller's timeout; it continues
 ├── ArtifactRefusedError        a kernel that this host cannot run, or that is damaged
-└── SignatureError              a kernel that is not signed by the key that the client was given
+├── SignatureError              a kernel that is not signed by the key that the client was given
+└── LockError                   a lock file that is damaged, or does not fit this kernel or host
 
 Mistakes in a program itself have the compiler's errors: `ScriptError`, `ScheduleError`,
 `TargetError`, `BuildError`.
@@ -109,6 +110,10 @@ class ArtifactRefusedError(LoopwrightError):
 
 class SignatureError(LoopwrightError):
     """A kernel without a valid signature by the given key, or an invalid public key."""
+
+
+class LockError(LoopwrightError):
+    """A lock file that is damaged, lacks a kernel, or was written for another host or version."""
 
 
 class StaleAnswerWarning(UserWarning):

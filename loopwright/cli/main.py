@@ -22,6 +22,7 @@ COMMANDS = (
     "serve",
     "tune",
     "best",
+    "lock",
     "jobs",
     "trials",
     "workers",

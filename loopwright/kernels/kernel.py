@@ -18,6 +18,7 @@ class KernelSource(StrEnum):
     SERVER = "server"  # just fetched: the server's best
     CACHE = "cache"  # fetched earlier; the server still has the same one, or does not answer
     DEFAULT = "default"  # built here from the default schedule, because there is no tuned one
+    LOCK = "lock"  # built here, as a lock file says
 
 
 class KernelSchedule(StrEnum):
@@ -75,7 +76,7 @@ class Kernel:
     @property
     def is_tuned(self) -> bool:
         """Return whether a search found its schedule; false for the default schedule."""
-        return self.source is not KernelSource.DEFAULT
+        return self.schedule is not KernelSchedule.DEFAULT
 
     @property
     def module(self) -> Module:

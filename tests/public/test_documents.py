@@ -105,6 +105,13 @@ def test_the_quick_start_without_a_server_says_what_to_do(tmp_path: Path) -> Non
     assert "loopwright serve" in ran.stderr
 
 
+def test_the_programs_of_the_page_on_lock_files_run_one_after_the_other(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "locks.md").read_text(encoding="utf-8")
+    for program in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        ran = run("-c", program, cwd=tmp_path)
+        assert ran.returncode == 0, ran.stderr
+
+
 def test_the_list_of_operators_is_that_of_the_library() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert page.endswith(table()), "run python -m tests.unit.compiler.ops.records"

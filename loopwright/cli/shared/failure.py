@@ -18,6 +18,7 @@ from loopwright.errors import (
     AccessDeniedError,
     InvalidAddressError,
     InvalidRequestError,
+    LockError,
     LoopwrightError,
     ServerUnreachableError,
 )
@@ -64,6 +65,7 @@ _USAGE = (
     ModelError,
     PackageError,
     ArgumentError,
+    LockError,
 )
 _NO_RESULT = (
     LoopwrightError,

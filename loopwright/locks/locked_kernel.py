@@ -1,0 +1,151 @@
+"""`lw.kernel`: build the kernel that a lock file names, and no other."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import loopwright
+from compiler.backends.backend import host_labels
+from compiler.driver import compile_artifact, toolchain
+from compiler.ir.analysis.structural import structural_hash
+from compiler.ir.core.program import PrimFunc
+from compiler.keywords import suggests_keywords
+from compiler.runtime.artifact import Artifact
+from compiler.schedule.error import ScheduleError
+from compiler.target.target import Target, complete_target
+from loopwright.errors import LockError
+from loopwright.kernels.kernel import Kernel, KernelSchedule, KernelSource
+from loopwright.locks.lock_file import LockedKernel, LockFile
+from loopwright.workload import WorkloadLike, to_func
+
+_MOST_SHOWN = 8
+"""Kernels that a message lists. Chosen."""
+
+
+@suggests_keywords
+def kernel(
+    workload: WorkloadLike,
+    *,
+    lock: str | Path,
+    target: Target | str = "cpu",
+    const_params: Mapping[str, Any] | None = None,
+) -> Kernel:
+    """Build the kernel of a lock file: no server, no search, no database.
+
+    Args:
+        workload: The function, in a form that `lw.tune` takes.
+        lock: The lock file.
+        target: The machine. For `"cpu"`, the kernel that is locked for this CPU is built, also if
+            it was locked for another number of cores.
+        const_params: An array for each constant of the function, by name; calls omit them.
+
+    Raises:
+        LockError: If the file is missing or damaged, does not have the function for this machine,
+            or was written with another version of the compiler.
+        ArtifactRefusedError: If this host cannot run code for the target.
+        ArgumentError: If the constants do not fit the kernel.
+    """
+    func = to_func(workload)
+    entry = find_locked(LockFile.load(lock), func, target, str(lock))
+    schedule = KernelSchedule.BEST if entry.schedule.instructions else KernelSchedule.DEFAULT
+    artifact = build_locked(entry, func, str(lock))
+    return Kernel(artifact, KernelSource.LOCK, schedule, const_params=const_params)
+
+
+def find_locked(lock: LockFile, func: PrimFunc, target: Target | str, path: str) -> LockedKernel:
+    """Return the kernel of a function for a machine.
+
+    Args:
+        path: The name of the file, for messages.
+
+    Raises:
+        LockError: If there is none.
+    """
+    goal = complete_target(target, host_labels)
+    entries = lock.of(structural_hash(func))
+    if not entries:
+        raise LockError(
+            f"{func.name} is not in {path}, which has {_listed(lock.kernels)};"
+            f" `loopwright lock WORKLOAD -o {path}` adds it"
+        )
+    exact = [entry for entry in entries if entry.target == goal.name]
+    # A target that was spelled out names its cores; "cpu" takes what this CPU has.
+    is_named = isinstance(target, Target) or len(target.split()) > 1
+    similar = [entry for entry in entries if not is_named and _label(entry) == goal.label]
+    chosen = exact or similar
+    if len(chosen) == 1:
+        return chosen[0]
+    advice = (
+        f"pass target=, one of these, or add this one: `loopwright lock WORKLOAD --target"
+        f' "{goal.name}" -o {path}`'
+    )
+    raise LockError(
+        f"{func.name} is not locked for {goal.name} in {path}, but for {_targets(entries)};"
+        f" {advice}"
+    )
+
+
+def build_locked(entry: LockedKernel, func: PrimFunc, path: str) -> Artifact:
+    """Build a kernel, and check that it is the locked one.
+
+    Raises:
+        LockError: If another version of the compiler runs here, or it builds other code.
+    """
+    target = Target(entry.target)
+    advice = f"`loopwright lock --rebuild -o {path}` accepts it and keeps the schedules"
+    if (here := toolchain(target.kind)) != entry.toolchain:
+        raise LockError(
+            f"{entry.label} is locked for {entry.toolchain} (loopwright {entry.loopwright}), but"
+            f" this is {here} (loopwright {loopwright.__version__}): install that version, or"
+            f" {advice}"
+        )
+    try:
+        artifact = compile_artifact(entry.schedule.apply_to(func), target)
+    except ScheduleError as error:
+        raise refused(entry, error) from error
+    if entry.code_sha256 is not None and code_digest(artifact) != entry.code_sha256:
+        raise LockError(
+            f"{entry.label} becomes other machine code here than when it was locked: this CPU lacks"
+            " or adds features (a virtual machine may hide some), or the installation was changed;"
+            f" {advice}"
+        )
+    return artifact
+
+
+def refused(entry: LockedKernel, error: ScheduleError) -> LockError:
+    """Return the error for a locked schedule that this version refuses."""
+    return LockError(
+        f"{entry.label}: this version refuses the locked schedule: {error}; tune the function"
+        " again, and lock the result"
+    )
+
+
+def code_digest(artifact: Artifact) -> str:
+    """Return the SHA-256 of the code of a kernel, and of the packer of its constants."""
+    packer = b"" if artifact.packer is None else artifact.packer.code
+    return hashlib.sha256(artifact.code + packer).hexdigest()
+
+
+@lru_cache(maxsize=64)
+def _target_label(text: str) -> str:
+    return Target(text).label
+
+
+def _label(entry: LockedKernel) -> str:
+    return _target_label(entry.target)
+
+
+def _targets(entries: Sequence[LockedKernel]) -> str:
+    return " and ".join(entry.target for entry in entries)
+
+
+def _listed(kernels: Sequence[LockedKernel]) -> str:
+    if not kernels:
+        return "no kernel"
+    shown = ", ".join(f"{k.name} ({k.workload_key[:12]})" for k in kernels[:_MOST_SHOWN])
+    rest = len(kernels) - _MOST_SHOWN
+    return f"{shown} and {rest} more" if rest > 0 else shown
