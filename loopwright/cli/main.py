@@ -23,6 +23,7 @@ COMMANDS = (
     "tune",
     "best",
     "lock",
+    "verify",
     "jobs",
     "trials",
     "workers",

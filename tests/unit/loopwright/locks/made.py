@@ -10,6 +10,8 @@ from service.wire.times import TimeKind
 from tests.targets import here
 
 OPERATOR = "matmul:16,16,24:float32"
+OTHER_CPU = Target("cpu -mcpu=cortex-a72 -num-cores=1")
+"""A CPU that no host of the tests is, or is reported as."""
 RECORD = TimeRecord(
     run_secs=2e-6,
     kind=TimeKind.CONFIRMED,

@@ -14,8 +14,8 @@ import loopwright as lw
 from loopwright.errors import LockError
 from loopwright.locks.lock_file import LockedKernel, LockFile
 from loopwright.locks.locked_kernel import code_digest
-from tests.targets import here, level
-from tests.unit.loopwright.locks.made import OPERATOR, locked
+from tests.targets import here
+from tests.unit.loopwright.locks.made import OPERATOR, OTHER_CPU, locked
 
 OFFLINE = """
 import socket, sys
@@ -88,8 +88,8 @@ def test_a_number_of_cores_that_was_not_locked_takes_the_kernel_of_the_cpu(tmp_p
 
 
 def test_a_cpu_that_was_not_locked_is_refused(tmp_path: Path) -> None:
-    path = written(tmp_path, locked(target=level(2)))
-    with pytest.raises(LockError, match=r"not locked for cpu .*, but for cpu -mcpu=x86-64-v2"):
+    path = written(tmp_path, locked(target=OTHER_CPU))
+    with pytest.raises(LockError, match=r"not locked for cpu .*, but for cpu -mcpu=cortex-a72"):
         lw.kernel(OPERATOR, lock=path)
 
 
@@ -132,5 +132,5 @@ def test_a_trace_with_another_digest_is_refused(tmp_path: Path) -> None:
 
 
 def test_code_for_another_cpu_has_no_digest() -> None:
-    """This host builds it for a level of the psABI, and such a CPU for all of its features."""
-    assert locked(target=level(2)).code_sha256 is None
+    """This host builds it for a basic level of the CPU, and such a CPU for all of its features."""
+    assert locked(target=OTHER_CPU).code_sha256 is None
