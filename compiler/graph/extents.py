@@ -6,6 +6,7 @@ so that equal extents compare equal in most cases.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
@@ -109,8 +110,15 @@ def substitute(extent: Extent, values: Mapping[Var, Extent]) -> Extent:
 
 def show_shape(shape: Iterable[Extent]) -> str:
     """Return a shape for messages, as tuples are written."""
-    texts = [str(extent) if isinstance(extent, int) else show_expr(extent) for extent in shape]
+    texts = [show_extent(extent) for extent in shape]
     return f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
+
+
+def show_extent(extent: Extent) -> str:
+    """Return an extent for messages, its constants as plain numbers."""
+    if isinstance(extent, int):
+        return str(extent)
+    return re.sub(r"T\.int64\((-?\d+)\)", r"\1", show_expr(extent))
 
 
 def _combined(op: ArithOp, left: Extent, right: Extent) -> Extent:

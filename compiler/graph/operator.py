@@ -21,6 +21,7 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from compiler import te
+from compiler.graph.attributes import declared_types, is_of_type
 from compiler.graph.error import ModelError
 from compiler.graph.nodes import Array, Attr, Attrs, TensorType
 from compiler.ops.error import OperatorError
@@ -106,6 +107,11 @@ class GraphOperator:
             inspect.signature(self.infer).bind(*inputs, **attrs)
         except TypeError as error:
             raise ModelError(f"{self.name} does not take {len(inputs)} operands: {error}") from None
+        for name, value in attrs.items():
+            if not is_of_type(value, self._types.get(name, object)):
+                declared = self._attributes[name].annotation
+                expected = declared if isinstance(declared, str) else declared.__name__
+                raise ModelError(f"{self.name}: {name} is {value!r}: expected {expected}")
         try:
             return _several(self.infer(*inputs, **attrs))
         except OperatorError as error:
@@ -127,6 +133,10 @@ class GraphOperator:
     def apply_reference(self, inputs: Sequence[Array | None], attrs: Attrs) -> tuple[Array, ...]:
         """Return the results by NumPy."""
         return _several(self.reference(*inputs, **attrs))
+
+    @cached_property
+    def _types(self) -> Mapping[str, Any]:
+        return declared_types(self.infer)
 
     @cached_property
     def _attributes(self) -> Mapping[str, inspect.Parameter]:

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from compiler import te
 from compiler.graph.error import ModelError
-from compiler.graph.extents import Extent
+from compiler.graph.extents import Extent, show_shape
 from compiler.ir.core.nodes import static_shape
 
 E = TypeVar("E", int, Extent)
@@ -35,5 +35,5 @@ def element(tensor: te.Tensor, indices: Sequence[te.Value]) -> te.Value:
 def _common(extents: tuple[E, ...], shapes: tuple[tuple[E, ...], ...]) -> E:
     others = list(dict.fromkeys(extent for extent in extents if extent != 1))
     if len(others) > 1:
-        raise ModelError(f"shapes {', '.join(map(str, shapes))} can't be broadcast")
+        raise ModelError(f"shapes {', '.join(map(show_shape, shapes))} can't be broadcast")
     return others[0] if others else 1

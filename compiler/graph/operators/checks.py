@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from compiler.graph.error import ModelError
+from compiler.graph.extents import Shape, show_shape
 from compiler.graph.nodes import TensorType
 
 
@@ -18,16 +19,16 @@ def check_rank(operator: str, operand: str, given: TensorType, rank: int) -> Non
         )
 
 
-def check_shape(
-    operator: str, operand: str, given: TensorType, expected: tuple[object, ...]
-) -> None:
+def check_shape(operator: str, operand: str, given: TensorType, expected: Shape) -> None:
     """Refuse an operand of another shape.
 
     Raises:
         ModelError: Naming the operand and both shapes.
     """
     if given.shape != expected:
-        raise ModelError(f"{operator}: {operand} has shape {given.shape}: expected {expected}")
+        raise ModelError(
+            f"{operator}: {operand} has shape {given.shape}: expected {show_shape(expected)}"
+        )
 
 
 def check_numbers(operator: str, name: str, numbers: object, count: int, minimum: int) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from compiler import te
 from compiler.graph.error import ModelError
+from compiler.graph.extents import show_extent
 from compiler.graph.nodes import Array, TensorType
 from compiler.graph.operator import graph_operator
 from compiler.graph.operators.axes import check_axis
@@ -154,7 +155,8 @@ def tuple_length(name: str, rank: int, indices: TensorType) -> int:
     count = indices.shape[-1] if indices.rank else 0
     if not isinstance(count, int) or not 1 <= count <= rank:
         raise ModelError(
-            f"{name} at {indices.shape}: the last axis has {count} elements: expected 1 to {rank}"
+            f"{name} at {indices.shape}: the last axis has {show_extent(count)} elements:"
+            f" expected 1 to {rank}"
         )
     return count
 

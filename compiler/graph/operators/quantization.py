@@ -187,7 +187,7 @@ def _check_parameters(
     for parameter in parameters:
         if parameter is None or all(extent == 1 for extent in parameter.shape):
             continue
-        is_along_axis = parameter.rank == 1 and parameter.shape[0] == x.shape[axis]
+        is_along_axis = parameter.rank == 1 and parameter.shape == x.shape[axis : axis + 1]
         if not is_along_axis and not _has_blocks(x, parameter, axis, block_size):
             raise ModelError(
                 f"{operator} of {x.shape}: a scale or zero point has shape {parameter.shape}:"
@@ -196,7 +196,9 @@ def _check_parameters(
 
 
 def _has_blocks(x: TensorType, parameter: TensorType, axis: int, block_size: int) -> bool:
+    if parameter.rank != x.rank or block_size < 1:
+        return False
     extent = x.shape[axis]
-    if parameter.rank != x.rank or block_size < 1 or not isinstance(extent, int):
+    if not isinstance(extent, int):
         return False
     return parameter.shape == (*x.shape[:axis], -(-extent // block_size), *x.shape[axis + 1 :])

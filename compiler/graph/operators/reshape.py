@@ -9,7 +9,7 @@ import numpy as np
 
 from compiler import te
 from compiler.graph.error import ModelError
-from compiler.graph.extents import Extent, exact_quotient, floor_divide, product
+from compiler.graph.extents import Extent, exact_quotient, floor_divide, product, show_shape
 from compiler.graph.nodes import Array, TensorType
 from compiler.graph.operator import graph_operator
 from compiler.graph.operators.axes import check_axes
@@ -90,17 +90,23 @@ def _reshape_reference(x: Array, *, shape: tuple[int, ...]) -> Array:
 def reshape(x: TensorType, *, shape: tuple[Extent, ...]) -> TensorType:
     """Infer a tensor of the same elements; one extent may be -1, and follows from the others."""
     if any(isinstance(extent, int) and extent < -1 for extent in shape) or shape.count(-1) > 1:
-        raise ModelError(f"reshape: shape is {shape}: expected extents, of which one may be -1")
+        raise ModelError(
+            f"reshape: shape is {show_shape(shape)}: expected extents, of which one may be -1"
+        )
     if -1 in shape:
         axis = shape.index(-1)
         rest = [extent for extent in shape if extent != -1]
         if 0 in rest:
-            raise ModelError(f"reshape of {x.shape} to {shape}: the extent of axis {axis} is free")
+            raise ModelError(
+                f"reshape of {x.shape} to {show_shape(shape)}: the extent of axis {axis} is free"
+            )
         missing = exact_quotient(x.shape, rest)
         shape = (*shape[:axis], missing, *shape[axis + 1 :])
     before, after = product(x.shape), product(shape)
     if before != after and isinstance(before, int) and isinstance(after, int):
-        raise ModelError(f"reshape of {x.shape} to {shape}: {before} elements become {after}")
+        raise ModelError(
+            f"reshape of {x.shape} to {show_shape(shape)}: {before} elements become {after}"
+        )
     return TensorType(shape, x.dtype)
 
 
@@ -184,7 +190,7 @@ def _broadcast_to_reference(x: Array, *, shape: tuple[int, ...]) -> Array:
 def broadcast_to(x: TensorType, *, shape: tuple[Extent, ...]) -> TensorType:
     """Infer a tensor whose axes of extent 1 are repeated, behind new leading axes."""
     if broadcast_shapes(x.shape, shape) != shape:
-        raise ModelError(f"broadcast_to: {x.shape} can't be broadcast to {shape}")
+        raise ModelError(f"broadcast_to: {x.shape} can't be broadcast to {show_shape(shape)}")
     return TensorType(shape, x.dtype)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from compiler import te
 from compiler.graph.error import ModelError
+from compiler.graph.extents import show_shape
 from compiler.graph.nodes import Array, TensorType
 from compiler.graph.operator import graph_operator
 from compiler.graph.operators.axes import check_axis
@@ -175,6 +176,6 @@ def scatter_nd(
     if updates.shape != expected:
         raise ModelError(
             f"scatter_nd of {updates.shape} at indices {indices.shape} in {data.shape}: expected"
-            f" updates of {expected}"
+            f" updates of {show_shape(expected)}"
         )
     return data

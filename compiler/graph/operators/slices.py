@@ -9,7 +9,15 @@ import numpy as np
 
 from compiler import te
 from compiler.graph.error import ModelError
-from compiler.graph.extents import Extent, add, floor_divide, multiply, show_shape, subtract
+from compiler.graph.extents import (
+    Extent,
+    add,
+    floor_divide,
+    multiply,
+    show_extent,
+    show_shape,
+    subtract,
+)
 from compiler.graph.nodes import Array, TensorType
 from compiler.graph.operator import graph_operator
 from compiler.graph.operators.axes import check_axes, check_axis
@@ -96,7 +104,8 @@ def _sliced_extent(extent: Extent, first: int, last: int, step: int) -> Extent:
         return extent
     if step != 1 or not (is_to_end or last < 0 or (first < 0 and last >= 0)):
         raise ModelError(
-            f"strided_slice from {first} to {last} by {step} of the symbolic extent {extent}",
+            f"strided_slice from {first} to {last} by {step} of the symbolic"
+            f" extent {show_extent(extent)}",
             advice="fix the axes of the model's inputs: shapes={...}",
         )
     if first < 0:
@@ -215,13 +224,17 @@ def split(
     sizes: list[Extent]
     if isinstance(indices_or_sections, int):
         if indices_or_sections < 1 or (isinstance(extent, int) and extent % indices_or_sections):
-            raise ModelError(f"split of {extent} elements in {indices_or_sections} parts")
+            raise ModelError(
+                f"split of {show_extent(extent)} elements in {indices_or_sections} parts"
+            )
         sizes = [floor_divide(extent, indices_or_sections)] * indices_or_sections
     else:
         ends = [*indices_or_sections, extent]
         sizes = [subtract(end, begin) for begin, end in zip([0, *ends[:-1]], ends, strict=True)]
     if any(isinstance(size, int) and size < 0 for size in sizes):
-        raise ModelError(f"split of {extent} elements at {indices_or_sections}: expected an order")
+        raise ModelError(
+            f"split of {show_extent(extent)} elements at {indices_or_sections}: expected an order"
+        )
     return tuple(TensorType((*x.shape[:axis], n, *x.shape[axis + 1 :]), x.dtype) for n in sizes)
 
 

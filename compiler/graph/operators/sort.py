@@ -6,6 +6,7 @@ import numpy as np
 
 from compiler import te
 from compiler.graph.error import ModelError
+from compiler.graph.extents import show_extent
 from compiler.graph.nodes import Array, TensorType
 from compiler.graph.operator import graph_operator
 from compiler.graph.operators.axes import check_axis
@@ -156,7 +157,7 @@ def topk(
     axis = check_axis("topk", axis, x.rank)
     extent = x.shape[axis]
     if k < 1 or (isinstance(extent, int) and k > extent):
-        raise ModelError(f"topk: k is {k}: expected 1 to {extent}")
+        raise ModelError(f"topk: k is {k}: expected 1 to {show_extent(extent)}")
     shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
     return TensorType(shape, x.dtype), TensorType(shape, "int64")
 

@@ -79,6 +79,9 @@ def _signature(operands: int, defaults: dict[str, Attr]) -> inspect.Signature:
     return inspect.Signature(
         [
             *(parameter(f"x{k}", parameter.POSITIONAL_ONLY) for k in range(operands)),
-            *(parameter(k, parameter.KEYWORD_ONLY, default=v) for k, v in defaults.items()),
+            *(
+                parameter(name, parameter.KEYWORD_ONLY, default=value, annotation=type(value))
+                for name, value in defaults.items()
+            ),
         ]
     )
