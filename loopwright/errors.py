@@ -26,17 +26,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from compiler.user_errors import NoResultError, UsageError
 from service.wire.problems import Problem
 
 if TYPE_CHECKING:
     from loopwright.local.tune_result import TuneResult
 
 
-class LoopwrightError(Exception):
+class LoopwrightError(NoResultError):
     """The root of the tree above."""
 
 
-class InvalidAddressError(LoopwrightError, ValueError):
+class InvalidAddressError(LoopwrightError, UsageError, ValueError):
     """The server's address is not valid."""
 
 
@@ -64,11 +65,11 @@ class RequestError(LoopwrightError):
         self.code = problem.code
 
 
-class InvalidRequestError(RequestError):
+class InvalidRequestError(RequestError, UsageError):
     """The request is well-formed HTTP, but its contents are invalid."""
 
 
-class AccessDeniedError(RequestError):
+class AccessDeniedError(RequestError, UsageError):
     """The token is missing, unknown, or lacks the required scope."""
 
 
@@ -112,7 +113,7 @@ class SignatureError(LoopwrightError):
     """A kernel without a valid signature by the given key, or an invalid public key."""
 
 
-class LockError(LoopwrightError):
+class LockError(LoopwrightError, UsageError):
     """A lock file that is damaged, lacks a kernel, or was written for another host or version."""
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from compiler.user_errors import NoResultError
+
 _OWN_PACKAGES = ("compiler", "loopwright", "migrations", "service", "tuner", "workers")
 
 
-class MissingExtraError(ModuleNotFoundError):
+class MissingExtraError(NoResultError, ModuleNotFoundError):
     """A command or a function needs packages of an extra that is not installed."""
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from compiler.error_codes import BuildErrorCode
+from compiler.user_errors import NoResultError
 
 
-class BuildError(Exception):
+class BuildError(NoResultError):
     """A program for which no kernel can be built, and why.
 
     Attributes:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from compiler.user_errors import UsageError
 
-class ModelError(ValueError):
+
+class ModelError(UsageError, ValueError):
     """A model, or one node of it, is malformed or is not supported.
 
     Attributes:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from compiler.ir.core.dtypes import DTYPES, DType, is_float, is_integer
+from compiler.user_errors import UsageError
 
 # The largest 32-bit index.
 MAX_EXTENT = 2**31 - 1
@@ -16,7 +17,7 @@ Numbers: TypeAlias = int | Sequence[int]
 """One number for all dimensions, or one each."""
 
 
-class OperatorError(ValueError):
+class OperatorError(UsageError, ValueError):
     """The name, a shape, a type or an option of an operator is wrong."""
 
 

@@ -11,12 +11,13 @@ from typing import Literal, Protocol, TypeAlias
 from compiler.error_codes import ScheduleErrorCode
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.text.printer import mark
+from compiler.user_errors import NoResultError
 
 Detail: TypeAlias = Literal["detail", "fast", "none"]
 """The detail of an error: the program with the node marked, the reason alone, or nothing."""
 
 
-class ScheduleError(Exception):
+class ScheduleError(NoResultError):
     """A schedule primitive was refused; the program is unchanged.
 
     Search catches this to drop a candidate, so a bug in this project never raises it, but fails an

@@ -7,6 +7,7 @@ import difflib
 from collections.abc import Iterable
 
 from compiler.error_codes import ScriptErrorCode
+from compiler.user_errors import UsageError
 
 _WORDS: dict[type[ast.AST], str] = {
     ast.Attribute: "an attribute",
@@ -39,7 +40,7 @@ _WORDS: dict[type[ast.AST], str] = {
 }
 
 
-class ScriptError(ValueError):
+class ScriptError(UsageError, ValueError):
     """A script that is not a legal program, with the position and what was expected.
 
     Attributes:

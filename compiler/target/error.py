@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from compiler.user_errors import UsageError
 
-class TargetError(ValueError):
+
+class TargetError(UsageError, ValueError):
     """A target text, or a reported host, that is unknown or can't be used."""

@@ -19,8 +19,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
+from compiler.user_errors import NoResultError, UsageError
 
-class ServiceError(Exception):
+
+class ServiceError(NoResultError):
     """The root of the tree above."""
 
 
@@ -59,7 +61,7 @@ class Flaw:
     column: int | None = None
 
 
-class UnprocessableError(ServiceError):
+class UnprocessableError(ServiceError, UsageError):
     """A well-formed request with invalid content."""
 
     def __init__(self, detail: str, *flaws: Flaw) -> None:

@@ -172,3 +172,7 @@ def test_the_client_loads_no_server_and_no_cost_model() -> None:
     assert "compiler" in loaded
     assert not loaded & (heavy | {"tuner", "workers"})
     assert {name for name in loaded if name.startswith("service.")} == {"service.wire"}
+
+
+def test_a_command_that_needs_no_compiler_starts_without_llvm() -> None:
+    assert not loaded_by("import loopwright.cli.main") & {"llvmlite", "scipy", "tuner", "workers"}

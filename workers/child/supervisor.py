@@ -13,6 +13,7 @@ from threading import Lock
 from typing import TypeVar
 
 from compiler.runtime.measurement import ErrorKind, Measurement
+from compiler.user_errors import NoResultError
 from workers.child.diagnosis import OomCounter, explain_death, explain_kill
 from workers.child.host import Host
 from workers.child.phase_clock import PhaseClock
@@ -35,7 +36,7 @@ FAULTS = (
 )
 
 
-class ChildStartError(RuntimeError):
+class ChildStartError(NoResultError, RuntimeError):
     """No child can be started: this host can't measure."""
 
 

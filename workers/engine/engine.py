@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from compiler.user_errors import NoResultError
 from workers.measure.request_measurer import RequestMeasurer
 
 
@@ -18,7 +19,7 @@ class WorkersGoneError(NoWorkerError):
     """All workers of an engine are gone, and none came back."""
 
 
-class EngineStartError(RuntimeError):
+class EngineStartError(NoResultError, RuntimeError):
     """The workers of an engine do not start, or cannot measure."""
 
 

@@ -9,6 +9,7 @@ import statistics
 import time
 from dataclasses import dataclass
 
+from compiler.user_errors import NoResultError
 from workers.child.runner import ChildRunner
 from workers.wire.request import MeasureRequest
 
@@ -34,7 +35,7 @@ def known_kernel(num_times: int = 1, target: str = CPU_CORE) -> MeasureRequest:
     return MeasureRequest(PROGRAM, target, (TRACE,) * num_times)
 
 
-class SelfTestError(RuntimeError):
+class SelfTestError(NoResultError, RuntimeError):
     """A worker can't build, run or check a kernel that is known to be correct."""
 
 

@@ -9,12 +9,13 @@ from typing import Any, Protocol, TypeAlias
 from numpy.typing import NDArray
 
 from compiler.runtime.time_calls import Clock, time_calls
+from compiler.user_errors import UsageError
 from workers.libraries.kernel_sets import LibraryCode
 
 Array: TypeAlias = NDArray[Any]
 
 
-class LibraryError(Exception):
+class LibraryError(UsageError):
     """A library is not installed here, or has no function for an operator."""
 
 

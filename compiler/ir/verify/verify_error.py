@@ -1,9 +1,10 @@
 """The error of a program that is not legal."""
 
 from compiler.error_codes import VerifyErrorCode
+from compiler.user_errors import UsageError
 
 
-class VerifyError(ValueError):
+class VerifyError(UsageError, ValueError):
     """A program that is not legal.
 
     Attributes:

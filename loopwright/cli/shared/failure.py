@@ -6,28 +6,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from http.client import UNAUTHORIZED
 
-from compiler.backends.error import BuildError
 from compiler.executor.error import ArgumentError, PackageError
-from compiler.graph.error import ModelError
-from compiler.ir.verify.verify import VerifyError
-from compiler.ops import OperatorError
-from compiler.schedule.error import ScheduleError
-from compiler.script import ScriptError
-from compiler.target.error import TargetError
-from loopwright.errors import (
-    AccessDeniedError,
-    InvalidAddressError,
-    InvalidRequestError,
-    LockError,
-    LoopwrightError,
-    ServerUnreachableError,
-)
-from loopwright.extras import MissingExtraError
-from service.common.errors import ServiceError, UnprocessableError
-from workers.child.supervisor import ChildStartError
-from workers.engine.engine import EngineStartError
-from workers.health.self_test import SelfTestError
-from workers.libraries.library import LibraryError
+from compiler.user_errors import NoResultError, UsageError
+from loopwright.errors import AccessDeniedError, ServerUnreachableError
 
 
 class ExitCode(IntEnum):
@@ -39,7 +20,7 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130  # Ctrl-C: 128 + SIGINT, as shells report it
 
 
-class InputError(Exception):
+class InputError(UsageError):
     """An invalid argument, detected by a command."""
 
 
@@ -51,48 +32,27 @@ class Failure:
     exit_code: ExitCode
 
 
-_USAGE = (
-    InputError,
-    ScriptError,
-    VerifyError,
-    OperatorError,
-    TargetError,
-    InvalidRequestError,
-    InvalidAddressError,
-    AccessDeniedError,
-    UnprocessableError,
-    LibraryError,
-    ModelError,
-    PackageError,
-    ArgumentError,
-    LockError,
-)
-_NO_RESULT = (
-    LoopwrightError,
-    MissingExtraError,
-    ServiceError,
-    BuildError,
-    ScheduleError,
-    ChildStartError,
-    SelfTestError,
-    EngineStartError,
-)
-
-
 def explain(error: Exception) -> Failure | None:
     """Return the message and exit code of an error, or None if the error is a bug."""
     if isinstance(error, AccessDeniedError) and error.problem.status == UNAUTHORIZED:
         hint = "pass one with --token or in $LOOPWRIGHT_TOKEN; see: loopwright token --help"
         return Failure(f"{error}\n{hint}", ExitCode.USAGE)
-    if isinstance(error, ModelError) and "shapes=" in error.advice:
-        return Failure(f"{error}\nhere: --shape NAME=1x3x224x224", ExitCode.USAGE)
-    if isinstance(error, ModelError) and "fixed_inputs=" in error.advice:
-        return Failure(f"{error}\nhere: --fix NAME=FILE.npy", ExitCode.USAGE)
-    if isinstance(error, _USAGE):
-        return Failure(str(error), ExitCode.USAGE)
+    # Packages run without the compiler, so their errors have none of its roots.
+    if isinstance(error, UsageError | ArgumentError | PackageError):
+        return Failure(f"{error}{_option_for(error)}", ExitCode.USAGE)
     if isinstance(error, ServerUnreachableError):
         hint = "" if error.advice else "\nto start a server: loopwright serve"
         return Failure(f"{error}{hint}", ExitCode.NO_SERVER)
-    if isinstance(error, _NO_RESULT):
+    if isinstance(error, NoResultError):
         return Failure(str(error), ExitCode.NO_RESULT)
     return None
+
+
+def _option_for(error: Exception) -> str:
+    """Return the options of commands that stand for the arguments that an advice names."""
+    advice = error.advice if isinstance(error, UsageError) else ""
+    if "shapes=" in advice:
+        return "\nhere: --shape NAME=1x3x224x224"
+    if "fixed_inputs=" in advice:
+        return "\nhere: --fix NAME=FILE.npy"
+    return ""
