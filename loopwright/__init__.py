@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         JobFailedError,
         LockError,
         LoopwrightError,
+        ManifestError,
         NotFoundError,
         ProtocolError,
         RequestError,
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
     from loopwright.models.compiling import compile
     from loopwright.models.executable import Executable
     from loopwright.module_tasks import ExtractedTask, extract_tasks
+    from loopwright.prefetching.prefetch import Prefetched, prefetch
     from tuner.loop.search_result import NothingMeasuredError
     from tuner.space.analysis.block_facts import BlockFacts
     from tuner.space.own_rules import remove_schedule_rule, schedule_rule
@@ -126,12 +128,14 @@ __all__ = [
     "LockError",
     "LoopwrightError",
     "LoweringError",
+    "ManifestError",
     "ModelError",
     "Module",
     "NotFoundError",
     "NothingMeasuredError",
     "OperatorError",
     "PackageError",
+    "Prefetched",
     "PrimFunc",
     "ProtocolError",
     "RequestError",
@@ -175,6 +179,7 @@ __all__ = [
     "parse",
     "parse_graph",
     "parse_module",
+    "prefetch",
     "random_inputs",
     "remove_schedule_rule",
     "schedule_rule",
@@ -241,6 +246,7 @@ _HOMES = {
         "JobFailedError",
         "LockError",
         "LoopwrightError",
+        "ManifestError",
         "NotFoundError",
         "ProtocolError",
         "RequestError",
@@ -252,6 +258,7 @@ _HOMES = {
     ),
     "loopwright.client.group": ("AsyncGroupHandle", "GroupHandle"),
     "loopwright.client.job": ("AsyncJobHandle", "JobHandle"),
+    "loopwright.prefetching.prefetch": ("Prefetched", "prefetch"),
     "loopwright.module_tasks": ("ExtractedTask", "extract_tasks"),
     "loopwright.kernels.kernel": ("Kernel", "KernelSchedule", "KernelSource"),
     "loopwright.local.tune_result": ("Trial", "TuneResult"),

@@ -15,7 +15,8 @@ LoopwrightError
 ├── WaitTimeoutError            the job did not end within the caller's timeout; it continues
 ├── ArtifactRefusedError        a kernel that this host cannot run, or that is damaged
 ├── SignatureError              a kernel that is not signed by the key that the client was given
-└── LockError                   a lock file that is damaged, or does not fit this kernel or host
+├── LockError                   a lock file that is damaged, or does not fit this kernel or host
+└── ManifestError               a manifest of kernels that is not valid
 
 Mistakes in a program itself have the compiler's errors: `ScriptError`, `ScheduleError`,
 `TargetError`, `BuildError`.
@@ -115,6 +116,10 @@ class SignatureError(LoopwrightError):
 
 class LockError(LoopwrightError, UsageError):
     """A lock file that is damaged, lacks a kernel, or was written for another host or version."""
+
+
+class ManifestError(LoopwrightError, UsageError, ValueError):
+    """A manifest of kernels that cannot be read, or names an invalid workload."""
 
 
 class StaleAnswerWarning(UserWarning):

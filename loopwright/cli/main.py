@@ -24,6 +24,7 @@ COMMANDS = (
     "best",
     "lock",
     "verify",
+    "prefetch",
     "jobs",
     "trials",
     "workers",

@@ -158,11 +158,24 @@ def default_kernel(
 ) -> Plan[Kernel]:
     """Build the default schedule, with a warning."""
     warn_user(f"no tuned kernel, using the default schedule: {why}", FallbackWarning)
+    return (yield from work(partial(built_default, workload, target, why, const_params)))
+
+
+def built_default(
+    workload: WorkloadLike,
+    target: Target | str,
+    why: LoopwrightError,
+    const_params: Mapping[str, Any] | None = None,
+) -> Kernel:
+    """Build the default schedule, because there is no tuned kernel that this host can run.
+
+    Raises:
+        BuildError: If it can't be built.
+    """
     # A tuned kernel that was refused was made for another CPU: build for this one.
     requested = Target("cpu") if isinstance(why, ArtifactRefusedError) else target
     build_target = requested if isinstance(requested, Target) else Target(requested)
-    func = to_func(workload)
-    artifact = yield from work(partial(compile_artifact, func, build_target))
+    artifact = compile_artifact(to_func(workload), build_target)
     return Kernel(artifact, KernelSource.DEFAULT, KernelSchedule.DEFAULT, const_params=const_params)
 
 

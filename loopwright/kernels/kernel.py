@@ -76,7 +76,7 @@ class Kernel:
     @property
     def is_tuned(self) -> bool:
         """Return whether a search found its schedule; false for the default schedule."""
-        return self.schedule is not KernelSchedule.DEFAULT
+        return self.source is not KernelSource.DEFAULT
 
     @property
     def module(self) -> Module:

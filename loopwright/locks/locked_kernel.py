@@ -18,7 +18,7 @@ from compiler.runtime.artifact import Artifact
 from compiler.schedule.error import ScheduleError
 from compiler.target.target import Target, complete_target
 from loopwright.errors import LockError
-from loopwright.kernels.kernel import Kernel, KernelSchedule, KernelSource
+from loopwright.kernels.kernel import Kernel, KernelSource
 from loopwright.locks.lock_file import LockedKernel, LockFile
 from loopwright.workload import WorkloadLike, to_func
 
@@ -51,9 +51,8 @@ def kernel(
     """
     func = to_func(workload)
     entry = find_locked(LockFile.load(lock), func, target, str(lock))
-    schedule = KernelSchedule.BEST if entry.schedule.instructions else KernelSchedule.DEFAULT
     artifact = build_locked(entry, func, str(lock))
-    return Kernel(artifact, KernelSource.LOCK, schedule, const_params=const_params)
+    return Kernel(artifact, KernelSource.LOCK, const_params=const_params)
 
 
 def find_locked(lock: LockFile, func: PrimFunc, target: Target | str, path: str) -> LockedKernel:

@@ -1,0 +1,1 @@
+"""Prefetch: kernels that are ready before the first request."""
