@@ -60,20 +60,26 @@ class Server:
         )
 
 
+def unprivileged(*folders: Path) -> list[str]:
+    """Return what precedes a command of PostgreSQL, which refuses to run as root.
+
+    Root runs it as the user `nobody`, who then owns `folders`.
+    """
+    if os.geteuid() != 0:
+        return []
+    nobody = pwd.getpwnam(_NOBODY)
+    for folder in folders:
+        os.chown(folder, nobody.pw_uid, nobody.pw_gid)
+    ids = [f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}", "--clear-groups"]
+    return ["setpriv", *ids, "--"]
+
+
 @contextmanager
 def serving(programs: Path) -> Iterator[Server]:
-    """Run a server while the body runs.
-
-    PostgreSQL refuses to run as root, so root runs it as the user `nobody`.
-    """
+    """Run a server while the body runs."""
     # A path in pytest's folders is too long for a socket.
     folder = Path(tempfile.mkdtemp(prefix="lw-pg-"))
-    prefix: list[str] = []
-    if os.geteuid() == 0:
-        nobody = pwd.getpwnam(_NOBODY)
-        os.chown(folder, nobody.pw_uid, nobody.pw_gid)
-        ids = [f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}", "--clear-groups"]
-        prefix = ["setpriv", *ids, "--"]
+    prefix = unprivileged(folder)
 
     def run(program: str, *options: str) -> None:
         command = [*prefix, str(programs / program), "-D", str(folder / "data"), *options]
