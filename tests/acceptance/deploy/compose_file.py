@@ -15,11 +15,7 @@ COMPOSE_FILE = ROOT / "docker-compose.yml"
 _VARIABLE = re.compile(r"\$(?:(?P<dollar>\$)|\{(?P<name>\w+)(?:(?P<kind>:[-?])(?P<word>[^}]*))?\})")
 
 
-class _Loader(yaml.SafeLoader):
-    """Reads the tags `!override` and `!reset` of override files as the values below them."""
-
-
-def _untagged(loader: yaml.SafeLoader, _tag: str, node: yaml.Node) -> Any:
+def _untagged(loader: Any, _tag: str, node: yaml.Node) -> Any:
     match node:
         case yaml.MappingNode():
             return loader.construct_mapping(node, deep=True)
@@ -31,7 +27,9 @@ def _untagged(loader: yaml.SafeLoader, _tag: str, node: yaml.Node) -> Any:
             raise AssertionError(node)
 
 
-_Loader.add_multi_constructor("!", _untagged)
+_LOADER: Any = type("Loader", (yaml.SafeLoader,), {})  # PyYAML has no types
+"""Reads the tags `!override` and `!reset` of override files as the values below them."""
+_LOADER.add_multi_constructor("!", _untagged)
 
 
 def read(path: Path = COMPOSE_FILE, variables: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -41,7 +39,7 @@ def read(path: Path = COMPOSE_FILE, variables: Mapping[str, str] | None = None) 
         KeyError: If a variable that the file requires is missing.
     """
     text = path.read_text(encoding="utf-8")
-    return dict(_replaced(yaml.load(text, _Loader), variables or {}))
+    return dict(_replaced(yaml.load(text, _LOADER), variables or {}))
 
 
 def start_order(services: Mapping[str, Any]) -> Iterator[list[str]]:
