@@ -9,7 +9,7 @@ runs all tests, or in an earlier run of the tests on the host as it is (`--notes
 
 The lowered code follows from the features of a CPU. So without `--all` no tests are repeated for a
 CPU with the same features as the host in the earlier run, as a level, or as an earlier CPU; nor for
-a level with the vectors of the host, of which the earlier run had all that the level has.
+a level or a CPU with the vectors of the host, which the earlier run had.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable
-from functools import partial
+from itertools import groupby
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -54,7 +54,7 @@ def run_level(cpu: str, tests: list[str], notes: Path, processes: int) -> bool:
     return subprocess.run(command, check=False, env=environment).returncode == 0
 
 
-def run_looks(tests: list[str], cpu: str) -> tuple[bool, str]:
+def run_looks(cpu: str, tests: list[str]) -> tuple[bool, str]:
     """Run tests that only inspect code, in a new process with the host reported as any CPU."""
     os.environ[REPORTED] = cpu
     host.missing_here = lambda name: []
@@ -73,6 +73,18 @@ def run_looks(tests: list[str], cpu: str) -> tuple[bool, str]:
     with contextlib.redirect_stdout(output):
         code = pytest.main(["-q", "--no-header", "--tb=short", "-p", "no:cacheprovider", *tests])
     return code == 0, output.getvalue()
+
+
+def _run_part(part: tuple[str, list[str]]) -> tuple[bool, str]:
+    return run_looks(*part)
+
+
+def parts_of(tests: list[str], count: int) -> list[list[str]]:
+    """Return tests in so many parts of whole files, of about one size."""
+    parts: list[list[str]] = [[] for _ in range(count)]
+    for _, file in groupby(tests, lambda test: test.partition("::")[0]):
+        min(parts, key=len).extend(file)
+    return [part for part in parts if part]
 
 
 def noted(notes: Path, event: str) -> list[str]:
@@ -129,10 +141,12 @@ def main() -> int:
     folders = list(options.folders)
     tested = {known_features(detected_features())} if options.notes else set()
     others = [level for level in LEVELS if not missing_here(level)]
+    one_each = one_of_each()
     if options.notes and not options.all:
         others = [level for level in others if vectors_of(level) != vectors_of("")]
+        one_each = [cpu for cpu in one_each if vectors_of(cpu) != vectors_of("")]
     levels = new_features(others, tested)
-    cpus = list(CPUS) if options.all else new_features(one_of_each(), tested)
+    cpus = list(CPUS) if options.all else new_features(one_each, tested)
     failed = []
     with tempfile.TemporaryDirectory() as folder:
         notes = Path(folder) / "notes"
@@ -153,12 +167,13 @@ def main() -> int:
     assert looks, "no test only looks at code"
     for name in PRELOADED:
         __import__(name)
-    # A process for each CPU, because test modules hold targets.
+    parts = [(cpu, part) for cpu in cpus for part in parts_of(looks, available_cores())]
+    # A process for each part, because test modules hold targets.
     with get_context("fork").Pool(available_cores(), maxtasksperchild=1) as pool:
-        results = pool.imap(partial(run_looks, looks), cpus, chunksize=1)
-        for cpu, (is_good, output) in zip(cpus, results, strict=True):
+        results = pool.imap(_run_part, parts, chunksize=1)
+        for (cpu, part), (is_good, output) in zip(parts, results, strict=True):
             last = output.strip().splitlines()[-1:]
-            sys.stdout.write(f"{len(looks)} tests look at code for {cpu}: {' '.join(last)}\n")
+            sys.stdout.write(f"{len(part)} tests look at code for {cpu}: {' '.join(last)}\n")
             if not is_good:
                 failed.append(cpu)
                 sys.stdout.write(output)
