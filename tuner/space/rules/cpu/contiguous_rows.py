@@ -6,8 +6,10 @@ several streams of memory are read and written at once.
 
 from __future__ import annotations
 
+from compiler.ir.core.nodes import Conditional, Expr, Load, Var
+from compiler.ir.core.visit import operands_of, walk
 from compiler.schedule.trace.handle import ExprRV, LoopRV
-from tuner.space.analysis.block_facts import BlockFacts
+from tuner.space.analysis.block_facts import BlockFacts, sites
 from tuner.space.rules.cpu.cache_sets import fits_sets
 from tuner.space.rules.cpu.padded_tiles import padded_sizes
 from tuner.space.rules.sketch_builder import SketchBuilder
@@ -38,10 +40,17 @@ def is_contiguous(facts: BlockFacts) -> bool:
 
 
 def schedule_contiguous(draft: SketchBuilder, facts: BlockFacts) -> None:
-    """Fuse the axes that are contiguous together, and vectorize the last one of the others."""
+    """Fuse the axes that are contiguous together, and vectorize the last one of the others.
+
+    An axis that selects among sources, as in a concatenation, is not fused: a vector would be
+    divided to find its position, and be gathered.
+    """
     last = len(facts.axes) - 1
     first = last
+    fixed = _selecting_axes(draft, facts)
     while facts.is_affine and first and facts.runs_on(first - 1, first):
+        if fixed & {first - 1, first}:
+            break
         first -= 1
     loops = draft.loops(facts.name)
     if first < last:
@@ -52,6 +61,25 @@ def schedule_contiguous(draft: SketchBuilder, facts: BlockFacts) -> None:
         _cut_rows(draft, facts, loops, rows[-1])
     else:
         _cut_row(draft, facts, loops)
+
+
+def _selecting_axes(draft: SketchBuilder, facts: BlockFacts) -> set[int]:
+    """Return the axes on which conditions of a block depend, except through what they read."""
+    block = next(s.block for s in sites(draft.schedule.func) if s.block.name == facts.name)
+    conditions = [n.condition for n in walk(block.body) if isinstance(n, Conditional)]
+    names = {name for condition in conditions for name in _position_names(condition)}
+    return {index for index, axis in enumerate(facts.axes) if axis.name in names}
+
+
+def _position_names(condition: Expr) -> set[str]:
+    """Return the names of the variables of a condition that are not in indices of loads."""
+    match condition:
+        case Load():
+            return set()
+        case Var(name):
+            return {name}
+        case _:
+            return {name for child in operands_of(condition) for name in _position_names(child)}
 
 
 def _lanes(draft: SketchBuilder, facts: BlockFacts) -> int:
