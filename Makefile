@@ -10,7 +10,7 @@ ARGS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dashboard demo test test-cpus check check-python check-dashboard format bench bench-check bench-gpu bench-models bench-parts bench-peers bench-race bench-search fuzz fuzz-cuda fuzz-kills fuzz-models fuzz-requests fuzz-scripts models onnx-cases serve clean
+.PHONY: help setup dashboard demo test test-cpus check check-python check-dashboard format bench bench-check bench-gpu bench-models bench-parts bench-peers bench-race bench-search fuzz fuzz-cuda fuzz-kills fuzz-models fuzz-requests fuzz-scripts models onnx-cases serve stack clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -97,6 +97,9 @@ models: $(VENV)/.dev ## compare model files of published packages with onnxrunti
 
 serve: $(VENV)/.runtime $(DASHBOARD) ## run the service on loopback (ARGS="--port 8080 --db sqlite:///loopwright.db")
 	$(BIN)/loopwright serve $(ARGS)
+
+stack: $(VENV)/.dev $(DASHBOARD) ## run the services of docker-compose.yml as processes, without containers
+	$(BIN)/python -m tests.acceptance.deploy.stack
 
 clean: ## remove caches and build products; .venv stays
 	rm -rf build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

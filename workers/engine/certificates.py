@@ -41,7 +41,9 @@ def read(folder: Path) -> Security:
                 f"no file {path}: `loopwright scheduler --certificates {folder}` creates it; copy "
                 "the folder to every host of the cluster"
             )
-    if key.stat().st_mode & 0o077:
+    # A key of root may be readable for a group, as mounted secrets are: PostgreSQL has this rule.
+    forbidden = 0o037 if key.stat().st_uid == 0 else 0o077
+    if key.stat().st_mode & forbidden:
         raise CertificateError(f"other users can read {key}: run chmod 600 on it")
     role = {"tls_{}_cert": str(certificate), "tls_{}_key": str(key)}
     files = {

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -146,3 +148,21 @@ def running() -> Iterator[Stack]:
             stack.end()
     finally:
         shutil.rmtree(folder)
+
+
+def main() -> None:
+    """Run the stack until SIGINT or SIGTERM."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with running() as stack:
+            token = (stack.secrets / "admin_token").read_text().strip()
+            sys.stdout.write(f"export LOOPWRIGHT_URL={stack.url('proxy', 8080)}\n")
+            sys.stdout.write(f"export LOOPWRIGHT_TOKEN={token}\n")
+            sys.stdout.flush()
+            signal.pause()
+    except KeyboardInterrupt:
+        sys.stderr.write("stopped\n")
+
+
+if __name__ == "__main__":
+    main()
