@@ -14,7 +14,7 @@ from loopwright.client.methods import Awaiting, Blocking, request
 from loopwright.client.progress import TrialProgress
 from loopwright.client.requests import checked
 from loopwright.client.steps import HttpCall, Pause, Plan, send
-from loopwright.errors import ConflictError, JobFailedError, WaitTimeoutError
+from loopwright.errors import JobFailedError, WaitTimeoutError
 from service.wire.models import GroupRead, JobState
 from service.wire.requests import GroupChange
 
@@ -97,14 +97,9 @@ class GroupMethods:
         return group
 
     def _act(self, name: str) -> Plan[GroupRead]:
-        for job in (yield from self._read()).jobs:
-            if job.state.is_final:
-                continue
-            try:
-                yield from send(HttpCall("POST", f"/jobs/{job.id}/{name}", is_query=True))
-            except ConflictError:
-                continue  # it has ended meanwhile, or is about to
-        return (yield from self._read())
+        return read(
+            GroupRead, (yield from send(HttpCall("POST", f"{self._path}/{name}", is_query=True)))
+        )
 
     def _read(self) -> Plan[GroupRead]:
         return read(GroupRead, (yield from send(HttpCall("GET", self._path))))

@@ -88,6 +88,8 @@ def known_requests(database: Database) -> list[Request]:
         (f"/jobs/{job}/cancel", None),
         (f"/jobs/{job}/stop", None),
         (f"/jobs/{job}/resume", None),
+        (f"/groups/{UUID(int=7)}/cancel", None),
+        (f"/groups/{UUID(int=7)}/stop", None),
     ]
     gets = [
         "/caller",

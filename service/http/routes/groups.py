@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Header, Response, status
+from sqlalchemy.orm import Session
 
+from service.common.caller import Caller
 from service.http.auth import SUBMIT, CallerOf
-from service.http.dependencies import PartsOf
+from service.http.dependencies import Dependencies, PartsOf
 from service.http.problems import responses
 from service.jobs.groups import read, submit_group
 from service.store.jobs import controls, groups, quotas
@@ -61,12 +64,40 @@ def change_group(
     Jobs that ended at the trial limit continue. If all jobs have ended and none can continue, the
     request is refused (409).
     """
+    return _changed(
+        parts, caller, group_id, lambda s: controls.change_group(s, group_id, request.max_trials)
+    )
+
+
+@router.post("/{group_id}/cancel", responses=responses(404, 422), dependencies=[SUBMIT])
+def cancel_group(parts: PartsOf, caller: CallerOf, group_id: UUID) -> GroupRead:
+    """End the jobs of a group and keep their measurements; those that have ended do not change."""
+    return _changed(
+        parts, caller, group_id, lambda s: controls.end_group(s, group_id, controls.cancel)
+    )
+
+
+@router.post("/{group_id}/stop", responses=responses(404, 422), dependencies=[SUBMIT])
+def stop_group(parts: PartsOf, caller: CallerOf, group_id: UUID) -> GroupRead:
+    """End the search of a group now, then compare the finalists of each job and keep the fastest.
+
+    Jobs that have ended, or are being cancelled, do not change.
+    """
+    return _changed(
+        parts, caller, group_id, lambda s: controls.end_group(s, group_id, controls.stop)
+    )
+
+
+def _changed(
+    parts: Dependencies, caller: Caller, group_id: UUID, act: Callable[[Session], object]
+) -> GroupRead:
+    """Change a group of the caller, within the caller's quota."""
     with parts.database.write() as session:
         groups.get(session, group_id)
         owners = [row.owner for row in groups.members(session, group_id)]
         caller.refuse_stranger(owners, f"group {group_id}")
         with quotas.held(session, caller):
-            controls.change_group(session, group_id, request.max_trials)
+            act(session)
         group = read(session, group_id)
     parts.wake()
     return group

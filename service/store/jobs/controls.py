@@ -11,7 +11,8 @@ already done has no effect, so that a request may be repeated.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -77,6 +78,14 @@ def cancel(session: Session, job_id: UUID) -> JobRow:
     elif row.state is JobState.RUNNING:
         row.cancel_requested = True
     return row
+
+
+def end_group(session: Session, group_id: UUID, end: Callable[[Session, UUID], JobRow]) -> None:
+    """Cancel or stop those jobs of a group that have not ended, and are not about to."""
+    for row in groups.members(session, group_id, lock=True):
+        if not row.state.is_final:
+            with suppress(ServiceConflictError):
+                end(session, row.id)
 
 
 def stop(session: Session, job_id: UUID) -> JobRow:

@@ -95,6 +95,8 @@ def test_only_its_owner_or_an_admin_changes_a_group(api: Asking) -> None:
     group = api.made("alice", "/groups", GROUP)
     address = f"/groups/{group['id']}"
     problem(api.ask("bob", "PATCH", address, {"max_trials": 200}), 403)
+    for control in ("cancel", "stop"):
+        problem(api.ask("bob", "POST", f"{address}/{control}"), 403)
     problem(api.ask("bob", "POST", f"/jobs/{group['jobs'][1]['id']}/cancel"), 403)
     assert api.ask("bob", "GET", address).json()["max_trials"] == 100
     for name in ("alice", "admin"):

@@ -18,7 +18,7 @@ from service.http.app import create_app
 from service.http.dependencies import Dependencies
 from service.jobs.groups import read, submit_group
 from service.store.database.database import Database
-from service.store.jobs import controls
+from service.store.jobs import controls, jobs
 from service.store.results import finals
 from service.wire.models import GroupRead, JobState
 from service.wire.requests import GroupCreate, GroupTask, Strategy, Workload
@@ -235,6 +235,28 @@ def test_a_group_that_gets_somewhere_is_not_given_up(
     after = state(database, group)
     assert {job.state for job in after.jobs} == {JobState.QUEUED}
     assert after.num_measured == 7
+
+
+@pytest.mark.parametrize("control", ["cancel", "stop"])
+def test_all_jobs_of_a_group_end_that_have_not(database: Database, control: str) -> None:
+    group = submit(database)
+    succeeded, running, queued = (job.id for job in state(database, group).jobs)
+    with database.write() as session:
+        jobs.get(session, succeeded).state = JobState.SUCCEEDED
+        jobs.get(session, running).state = JobState.RUNNING
+    with TestClient(create_app(Dependencies(database)), base_url="http://test/api/v1") as client:
+        for _ in range(2):
+            answer = client.post(f"/groups/{group.id}/{control}")
+            assert answer.status_code == 200, answer.text
+        assert client.post(f"/groups/{UUID(int=1)}/{control}").status_code == 404
+    after = {job["id"]: job["state"] for job in answer.json()["jobs"]}
+    assert after == {str(succeeded): "succeeded", str(running): "running", str(queued): "cancelled"}
+    with database.read() as session:
+        row = jobs.get(session, running)
+        assert (row.cancel_requested, row.stop_requested) == (
+            control == "cancel",
+            control == "stop",
+        )
 
 
 def test_the_routes(database: Database) -> None:
