@@ -108,11 +108,11 @@ def weights_of(workloads: Sequence[WorkloadLike], weights: Sequence[float] | Non
     return list(weights)
 
 
-def check_rules(rules: object) -> None:
+def check_names(argument: str, names: object) -> None:
     """Refuse one name where names are expected: its letters would be taken for names.
 
     Raises:
         TypeError: If it is a text.
     """
-    if isinstance(rules, str):
-        raise TypeError(f"rules is {rules!r}: expected a list of names, such as [{rules!r}]")
+    if isinstance(names, str):
+        raise TypeError(f"{argument} is {names!r}: expected a list of names, such as [{names!r}]")

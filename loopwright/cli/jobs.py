@@ -10,8 +10,11 @@ from rich.table import Table
 from loopwright.cli.shared.failure import InputError
 from loopwright.cli.shared.options import (
     JobArgument,
+    JobNameOption,
+    JobNoteOption,
     JsonOption,
     OptionalTargetOption,
+    TagOption,
     TokenOption,
     UrlOption,
 )
@@ -53,8 +56,9 @@ def listed(
         str | None, typer.Option(help="Only jobs submitted with the token of this name.")
     ] = None,
     search: Annotated[
-        str | None, typer.Option(help="Only jobs with this text in their name or shape.")
+        str | None, typer.Option(help="Only jobs with this text in their texts or shape.")
     ] = None,
+    tag: TagOption = None,
     sort: Annotated[
         str | None, typer.Option(help="Sort by a field, such as best_secs or -num_measured.")
     ] = None,
@@ -74,6 +78,7 @@ def listed(
                 target=target,
                 owner=owner,
                 text=search,
+                tag=tag,
                 sort=sort,
                 limit=limit,
             )
@@ -166,6 +171,23 @@ def extend(
         _show(changed, as_json=as_json)
 
 
+@jobs.command()
+def describe(
+    job: JobArgument,
+    *,
+    name: JobNameOption = None,
+    note: JobNoteOption = None,
+    tag: TagOption = None,
+    url: UrlOption = None,
+    token: TokenOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Set a job's name, note or tags; an empty text removes the current one."""
+    tags = None if tag is None else [text for text in tag if text]
+    with server(url, token) as client:
+        _show(client.job(job).describe(name=name, note=note, tags=tags), as_json=as_json)
+
+
 def _say_if_open(job: JobRead, change: str) -> None:
     """Describe the change to a job that its coordinator has not finished yet."""
     if not job.state.is_final:
@@ -181,11 +203,13 @@ def _show(job: JobRead, *, as_json: bool) -> None:
 
 def _table(jobs: list[JobRead]) -> Table:
     table = Table(
-        "job", "state", "workload", "trials", "default", "best", "speed-up", "owner", "created"
+        *("job", "name", "state", "workload", "trials", "default", "best", "speed-up", "owner"),
+        "created",
     )
     for job in jobs:
         table.add_row(
             str(job.id),
+            " ".join([*filter(None, [job.name]), *(f"#{tag}" for tag in job.tags)]),
             job.state.value,
             f"{job.workload_name} {job.shape or ''}".rstrip(),
             f"{job.num_measured}/{job.max_trials}",

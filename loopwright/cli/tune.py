@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +16,10 @@ from compiler.ir.core.dtypes import is_integer
 from compiler.target.target import Target, complete_target
 from loopwright.cli.shared.failure import ExitCode, InputError
 from loopwright.cli.shared.options import (
+    JobNameOption,
+    JobNoteOption,
     JsonOption,
+    TagOption,
     TargetOption,
     TokenOption,
     UrlOption,
@@ -78,6 +81,9 @@ def tune(
         bool,
         typer.Option("--no-warm-start", help="Ignore models and schedules of earlier jobs."),
     ] = False,
+    name: JobNameOption = None,
+    note: JobNoteOption = None,
+    tag: TagOption = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the best kernel to this file.")
     ] = None,
@@ -92,7 +98,7 @@ def tune(
 
     Several workloads share the trials: each round goes to the one with the largest expected gain.
     """
-    texts = [read_workload(name) for name in workload]
+    texts = [read_workload(path) for path in workload]
     if output is not None and not output.parent.is_dir():
         raise InputError(f"the kernel cannot be written to {output}: the directory does not exist")
     options = {
@@ -108,15 +114,16 @@ def tune(
     if len(texts) == 1 and weight:
         raise InputError("--weight requires several workloads")
     server_url = find_server(url, token)
-    if server_url is None:  # a server knows the GPUs of its workers
-        complete_target(target, host_labels)
+    job_texts = {"name": name, "note": note, "tags": tag}
+    if server_url is None:
+        _check_local(target, job_texts)
     warm_start = not no_warm_start
     if len(texts) > 1:
-        several = Several(texts, weight or None, target, options)
+        several = Several(texts, weight or None, target, options, job_texts)
         tune_several(several, warm_start=warm_start, url=server_url, token=token, as_json=as_json)
         return
     text = texts[0]
-    search = Search(text, target, options)
+    search = Search(text, target, options, job_texts)
     if server_url is None:
         tune_here = load_extra("loopwright.cli.tuning.tune_here", TUNE_HERE)
         outcome: TuneOutcome = tune_here.tune_one_here(search, warm_start=warm_start)
@@ -134,6 +141,13 @@ def tune(
         raise typer.Exit(ExitCode.INTERRUPTED)
 
 
+def _check_local(target: str, job_texts: Mapping[str, object]) -> None:
+    """Refuse what only a server can do: it stores jobs, and knows the GPUs of its workers."""
+    complete_target(target, host_labels)
+    if any(job_texts.values()):
+        raise InputError("--name, --note and --tag require a server, which stores the job")
+
+
 def _validated_rules(names: Sequence[str]) -> Sequence[str] | None:
     """Validate rule names; None means all rules."""
     for name in names:
@@ -149,6 +163,7 @@ def _tune_there(client: Client, search: Search, *, warm_start: bool) -> TuneOutc
         target=search.target,
         warm_start=warm_start,
         **search.options,
+        **search.texts,
     )
     err_console.print(f"job {handle.id}", highlight=False)
     try:

@@ -119,6 +119,7 @@ class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]
         target: str | None = None,
         owner: str | None = None,
         text: str | None = None,
+        tag: str | Sequence[str] | None = None,
         sort: str | None = None,
         limit: int = 100,
     ) -> Stream[JobRead]:
@@ -129,7 +130,8 @@ class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]
             operator: Only jobs of this operator, such as `matmul`.
             target: Only jobs for targets with this in their text.
             owner: Only jobs submitted with the token of this name.
-            text: Only jobs with this in their workload's name or their id.
+            text: Only jobs with this in their workload's name, their id, name, note or tags.
+            tag: Only jobs with this tag, or with all of these.
             sort: The field to sort by, such as `-created_at` or `best_secs`.
 
         Raises:
@@ -141,6 +143,7 @@ class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]
             "target": target,
             "owner": owner,
             "text": text,
+            "tag": [tag] if isinstance(tag, str) else tag,
             "sort": sort,
         }
         yield from pages(JobRead, "/jobs", params, limit=limit)

@@ -119,6 +119,29 @@ class JobMethods:
         """Set the job's priority: queued jobs of higher priority start first."""
         return (yield from self._change(checked(JobChange, priority=priority)))
 
+    @request
+    def describe(
+        self,
+        *,
+        name: str | None = None,
+        note: str | None = None,
+        tags: Sequence[str] | None = None,
+    ) -> Plan[JobRead]:
+        """Set the texts by which the job is found; an empty one removes the current one.
+
+        Args:
+            name: A short name.
+            note: A longer text.
+            tags: All its tags, such as `["nightly", "model:bert"]`: lower-case letters, digits and
+                `._:/=+-`.
+
+        Raises:
+            InvalidRequestError: If no text is given, or an invalid one.
+        """
+        texts = {"name": name, "note": note, "tags": None if tags is None else tuple(tags)}
+        changes = {field: text for field, text in texts.items() if text is not None}
+        return (yield from self._change(checked(JobChange, **changes)))
+
     @stream
     def trials(
         self,

@@ -14,7 +14,7 @@ from loopwright.client.methods import request
 from loopwright.client.requests import checked, target_text
 from loopwright.client.steps import KEY, HttpCall, Plan, send
 from loopwright.earlier_names import with_current_names
-from loopwright.workload import WorkloadLike, Workloads, check_rules, to_wire, weights_of
+from loopwright.workload import WorkloadLike, Workloads, check_names, to_wire, weights_of
 from service.wire.model_reads import ModelRead
 from service.wire.models import GroupRead, JobRead
 from service.wire.requests import GroupCreate, GroupTask, JobCreate, ModelCreate, ModelSource
@@ -47,6 +47,9 @@ class Submitting(Generic[OneT, SeveralT]):
         rules: Sequence[str] | None = None,
         warm_start: bool = True,
         priority: int = 0,
+        name: str | None = None,
+        note: str | None = None,
+        tags: Sequence[str] | None = None,
     ) -> OneT: ...
     @overload
     def tune(
@@ -63,6 +66,9 @@ class Submitting(Generic[OneT, SeveralT]):
         rules: Sequence[str] | None = None,
         warm_start: bool = True,
         priority: int = 0,
+        name: str | None = None,
+        note: str | None = None,
+        tags: Sequence[str] | None = None,
     ) -> SeveralT: ...
     def tune(self, workload: Any, **options: Any) -> Any:
         """Submit a tuning job and return at once; retries do not submit it twice.
@@ -84,6 +90,7 @@ class Submitting(Generic[OneT, SeveralT]):
             warm_start: Whether to reuse the server's cost model and its schedules of other shapes.
                 Without it, the search depends on the seed alone.
             priority: Queued jobs of higher priority start first.
+            name, note, tags: Texts by which the job is found; see `JobHandle.describe`.
 
         Raises:
             TypeError: If an option does not exist, or the workload has none of its forms.
@@ -95,7 +102,8 @@ class Submitting(Generic[OneT, SeveralT]):
         this: Any = self
         options = with_current_names("tune", options, _OPTIONS)
         check_keywords("tune", options, _OPTIONS)
-        check_rules(options.get("rules"))
+        for field in ("rules", "tags"):
+            check_names(field, options.get(field))
         if isinstance(workload, list | tuple):
             return this._tune_several(workload, options.pop("weights", None), options)
         if "weights" in options:
@@ -165,10 +173,10 @@ class Submitting(Generic[OneT, SeveralT]):
 
 
 def _on_the_wire(options: dict[str, Any]) -> dict[str, Any]:
-    rules = options.get("rules")
+    lists = {field: options.get(field) for field in ("rules", "tags")}
     return {
         "max_trials": 200,
         **options,
         "target": target_text(options.get("target", "cpu")),
-        "rules": None if rules is None else tuple(rules),
+        **{field: None if texts is None else tuple(texts) for field, texts in lists.items()},
     }

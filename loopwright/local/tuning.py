@@ -15,7 +15,7 @@ from loopwright.client.progress import TrialProgress
 from loopwright.earlier_names import takes_earlier_names
 from loopwright.errors import JobFailedError
 from loopwright.local.tune_result import Trial, TuneResult
-from loopwright.workload import WorkloadLike, Workloads, check_rules, to_func, weights_of
+from loopwright.workload import WorkloadLike, Workloads, check_names, to_func, weights_of
 from service.coordinator.measurer import WorkerMeasurer
 from service.wire.requests import MAX_TRIALS
 from service.wire.times import kind_of
@@ -180,7 +180,7 @@ def _check_options(
 ) -> None:
     if max_trials not in range(1, MAX_TRIALS + 1):
         raise ValueError(f"max_trials is {max_trials!r}: expected a number from 1 to {MAX_TRIALS}")
-    check_rules(rules)
+    check_names("rules", rules)
     if isinstance(warm_start, bool):
         raise TypeError(
             f"warm_start is {warm_start}: expected earlier results of lw.tune, () for none, or "

@@ -87,6 +87,9 @@ _JOB_READ = {
     "sparkline": [0.13739, 0.0113, 0.0028, 0.00203],
     "stop_reason": "budget",
     "error": None,
+    "name": "first layer",
+    "note": None,
+    "tags": ["model:bert", "nightly"],
     "baseline": _BASELINE,
 }
 

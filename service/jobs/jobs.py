@@ -19,7 +19,7 @@ from service.store.database.database import Database
 from service.store.jobs import idempotency, jobs, quotas
 from service.store.jobs.jobs import JobRow, NewJob
 from service.wire.models import JobRead
-from service.wire.requests import JobCreate, SearchOptions
+from service.wire.requests import JobCreate, JobDescription, SearchOptions
 
 BodyT = TypeVar("BodyT")
 ResultT = TypeVar("ResultT")
@@ -149,12 +149,16 @@ class Queue:
         self._owner = caller.name
         self._target = read_target(session, request.target)
         self._rules = read_rules(request.rules)
+        # The programs of a model have no texts: the model has a name.
+        described = request if isinstance(request, JobDescription) else JobDescription()
+        self._texts = (described.name, described.note, described.tags or ())
 
     def add(
         self, workload: NewWorkload, *, group_id: UUID | None = None, weight: float = 1.0
     ) -> JobRow:
         """Queue a job for a workload."""
         session, request = self._session, self._request
+        name, note, tags = self._texts
         workloads.ensure(session, workload)
         targets.ensure(session, self._target.name, self._target.label)
         row = jobs.submit(
@@ -173,6 +177,9 @@ class Queue:
                 owner=self._owner,
                 group_id=group_id,
                 weight=weight,
+                name=name,
+                note=note,
+                tags=tags,
             ),
         )
         if not request.warm_start:

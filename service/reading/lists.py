@@ -73,10 +73,13 @@ def list_jobs(session: Session, query: JobsQuery) -> Page[JobRead]:
         statement = statement.where(contains(query.target, JobRow.target))
     if query.owner is not None:
         statement = statement.where(JobRow.owner == query.owner)
+    for tag in query.tag:  # quotes are no part of a tag
+        statement = statement.where(cast(JobRow.tags, String).contains(f'"{tag}"', autoescape=True))
     if query.group is not None:
         statement = statement.where(JobRow.group_id == query.group)
     if query.text is not None:
-        fields = (JobRow.workload_name, JobRow.target, JobRow.owner)
+        texts = (JobRow.name, JobRow.note, cast(JobRow.tags, String))
+        fields = (JobRow.workload_name, JobRow.target, JobRow.owner, *texts)
         key = query.text.replace("-", "")
         is_id = contains(key, func.replace(cast(JobRow.id, String), "-", "")) if key else None
         named = or_(contains(query.text, *fields), has_shape(query.text, JobRow.workload_key))

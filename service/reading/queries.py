@@ -12,6 +12,7 @@ from compiler.target.target import with_own_kind
 from service.common.paging import DEFAULT_LIMIT, MAX_LIMIT, ListRequest
 from service.wire.models import JobState
 from service.wire.readings import TrialOutcome
+from service.wire.requests import MAX_TAGS, Tag
 from service.wire.server_models import WorkerState
 
 MAX_NUMBER = 2**31 - 1
@@ -56,8 +57,11 @@ class JobsQuery(ListQuery):
     target: TargetPart | None = _text(_TARGET_PART)
     owner: str | None = _text("the name of the token that submitted it")
     text: str | None = _text(
-        "a part of the workload's name, the target, the owner or the id, or extents such as `512 "
-        "x 512`"
+        "a part of the workload's name, the target, the owner, the id, the job's name, note or "
+        "tags, or extents such as `512 x 512`"
+    )
+    tag: list[Tag] = Field(
+        default=[], max_length=MAX_TAGS, description="tags, all of which the job has"
     )
     group: UUID | None = Field(default=None, description="the id of a group of jobs")
     sort: Literal[

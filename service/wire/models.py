@@ -96,6 +96,9 @@ class JobRead(JobTimes, Response):
     stop_reason: str | None = None  # budget, time_budget, plateau, exhausted, stopped or cancelled
     error: str | None
     priority: int = 0
+    name: str | None = None  # chosen by the user, as are the note and the tags
+    note: str | None = None
+    tags: tuple[str, ...] = ()
     group_id: UUID | None = None  # of the group of jobs that share one trial limit
     weight: float = 1.0  # of its time in the group's sum
     baseline: BaselineRead | None = None  # the fastest library that computes the same

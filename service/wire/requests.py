@@ -35,6 +35,8 @@ MAX_ONNX_CHARS = 1_900_000  # of a file in base64, so that the body keeps to its
 MAX_INPUTS = 256  # of a model
 MAX_RANK = 16  # of an input
 MAX_EXTENT = 2**31 - 1
+MAX_NOTE_CHARS = 4000  # a page of text
+MAX_TAGS = 16
 
 # The second name of each is its name in version 0.1, which is accepted until 0.2.
 TRIALS_ALIASES = AliasChoices("max_trials", "trials")
@@ -49,6 +51,17 @@ def _without_zero(text: str) -> str:
 
 StoredText: TypeAlias = Annotated[str, AfterValidator(_without_zero)]
 """A text that every database can store: PostgreSQL has no zero characters."""
+JobName: TypeAlias = Annotated[StoredText, Field(max_length=255)]
+JobNote: TypeAlias = Annotated[StoredText, Field(max_length=MAX_NOTE_CHARS)]
+
+
+def _each_once(tags: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted(set(tags)))
+
+
+Tag: TypeAlias = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._:/=+-]{0,63}$")]
+"""A tag in lower case: filters of all databases find it, whatever they do with upper case."""
+Tags: TypeAlias = Annotated[tuple[Tag, ...], Field(max_length=MAX_TAGS), AfterValidator(_each_once)]
 RuleName: TypeAlias = Annotated[str, Field(max_length=255)]
 
 
@@ -112,7 +125,15 @@ class SearchOptions(Request):
     priority: int = Field(default=0, ge=-MAX_PRIORITY, le=MAX_PRIORITY)
 
 
-class JobCreate(SearchOptions):
+class JobDescription(Request):
+    """The texts by which users find a job; they do not change what it does. Empty means none."""
+
+    name: JobName | None = None
+    note: JobNote | None = None
+    tags: Tags | None = Field(default=None, examples=[["nightly", "model:bert"]])
+
+
+class JobCreate(SearchOptions, JobDescription):
     """A request to tune one workload for one target."""
 
     workload: Workload
@@ -125,8 +146,11 @@ class GroupTask(Request):
     weight: float = Field(default=1.0, gt=0, le=MAX_WEIGHT)
 
 
-class GroupCreate(SearchOptions):
-    """A request to tune several workloads for one target under one trial limit."""
+class GroupCreate(SearchOptions, JobDescription):
+    """A request to tune several workloads for one target under one trial limit.
+
+    Each job of the group has its name, note and tags.
+    """
 
     tasks: tuple[GroupTask, ...] = Field(min_length=1, max_length=MAX_TASKS)
 
@@ -176,7 +200,7 @@ def _without_default(schema: dict[str, Any]) -> None:
 
 
 class JobChange(Request):
-    """New limits and a new priority for a job; a missing field does not change.
+    """New limits, a new priority and other texts for a job; a missing field does not change.
 
     In a running job, lower limits apply from the next trial, higher ones from the next round. A job
     that has ended continues if its new limits leave something to do.
@@ -204,12 +228,16 @@ class JobChange(Request):
     priority: int = Field(
         default=0, ge=-MAX_PRIORITY, le=MAX_PRIORITY, json_schema_extra=_without_default
     )
+    name: JobName | None = Field(default=None, json_schema_extra=_without_default)
+    note: JobNote | None = Field(default=None, json_schema_extra=_without_default)
+    tags: Tags = Field(default=(), json_schema_extra=_without_default)
 
     @model_validator(mode="after")
     def _changes_something(self) -> JobChange:
         if not self.model_fields_set:
             raise ValueError(
-                "nothing to change: expected max_trials, max_secs, plateau or priority"
+                "nothing to change: expected max_trials, max_secs, plateau, priority, name, note"
+                " or tags"
             )
         return self
 

@@ -111,7 +111,7 @@ export interface paths {
         head?: never;
         /**
          * Change Job
-         * @description Change the limits or the priority of a job.
+         * @description Change the limits, the priority or the texts of a job.
          *
          *     In a running job, lower limits apply from the next trial, higher ones from the next round. A job
          *     that already exceeds them ends. A job that has ended continues; if its new limits leave nothing
@@ -1599,6 +1599,8 @@ export interface components {
         /**
          * GroupCreate
          * @description A request to tune several workloads for one target under one trial limit.
+         *
+         *     Each job of the group has its name, note and tags.
          * @example {
          *       "target": "cpu",
          *       "max_trials": 200,
@@ -1619,6 +1621,18 @@ export interface components {
          *     }
          */
         GroupCreate: {
+            /** Name */
+            name?: string | null;
+            /** Note */
+            note?: string | null;
+            /**
+             * Tags
+             * @example [
+             *       "nightly",
+             *       "model:bert"
+             *     ]
+             */
+            tags?: string[] | null;
             /**
              * Target
              * @default cpu
@@ -1759,7 +1773,7 @@ export interface components {
         };
         /**
          * JobChange
-         * @description New limits and a new priority for a job; a missing field does not change.
+         * @description New limits, a new priority and other texts for a job; a missing field does not change.
          *
          *     In a running job, lower limits apply from the next trial, higher ones from the next round. A job
          *     that has ended continues if its new limits leave something to do.
@@ -1777,6 +1791,12 @@ export interface components {
             plateau?: number | null;
             /** Priority */
             priority?: number;
+            /** Name */
+            name?: string | null;
+            /** Note */
+            note?: string | null;
+            /** Tags */
+            tags?: string[];
         };
         /**
          * JobCreate
@@ -1791,6 +1811,18 @@ export interface components {
          *     }
          */
         JobCreate: {
+            /** Name */
+            name?: string | null;
+            /** Note */
+            note?: string | null;
+            /**
+             * Tags
+             * @example [
+             *       "nightly",
+             *       "model:bert"
+             *     ]
+             */
+            tags?: string[] | null;
             /**
              * Target
              * @default cpu
@@ -1878,6 +1910,12 @@ export interface components {
          *       ],
          *       "stop_reason": "budget",
          *       "error": null,
+         *       "name": "first layer",
+         *       "note": null,
+         *       "tags": [
+         *         "model:bert",
+         *         "nightly"
+         *       ],
          *       "baseline": {
          *         "library": "numpy",
          *         "version": "NumPy 2.4.6, OpenBLAS 0.3.31",
@@ -1991,6 +2029,15 @@ export interface components {
              * @default 0
              */
             priority?: number;
+            /** Name */
+            name?: string | null;
+            /** Note */
+            note?: string | null;
+            /**
+             * Tags
+             * @default []
+             */
+            tags?: string[];
             /** Group Id */
             group_id?: string | null;
             /**
@@ -2554,6 +2601,12 @@ export interface components {
          *           ],
          *           "stop_reason": "budget",
          *           "error": null,
+         *           "name": "first layer",
+         *           "note": null,
+         *           "tags": [
+         *             "model:bert",
+         *             "nightly"
+         *           ],
          *           "baseline": {
          *             "library": "numpy",
          *             "version": "NumPy 2.4.6, OpenBLAS 0.3.31",
@@ -3838,8 +3891,10 @@ export interface operations {
                 target?: string | null;
                 /** @description the name of the token that submitted it */
                 owner?: string | null;
-                /** @description a part of the workload's name, the target, the owner or the id, or extents such as `512 x 512` */
+                /** @description a part of the workload's name, the target, the owner, the id, the job's name, note or tags, or extents such as `512 x 512` */
                 text?: string | null;
+                /** @description tags, all of which the job has */
+                tag?: string[];
                 /** @description the id of a group of jobs */
                 group?: string | null;
                 sort?: "-created_at" | "created_at" | "best_secs" | "-best_secs" | "num_measured" | "-num_measured" | "priority" | "-priority" | "workload_name" | "-workload_name";

@@ -53,6 +53,14 @@ TokenOption: TypeAlias = Annotated[
     str | None,
     typer.Option("--token", envvar="LOOPWRIGHT_TOKEN", help="Access token."),
 ]
+JobNameOption: TypeAlias = Annotated[
+    str | None, typer.Option("--name", help="Name of the job, to find it.")
+]
+JobNoteOption: TypeAlias = Annotated[str | None, typer.Option("--note", help="Note on the job.")]
+TagOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--tag", help="Tag of the job, in lower case; may be repeated."),
+]
 OptionalTargetOption: TypeAlias = Annotated[
     str | None, typer.Option("--target", help="Only jobs for this target.")
 ]

@@ -14,21 +14,31 @@ from tuner.finish.baseline import Baseline
 
 @dataclass(frozen=True)
 class Search:
-    """One workload to tune."""
+    """One workload to tune.
+
+    Attributes:
+        texts: The name, the note and the tags of the job on a server.
+    """
 
     workload: str
     target: str
     options: Mapping[str, Any]  # further arguments of `lw.tune` and `Client.tune`
+    texts: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Several:
-    """Several workloads to tune, which share the trials."""
+    """Several workloads to tune, which share the trials.
+
+    Attributes:
+        texts: The name, the note and the tags of the jobs on a server.
+    """
 
     workloads: list[str]
     weights: Sequence[float] | None
     target: str
     options: Mapping[str, Any]  # further arguments of `lw.tune` and `Client.tune`
+    texts: Mapping[str, Any]
 
 
 @dataclass(frozen=True)

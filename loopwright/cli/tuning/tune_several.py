@@ -58,6 +58,7 @@ def _tune_there(client: Client, several: Several, *, warm_start: bool) -> list[T
         target=several.target,
         warm_start=warm_start,
         **several.options,
+        **several.texts,
     )
     for job in handle.read().jobs:
         err_console.print(f"job {job.id}", highlight=False)

@@ -63,7 +63,7 @@ def resume_job(parts: PartsOf, caller: CallerOf, job_id: UUID) -> JobRead:
 
 @router.patch("", responses=responses(404, 409, 422))
 def change_job(parts: PartsOf, caller: CallerOf, job_id: UUID, request: JobChange) -> JobRead:
-    """Change the limits or the priority of a job.
+    """Change the limits, the priority or the texts of a job.
 
     In a running job, lower limits apply from the next trial, higher ones from the next round. A job
     that already exceeds them ends. A job that has ended continues; if its new limits leave nothing

@@ -137,11 +137,10 @@ def resume(session: Session, job_id: UUID) -> JobRow:
 
 
 def change(session: Session, job_id: UUID, changes: Mapping[str, Any]) -> JobRow:
-    """Change the limits and the priority of a job; one that has ended continues under new limits.
+    """Change a job; one that has ended continues under new limits.
 
     Args:
-        changes: New values of `trials`, `seconds`, `plateau` and `priority`; what is not named
-            stays as it is.
+        changes: New values of fields of `JobChange`; what is not named stays as it is.
 
     Raises:
         ServiceNotFoundError: If there is no such job.
@@ -154,7 +153,7 @@ def change(session: Session, job_id: UUID, changes: Mapping[str, Any]) -> JobRow
         _refuse_cancelled(row)
         _refuse_stopped(row)
     for name, value in changes.items():
-        setattr(row, name, value)
+        setattr(row, name, None if value == "" else value)  # an empty text removes the current one
     if has_new_budget and row.state.is_final:
         _go_on(session, row)
     return row

@@ -13,7 +13,7 @@ Only the owner of the lease moves a running job on: `service.store.jobs.leases` 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -111,6 +111,10 @@ class JobRow(Base):
     priority: Mapped[int] = mapped_column(Integer, default=0, server_default=text("0"))
     group_id: Mapped[UUID | None]  # of the jobs that it shares trials with
     weight: Mapped[float] = mapped_column(default=1.0, server_default=text("1"))  # among them
+    # Texts of the user, to find the job.
+    name: Mapped[str | None] = mapped_column(String(255))
+    note: Mapped[str | None] = mapped_column(Text)
+    tags: Mapped[list[str]] = mapped_column(JSON, default=list, server_default=text("'[]'"))
     stop_requested: Mapped[bool] = mapped_column(default=False, server_default=false())
     # The number of trials when a user raised the limit after a plateau.
     plateau_from: Mapped[int] = mapped_column(Integer, default=0, server_default=text("0"))
@@ -226,6 +230,9 @@ class NewJob:
     priority: int = 0
     group_id: UUID | None = None
     weight: float = 1.0
+    name: str | None = None
+    note: str | None = None
+    tags: Collection[str] = ()
 
 
 def submit(session: Session, job: NewJob) -> JobRow:
@@ -245,6 +252,9 @@ def submit(session: Session, job: NewJob) -> JobRow:
         priority=job.priority,
         group_id=job.group_id,
         weight=job.weight,
+        name=job.name or None,
+        note=job.note or None,
+        tags=list(job.tags),
         owner=job.owner,
         request_id=request_ids.current(),
         num_measured=0,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from typer.testing import CliRunner, Result
 
 import loopwright as lw
@@ -43,3 +44,27 @@ def test_a_job_is_stopped_and_extended(server: Server, client: lw.Client) -> Non
     assert "cancelled" in run("jobs", "cancel", *at).stdout + str(
         handle.wait(timeout_secs=PATIENCE_SECS)
     )
+
+
+def test_a_job_is_found_by_the_texts_that_it_was_given(server: Server, client: lw.Client) -> None:
+    at = ("--url", server.url)
+    tuned = run("tune", SPECS[1], "--target", TARGET, "--max-trials", "2", *at, "--json", "--name",
+                "first layer", "--tag", "nightly", "--tag", "model:bert")  # fmt: skip
+    assert tuned.exit_code == 0, tuned.stderr
+    job_id = json.loads(tuned.stdout)["job_id"]
+    (listed,) = json.loads(run("jobs", "--tag", "model:bert", *at, "--json").stdout)
+    assert (listed["id"], listed["name"]) == (job_id, "first layer")
+    shown = run("jobs", "describe", job_id, "--note", "to be repeated", "--tag", "done", *at)
+    assert "first layer #done" in shown.stdout
+    (job,) = client.jobs(text="to be rep", tag="done")
+    assert (str(job.id), job.note) == (job_id, "to be repeated")
+    removed = client.job(job_id).describe(name="", tags=[])
+    assert (removed.name, removed.note, removed.tags) == (None, "to be repeated", ())
+    assert run("jobs", "describe", job_id, "--tag", "Done", *at).exit_code == 2
+
+
+def test_texts_without_a_server_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("loopwright.cli.tune.find_server", lambda url, token: None)
+    ran = run("tune", SPECS[1], "--name", "first layer")
+    assert ran.exit_code == 2
+    assert "require a server" in ran.stderr

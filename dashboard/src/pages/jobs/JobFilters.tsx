@@ -39,6 +39,7 @@ export function JobFilters() {
         <AddressText name="operator" label="Operator" placeholder="matmul" />
         <AddressText name="target" label="Target" known={targets ?? []} />
         <AddressText name="owner" label="Owner" />
+        <AddressText name="tag" label="Tag" placeholder="nightly" />
         <AddressSelect name="sort" label="Sort" options={SORTS} />
       </div>
     </search>

@@ -42,6 +42,11 @@ export function JobTable({ jobs, selected, onSelect }: Props) {
   );
 }
 
+/** The name and the tags of a job, as `first layer #nightly`. */
+function jobTexts(job: Job): string {
+  return [job.name, ...(job.tags ?? []).map((tag) => `#${tag}`)].filter(Boolean).join(" ");
+}
+
 interface RowProps {
   job: Job;
   isSelected: boolean;
@@ -63,6 +68,7 @@ function Row({ job, isSelected, onSelect }: RowProps) {
         <TaskName shape={job.shape} target={job.target}>
           <Link to={`/jobs/${job.id}`}>{job.workload_name}</Link>
         </TaskName>
+        {jobTexts(job) && <span className="under">{jobTexts(job)}</span>}
       </Cell>
       <Cell of="State">
         <State of={job.state} />

@@ -88,6 +88,16 @@ def test_budgets_keep_their_values_under_new_names(database: Database) -> None:
         assert (row.max_trials, row.max_secs) == (33, 2.5)
 
 
+def test_jobs_of_an_older_version_have_no_texts(database: Database) -> None:
+    job_id = add_job(database)
+    with database.engine.execution_options(writes=True).begin() as connection:
+        migrate.downgrade(connection, "0019")
+        migrate.upgrade(connection)
+    with database.read() as session:
+        row = session.get_one(JobRow, job_id)
+        assert (row.name, row.note, row.tags) == (None, None, [])
+
+
 def test_groups_keep_their_budgets_under_a_new_name(database: Database) -> None:
     with database.write() as session:
         group_id = groups.create(session, 48).id
