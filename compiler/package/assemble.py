@@ -27,12 +27,14 @@ class LoweredModel:
 
     Attributes:
         graph: The graph, after rewriting.
+        num_channels_last: The convolutions that were rewritten to have channels last.
         memory: Where each value is.
         steps: The programs in the order in which they run: the groups, then the copies.
         tasks: The same programs, each once.
     """
 
     graph: Graph
+    num_channels_last: int
     memory: MemoryPlan
     steps: tuple[LoweredGroup, ...]
     tasks: tuple[ModelTask, ...]

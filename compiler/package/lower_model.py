@@ -9,6 +9,8 @@ from compiler.graph.fusion.group import FusedGroup
 from compiler.graph.lower import LoweredGroup, lower_copy, lower_group
 from compiler.graph.memory import plan_memory
 from compiler.graph.nodes import Graph, Node
+from compiler.graph.rewrite.channels_last import channels_last
+from compiler.graph.rewrite.convolutions import is_convolution
 from compiler.graph.rewrite.simplify import simplify
 from compiler.graph.tasks import model_tasks
 from compiler.graph.verify import verify_graph
@@ -24,7 +26,9 @@ def lower_model(graph: Graph) -> LoweredModel:
     """
     verify_graph(graph)
     _require_static(graph)
-    graph = simplify(graph)
+    simple = simplify(graph)
+    graph = channels_last(simple)
+    num_channels_last = _num_convolutions(simple) - _num_convolutions(graph)
     alone: set[Node] = set()
     while True:
         partition = fuse(graph, alone)
@@ -38,7 +42,12 @@ def lower_model(graph: Graph) -> LoweredModel:
         for operand, _ in memory.copies
     ]
     steps = (*lowered, *copies)
-    return LoweredModel(graph, memory, steps, tuple(model_tasks(steps)))
+    return LoweredModel(graph, num_channels_last, memory, steps, tuple(model_tasks(steps)))
+
+
+def _num_convolutions(graph: Graph) -> int:
+    """Return the number of convolutions whose channels come before space."""
+    return sum(map(is_convolution, graph.nodes))
 
 
 def _lower_groups(groups: tuple[FusedGroup, ...]) -> tuple[list[LoweredGroup], set[Node]]:

@@ -49,6 +49,7 @@ class ModelInspection:
         num_views: Nodes without a kernel: their memory is that of another value.
         num_joins: Concatenations without a kernel: their parts are written in place.
         num_copies: Results that are copied at the end.
+        num_channels_last: Convolutions that are computed with channels last.
         num_in_place: Calls of kernels that write a result over an operand.
         saved_bytes: How much larger the arena is without these.
         arena_bytes, lower_bound_bytes: The memory of values between kernels, and the least that
@@ -63,6 +64,7 @@ class ModelInspection:
     num_views: int
     num_joins: int
     num_copies: int
+    num_channels_last: int
     num_in_place: int
     saved_bytes: int
     arena_bytes: int
@@ -80,10 +82,16 @@ class ModelInspection:
         return (
             f"{self.num_nodes} nodes: {self.num_calls} calls of {len(self.kernels)} kernels,"
             f" {self.num_views} views, {self.num_joins} joins in place, {self.num_copies} copies of"
-            f" results\n"
+            f" results{self._layouts}\n"
             f"arena {self.arena_bytes:,} bytes (at least {self.lower_bound_bytes:,}{self._saved}),"
             f" weights {self.weights_bytes:,} bytes, workspace {self.workspace_bytes:,} bytes"
         )
+
+    @property
+    def _layouts(self) -> str:
+        if not self.num_channels_last:
+            return ""
+        return f", {self.num_channels_last} convolutions with channels last"
 
     @property
     def _saved(self) -> str:
@@ -141,6 +149,7 @@ def inspect_model(
         len(partition.views),
         len(partition.joins),
         len(model.memory.copies),
+        model.num_channels_last,
         len(model.memory.in_place),
         model.memory.saved_bytes,
         model.memory.arena_bytes,

@@ -1,4 +1,4 @@
-"""Convolutions of one to three spatial dimensions; channels come before space.
+"""Convolutions of one to three spatial dimensions; channels come before space, or last.
 
 The numbers of `padding` are those before each dimension, then those after.
 """
@@ -17,6 +17,7 @@ from compiler.graph.nodes import Array, TensorType
 from compiler.graph.operator import graph_operator
 from compiler.graph.operators.arrays import widened
 from compiler.graph.operators.checks import check_rank, check_static
+from compiler.graph.operators.layouts import ConvLayouts, arranged, extents
 from compiler.graph.operators.products import have_product
 from compiler.graph.operators.windows import Steps, window_elements
 from compiler.ir.core.dtypes import DType
@@ -34,12 +35,21 @@ def _convolve(
     padding: tuple[int, ...],
     dilation: tuple[int, ...],
     groups: int,
+    data_layout: str,
+    kernel_layout: str,
     out_dtype: DType | None,
 ) -> te.Tensor:
     dims, kernels = static_shape(data.buffer), static_shape(weight.buffer)
-    if len(dims) == 4 and groups == dims[1] == kernels[0] > 1:
+    channels, co = dims[data_layout.index("C")], kernels[kernel_layout.index("O")]
+    if len(dims) == 4 and groups == channels == co > 1:
         return depthwise_conv2d(
-            data, weight, stride=strides, padding=padding, dilation=dilation, out_dtype=out_dtype
+            data,
+            weight,
+            stride=strides,
+            padding=padding,
+            dilation=dilation,
+            layout=data_layout,
+            out_dtype=out_dtype,
         )
     return _CONVOLUTIONS[len(dims) - 2](
         data,
@@ -48,6 +58,7 @@ def _convolve(
         padding=padding,
         dilation=dilation,
         groups=groups,
+        layout=data_layout,
         out_dtype=out_dtype,
     )
 
@@ -60,10 +71,14 @@ def convolve_arrays(
     padding: tuple[int, ...],
     dilation: tuple[int, ...],
     groups: int,
+    data_layout: str,
+    kernel_layout: str,
     out_dtype: DType | None,
 ) -> Array:
     """Convolve by a matrix product for each element of the kernel, and sum these."""
-    data, weight = widened(data, out_dtype), widened(weight, out_dtype)
+    plain = ConvLayouts.first(data.ndim - 2)
+    data = arranged(widened(data, out_dtype), data_layout, plain.data)
+    weight = arranged(widened(weight, out_dtype), kernel_layout, plain.kernel)
     co, inner, *kernel = weight.shape
     steps = Steps(tuple(kernel), strides, padding, dilation)
     counts = static(steps.counts("a convolution", data.shape[2:]))
@@ -73,11 +88,12 @@ def convolve_arrays(
         at: Any = (..., *position)
         factors = weight[at].reshape(groups, -1, inner)
         total += np.matmul(factors, image.reshape(batch, groups, inner, -1))
-    return total.reshape(batch, co, *counts)
+    return arranged(total.reshape(batch, co, *counts), plain.data, data_layout)
 
 
 def _declare(rank: int) -> None:
     name = f"nn.conv{rank}d"
+    plain = ConvLayouts.first(rank)
 
     @graph_operator(name, "window", tensors=_convolve, reference=convolve_arrays)
     def infer(
@@ -88,21 +104,27 @@ def _declare(rank: int) -> None:
         padding: tuple[int, ...] = (0, 0) * rank,
         dilation: tuple[int, ...] = (1,) * rank,
         groups: int = 1,
+        data_layout: str = plain.data,
+        kernel_layout: str = plain.kernel,
         out_dtype: DType | None = None,
     ) -> TensorType:
         check_rank(name, "the image", data, rank + 2)
         check_rank(name, "the kernel", weight, rank + 2)
         if not have_product(data.dtype, weight.dtype, out_dtype):
             raise ModelError(f"{name} of {data.dtype} and {weight.dtype}: expected one type")
-        co, inner, *kernel = check_static(name, "the kernel", weight)
-        if groups < 1 or data.shape[1] != inner * groups or co % groups:
+        kernels = check_static(name, "the kernel", weight)
+        ConvLayouts(data_layout, kernel_layout).check(name, groups, data.shape, kernels)
+        co, inner, *kernel = extents(kernels, kernel_layout, plain.kernel)
+        batch, channels, *space = extents(data.shape, data_layout, plain.data)
+        if groups < 1 or channels != inner * groups or co % groups:
             raise ModelError(
-                f"{name}: kernels {weight.shape} do not fit {data.shape[1]} channels in"
+                f"{name}: kernels {weight.shape} do not fit {channels} channels in"
                 f" {groups} group(s)"
             )
         steps = Steps(tuple(kernel), strides, padding, dilation)
-        counts = steps.counts(name, data.shape[2:])
-        return TensorType((data.shape[0], co, *counts), out_dtype or data.dtype)
+        counts = steps.counts(name, tuple(space))
+        shape = extents((batch, co, *counts), plain.data, data_layout)
+        return TensorType(shape, out_dtype or data.dtype)
 
 
 for _rank in _CONVOLUTIONS:

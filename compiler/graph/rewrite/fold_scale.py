@@ -8,12 +8,11 @@ import numpy as np
 
 from compiler.graph.nodes import Array, Constant, Graph, Node, Operand
 from compiler.graph.rewrite.constants import along, known, rounded
+from compiler.graph.rewrite.convolutions import CONVOLUTIONS, is_convolution
 from compiler.graph.rewrite.rewriter import Replacement, Rewriter, rewrite_nodes
 from compiler.ir.core.dtypes import is_float
 
-_CONVOLUTIONS = frozenset(f"nn.conv{rank}d" for rank in (1, 2, 3))
-_TRANSPOSED = frozenset(f"{name}_transpose" for name in _CONVOLUTIONS)
-_PRODUCTS = frozenset({"matmul", *_CONVOLUTIONS, *_TRANSPOSED})
+_TRANSPOSED = frozenset(f"{name}_transpose" for name in CONVOLUTIONS)
 
 
 def fold_scale(graph: Graph) -> Graph:
@@ -101,7 +100,12 @@ def _is_product(x: Operand, rewriter: Rewriter) -> bool:
     if node.op == "add":
         y, other = _constant_last(node)
         return isinstance(other, Constant) and _is_product(y, rewriter)
-    return node.op in _PRODUCTS
+    return _has_weights(node)
+
+
+def _has_weights(node: Node) -> bool:
+    """Return whether a node is a product, or a convolution of channels before space."""
+    return node.op == "matmul" or node.op in _TRANSPOSED or is_convolution(node)
 
 
 def _scaled(x: Operand, factors: Array, rewriter: Rewriter) -> Operand | None:
@@ -128,7 +132,7 @@ def _scaled(x: Operand, factors: Array, rewriter: Rewriter) -> Operand | None:
 
 def _scaled_weights(node: Node, factors: Array) -> Constant | None:
     """Return the weights of a product or convolution, times factors of its channels."""
-    weights = node.inputs[1] if node.op in _PRODUCTS else None
+    weights = node.inputs[1] if _has_weights(node) else None
     elements = known(weights)
     if elements is None or elements.ndim < 2 or not isinstance(weights, Constant):
         return None
@@ -136,7 +140,7 @@ def _scaled_weights(node: Node, factors: Array) -> Constant | None:
     channels = along(factors, rank - 1 if node.op == "matmul" else 1, rank)
     if channels is None or (node.attrs.get("groups", 1) != 1 and node.op in _TRANSPOSED):
         return None
-    axis = 0 if node.op in _CONVOLUTIONS else 1
+    axis = 0 if node.op in CONVOLUTIONS else 1
     if node.op != "matmul":
         channels = channels.reshape(-1, *[1] * (rank - 1 - axis))
     with np.errstate(over="ignore"):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from compiler.graph.nodes import Constant, Graph, Node, Operand, constant
+from compiler.graph.rewrite.convolutions import is_convolution
 from compiler.graph.rewrite.quantized import (
     MOVES,
     bytes_made_float,
@@ -25,7 +26,6 @@ from compiler.graph.rewrite.quantized import (
 from compiler.graph.rewrite.rewriter import Replacement, Rewriter, rewrite_nodes
 from compiler.ir.core.dtypes import DType, is_signed, smallest_and_largest, sum_dtype
 
-_CONVOLUTIONS = frozenset(f"nn.conv{rank}d" for rank in (1, 2, 3))
 _OFFSET = 128
 """The difference between a byte from 0 to 255 and the signed one that stands for it."""
 _LARGEST_SUM = 2**31 - 1
@@ -64,21 +64,20 @@ def integer_products(graph: Graph) -> Graph:
 
 
 def _visit(node: Node, rewriter: Rewriter) -> Replacement:
-    is_convolution = node.op in _CONVOLUTIONS
-    if not (is_convolution or node.op == "matmul") or not node.output.type.is_static:
+    if not (is_convolution(node) or node.op == "matmul") or not node.output.type.is_static:
         return None
     a, b = (_factor(x, rewriter) for x in node.operands)
     if a is None or b is None:
         return None
     a, b = _of_two_types(a, b, rewriter)
-    total = (_convolution if is_convolution else _product)(node, a, b, rewriter)
+    total = (_convolution if is_convolution(node) else _product)(node, a, b, rewriter)
     if total is None:
         return None
     dtype, axis = node.output.type.dtype, -1 if b.axis is not None else -2
     wide = sum_dtype(dtype)
     scales = (rewriter.add("astype", x.scale, dtype=wide) for x in (a, b))
     scale = rewriter.add("multiply", *scales)
-    axis = 1 if is_convolution else axis
+    axis = 1 if is_convolution(node) else axis
     return (rewriter.add("dequantize", total, scale, axis=axis, out_dtype=dtype),)
 
 

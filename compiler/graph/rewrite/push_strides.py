@@ -12,12 +12,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from compiler.graph.nodes import Graph, Node, Operand, TensorValue
-from compiler.graph.operator import find_operator
+from compiler.graph.rewrite.convolutions import is_convolution, is_plain_map, is_pointwise
 from compiler.graph.rewrite.rewriter import Replacement, Rewriter, rewrite_nodes
 
-_CONVOLUTIONS = frozenset(f"nn.conv{rank}d" for rank in (1, 2, 3))
-_PLACES = frozenset({"axis", "k"})
-"""Attributes of maps that depend on the axes or on positions along them: `tril` has a diagonal."""
 MAX_NODES = 64
 """Nodes that one slice moves before in one go, which bounds the recursion: a residual block has
 about ten. Chosen.
@@ -31,7 +28,7 @@ def push_strides(graph: Graph) -> Graph:
 
 def _visit(node: Node, rewriter: Rewriter) -> Replacement:
     selection = _Selection(rewriter)
-    if node.op in _CONVOLUTIONS and _is_pointwise(node):
+    if is_convolution(node) and is_pointwise(node):
         steps = _steps(node)
         if any(step > 1 for step in steps) and node.operands[0].type.is_static:
             return (selection.pointwise(node, steps),)
@@ -54,11 +51,11 @@ class _Selection:
         self._num_nodes += 1
         if node is None:
             return _sliced(x, steps, self._rewriter)
-        if node.op not in _CONVOLUTIONS:
+        if not is_convolution(node):
             inputs = [self._operand(y, node, steps) for y in node.inputs]
             return self._rewriter.with_inputs(node, *inputs)
         all_steps = tuple(a * b for a, b in zip(_steps(node), steps, strict=True))
-        if _is_pointwise(node):
+        if is_pointwise(node):
             return self.pointwise(node, all_steps)
         return self._rewriter.with_inputs(_with_strides(node, all_steps), *node.inputs)
 
@@ -76,8 +73,7 @@ class _Selection:
             return None
         if not all(y.type.is_static for y in (*node.operands, *node.outputs)):
             return None
-        is_map = find_operator(node.op).kind == "map" and not _PLACES & node.attrs.keys()
-        return node if is_map or node.op in _CONVOLUTIONS else None
+        return node if is_plain_map(node) or is_convolution(node) else None
 
     def _operand(self, x: Operand | None, node: Node, steps: tuple[int, ...]) -> Operand | None:
         """Return what a map reads of an operand; along axes of one element that is the same."""
@@ -123,13 +119,6 @@ def _slices(node: Node) -> list[tuple[int, int, int, int]]:
 
 def _with_strides(node: Node, strides: tuple[int, ...]) -> Node:
     return replace(node, attrs={**node.attrs, "strides": strides})
-
-
-def _is_pointwise(node: Node) -> bool:
-    """Return whether a convolution reads a single pixel for each pixel of its result."""
-    window = node.operands[1].type.shape[2:]
-    padding = node.attrs["padding"]
-    return all(n == 1 for n in window) and isinstance(padding, tuple) and not any(padding)
 
 
 def _steps(node: Node) -> tuple[int, ...]:

@@ -39,6 +39,16 @@ def test_a_convolution_takes_its_bias_the_residual_and_the_activation() -> None:
     assert _labels(partition) == ["conv2d+add+add+relu", "conv2d+add+relu"]
 
 
+def test_a_convolution_takes_a_transposition_only_if_it_leaves_the_last_axis() -> None:
+    builder = GraphBuilder()
+    x = _convolution(builder, builder.input("x", _IMAGE))
+    y = _convolution(builder, builder.input("y", _IMAGE))
+    moved = builder.add("permute_dims", x, axes=(0, 2, 3, 1))
+    rows = builder.add("permute_dims", y, axes=(0, 2, 1, 3))
+    partition = fuse(builder.finish([moved, rows]))
+    assert _labels(partition) == ["conv2d", "permute_dims", "conv2d+permute_dims"]
+
+
 def test_a_value_with_two_readers_that_meet_again_stays_inside() -> None:
     builder = GraphBuilder()
     x = _convolution(builder, builder.input("x", _IMAGE))

@@ -7,6 +7,7 @@ from compiler.graph.builder import GraphBuilder
 from compiler.graph.error import ModelError
 from compiler.graph.extents import multiply, symbol
 from compiler.graph.nodes import TensorType, constant
+from compiler.graph.operators.layouts import ConvLayouts
 from tests.graph_operators import assert_computes_its_reference, onnx_results
 
 CASES: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
@@ -30,6 +31,23 @@ def test_a_convolution_computes_what_onnx_defines(
     [result] = assert_computes_its_reference(f"nn.conv{len(image) - 2}d", arrays, **attrs)
     [expected] = onnx_results("Conv", arrays, **{NAMES[name]: v for name, v in attrs.items()})
     np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("image", "kernel", "attrs"), CASES)
+def test_with_channels_last_a_convolution_computes_the_same(
+    image: tuple[int, ...], kernel: tuple[int, ...], attrs: dict[str, Any]
+) -> None:
+    rng = np.random.default_rng(0)
+    x, w = (rng.standard_normal(shape).astype(np.float32) for shape in (image, kernel))
+    [expected] = onnx_results("Conv", [x, w], **{NAMES[name]: v for name, v in attrs.items()})
+    by_channel = attrs.get("groups") == image[1] == kernel[0] and len(image) == 4
+    last = ConvLayouts.last(len(image) - 2, by_channel=by_channel)
+    w = np.ascontiguousarray(np.moveaxis(w, (0, 1), (-2, -1) if by_channel else (-1, -2)))
+    layouts: dict[str, Any] = {"data_layout": last.data, "kernel_layout": last.kernel}
+    arrays = [np.ascontiguousarray(np.moveaxis(x, 1, -1)), w]
+    op = f"nn.conv{len(image) - 2}d"
+    [result] = assert_computes_its_reference(op, arrays, **attrs, **layouts)
+    np.testing.assert_allclose(np.moveaxis(result, -1, 1), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_bytes_are_summed_exactly_in_32_bits() -> None:
@@ -58,6 +76,7 @@ def test_symbolic_extents_pass_through() -> None:
     [
         ({"padding": (1, 1)}, (4, 3, 3, 3), r"padding is \(1, 1\): expected 4 integers"),
         ({"groups": 2}, (4, 3, 3, 3), "do not fit 3 channels in 2 group"),
+        ({"data_layout": "NHWC"}, (4, 3, 3, 3), "expected 'NCHW' and 'OIHW' or 'NHWC' and 'HWIO'"),
         ({}, (4, 3, 9, 3), "a window of 9 elements does not fit into 8"),
     ],
 )
