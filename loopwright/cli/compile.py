@@ -75,6 +75,8 @@ def compile(
             seed=seed,
         )
     except KeyboardInterrupt:
+        if num_trials == 0:
+            raise
         err_console.print("interrupted: the same command continues from the trials so far")
         raise typer.Exit(ExitCode.INTERRUPTED) from None
     try:

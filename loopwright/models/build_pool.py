@@ -104,18 +104,23 @@ class _Builds:
 
 @contextmanager
 def _child() -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-    """Start a process, and return its input and its output; it ends when the input is closed."""
+    """Start a process, and return its input and its output; it ends with the block.
+
+    Ctrl-C reaches this process alone. A process that outlives this one ends with its input.
+    """
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "loopwright.models.build_child"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env=child_environment(os.environ),
+        process_group=0,
     )
     assert process.stdin is not None
     assert process.stdout is not None
     try:
         yield process.stdin, process.stdout
     finally:
+        process.kill()  # it may be in the middle of a build
         with suppress(BrokenPipeError):
             process.stdin.close()
         process.stdout.close()

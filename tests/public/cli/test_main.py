@@ -6,16 +6,20 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import onnx
+import psutil
 import pytest
 from typer.testing import CliRunner
 
 import loopwright as lw
+from compiler.target.cores import available_cores
 from examples.serving import Server
 from loopwright.cli.main import app
 from tests.public.cli.commands import SCRIPT, loopwright
@@ -51,6 +55,22 @@ def test_ctrl_c_is_heeded_while_the_program_is_still_loaded(tmp_path: Path) -> N
         process.send_signal(signal.SIGINT)
         assert process.communicate(timeout=60) == (b"", b"interrupted\n")
         assert process.returncode == 130
+
+
+@pytest.mark.skipif(available_cores() < 2, reason="this host has no second core")
+def test_ctrl_c_from_a_terminal_ends_a_compilation_in_one_line(tmp_path: Path) -> None:
+    """A terminal sends it to all processes of the group."""
+    model = Path(onnx.__file__).parent / "backend/test/data/light/light_squeezenet.onnx"
+    options = ("--target", "cpu -num-cores=1", "-o", f"{tmp_path}/a.lwm")
+    command = ("compile", str(model), *options)
+    with running(*command, process_group=0) as process:
+        while not (children := psutil.Process(process.pid).children()):
+            time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.communicate(timeout=60) == (b"", b"interrupted\n")
+        assert process.returncode == 130
+    assert not any(child.is_running() for child in children)
+    assert not list(tmp_path.iterdir())
 
 
 def test_ctrl_c_ends_any_command_in_one_line(tmp_path: Path) -> None:
