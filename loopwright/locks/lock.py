@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 import loopwright
 from compiler.backends.backend import host_labels
@@ -26,7 +27,17 @@ from service.wire.times import RunTime
 if TYPE_CHECKING:
     from loopwright.local.tune_result import TuneResult
 
-Tuned: TypeAlias = "TuneResult | tuple[WorkloadLike, Best]"
+
+@runtime_checkable
+class ScheduledPrograms(Protocol):
+    """A compiled model: programs with their schedules, for one target."""
+
+    def schedules(self) -> Iterable[tuple[PrimFunc, Target, Trace]]:
+        """Return each program once."""
+        ...
+
+
+Tuned: TypeAlias = "TuneResult | tuple[WorkloadLike, Best] | ScheduledPrograms"
 
 
 def lock(path: str | Path, *results: Tuned) -> tuple[LockedKernel, ...]:
@@ -36,7 +47,8 @@ def lock(path: str | Path, *results: Tuned) -> tuple[LockedKernel, ...]:
 
     Args:
         path: The lock file.
-        results: Results of `lw.tune`, or pairs of a workload and its `client.best`.
+        results: Results of `lw.tune`, pairs of a workload and its `client.best`, or models of
+            `lw.compile`, whose programs have no recorded times.
 
     Returns:
         The added kernels.
@@ -49,7 +61,7 @@ def lock(path: str | Path, *results: Tuned) -> tuple[LockedKernel, ...]:
         OSError: If the file can't be written.
     """
     file = LockFile.load(path) if Path(path).exists() else LockFile()
-    kernels = tuple(_locked(result) for result in results)
+    kernels = tuple(kernel for result in results for kernel in _locked(result))
     file.with_kernels(kernels).save(path)
     return kernels
 
@@ -95,11 +107,18 @@ def _rebuilt(entry: LockedKernel) -> LockedKernel:
         raise refused(entry, error) from error
 
 
-def _locked(result: Tuned) -> LockedKernel:
+def _locked(result: Tuned) -> list[LockedKernel]:
     if isinstance(result, tuple):
         workload, best = result
-        func, target = to_func(workload), Target(best.record.target)
-        return _locked_best(func, target, best)
+        return [_locked_best(to_func(workload), Target(best.record.target), best)]
+    if isinstance(result, ScheduledPrograms):
+        return [
+            lock_schedule(func, target, trace, None) for func, target, trace in result.schedules()
+        ]
+    return [_locked_result(result)]
+
+
+def _locked_result(result: TuneResult) -> LockedKernel:
     best_trial, default = result.best, result.default
     measurement = best_trial.measurement
     record = _record(

@@ -94,25 +94,37 @@ def build_locked(entry: LockedKernel, func: PrimFunc, path: str) -> Artifact:
     Raises:
         LockError: If another version of the compiler runs here, or it builds other code.
     """
-    target = Target(entry.target)
-    advice = f"`loopwright lock --rebuild -o {path}` accepts it and keeps the schedules"
-    if (here := toolchain(target.kind)) != entry.toolchain:
-        raise LockError(
-            f"{entry.label} is locked for {entry.toolchain} (loopwright {entry.loopwright}), but"
-            f" this is {here} (loopwright {loopwright.__version__}): install that version, or"
-            f" {advice}"
-        )
+    check_toolchain(entry, path)
     try:
-        artifact = compile_artifact(entry.schedule.apply_to(func), target)
+        artifact = compile_artifact(entry.schedule.apply_to(func), Target(entry.target))
     except ScheduleError as error:
         raise refused(entry, error) from error
     if entry.code_sha256 is not None and code_digest(artifact) != entry.code_sha256:
         raise LockError(
             f"{entry.label} becomes other machine code here than when it was locked: this CPU lacks"
             " or adds features (a virtual machine may hide some), or the installation was changed;"
-            f" {advice}"
+            f" {_rebuild(path)}"
         )
     return artifact
+
+
+def check_toolchain(entry: LockedKernel, path: str) -> None:
+    """Require the compiler that a kernel was locked for.
+
+    Raises:
+        LockError: If another one runs here.
+    """
+    here = toolchain(Target(entry.target).kind)
+    if here != entry.toolchain:
+        raise LockError(
+            f"{entry.label} is locked for {entry.toolchain} (loopwright {entry.loopwright}), but"
+            f" this is {here} (loopwright {loopwright.__version__}): install that version, or"
+            f" {_rebuild(path)}"
+        )
+
+
+def _rebuild(path: str) -> str:
+    return f"`loopwright lock --rebuild -o {path}` accepts it and keeps the schedules"
 
 
 def refused(entry: LockedKernel, error: ScheduleError) -> LockError:

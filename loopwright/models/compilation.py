@@ -49,7 +49,8 @@ class Compilation:
         problems = {key: kernel.problem for key, kernel in kernels.items() if kernel.problem}
         model, plan = self._planned(kernels)
         inspection = inspect_model(model, plan, len(self.graph.nodes), problems)
-        return Executable(model, plan, inspection)
+        traces = {key: kernel.candidate.trace for key, kernel in kernels.items()}
+        return Executable(model, plan, inspection, traces)
 
     def _planned(self, kernels: Kernels) -> tuple[LoweredModel, ModelPlan]:
         built = {key: kernel.built for key, kernel in kernels.items()}

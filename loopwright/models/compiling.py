@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from loopwright.errors import FallbackWarning
 from loopwright.models.build_pool import propose_kernels
 from loopwright.models.compilation import Compilation
 from loopwright.models.executable import Executable
+from loopwright.models.locked_model import locked_model
 from loopwright.models.read_model import ExampleInputs, Model, read_model
 from loopwright.models.schedules import kernel_name
 from loopwright.models.tuned_model import ModelTuning, faster_model, tune_here, tune_there
@@ -49,6 +51,7 @@ def compile(
     token: str | None = None,
     seed: int = 0,
     progress: bool | None = None,
+    lock: str | Path | None = None,
 ) -> Executable:
     """Compile a whole model.
 
@@ -72,17 +75,25 @@ def compile(
         token: The access token of that server.
         seed: Of the choices among schedules.
         progress: Whether to draw a progress bar; by default only on a terminal or in a notebook.
+        lock: A lock file with all programs of the model for this target: their schedules are used,
+            and nothing is proposed, measured or asked of a server.
 
     Raises:
+        LockError: If the lock file is damaged, lacks a program, or is of another compiler.
         ModelError: If the model is malformed, or needs what is not supported: with the node, the
             reason, and what to do if something helps.
         TargetError: If the target is unknown, or trials or a server are asked for, and this host
             can't run code for it.
         BuildError: If a program of the model can't be built.
-        ValueError: If `trials` or `seed` is out of range.
+        ValueError: If `trials` or `seed` is out of range, or comes with a lock file.
         ServerUnreachableError: If no server answers at `url`.
         LoopwrightError: If another process tunes a program of the model now.
     """
+    if lock is not None:
+        if trials != 0 or url is not None:
+            raise ValueError("lock is given with trials or url: a lock file decides all schedules")
+        cpu = _cpu(target)
+        return locked_model(read_model(model, example_inputs, shapes, fixed_inputs), cpu, lock)
     with Client(url, token) if url is not None else nullcontext() as client:
         return compile_by(
             client,
@@ -113,9 +124,7 @@ def compile_by(
     """Compile a whole model as `compile` does, by a client of a server, or in this process."""
     _check_number("trials", trials, MAX_TRIALS, "or None to end when gains are small")
     _check_number("seed", seed, MAX_SEED)
-    parsed_target = complete_target(target, host_labels)
-    backend_of(parsed_target).require_host(parsed_target)
-    cpu = CpuTarget.of(parsed_target)
+    cpu = _cpu(target)
     if client is not None or trials != 0:
         _require_machine(cpu)
     if client is not None:
@@ -133,6 +142,12 @@ def compile_by(
         result = faster_model(compilation, result, tried, seed)
     _warn(result)
     return result
+
+
+def _cpu(target: Target | str) -> CpuTarget:
+    parsed_target = complete_target(target, host_labels)
+    backend_of(parsed_target).require_host(parsed_target)
+    return CpuTarget.of(parsed_target)
 
 
 def _check_number(name: str, number: object, limit: int, otherwise: str = "") -> None:

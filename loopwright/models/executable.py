@@ -13,10 +13,13 @@ from compiler.executor.arrays import ArrayCheck
 from compiler.executor.error import ArgumentError, PackageError
 from compiler.executor.executor import Executor, refuse_pickling
 from compiler.executor.package import Package
+from compiler.ir.core.program import PrimFunc
 from compiler.package.assemble import LoweredModel
 from compiler.package.build_package import build_package, save_package
 from compiler.package.load_package import load_package
 from compiler.package.plan import ModelPlan
+from compiler.schedule.trace.trace import Trace
+from compiler.target.target import Target
 from loopwright.models.comparison import ModelComparison
 from loopwright.models.inspection import ModelInspection
 from loopwright.models.profile import ModelProfile, profile_plan
@@ -35,13 +38,20 @@ class Executable:
         comparison: Its time beside that of the first proposals; None if it has these alone.
     """
 
-    def __init__(self, model: LoweredModel, plan: ModelPlan, inspection: ModelInspection) -> None:
+    def __init__(
+        self,
+        model: LoweredModel,
+        plan: ModelPlan,
+        inspection: ModelInspection,
+        traces: Mapping[str, Trace],
+    ) -> None:
         self.comparison: ModelComparison | None = None
         self.plan = plan
         self.package = build_package(plan)
         self._executor = _loaded(self.package)
         self._model = model
         self._inspection = inspection
+        self._traces = traces
 
     def __repr__(self) -> str:
         if isinstance(self._executor, PackageError):
@@ -120,6 +130,11 @@ class Executable:
         checks = map(ArrayCheck, self.executor.inputs)
         checked = {check.name: check.array(arrays[check.name]) for check in checks}
         return profile_plan(self.plan, self._model, checked)
+
+    def schedules(self) -> list[tuple[PrimFunc, Target, Trace]]:
+        """Return the programs of the model with their schedules, for `lw.lock`."""
+        tasks = self._model.tasks
+        return [(task.func, self.plan.target, self._traces[task.key]) for task in tasks]
 
     def inspect(self) -> ModelInspection:
         """Return what became of the model: kernels, what needs none, memory."""

@@ -42,17 +42,19 @@ def test_the_program_of_the_readme_runs(tmp_path: Path) -> None:
     assert words.startswith("times as fast as the default schedule")
 
 
-def test_the_program_of_the_readme_for_a_model_runs(tmp_path: Path) -> None:
-    image = helper.make_tensor_value_info("image", TensorProto.FLOAT, ["n", 3, "height", "width"])
+def save_pool(path: Path, shape: list[str | int]) -> None:
+    """Write a model of a pool and a softmax, which takes an image."""
+    image = helper.make_tensor_value_info("image", TensorProto.FLOAT, shape)
     pooled = helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, None)
     nodes = [
         helper.make_node("GlobalAveragePool", ["image"], ["means"]),
         helper.make_node("Softmax", ["means"], ["probabilities"], axis=1),
     ]
-    save_model(
-        helper.make_model(helper.make_graph(nodes, "pool", [image], [pooled])),
-        tmp_path / "model.onnx",
-    )
+    save_model(helper.make_model(helper.make_graph(nodes, "pool", [image], [pooled])), path)
+
+
+def test_the_program_of_the_readme_for_a_model_runs(tmp_path: Path) -> None:
+    save_pool(tmp_path / "model.onnx", ["n", 3, "height", "width"])
     given = "import numpy as np\nimage = np.ones((1, 3, 224, 224), 'float32')\n"
     checked = "assert np.allclose(probabilities, 1 / 3)\n"
     ran = run("-c", given + PROGRAMS[1] + checked, cwd=tmp_path)
@@ -106,6 +108,7 @@ def test_the_quick_start_without_a_server_says_what_to_do(tmp_path: Path) -> Non
 
 
 def test_the_programs_of_the_page_on_lock_files_run_one_after_the_other(tmp_path: Path) -> None:
+    save_pool(tmp_path / "model.onnx", [1, 3, 8, 8])
     page = (ROOT / "docs" / "locks.md").read_text(encoding="utf-8")
     for program in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
         ran = run("-c", program, cwd=tmp_path)
