@@ -9,6 +9,7 @@ import socket
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from urllib.parse import urlsplit
 
 import dask
 from distributed import Nanny, Scheduler
@@ -156,6 +157,8 @@ async def _offer(
                 name=name,
                 security=certificates.read(cluster.certificates),
                 protocol="tls",
+                # Without it, the worker listens on all addresses of the host.
+                host=_address_towards(cluster.url),
                 death_timeout=60.0,
                 **worker.nanny_options,
             ) as nanny:
@@ -163,6 +166,21 @@ async def _offer(
                 await nanny.finished()
         connected.discard(name)
         await asyncio.sleep(_BACK_SECS)
+
+
+def _address_towards(url: str) -> str:
+    """Return the address of this host from which it reaches a scheduler; nothing is sent.
+
+    Raises:
+        OSError: If the host of the scheduler is unknown or unreachable.
+    """
+    parts = urlsplit(url)
+    family, kind, protocol, _, address = socket.getaddrinfo(
+        parts.hostname, parts.port, type=socket.SOCK_DGRAM
+    )[0]
+    with socket.socket(family, kind, protocol) as probe:
+        probe.connect(address)
+        return str(probe.getsockname()[0])
 
 
 def _signals() -> asyncio.Event:

@@ -9,6 +9,7 @@ from contextlib import closing
 from http.client import HTTPConnection
 
 import httpx2
+import psutil
 import pytest
 
 import loopwright as lw
@@ -78,6 +79,18 @@ def test_the_proxy_refuses_bodies_beyond_the_limits(http: httpx2.Client) -> None
     lines = {"Content-Type": "application/x-ndjson"}
     records = http.post("/api/v1/import", content=iter([b"{}\n"]), headers=lines)
     assert records.status_code == 422  # from the service, which has read them
+
+
+def test_no_service_listens_beyond_loopback(stack: Stack) -> None:
+    sockets = [
+        socket.laddr.ip
+        for service in stack.services.values()
+        for process in service.processes()
+        for socket in process.net_connections("inet")
+        if socket.status == psutil.CONN_LISTEN
+    ]
+    assert len(sockets) >= 12
+    assert {address for address in sockets if not address.startswith("127.")} == set()
 
 
 def test_boards_and_alerts_name_metrics_that_exist(stack: Stack, http: httpx2.Client) -> None:
