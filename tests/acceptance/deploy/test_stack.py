@@ -26,8 +26,7 @@ TARGET = "cpu -num-cores=1"
 TRIALS = 24
 KILLED_TOGETHER = (
     ("api-1", "coordinator-1", "worker-1"),
-    ("postgres", "scheduler", "worker-2"),
-    ("proxy", "api-2", "coordinator-2"),
+    ("postgres", "proxy", "api-2", "coordinator-2", "scheduler", "worker-2"),
 )
 
 
