@@ -24,6 +24,7 @@ from loopwright.cli.shared.options import JsonOption, TargetOption, TokenOption,
 from loopwright.cli.shared.output import console, err_console, facts, print_json, size
 from loopwright.cli.shared.where import find_server, say_measured_here
 from loopwright.client.progress import format_ratio, format_secs
+from loopwright.locks.lock import lock as write_lock
 from loopwright.models import compiling
 from loopwright.models.executable import Executable
 from loopwright.models.records import FILE_NAME
@@ -43,6 +44,12 @@ def compile(
             "--output", "-o", help="Package to write; by default the name of the model with .lwm."
         ),
     ] = None,
+    lock: Annotated[
+        Path | None, typer.Option("--lock", help="Take all schedules from this lock file.")
+    ] = None,
+    save_lock: Annotated[
+        Path | None, typer.Option("--save-lock", help="Add the schedules to this lock file.")
+    ] = None,
     url: UrlOption = None,
     token: TokenOption = None,
     as_json: JsonOption = False,
@@ -55,12 +62,14 @@ def compile(
     address, or else in this process, which stores each measurement at once: the same command
     continues a search that was interrupted. At the end, whole models are compared, and the faster
     one is written.
+
+    With --lock, all schedules come from a lock file, and nothing is proposed or measured.
     """
     package = Path(f"{model.stem}.lwm") if output is None else output
     _check_output(package)
     require_file(model)
     num_trials = read_trials(trials)
-    server_url = find_server(url, token) if num_trials != 0 or url is not None else None
+    server_url = _server(num_trials, lock, url, token)
     if num_trials != 0 and server_url is None:
         say_measured_here(default_directory() / FILE_NAME)
     try:
@@ -73,17 +82,37 @@ def compile(
             url=server_url,
             token=token,
             seed=seed,
+            lock=lock,
         )
     except KeyboardInterrupt:
         if num_trials == 0:
             raise
         err_console.print("interrupted: the same command continues from the trials so far")
         raise typer.Exit(ExitCode.INTERRUPTED) from None
+    if save_lock is not None:
+        _save_lock(save_lock, executable)
     try:
         executable.save(package)
     except OSError as error:
         raise InputError(f"{package} cannot be written: {error.strerror}") from error
     _show(executable, package, as_json=as_json)
+
+
+def _server(
+    num_trials: int | None, lock: Path | None, url: str | None, token: str | None
+) -> str | None:
+    """Return the address of the server to use; None without one. A lock file needs none."""
+    if lock is not None and num_trials != 0:
+        raise InputError("--lock and --trials exclude each other: a lock file has all schedules")
+    needs_server = lock is None and (num_trials != 0 or url is not None)
+    return find_server(url, token) if needs_server else None
+
+
+def _save_lock(path: Path, executable: Executable) -> None:
+    try:
+        write_lock(path, executable)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def _check_output(package: Path) -> None:

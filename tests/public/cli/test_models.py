@@ -143,3 +143,24 @@ def test_an_interrupted_search_can_be_continued(
     assert ran.exit_code == 130
     assert "each measurement is stored in" in ran.stderr
     assert "the same command continues from the trials so far" in ran.stderr
+
+
+def test_a_model_is_compiled_again_from_its_lock_file(folder: Path, tmp_path: Path) -> None:
+    lock = tmp_path / "a.lock"
+    command = ("compile", f"{folder}/tiny.onnx", *SHAPE, *TARGET, "-o", f"{tmp_path}/tiny.lwm")
+    assert run(*command, "--save-lock", str(lock)).exit_code == 0
+    locked = run(*command, "--lock", str(lock), "--json")
+    assert locked.exit_code == 0, locked.output
+    (kernel,) = json.loads(locked.stdout)["inspection"]["kernels"]
+    assert kernel["sketch"] == "locked"
+    np.testing.assert_allclose(
+        lw.load(tmp_path / "tiny.lwm").run([X])["z"], np.maximum(X @ WEIGHTS, 0), atol=1e-5
+    )
+    for wrong, reason in (
+        (("--lock", str(lock), "--trials", "32"), "exclude each other"),
+        (("--lock", f"{tmp_path}/none.lock"), "there is no lock file"),
+        (("--save-lock", f"{tmp_path}/none/a.lock"), "cannot be written: No such file"),
+    ):
+        ran = run(*command, *wrong)
+        assert ran.exit_code == 2
+        assert reason in ran.stderr
