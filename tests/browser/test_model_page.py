@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import httpx2
 import pytest
 from playwright.sync_api import expect
 
@@ -57,3 +58,20 @@ def test_models_that_are_filtered_out_are_not_missing(open_tab: OpenTab) -> None
     expect(page.get_by_role("heading", name="No matching models")).to_be_visible()
     page.get_by_role("link", name="All models").click()
     expect(page.get_by_role("link", name=MODEL)).to_be_visible()
+
+
+def test_all_jobs_of_a_model_are_cancelled_at_once(server: Server, open_tab: OpenTab) -> None:
+    graph = """@R.function
+def main(x: R.Tensor((64, 256), "float32")) -> R.Tensor((64, 64), "float32"):
+    y = R.matmul(x, R.const("sha256:00", R.Tensor((256, 256), "float32")))
+    z = R.matmul(R.nn.relu(y), R.const("sha256:01", R.Tensor((256, 64), "float32")))
+    return R.nn.softmax(z)"""
+    api = f"{server.url}/api/v1"
+    body = {"name": "wanted no longer", "model": {"graph": graph}, "max_trials": 2000}
+    model = httpx2.post(f"{api}/models", json=body).raise_for_status().json()
+    page = open_tab(f"/models/{model['id']}")
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_text("cancelled").first).to_be_visible(timeout=60_000)
+    expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
+    jobs = httpx2.get(f"{api}/jobs", params={"group": model["group_id"]}).json()["items"]
+    assert {job["state"] for job in jobs} == {"cancelled"}

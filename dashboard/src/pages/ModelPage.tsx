@@ -10,6 +10,7 @@ import { useTitle } from "../components/useTitle";
 import { ago, count, secs, speedup } from "../format";
 import { GraphCard } from "./model/GraphCard";
 import { LatencyCard } from "./model/LatencyCard";
+import { ModelActions } from "./model/ModelActions";
 import { ShareCard } from "./model/ShareCard";
 import { TaskCard } from "./model/TaskCard";
 
@@ -41,7 +42,8 @@ function ModelView({ model }: { model: Model }) {
       <div className="page-head">
         <h1>{model.name}</h1>
         <State of={model.state} />
-        <span className="push">
+        <span className="push row">
+          <ModelActions model={model} />
           <Link className="button" to={`/?group=${model.group_id}`}>
             Jobs of this model
           </Link>

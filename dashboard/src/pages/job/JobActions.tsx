@@ -5,6 +5,7 @@ import { ApiError, get, patch, post, type Job } from "../../api/client";
 import type { WorkloadText } from "../../api/lists";
 import { useCaller } from "../../api/queries";
 import { CopyButton } from "../../components/CopyButton";
+import { EndButtons, type Ending } from "../../components/EndButtons";
 import { NotAllowed } from "../../components/NotAllowed";
 import { snippet } from "../../components/snippet";
 import { TellMe } from "./TellMe";
@@ -19,40 +20,18 @@ export function JobActions({ job }: { job: Job }) {
       client.setQueryData(["job", job.id], read);
     },
   });
-  const [asked, setAsked] = useState<"stop" | "cancel">();
+  const [asked, setAsked] = useState<Ending>();
   const isEnded = isOver(job);
   const { maySubmit } = useCaller();
   const isBusy = act.isPending || !maySubmit;
   const path = `/jobs/${job.id}`;
-  const end = (how: "stop" | "cancel") => {
+  const end = (how: Ending) => {
     setAsked(how);
     act.mutate(() => post<Job>(`${path}/${how}`));
   };
   return (
     <span className="row">
-      {!isEnded && (
-        <>
-          <button
-            className="main"
-            disabled={isBusy || asked !== undefined}
-            title="Stop the search now, compare the best trials once more, and keep the winner"
-            onClick={() => {
-              end("stop");
-            }}
-          >
-            {asked === "stop" ? "Stopping…" : "Stop, keep the best"}
-          </button>
-          <button
-            disabled={isBusy || asked === "cancel"}
-            title="Stop now without a final comparison; measured trials are kept"
-            onClick={() => {
-              end("cancel");
-            }}
-          >
-            {asked === "cancel" ? "Cancelling…" : "Cancel"}
-          </button>
-        </>
-      )}
+      {!isEnded && <EndButtons isBusy={isBusy} asked={asked} onEnd={end} />}
       {canResume(job) && (
         <button
           className="main"
