@@ -116,6 +116,14 @@ def test_a_gate_of_one_pixel_does_not_move_the_large_image_that_it_scales() -> N
     assert rewritten.nodes[-1].inputs[0] is x
 
 
+@pytest.mark.parametrize("batch", [1, 2])
+def test_a_gate_scales_the_pixels_of_its_own_image(batch: int) -> None:
+    b = GraphBuilder()
+    x = _convolution(b, _image(b, channels=128, batch=batch), channels=128)
+    gate = b.add("mean", x, axis=(2, 3), keepdims=True)
+    assert "matmul" in _after(b.finish([b.add("multiply", x, gate)]))
+
+
 # --- random regions -------------------------------------------------------------------------------
 
 
