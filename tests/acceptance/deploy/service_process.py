@@ -106,15 +106,22 @@ class Service:
         )
         return checked.returncode == 0
 
-    def wait(self) -> None:
-        """Wait until it is healthy; a step without a health check ends without an error."""
+    def wait(self, *, restarts: bool = False) -> None:
+        """Wait until it is healthy; a step without a health check ends without an error.
+
+        Args:
+            restarts: Start it again if it ends, as its policy says: a restarted service does not
+                wait for those that it depends on.
+        """
         assert self.process is not None
         if "healthcheck" not in self.definition:
             assert self.process.wait(PATIENCE_SECS) == 0, self.log_end()
             return
         deadline = time.monotonic() + PATIENCE_SECS
         while not self.is_healthy():
-            assert self.process.poll() is None, self.log_end()
+            if self.process.poll() is not None:
+                assert restarts, self.log_end()
+                self.start()
             assert time.monotonic() < deadline, self.log_end()
             time.sleep(0.2)
 

@@ -72,7 +72,7 @@ class Stack:
         for name in names:
             self.services[name].start()
         for name in names:
-            self.services[name].wait()
+            self.services[name].wait(restarts=True)
 
     def stop(self) -> dict[str, int]:
         """Stop all services, those first on which none depends; return their exit codes."""
