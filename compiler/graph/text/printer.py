@@ -37,9 +37,14 @@ def called_programs(graph: Graph) -> dict[str, PrimFunc]:
     for node in graph.nodes:
         func = node.attrs.get("func")
         if isinstance(func, PrimFunc) and func not in names:
-            names[func] = unique(func.name, {*programs, graph.name})
+            names[func] = unique(func.name, {*programs, _function_name(graph)})
             programs[names[func]] = func
     return programs
+
+
+def _function_name(graph: Graph) -> str:
+    """Return the name of a graph as that of a function: models have names of any characters."""
+    return unique(identifier(graph.name), set(_RESERVED))
 
 
 class _GraphPrinter:
@@ -47,7 +52,7 @@ class _GraphPrinter:
         self._graph = graph
         self._programs = called_programs(graph)
         self._names: dict[TensorValue, str] = {}
-        self._taken = {*_RESERVED, *self._programs, graph.name}
+        self._taken = {*_RESERVED, *self._programs, _function_name(graph)}
         self._symbols = Symbols(_variables(graph), self._taken)
         self._taken |= set(self._symbols.names.values())
         self._wanted = {
@@ -76,7 +81,7 @@ class _GraphPrinter:
             tuple(output.type for output in graph.outputs), is_parameter=True
         )
         yield "@R.function"
-        yield f"def {graph.name}({', '.join(inputs)}) -> {returned}:"
+        yield f"def {_function_name(graph)}({', '.join(inputs)}) -> {returned}:"
         body = list(self._dataflow())
         yield from (f"{_INDENT}{line}" for line in (*self._names_of_callers(), *body))
 

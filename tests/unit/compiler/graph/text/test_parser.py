@@ -136,3 +136,11 @@ def test_a_mistake_is_refused_with_its_position(body: str, message: str) -> None
 def test_a_reader_of_programs_refers_to_the_reader_of_graphs() -> None:
     with pytest.raises(ScriptError, match=r"lw\.parse_graph reads graphs"):
         parse_module(LIBRARY)
+
+
+@pytest.mark.parametrize("name", ["torch-jit-export", "main graph", "7", "R", "class", "网络", "x"])
+def test_a_graph_of_any_name_is_read_from_its_text(name: str) -> None:
+    builder = GraphBuilder(name)
+    x = builder.input("x", TensorType((2, 3), "float32"))
+    text = print_graph(builder.finish([builder.add("nn.relu", x)]))
+    assert print_graph(parse_graph(text)) == text
