@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -132,11 +133,21 @@ class Service:
         top = psutil.Process(self.process.pid)
         return [top, *top.children(recursive=True)]
 
+    def listening(self) -> list[str]:
+        """Return the addresses of its open ports. Children of workers come and go meanwhile."""
+        addresses = []
+        for process in self.processes():
+            with suppress(psutil.NoSuchProcess):
+                sockets = process.net_connections("inet")
+                addresses += [s.laddr.ip for s in sockets if s.status == psutil.CONN_LISTEN]
+        return addresses
+
     def kill(self) -> None:
         """Kill all its processes at once, as a container ends."""
         processes = self.processes()
         for process in processes:
-            process.kill()
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
         assert self.process is not None
         self.process.wait()
         psutil.wait_procs(processes, PATIENCE_SECS)
