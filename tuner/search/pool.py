@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from tuner.cost_model.cost_model import Scores
 from tuner.search.search_state import SearchState, points_of, rows_of
 from tuner.search.variation import crossed, mutated, selected
 from tuner.space.design_space import Point, distinct
@@ -28,11 +27,6 @@ CHILDREN = 256
 GENERATIONS = 2
 """Generations a round. More of them exploit the current model, which the next round changes.
 Chosen.
-"""
-ESTIMATE_WEIGHT = 0.3
-"""What twice the estimated time costs in a score of 0 to 1, before a task has measurements. A model
-of other tasks is often wrong for a program unlike theirs. Measured on held-out tasks, see
-`docs/cost-model.md`.
 """
 BESIDE = 8
 """Candidates that are ranked for each requested one, so that those alike can be left out. Chosen.
@@ -77,8 +71,6 @@ class Pool:
         if not len(self.rows):
             return []
         prospects = state.expected(self.matrix) + optimism * state.uncertainty(self.matrix)
-        if state.has_model and not state.secs:
-            prospects = _corrected(prospects, state.estimates(self.matrix))
         num_seen = sum(point.sketch == self.sketch for point in state.seen)
         order = np.argsort(-prospects, kind="stable")[: BESIDE * num + num_seen]
         points = points_of(self.sketch, self.rows[order])
@@ -90,13 +82,3 @@ class Pool:
         if len(every) > len(self.rows):
             fresh = state.space.features(self.sketch, every[len(self.rows) :])
             self.rows, self.matrix = every, np.vstack([self.matrix, fresh])
-
-
-def _corrected(scores: Scores, estimates: Scores) -> Scores:
-    """Return the scores of a sketch less those of longer estimated times; the best one stays.
-
-    So the estimate decides among the rows of a sketch, and only the model among sketches.
-    """
-    corrected: Scores = scores + ESTIMATE_WEIGHT * estimates
-    corrected += scores.max() - corrected.max()
-    return corrected

@@ -84,10 +84,6 @@ class SearchState:
         """
         if self._model is not None and self._model.is_trained:
             return self._model.predict(matrix)
-        return self.estimates(matrix)
-
-    def estimates(self, matrix: FeatureMatrix) -> Scores:
-        """Return the negative logarithm of the estimated time of each candidate."""
         estimates: Scores = -matrix[:, self.space.search_space.estimate_column].astype(np.float64)
         return estimates
 
