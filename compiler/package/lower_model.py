@@ -11,14 +11,19 @@ from compiler.graph.memory import plan_memory
 from compiler.graph.nodes import Graph, Node
 from compiler.graph.rewrite.channels_last import channels_last
 from compiler.graph.rewrite.convolutions import is_convolution
+from compiler.graph.rewrite.layout_regions import MAX_PIXELS
 from compiler.graph.rewrite.simplify import simplify
 from compiler.graph.tasks import model_tasks
 from compiler.graph.verify import verify_graph
 from compiler.package.assemble import LoweredModel
 
 
-def lower_model(graph: Graph) -> LoweredModel:
+def lower_model(graph: Graph, max_pixels: int = MAX_PIXELS) -> LoweredModel:
     """Return the programs of a graph, and where its values are.
+
+    Args:
+        graph: The graph.
+        max_pixels: The pixels of the largest images whose convolutions have their channels last.
 
     Raises:
         ModelError: If the graph is not legal, has symbolic extents, or an operator can't be
@@ -27,7 +32,7 @@ def lower_model(graph: Graph) -> LoweredModel:
     verify_graph(graph)
     _require_static(graph)
     simple = simplify(graph)
-    graph = channels_last(simple)
+    graph = channels_last(simple, max_pixels)
     num_channels_last = _num_convolutions(simple) - _num_convolutions(graph)
     alone: set[Node] = set()
     while True:

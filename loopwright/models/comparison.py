@@ -1,9 +1,9 @@
-"""The final comparison of a model: whole models take turns, so that schedules are timed in place.
+"""The comparison of whole models, which take turns, so that schedules are timed in place.
 
-First, models take turns of which each has another schedule of every program; a program gets the
-schedule under which its calls took the shortest time, between the other programs and with their
-data in the caches. Then the model of these schedules takes turns with that of the first proposals,
-and the faster one is the result.
+At the end of a search, models take turns of which each has another schedule of every program; a
+program gets the schedule under which its calls took the shortest time, between the other programs
+and with their data in the caches. Then the model of these schedules takes turns with that of the
+first proposals, and the faster one is the result.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from compiler.executor.arrays import numpy_dtype
 from compiler.executor.executor import Executor
 from compiler.executor.memory import aligned_empty
 from compiler.package.plan import ModelPlan
@@ -59,6 +60,11 @@ class ModelComparison:
     def is_faster(self) -> bool:
         """Return whether the tuned model is at least as fast as the first proposals."""
         return self.speedup >= 1.0
+
+
+def inputs_of(plan: ModelPlan) -> dict[str, NDArray[Any]]:
+    """Return inputs of ones for a model that is timed."""
+    return {p.name: np.ones(p.shape, numpy_dtype(p.dtype)) for p in plan.inputs}
 
 
 def fastest_variants(plans: Sequence[ModelPlan], inputs: Arrays, seed: int) -> dict[str, int]:

@@ -12,27 +12,30 @@ from numpy.typing import NDArray
 from compiler.backends.backend import backend_of, host_labels
 from compiler.executor.error import PackageError
 from compiler.executor.machine import check_machine
-from compiler.graph.nodes import Graph
+from compiler.graph.rewrite.layout_regions import MAX_PIXELS
 from compiler.keywords import suggests_keywords
 from compiler.package.cpu_flags import cpu_flags
-from compiler.package.lower_model import lower_model
 from compiler.target.cpu import CpuTarget
 from compiler.target.error import TargetError
 from compiler.target.target import Target, complete_target
 from compiler.user_cache import default_directory
 from loopwright.client.client import Client
 from loopwright.errors import FallbackWarning
-from loopwright.models.build_pool import propose_kernels
-from loopwright.models.compilation import Compilation
 from loopwright.models.executable import Executable
+from loopwright.models.first_proposals import first_proposals
+from loopwright.models.image_layouts import fastest_layout
 from loopwright.models.locked_model import locked_model
 from loopwright.models.read_model import ExampleInputs, Model, read_model
-from loopwright.models.schedules import kernel_name
-from loopwright.models.tuned_model import ModelTuning, faster_model, tune_here, tune_there
+from loopwright.models.tuned_model import (
+    ModelTuning,
+    faster_model,
+    layout_here,
+    tune_here,
+    tune_there,
+)
 from loopwright.user_warnings import warn_user
 from service.wire.requests import MAX_SEED, MAX_TRIALS
 from tuner.replay import base_model
-from tuner.task import Task
 
 _SMALL_BYTES = 8 << 10
 """Programs whose arrays have no more bytes take about as long as a call. Chosen."""
@@ -56,9 +59,10 @@ def compile(
     """Compile a whole model.
 
     Without trials, the base model proposes a schedule for each program of the model, which takes
-    seconds. With trials, a search measures schedules of the programs that matter, and stores each
-    measurement at once: the same call continues a search that was interrupted. At the end, whole
-    models take turns, and the faster one is returned.
+    seconds. With trials, other layouts of images are timed, whole models in turns; then a search
+    measures schedules of the programs that matter, and stores each measurement at once: the same
+    call continues a search that was interrupted. At the end, whole models take turns again, and the
+    faster one is returned.
 
     Args:
         model: An ONNX model, as a file, as bytes or in memory; a graph; or a module of PyTorch.
@@ -131,9 +135,17 @@ def compile_by(
         client.health()  # before seconds are spent
     graph = read_model(model, example_inputs, shapes, fixed_inputs)
     base = base_model.base_model(default_directory())
-    compilation = _first_proposals(graph, cpu, base.model, seed)
-    result = compilation.executable(compilation.first)
     tuning = ModelTuning(trials, seed, progress)
+    begun = None
+    if client is None and trials != 0:
+        begun = layout_here(graph, cpu, base, tuning)
+    max_pixels = MAX_PIXELS if begun is None else begun
+    compilation = first_proposals(graph, cpu, base.model, seed, max_pixels)
+    result = compilation.executable(compilation.first)
+    if trials != 0 and begun is None:
+        compilation, result = fastest_layout(
+            compilation, result, base.model, seed, progress=progress
+        )
     if client is not None:
         tried = tune_there(compilation, client, tuning)
         result = faster_model(compilation, result, tried, seed)
@@ -172,18 +184,6 @@ def _require_machine(target: CpuTarget) -> None:
             f"target {target.name!r}: this machine can't measure it: {error.args[0]}; without"
             " trials and url, a package for that CPU is compiled, and runs there"
         ) from error
-
-
-def _first_proposals(graph: Graph, target: CpuTarget, cost_model: bytes, seed: int) -> Compilation:
-    """Return a model with a proposed kernel for each of its programs."""
-    model = lower_model(graph)
-    tasks = {
-        kernel_name(number, task.func.name): Task(task.func, target, task.weight)
-        for number, task in enumerate(model.tasks)
-    }
-    kernels = propose_kernels(tasks, cost_model, seed)
-    first = {task.workload_key: kernels[name] for name, task in tasks.items()}
-    return Compilation(graph, model, target, first)
 
 
 def _warn(model: Executable) -> None:

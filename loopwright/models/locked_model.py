@@ -6,6 +6,8 @@ from pathlib import Path
 
 from compiler.backends.error import BuildError
 from compiler.graph.nodes import Graph
+from compiler.ir.analysis.structural import structural_hash
+from compiler.package.assemble import LoweredModel
 from compiler.package.lower_model import lower_model
 from compiler.schedule.error import ScheduleError
 from compiler.target.cpu import CpuTarget
@@ -14,6 +16,7 @@ from loopwright.locks.lock_file import LockFile
 from loopwright.locks.locked_kernel import check_toolchain, find_locked
 from loopwright.models.compilation import Compilation
 from loopwright.models.executable import Executable
+from loopwright.models.image_layouts import PIXEL_LIMITS
 from loopwright.models.schedules import ProposedKernel, build_candidate, kernel_name
 from tuner.candidate import Candidate
 from tuner.task import Task
@@ -30,12 +33,20 @@ def locked_model(graph: Graph, target: CpuTarget, path: str | Path) -> Executabl
             written with another compiler.
         BuildError: If a program can't be built.
     """
-    file, model = LockFile.load(path), lower_model(graph)
+    file = LockFile.load(path)
+    model = _model(graph, file)
     kernels = {
         task.key: _built(file, Task(task.func, target, task.weight), number, str(path))
         for number, task in enumerate(model.tasks)
     }
     return Compilation(graph, model, target, kernels).executable(kernels)
+
+
+def _model(graph: Graph, file: LockFile) -> LoweredModel:
+    """Return the model in the first layout whose programs are locked; else in the usual one."""
+    layouts = [lower_model(graph, max_pixels) for max_pixels in PIXEL_LIMITS]
+    locked = [m for m in layouts if all(file.of(structural_hash(t.func)) for t in m.tasks)]
+    return next(iter(locked), layouts[0])
 
 
 def _built(file: LockFile, task: Task, number: int, path: str) -> ProposedKernel:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-import numpy as np
-
 from compiler.backends.error import BuildError
-from compiler.executor.arrays import numpy_dtype
+from compiler.graph.nodes import Graph
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.trace import Trace
+from compiler.target.cpu import CpuTarget
 from compiler.user_cache import default_directory
 from loopwright.client.client import Client
 from loopwright.client.progress import TrialProgress, format_ratio, format_secs
 from loopwright.errors import NotFoundError
-from loopwright.models.comparison import compare_models, fastest_variants
+from loopwright.models.comparison import compare_models, fastest_variants, inputs_of
 from loopwright.models.compilation import Compilation, Kernels
 from loopwright.models.executable import Executable
+from loopwright.models.image_layouts import begun_layout
 from loopwright.models.model_search import (
     PLATEAU,
     TimedProgram,
@@ -25,7 +26,7 @@ from loopwright.models.model_search import (
     search_model,
     worth_tuning,
 )
-from loopwright.models.records import open_records
+from loopwright.models.records import TuningRecords, open_records
 from loopwright.models.schedules import ProposedKernel, build_candidate
 from service.coordinator.measurer import WorkerMeasurer
 from service.wire.requests import MAX_TRIALS
@@ -56,13 +57,20 @@ class ModelTuning:
     progress: bool | None = None
 
 
+def layout_here(
+    graph: Graph, target: CpuTarget, base: BaseModel, tuning: ModelTuning
+) -> int | None:
+    """Return the layout of images that an earlier search on this host chose; see `begun_layout`."""
+    with _records(base, tuning) as records:
+        return begun_layout(graph, target, records.num_trials)
+
+
 def tune_here(
     compilation: Compilation, first: Executable, base: BaseModel, tuning: ModelTuning
 ) -> Alternatives:
     """Search on this host; continue from what is recorded there."""
     programs = _programs(compilation, first)
-    identity = f"{base.fingerprint} {tuning.seed}"
-    with open_records(default_directory(), identity) as records:
+    with _records(base, tuning) as records:
         chosen = worth_tuning(programs, tuning.max_trials, records.num_trials)
         total_secs = sum(program.secs for program in programs)
         rest_secs = total_secs - sum(program.secs for program in chosen)
@@ -116,7 +124,7 @@ def faster_model(
 ) -> Executable:
     """Return the model with the fastest of its schedules, or the first one if that is faster."""
     variants = _variants(compilation, tried)
-    inputs = {p.name: np.ones(p.shape, numpy_dtype(p.dtype)) for p in first.plan.inputs}
+    inputs = inputs_of(first.plan)
     winners = fastest_variants([compilation.plan(kernels) for kernels in variants], inputs, seed)
     if not any(winners.values()):
         return first
@@ -126,6 +134,11 @@ def faster_model(
     chosen = tuned if comparison.is_faster else first
     chosen.comparison = comparison
     return chosen
+
+
+def _records(base: BaseModel, tuning: ModelTuning) -> AbstractContextManager[TuningRecords]:
+    """Open the trials of searches on this host."""
+    return open_records(default_directory(), f"{base.fingerprint} {tuning.seed}")
 
 
 def _programs(compilation: Compilation, first: Executable) -> list[TimedProgram]:

@@ -113,6 +113,33 @@ case("adaptive_avg_pool1d", lambda a: F.adaptive_avg_pool1d(a, 3), floats(2, 4, 
 case("adaptive_avg_pool3d", lambda a: F.adaptive_avg_pool3d(a, (2, 1, 3)), floats(1, 2, 4, 2, 6))
 case("adaptive_max_pool2d", lambda a: F.adaptive_max_pool2d(a, (3, 2)), image)
 case(
+    "adaptive pools with windows of several sizes",
+    lambda a, b, c: (
+        F.adaptive_avg_pool1d(a, 4),
+        F.adaptive_avg_pool2d(b, (4, 5)),
+        F.adaptive_avg_pool3d(c, (3, 2, 7)),
+        F.adaptive_max_pool1d(a, 4),
+        F.adaptive_max_pool2d(b, (4, 8)),
+        F.adaptive_max_pool3d(c, (3, 1, 4)),
+    ),
+    floats(2, 4, 9),
+    floats(2, 3, 7, 6),
+    floats(1, 2, 5, 3, 4),
+)
+case(
+    "grid_sample",
+    lambda a, b, c, d: (
+        F.grid_sample(a, b, "bilinear", "zeros", align_corners=False),
+        F.grid_sample(a, b, "nearest", "reflection", align_corners=False),
+        F.grid_sample(a, b, "bicubic", "border", align_corners=True),
+        F.grid_sample(c, d, "bilinear", "border", align_corners=False),
+    ),
+    floats(2, 3, 5, 6),
+    floats(2, 4, 3, 2),
+    floats(1, 2, 3, 4, 5),
+    floats(1, 2, 3, 2, 3),
+)
+case(
     "nearest",
     lambda a: (
         F.interpolate(a, scale_factor=2),
@@ -301,6 +328,18 @@ case("plain roll", lambda a: (aten.roll(a, [1, -1], [0, 2]), aten.roll(a, [2])),
 case("repeat", lambda a: (a.repeat(2, 1, 3), a.repeat(2, 1, 1, 1), a.repeat_interleave(2, 1)), x)
 case("repeat_interleave of all", lambda a: aten.repeat_interleave(a, 2), x)
 case("triangles", lambda a: (a.tril(), a.triu(1), a.tril(-1)), x)
+case(
+    "diagonal",
+    lambda a: (
+        a.diagonal(),
+        a.diagonal(2, 1, 2),
+        a.diagonal(-1, -1, 0),
+        a.diagonal(0, 2, 1).sum(-1),
+    ),
+    floats(3, 4, 5),
+)
+case("circular padding", lambda a: F.pad(a, (2, 1, 1, 3), "circular"), floats(1, 2, 4, 5))
+case("stable sort", lambda a: torch.sort(a, dim=1, stable=True, descending=True), floats(3, 5))
 case("pixels", lambda a: (F.pixel_shuffle(a, 2), F.pixel_unshuffle(a, 2)), image)
 case(
     "pad",

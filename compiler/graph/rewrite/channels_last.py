@@ -14,6 +14,7 @@ from compiler.graph.operators.layouts import ConvLayouts, arranged
 from compiler.graph.rewrite.cancel_movement import cancel_movement
 from compiler.graph.rewrite.convolutions import is_pointwise
 from compiler.graph.rewrite.layout_regions import (
+    MAX_PIXELS,
     REDUCTIONS,
     channels_last_values,
     is_by_channel,
@@ -26,9 +27,14 @@ from compiler.graph.rewrite.share_common import share_common
 _TO_LAST, _TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
 
 
-def channels_last(graph: Graph) -> Graph:
-    """Return a graph in which convolutions of small images have their channels last."""
-    chosen = channels_last_values(graph)
+def channels_last(graph: Graph, max_pixels: int = MAX_PIXELS) -> Graph:
+    """Return a graph in which convolutions of small images have their channels last.
+
+    Args:
+        graph: The graph.
+        max_pixels: The pixels of the largest image that is small; 0 for no such images.
+    """
+    chosen = channels_last_values(graph, max_pixels)
     if not chosen:
         return graph
     graph = Rewriter(graph).run(_Layouts(chosen).visit)

@@ -27,9 +27,14 @@ ns, of which the layout saves a fifth.
 """
 
 
-def channels_last_values(graph: Graph) -> frozenset[TensorValue]:
-    """Return the results of the nodes to compute with channels last."""
-    return _Regions(graph).chosen()
+def channels_last_values(graph: Graph, max_pixels: int) -> frozenset[TensorValue]:
+    """Return the results of the nodes to compute with channels last.
+
+    Args:
+        graph: The graph.
+        max_pixels: The pixels of the largest image that is small.
+    """
+    return _Regions(graph, max_pixels).chosen()
 
 
 def is_by_channel(node: Node) -> bool:
@@ -46,13 +51,13 @@ def is_number(x: Operand) -> bool:
 class _Regions:
     """The nodes of a graph by regions, each named by the result of one of its nodes."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, max_pixels: int) -> None:
         self._graph = graph
         self._parents: dict[TensorValue, TensorValue] = {}
         for node in graph.nodes:
             if len(node.outputs) != 1 or not _has_images(node):
                 continue
-            if _is_small_convolution(node) or self._follows(node):
+            if _is_small_convolution(node, max_pixels) or self._follows(node):
                 self._parents[node.output] = node.output
                 for x in self._inner(node.operands):
                     self._parents[self._find(x)] = node.output
@@ -113,14 +118,14 @@ def _axes(node: Node) -> list[int]:
     return [n % 4 for n in axes if isinstance(n, int)] if isinstance(axes, tuple) else [0, 1, 2, 3]
 
 
-def _is_small_convolution(node: Node) -> bool:
+def _is_small_convolution(node: Node, max_pixels: int) -> bool:
     weights = node.operands[1] if node.op == "nn.conv2d" and is_convolution(node) else None
     if not isinstance(weights, Constant) or weights.array is None:
         return False
     if node.output.type.dtype != "float32":
         return False
     _, channels, height, width = node.output.type.static_shape
-    if channels < MIN_CHANNELS or not 1 < height * width <= MAX_PIXELS:
+    if channels < MIN_CHANNELS or not 1 < height * width <= max_pixels:
         return False
     return node.attrs["groups"] == 1 or is_by_channel(node)
 

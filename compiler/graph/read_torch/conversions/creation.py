@@ -24,8 +24,9 @@ def _scalar_tensor(call: TorchCall) -> Operand:
     return _filled(call, call.number("s"))
 
 
-@aten("zeros.default", "zeros_like.default")
+@aten("zeros.default", "zeros_like.default", "empty.memory_format")
 def _zeros(call: TorchCall) -> Operand:
+    """Return zeros, also for memory without values: programs write it before they read it."""
     return _filled(call, 0)
 
 

@@ -106,8 +106,9 @@ def _topk(call: TorchCall) -> tuple[Operand, ...]:
     return call.add_all("topk", x, k=call.integer("k"), axis=axis, largest=is_largest)
 
 
-@aten("sort.default")
+@aten("sort.default", "sort.stable")
 def _sort(call: TorchCall) -> tuple[Operand, Operand]:
+    """Sort; equal elements keep their order in any case."""
     x = call.operand("self")
     axis, is_descending = call.integer("dim") % x.type.rank, call.flag("descending")
     return (

@@ -305,6 +305,12 @@ def _converted(call: TorchCall) -> Operand:
     return call.cast(call.operand("self"), call.result().dtype)
 
 
+@aten("copy.default")
+def _copied(call: TorchCall) -> Operand:
+    result = call.result()
+    return call.expanded(call.cast(call.operand("src"), result.dtype), result.static_shape)
+
+
 @aten("alias.default", "clone.default", "detach.default")
 def _same(call: TorchCall) -> Operand:
     return call.operand("self")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
+import numpy as np
+
 from compiler.graph.error import ModelError
 from compiler.graph.nodes import Operand
 from compiler.graph.operators.axes import check_axis
@@ -36,6 +38,21 @@ def _transpose(call: TorchCall) -> Operand:
     first, second = (0, 1) if is_matrix else (call.integer("dim0"), call.integer("dim1"))
     axes[first], axes[second] = axes[second], axes[first]
     return call.add("permute_dims", x, axes=tuple(axes))
+
+
+@aten("diagonal.default")
+def _diagonal(call: TorchCall) -> Operand:
+    """Select the elements of a diagonal from the rows of both axes, flattened."""
+    x, offset, result = call.operand("self"), call.integer("offset"), call.result()
+    first, second = (call.integer(name) % x.type.rank for name in ("dim1", "dim2"))
+    rest = [axis for axis in range(x.type.rank) if axis not in {first, second}]
+    moved = call.add("permute_dims", x, axes=(*rest, first, second))
+    *outer, count = result.static_shape
+    num_columns = moved.type.static_shape[-1]
+    flat = call.reshaped(moved, (*outer, moved.type.static_shape[-2] * num_columns))
+    begin = max(-offset, 0) * num_columns + max(offset, 0)
+    places = begin + np.arange(count) * (num_columns + 1)
+    return call.add("take", flat, call.constant(places), axis=len(outer))
 
 
 @aten("expand.default")

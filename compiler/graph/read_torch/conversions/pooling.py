@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -56,19 +57,42 @@ def _avg_pool(call: TorchCall) -> Operand:
     "_adaptive_avg_pool2d.default",
     "_adaptive_avg_pool3d.default",
     "adaptive_max_pool2d.default",
+    "adaptive_max_pool3d.default",
 )
 def _adaptive_pool(call: TorchCall) -> tuple[Operand, None]:
     rank = int(call.overload.partition("_pool")[2][0])
     x = _batched(call, call.operand("self"), rank)
     space, counts = x.type.static_shape[2:], call.spatial("output_size", rank)
-    if any(n % count for n, count in zip(space, counts, strict=True)):
-        raise ModelError(f"{space} elements become {counts}: expected divisors")
     if call.wants(1):
         raise ModelError("the positions of the maxima are not supported")
-    size = tuple(n // count for n, count in zip(space, counts, strict=True))
     kind = "max" if "max" in call.overload else "avg"
-    result = call.add(f"nn.{kind}_pool{rank}d", x, pool_size=size, strides=size)
+    if any(n % count for n, count in zip(space, counts, strict=True)):
+        result = _uneven_pool(call, x, counts, kind)
+    else:
+        size = tuple(n // count for n, count in zip(space, counts, strict=True))
+        result = call.add(f"nn.{kind}_pool{rank}d", x, pool_size=size, strides=size)
     return call.reshaped(result, call.result().static_shape), None
+
+
+def _uneven_pool(call: TorchCall, x: Operand, counts: tuple[int, ...], kind: str) -> Operand:
+    """Pool one axis after the other by windows that differ in size."""
+    for axis, count in enumerate(counts, start=2):
+        extent = x.type.static_shape[axis]
+        if extent == count:
+            continue
+        windows = [(i * extent // count, -(-(i + 1) * extent // count)) for i in range(count)]
+        if kind == "avg":
+            weights = np.zeros((count, extent))
+            for row, (begin, end) in zip(weights, windows, strict=True):
+                row[begin:end] = 1 / (end - begin)
+            x = _weighted(call, x, axis, weights)
+        else:
+            width = max(end - begin for begin, end in windows)
+            # The last element of a shorter window is repeated.
+            places = [[min(begin + k, end - 1) for k in range(width)] for begin, end in windows]
+            parts = call.add("take", x, call.constant(np.asarray(places)), axis=axis)
+            x = call.add("max", parts, axis=(axis + 1,), keepdims=False)
+    return x
 
 
 @aten("upsample_nearest1d.vec", "upsample_nearest2d.vec", "upsample_nearest3d.vec")
@@ -97,12 +121,38 @@ def _linear(call: TorchCall) -> Operand:
             continue
         scale = _scale(call, axis, before, after)
         weights = _linear_weights(before, after, scale, is_aligned=call.flag("align_corners"))
-        matrix = call.constant(weights.astype(x.type.dtype))
-        if axis == x.type.rank - 1:
-            x = call.add("matmul", x, call.add("permute_dims", matrix, axes=(1, 0)))
-        else:
-            x = call.add("matmul", matrix, x)
+        x = _weighted(call, x, axis, weights)
     return x
+
+
+def _weighted(call: TorchCall, x: Operand, axis: int, weights: Array) -> Operand:
+    """Return the sums of the elements of an axis with weights `[after, before]`."""
+    last = x.type.rank - 1
+    matrix = call.constant(weights.astype(x.type.dtype))
+    if axis == last:
+        return call.add("matmul", x, call.add("permute_dims", matrix, axes=(1, 0)))
+    if axis == last - 1:
+        return call.add("matmul", matrix, x)
+    *before, extent = x.type.static_shape[: axis + 1]
+    after = x.type.static_shape[axis + 1 :]
+    rows = call.reshaped(x, (*before, extent, math.prod(after)))
+    return call.reshaped(call.add("matmul", matrix, rows), (*before, len(weights), *after))
+
+
+_SAMPLING = ("bilinear", "nearest", "bicubic")
+_PADDING = ("zeros", "border", "reflection")
+
+
+@aten("grid_sampler_2d.default", "grid_sampler_3d.default")
+def _grid_sample(call: TorchCall) -> Operand:
+    return call.add(
+        "image.grid_sample",
+        call.operand("input"),
+        call.operand("grid"),
+        method=_SAMPLING[call.integer("interpolation_mode")],
+        padding_mode=_PADDING[call.integer("padding_mode")],
+        align_corners=call.flag("align_corners"),
+    )
 
 
 def _scale(call: TorchCall, axis: int, before: int, after: int) -> float:

@@ -13,7 +13,7 @@ from compiler.graph.nodes import Constant, Graph, TensorType, constant
 from compiler.graph.reference import run_reference
 from loopwright.errors import LockError
 from loopwright.locks.lock_file import LockFile
-from loopwright.models import compiling
+from loopwright.models import first_proposals
 from tests.plan_runner import random_inputs_of
 
 _RNG = np.random.default_rng(0)
@@ -51,7 +51,7 @@ def test_a_locked_model_has_the_same_code_and_computes_the_same(
     def refuse(*_: object) -> None:
         raise AssertionError("a schedule was proposed")
 
-    monkeypatch.setattr(compiling, "propose_kernels", refuse)
+    monkeypatch.setattr(first_proposals, "propose_kernels", refuse)
     locked = lw.compile(graph, target=_TARGET, lock=path)
     assert locked.package.files["model.o"] == model.package.files["model.o"]
     inputs = random_inputs_of(graph)

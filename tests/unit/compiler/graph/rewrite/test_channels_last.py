@@ -94,6 +94,14 @@ def test_other_convolutions_keep_their_layout(size: int, channels: int) -> None:
     assert channels_last(graph) is graph
 
 
+@pytest.mark.parametrize(("max_pixels", "num_products"), [(0, 0), (399, 0), (400, 1)])
+def test_the_limit_says_which_images_are_small(max_pixels: int, num_products: int) -> None:
+    b = GraphBuilder()
+    graph = b.finish([_convolution(b, _image(b, 20, channels=128))])
+    operators = [node.op for node in channels_last(graph, max_pixels).nodes]
+    assert operators.count("matmul") == num_products
+
+
 def test_convolutions_that_save_less_than_the_transpositions_keep_their_layout() -> None:
     b = GraphBuilder()
     graph = b.finish([_by_channel(b, _convolution(b, _image(b)))])
