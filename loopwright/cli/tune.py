@@ -23,6 +23,8 @@ from loopwright.cli.shared.options import (
     TargetOption,
     TokenOption,
     UrlOption,
+    WebhookOption,
+    WebhookSecretOption,
     WorkloadsArgument,
     read_workload,
 )
@@ -84,6 +86,8 @@ def tune(
     name: JobNameOption = None,
     note: JobNoteOption = None,
     tag: TagOption = None,
+    webhook: WebhookOption = None,
+    webhook_secret: WebhookSecretOption = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the best kernel to this file.")
     ] = None,
@@ -114,7 +118,12 @@ def tune(
     if len(texts) == 1 and weight:
         raise InputError("--weight requires several workloads")
     server_url = find_server(url, token)
-    job_texts = {"name": name, "note": note, "tags": tag}
+    job_texts = {
+        "name": name,
+        "note": note,
+        "tags": tag,
+        "webhook": _webhook(webhook, webhook_secret),
+    }
     if server_url is None:
         _check_local(target, job_texts)
     warm_start = not no_warm_start
@@ -145,7 +154,20 @@ def _check_local(target: str, job_texts: Mapping[str, object]) -> None:
     """Refuse what only a server can do: it stores jobs, and knows the GPUs of its workers."""
     complete_target(target, host_labels)
     if any(job_texts.values()):
-        raise InputError("--name, --note and --tag require a server, which stores the job")
+        raise InputError(
+            "--name, --note, --tag and --webhook require a server, which stores the job"
+        )
+
+
+def _webhook(url: str | None, secret: str | None) -> Mapping[str, str] | None:
+    if url is None:
+        return None
+    if secret is None:
+        raise InputError(
+            "--webhook requires a secret that signs the event, in $LOOPWRIGHT_WEBHOOK_SECRET: "
+            "whsec_ and the output of `openssl rand -base64 32`"
+        )
+    return {"url": url, "secret": secret}
 
 
 def _validated_rules(names: Sequence[str]) -> Sequence[str] | None:

@@ -39,7 +39,8 @@ def _flaw(details: ErrorDetails) -> str:
     if not field:
         return reason
     value = details["input"]
-    shown = f" is {value!r}" if isinstance(value, str | int | float | None) else ""
+    is_shown = isinstance(value, str | int | float | None) and not field.endswith("secret")
+    shown = f" is {value!r}" if is_shown else ""
     return f"{field}{shown}: {reason}"
 
 

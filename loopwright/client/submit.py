@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, ClassVar, Generic, TypeVar, overload
 from uuid import uuid4
@@ -50,6 +50,7 @@ class Submitting(Generic[OneT, SeveralT]):
         name: str | None = None,
         note: str | None = None,
         tags: Sequence[str] | None = None,
+        webhook: Mapping[str, str] | None = None,
     ) -> OneT: ...
     @overload
     def tune(
@@ -69,6 +70,7 @@ class Submitting(Generic[OneT, SeveralT]):
         name: str | None = None,
         note: str | None = None,
         tags: Sequence[str] | None = None,
+        webhook: Mapping[str, str] | None = None,
     ) -> SeveralT: ...
     def tune(self, workload: Any, **options: Any) -> Any:
         """Submit a tuning job and return at once; retries do not submit it twice.
@@ -91,6 +93,8 @@ class Submitting(Generic[OneT, SeveralT]):
                 Without it, the search depends on the seed alone.
             priority: Queued jobs of higher priority start first.
             name, note, tags: Texts by which the job is found; see `JobHandle.describe`.
+            webhook: The `url` that the server notifies when the job, or the whole group, has ended,
+                and the `secret` that signs the event; see `docs/webhooks.md`.
 
         Raises:
             TypeError: If an option does not exist, or the workload has none of its forms.
@@ -120,6 +124,7 @@ class Submitting(Generic[OneT, SeveralT]):
         max_trials: int = 2000,
         plateau: int | None = None,
         seed: int = 0,
+        webhook: Mapping[str, str] | None = None,
     ) -> Plan[ModelRead]:
         """Submit the programs of a whole model and return at once; `lw.compile` calls this.
 
@@ -132,6 +137,7 @@ class Submitting(Generic[OneT, SeveralT]):
             max_trials: The limit on trials of all programs together; each needs 16.
             plateau: End a job after so many trials in a row that brought less than 1% together.
             seed: Of the search.
+            webhook: The `url` to notify at the end, and the `secret` that signs the event.
 
         Raises:
             InvalidRequestError: If the model, the target or a number is invalid.
@@ -145,8 +151,9 @@ class Submitting(Generic[OneT, SeveralT]):
             max_trials=max_trials,
             plateau=plateau,
             seed=seed,
+            webhook=webhook,
         )
-        key = sha256(body.model_dump_json().encode()).hexdigest()
+        key = sha256(body.stable_forms()[0].encode()).hexdigest()
         call = HttpCall("POST", "/models", body, headers={KEY: key})
         return read(ModelRead, (yield from send(call)))
 

@@ -91,6 +91,7 @@ _JOB_READ = {
     "note": None,
     "tags": ["model:bert", "nightly"],
     "baseline": _BASELINE,
+    "webhook": None,
 }
 
 _MODEL_SUMMARY = {

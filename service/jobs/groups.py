@@ -11,7 +11,7 @@ from service.common.caller import ANYBODY, Caller
 from service.common.errors import Flaw, UnprocessableError
 from service.common.new_workload import NewWorkload
 from service.intake.request_validation import read_workload
-from service.jobs.jobs import IdempotencyKey, Queue, submit_once
+from service.jobs.jobs import IdempotencyKey, Queue, attach_webhook, submit_once
 from service.store.database.database import Database
 from service.store.jobs import groups, jobs
 from service.store.jobs.jobs import JobRow
@@ -68,6 +68,7 @@ def _add(
         queue.add(workload, group_id=group.id, weight=task.weight)
         for task, workload in zip(request.tasks, workloads, strict=True)
     ]
+    attach_webhook(session, request, "group", group.id, rows)
     return rows[0]
 
 
@@ -90,6 +91,7 @@ def read(session: Session, group_id: UUID) -> GroupRead:
         kind=kind,
         created_at=group.created_at,
         jobs=members,
+        webhook=members[0].webhook if members else None,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 from uuid import UUID
@@ -14,10 +14,11 @@ from service.common.caller import ANYBODY, Caller
 from service.common.errors import Flaw, UnprocessableError
 from service.common.new_workload import NewWorkload
 from service.intake.request_validation import read_rules, read_target, read_workload
-from service.store import targets, warm_starts, workloads
+from service.store import targets, warm_starts, webhooks, workloads
 from service.store.database.database import Database
 from service.store.jobs import idempotency, jobs, quotas
 from service.store.jobs.jobs import JobRow, NewJob
+from service.webhooks.allowed_addresses import AllowedAddresses
 from service.wire.models import JobRead
 from service.wire.requests import JobCreate, JobDescription, SearchOptions
 
@@ -51,9 +52,43 @@ def submit_job(
         IdempotencyKey.of(request, idempotency_key, caller),
         caller,
         read_body=lambda: read_workload(request.workload),
-        add=lambda session, workload: Queue(session, request, caller).add(workload),
+        add=lambda session, workload: _add(session, request, workload, caller),
         read_result=lambda _, row: jobs.read(row),
     )
+
+
+def _add(session: Session, request: JobCreate, workload: NewWorkload, caller: Caller) -> JobRow:
+    row = Queue(session, request, caller).add(workload)
+    attach_webhook(session, request, "job", row.id, [row])
+    return row
+
+
+def attach_webhook(
+    session: Session, request: SearchOptions, kind: str, subject_id: UUID, rows: Iterable[JobRow]
+) -> None:
+    """Store the webhook of a submission, if it has one, with all of its jobs.
+
+    Args:
+        kind: Whether the subject is a job, a group or a model.
+
+    Raises:
+        UnprocessableError: If the server does not allow its address.
+    """
+    if request.webhook is None:
+        return
+    url = request.webhook.url
+    host = AllowedAddresses.of_environment().refuse_early(url)
+    webhook = webhooks.add(
+        session,
+        kind=kind,
+        subject_id=subject_id,
+        url=url,
+        host=host,
+        secret=request.webhook.secret,
+    )
+    for row in rows:
+        row.webhook_id = webhook.id
+    session.flush()
 
 
 def submit_once(
@@ -95,11 +130,14 @@ def submit_once(
 
 @dataclass(frozen=True)
 class IdempotencyKey:
-    """An idempotency key of a token, if any, and the digest of its request."""
+    """An idempotency key of a token, if any, and the digests of its request.
+
+    The first digest is stored. The others are those that earlier versions stored for it.
+    """
 
     owner: str | None
     text: str | None
-    content: str
+    digests: tuple[str, ...]
 
     @classmethod
     def of(cls, request: SearchOptions, text: str | None, caller: Caller) -> IdempotencyKey:
@@ -111,8 +149,8 @@ class IdempotencyKey:
         if text is not None and not 1 <= len(text) <= idempotency.MAX_KEY_CHARS:
             detail = f"an idempotency key has 1 to {idempotency.MAX_KEY_CHARS} characters"
             raise UnprocessableError(detail, Flaw(detail, "header/Idempotency-Key"))
-        content = hashlib.sha256(request.model_dump_json().encode()).hexdigest()
-        return cls(caller.name, text, content)
+        digests = (hashlib.sha256(form.encode()).hexdigest() for form in request.stable_forms())
+        return cls(caller.name, text, tuple(digests))
 
     def recall(self, session: Session) -> JobRow | None:
         """Return the job that the key made, or None.
@@ -122,13 +160,13 @@ class IdempotencyKey:
         """
         if self.text is None:
             return None
-        job_id = idempotency.recall(session, self.owner, self.text, self.content)
+        job_id = idempotency.recall(session, self.owner, self.text, self.digests)
         return None if job_id is None else jobs.get(session, job_id)
 
     def remember(self, session: Session, row: JobRow) -> None:
         """Store the key with the job that it made."""
         if self.text is not None:
-            idempotency.remember(session, self.owner, self.text, self.content, row.id)
+            idempotency.remember(session, self.owner, self.text, self.digests[0], row.id)
 
 
 class Queue:

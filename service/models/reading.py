@@ -108,6 +108,7 @@ def read(session: Session, model_id: UUID) -> ModelRead:
         ),
         history=_history(session, tasks),
         steps=tuple(ModelStep.model_validate(step) for step in row.steps),
+        webhook=next((task.job.webhook for task in tasks if task.job is not None), None),
     )
 
 

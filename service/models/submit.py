@@ -11,7 +11,7 @@ from service.common.caller import ANYBODY, Caller
 from service.common.errors import Flaw, UnprocessableError
 from service.intake.model_text import NewModel, NewModelTask, read_model
 from service.jobs.groups import group_of
-from service.jobs.jobs import IdempotencyKey, Queue, submit_once
+from service.jobs.jobs import IdempotencyKey, Queue, attach_webhook, submit_once
 from service.models.reading import read
 from service.store import models, workloads
 from service.store.database.base import utc_now
@@ -106,7 +106,7 @@ def _add(session: Session, request: ModelCreate, model: NewModel, caller: Caller
                 job_id=jobs[number].id if number in jobs else None,
             )
         )
-    session.flush()
+    attach_webhook(session, request, "model", row.id, jobs.values())
     return jobs[tuned[0]]
 
 

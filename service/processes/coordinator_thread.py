@@ -10,6 +10,8 @@ import structlog
 
 from service.store import workers
 from service.store.database.database import Database
+from service.webhooks.allowed_addresses import AllowedAddresses
+from service.webhooks.sender import WebhookSender
 from workers.engine.engine import ClusterAddress
 from workers.libraries.load import chosen_libraries
 
@@ -31,6 +33,7 @@ class CoordinatorThread:
 
     Raises:
         LibraryError: If `$LOOPWRIGHT_BASELINES` names an unknown library.
+        ServeError: If `$LOOPWRIGHT_WEBHOOKS` is malformed.
     """
 
     def __init__(
@@ -42,6 +45,7 @@ class CoordinatorThread:
         cluster: ClusterAddress | None = None,
     ) -> None:
         chosen_libraries()  # an unknown name is an error now, not only when the first job ends
+        self._sender = WebhookSender(database, AllowedAddresses.of_environment())
         self._database = database
         self._num_workers = num_workers
         self._plays = plays
@@ -61,6 +65,7 @@ class CoordinatorThread:
     def start(self) -> None:
         """Start in a thread, and return at once."""
         self._starter.start()
+        self._sender.start()
 
     def wake(self) -> None:
         """Poll the queue now."""
@@ -74,6 +79,7 @@ class CoordinatorThread:
         has_stopped = self._coordinator is None or self._coordinator.stop(timeout_secs)
         if self._workers is not None:
             self._workers.close()
+        self._sender.stop(timeout_secs)
         # Measurements in progress ended with the workers.
         if not has_stopped and self._coordinator and not self._coordinator.stop(_PUT_BACK_SECS):
             _log.warning("the coordinator did not stop in time; the next start resumes its job")

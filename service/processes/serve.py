@@ -29,6 +29,7 @@ from service.processes.coordinator_thread import CoordinatorThread
 from service.processes.external_coordinator import ExternalCoordinator
 from service.store import tokens
 from service.store.database.database import Database, open_database
+from service.webhooks.allowed_addresses import AllowedAddresses
 from workers.logs import configure_logs
 
 _log = structlog.get_logger()
@@ -69,11 +70,12 @@ def serve(
         announce: Called with the URL as soon as the service accepts connections.
 
     Raises:
-        ServeError: If the host needs a token, the port is taken, or the database cannot be used.
-            Nothing has started then.
+        ServeError: If the host needs a token, the port is taken, the database cannot be used, or a
+            setting is malformed. Nothing has started then.
     """
     configure_logs()
     signer = _read_key(signing_key)
+    AllowedAddresses.of_environment()  # an invalid one is an error now, not at a submission
     is_local = _is_loopback(host)
     with closing(_listen(host, port)) as listener, closing(open_database(db_url)) as database:
         is_open = not token and not _has_tokens(database)

@@ -11,6 +11,7 @@ from service.store import (
     targets,
     tokens,
     warm_starts,
+    webhooks,
     worker_samples,
     workers,
     workloads,
@@ -42,5 +43,7 @@ ROWS = (
     idempotency.IdempotencyKeyRow,
     artifacts.ArtifactRow,
     tokens.TokenRow,
+    webhooks.WebhookRow,
+    webhooks.WebhookEventRow,
 )
 METADATA: MetaData = Base.metadata

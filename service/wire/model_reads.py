@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import JsonValue
 
-from service.wire.models import JobState, Response
+from service.wire.models import JobState, Response, WebhookRead
 from service.wire.times import TimeKind
 
 
@@ -82,6 +82,7 @@ class ModelRead(ModelSummary):
     tasks: tuple[ModelTaskRead, ...]
     history: tuple[LatencyPoint, ...]  # of the tasks with jobs, by their shortest samples
     steps: tuple[ModelStep, ...]
+    webhook: WebhookRead | None = None
 
 
 class ModelSchedule(Response):

@@ -63,6 +63,27 @@ class BaselineRead(BaselineTimes, Response):
     """A library that computes the same, timed alternately with the best kernel on one worker."""
 
 
+class WebhookState(StrEnum):
+    """The state of a webhook: of the delivery of its last event, if it has one."""
+
+    WAITING = "waiting"  # the job, or one of the group, has not ended
+    PENDING = "pending"  # the event is delivered soon, or again after a failed attempt
+    DELIVERED = "delivered"  # the receiver answered with a status of success
+    FAILED = "failed"  # after the last attempt
+
+
+class WebhookRead(Response):
+    """The webhook of a job, or of its group; its path and its secret are not shown."""
+
+    host: str
+    state: WebhookState
+    event_id: UUID | None = None  # of the last event, the same in each attempt
+    num_attempts: int = 0
+    error: str | None = None  # of the last attempt
+    next_attempt_at: datetime | None = None
+    delivered_at: datetime | None = None
+
+
 class JobRead(JobTimes, Response):
     """A tuning job.
 
@@ -102,6 +123,7 @@ class JobRead(JobTimes, Response):
     group_id: UUID | None = None  # of the group of jobs that share one trial limit
     weight: float = 1.0  # of its time in the group's sum
     baseline: BaselineRead | None = None  # the fastest library that computes the same
+    webhook: WebhookRead | None = None  # of the job or of its group
 
     @computed_field(json_schema_extra={"deprecated": True})  # type: ignore[prop-decorator]
     @property
@@ -142,6 +164,7 @@ class GroupRead(Response):
     kind: TimeKind = TimeKind.PROVISIONAL
     created_at: datetime
     jobs: tuple[JobRead, ...]
+    webhook: WebhookRead | None = None
 
     @computed_field(json_schema_extra={"deprecated": True})  # type: ignore[prop-decorator]
     @property

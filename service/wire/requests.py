@@ -5,6 +5,8 @@ They refuse unknown fields, so that a typing error is not ignored.
 
 from __future__ import annotations
 
+from base64 import b64decode
+from contextlib import suppress
 from enum import StrEnum
 from typing import Annotated, Any, TypeAlias
 
@@ -65,6 +67,10 @@ Tags: TypeAlias = Annotated[tuple[Tag, ...], Field(max_length=MAX_TAGS), AfterVa
 RuleName: TypeAlias = Annotated[str, Field(max_length=255)]
 
 
+_LATER_FIELDS = frozenset({"webhook"})
+"""Fields of submissions since idempotency keys are stored; null is their default."""
+
+
 class Request(BaseModel):
     """A body that a client sends: an unknown field is refused."""
 
@@ -107,6 +113,30 @@ class Workload(Request):
         return self
 
 
+WEBHOOK_SECRET_PREFIX = "whsec_"
+
+
+def _strong_secret(text: str) -> str:
+    """Refuse a secret that is not one of the Standard Webhooks: 24 to 64 random bytes."""
+    has_prefix = text.startswith(WEBHOOK_SECRET_PREFIX)
+    with suppress(ValueError):  # of base64
+        size = len(b64decode(text.removeprefix(WEBHOOK_SECRET_PREFIX), validate=True))
+        if has_prefix and 24 <= size <= 64:
+            return text
+    raise ValueError(
+        f"a webhook secret is {WEBHOOK_SECRET_PREFIX!r} and 24 to 64 random bytes in base64, such "
+        "as `openssl rand -base64 32` prints"
+    )
+
+
+class Webhook(Request):
+    """An address to notify when the job, group or model has ended, and the key of signatures."""
+
+    # Visible ASCII characters alone: a host in another script is in its encoded form (xn--).
+    url: str = Field(max_length=2000, pattern=r"^https?://[\x21-\x7e]+$")
+    secret: Annotated[str, AfterValidator(_strong_secret)] = Field(max_length=100, repr=False)
+
+
 class SearchOptions(Request):
     """Options and limits of a search."""
 
@@ -123,6 +153,21 @@ class SearchOptions(Request):
     warm_start: bool = True  # reuse the cost model, and schedules of other shapes
     # A queued job of higher priority starts first.
     priority: int = Field(default=0, ge=-MAX_PRIORITY, le=MAX_PRIORITY)
+    webhook: Webhook | None = None
+
+    def stable_forms(self) -> tuple[str, ...]:
+        """Return the texts that identify the request: that of this version first.
+
+        A field that a version adds is left out of the text of a request that does not use it, so
+        that a retry after an upgrade is the same request. The texts of jobs were written as nulls
+        from their first version on; the version before it had no such fields.
+        """
+        unused = {field for field in _LATER_FIELDS if getattr(self, field, None) is None}
+        forms = [self.model_dump_json(exclude=unused)]
+        texts = JobDescription.model_fields if isinstance(self, JobDescription) else {}
+        if texts and all(getattr(self, field) is None for field in texts):
+            forms.append(self.model_dump_json(exclude={*unused, *texts}))
+        return tuple(forms)
 
 
 class JobDescription(Request):

@@ -1663,6 +1663,7 @@ export interface components {
              * @default 0
              */
             priority?: number;
+            webhook?: components["schemas"]["Webhook"] | null;
             /** Tasks */
             tasks: components["schemas"]["GroupTask"][];
         };
@@ -1697,6 +1698,7 @@ export interface components {
             created_at: string;
             /** Jobs */
             jobs: components["schemas"]["JobRead"][];
+            webhook?: components["schemas"]["WebhookRead"] | null;
             /**
              * Trials
              * @deprecated
@@ -1853,6 +1855,7 @@ export interface components {
              * @default 0
              */
             priority?: number;
+            webhook?: components["schemas"]["Webhook"] | null;
             workload: components["schemas"]["Workload"];
         };
         /**
@@ -1943,7 +1946,8 @@ export interface components {
          *         "share_of_peak": 0.82,
          *         "is_below_cpu": false,
          *         "verdict": "faster"
-         *       }
+         *       },
+         *       "webhook": null
          *     }
          */
         JobRead: {
@@ -2046,6 +2050,7 @@ export interface components {
              */
             weight?: number;
             baseline?: components["schemas"]["BaselineRead"] | null;
+            webhook?: components["schemas"]["WebhookRead"] | null;
             /** @description The kind of `default_secs`; null until the default schedule has run. */
             readonly default_kind: components["schemas"]["TimeKind"] | null;
             /**
@@ -2134,6 +2139,7 @@ export interface components {
              * @default 0
              */
             priority?: number;
+            webhook?: components["schemas"]["Webhook"] | null;
             /** Name */
             name: string;
             model: components["schemas"]["ModelSource"];
@@ -2273,6 +2279,7 @@ export interface components {
             history: components["schemas"]["LatencyPoint"][];
             /** Steps */
             steps: components["schemas"]["ModelStep"][];
+            webhook?: components["schemas"]["WebhookRead"] | null;
         };
         /**
          * ModelSchedule
@@ -2634,7 +2641,8 @@ export interface components {
          *             "share_of_peak": 0.82,
          *             "is_below_cpu": false,
          *             "verdict": "faster"
-         *           }
+         *           },
+         *           "webhook": null
          *         }
          *       ],
          *       "next_cursor": null
@@ -3208,6 +3216,44 @@ export interface components {
          * @enum {string}
          */
         Verdict: "faster" | "slower" | "equal" | "inconclusive" | "no_claim";
+        /**
+         * Webhook
+         * @description An address to notify when the job, group or model has ended, and the key of signatures.
+         */
+        Webhook: {
+            /** Url */
+            url: string;
+            /** Secret */
+            secret: string;
+        };
+        /**
+         * WebhookRead
+         * @description The webhook of a job, or of its group; its path and its secret are not shown.
+         */
+        WebhookRead: {
+            /** Host */
+            host: string;
+            state: components["schemas"]["WebhookState"];
+            /** Event Id */
+            event_id?: string | null;
+            /**
+             * Num Attempts
+             * @default 0
+             */
+            num_attempts?: number;
+            /** Error */
+            error?: string | null;
+            /** Next Attempt At */
+            next_attempt_at?: string | null;
+            /** Delivered At */
+            delivered_at?: string | null;
+        };
+        /**
+         * WebhookState
+         * @description The state of a webhook: of the delivery of its last event, if it has one.
+         * @enum {string}
+         */
+        WebhookState: "waiting" | "pending" | "delivered" | "failed";
         /**
          * WorkerRead
          * @description A worker by its last report, and its health over time.

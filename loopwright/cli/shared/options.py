@@ -61,6 +61,19 @@ TagOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--tag", help="Tag of the job, in lower case; may be repeated."),
 ]
+WebhookOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--webhook", help="URL that the server notifies when the search has ended."),
+]
+WebhookSecretOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--webhook-secret",
+        envvar="LOOPWRIGHT_WEBHOOK_SECRET",
+        help="Secret that signs the event: whsec_ and random bytes in base64.",
+        show_default=False,
+    ),
+]
 OptionalTargetOption: TypeAlias = Annotated[
     str | None, typer.Option("--target", help="Only jobs for this target.")
 ]

@@ -17,7 +17,7 @@ class Search:
     """One workload to tune.
 
     Attributes:
-        texts: The name, the note and the tags of the job on a server.
+        texts: The name, the note, the tags and the webhook of the job on a server.
     """
 
     workload: str
@@ -31,7 +31,7 @@ class Several:
     """Several workloads to tune, which share the trials.
 
     Attributes:
-        texts: The name, the note and the tags of the jobs on a server.
+        texts: The name, the note, the tags and the webhook of the jobs on a server.
     """
 
     workloads: list[str]

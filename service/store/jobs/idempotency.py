@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from uuid import UUID
 
@@ -29,11 +30,12 @@ class IdempotencyKeyRow(Base):
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 
-def recall(session: Session, owner: str | None, key: str, request_sha256: str) -> UUID | None:
+def recall(session: Session, owner: str | None, key: str, digests: Collection[str]) -> UUID | None:
     """Return the job that this key of a token created, or None.
 
     Args:
         owner: The name of the token, if there is one.
+        digests: The digests that this version and earlier ones store for the request.
 
     Raises:
         UnprocessableError: If the key was used for another request.
@@ -41,7 +43,7 @@ def recall(session: Session, owner: str | None, key: str, request_sha256: str) -
     row = session.get(IdempotencyKeyRow, (owner or "", key))
     if row is None:
         return None
-    if row.request_sha256 != request_sha256:
+    if row.request_sha256 not in digests:
         raise UnprocessableError(
             f"idempotency key {key!r} belongs to another request (job {row.job_id}); "
             "choose a new key for a new request"

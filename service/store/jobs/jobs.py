@@ -35,13 +35,14 @@ from sqlalchemy.orm import Mapped, Session, column_property, mapped_column, rela
 
 from service.common import request_ids
 from service.common.errors import ServiceNotFoundError
-from service.store import targets, workloads
+from service.store import targets, webhooks, workloads
 from service.store.database.base import Base, UtcDateTime, enum_column, utc_now
 from service.store.jobs import baselines, events
 from service.store.jobs.baselines import BaselineRow
 from service.store.targets import TargetRow
+from service.store.webhooks import WebhookRow
 from service.store.workloads import WorkloadRow
-from service.wire.models import BaselineRead, EventKind, JobRead, JobState
+from service.wire.models import BaselineRead, EventKind, JobRead, JobState, WebhookRead
 from service.wire.requests import Strategy
 from service.wire.times import RunTime
 from tuner.finish.finish import Outcome
@@ -115,6 +116,7 @@ class JobRow(Base):
     name: Mapped[str | None] = mapped_column(String(255))
     note: Mapped[str | None] = mapped_column(Text)
     tags: Mapped[list[str]] = mapped_column(JSON, default=list, server_default=text("'[]'"))
+    webhook_id: Mapped[UUID | None]  # of the job, or of its group
     stop_requested: Mapped[bool] = mapped_column(default=False, server_default=false())
     # The number of trials when a user raised the limit after a plateau.
     plateau_from: Mapped[int] = mapped_column(Integer, default=0, server_default=text("0"))
@@ -129,6 +131,9 @@ class JobRow(Base):
     )
     float32_peak: Mapped[float | None] = _read_with(TargetRow.peak_flops, TargetRow.name, target)
     baselines: Mapped[list[BaselineRow]] = relationship(viewonly=True, lazy="selectin")
+    webhook_row: Mapped[WebhookRow | None] = relationship(
+        viewonly=True, lazy="selectin", primaryjoin="foreign(JobRow.webhook_id) == WebhookRow.id"
+    )
     # Rows of its last final comparison.
     finals: Mapped[list[FinalRow]] = relationship(
         viewonly=True,
@@ -142,6 +147,11 @@ class JobRow(Base):
     def baseline(self) -> BaselineRead | None:
         """The fastest library that computes the same, timed beside the kept trial."""
         return baselines.fastest(self.baselines)
+
+    @property
+    def webhook(self) -> WebhookRead | None:
+        """The webhook of the job, or of its group, with the state of its delivery."""
+        return None if self.webhook_row is None else self.webhook_row.read()
 
     @property
     def shape(self) -> str | None:
@@ -277,6 +287,32 @@ def record_state(session: Session, row: JobRow, **more: Any) -> None:
     """Add an event with the current state of the job."""
     payload = {"state": row.state.value, "error": row.error, **more}
     events.append(session, row.id, EventKind.STATE, payload)
+    if row.state.is_final and row.webhook_id is not None:
+        _announce_end(session, row, row.webhook_id)
+
+
+def _announce_end(session: Session, row: JobRow, webhook_id: UUID) -> None:
+    """Queue the event of a webhook if the job has ended, or all jobs of its group."""
+    query = select(JobRow).where(JobRow.group_id == row.group_id)
+    query = query.order_by(JobRow.created_at, JobRow.id)
+    together = [row] if row.group_id is None else session.scalars(query).all()
+    if all(job.state.is_final for job in together):
+        webhooks.queue_event(session, webhook_id, {"jobs": [_ended(job) for job in together]})
+
+
+def _ended(row: JobRow) -> dict[str, Any]:
+    return {
+        "id": str(row.id),
+        "state": row.state.value,
+        "stop_reason": None if row.stop_reason is None else row.stop_reason.value,
+        "error": row.error,
+        "workload_name": row.workload_name,
+        "target": row.target,
+        "name": row.name,
+        "tags": list(row.tags),
+        "num_measured": row.num_measured,
+        "best_secs": row.best_secs,
+    }
 
 
 def get(session: Session, job_id: UUID, *, lock: bool = False) -> JobRow:

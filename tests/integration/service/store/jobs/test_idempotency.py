@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
 from fastapi.testclient import TestClient
 
-from service.common.errors import ServiceBusyError
+from service.common.errors import ServiceBusyError, UnprocessableError
 from service.http.app import create_app
 from service.http.dependencies import Dependencies
 from service.intake.text_reader import TextReader, reading_in_children
 from service.jobs.jobs import submit_job
 from service.store.database.database import Database
+from service.store.jobs import idempotency
 from service.wire.requests import JobCreate
-from tests.service_fixtures import problem
+from tests.service_fixtures import add_job, problem
 
 JOB = {"workload": {"operator": "matmul:16,16,16"}, "max_trials": 8}
 
@@ -53,6 +55,31 @@ def test_a_repeated_submission_reads_no_program(database: Database) -> None:
         # It reads that of a new key; the reader accepts none.
         with pytest.raises(ServiceBusyError):
             submit_job(database, request, "k2")
+
+
+STORED = [
+    # By version 0.1, and by the version that added names, notes and tags: written out, so that no
+    # later field changes them.
+    '{"target":"cpu","max_trials":8,"max_secs":null,"plateau":null,"seed":0,'
+    '"strategy":"evolutionary","rules":null,"warm_start":true,"priority":0,'
+    '"workload":{"script":null,"operator":"matmul:16,16,16"}}',
+    '{"name":null,"note":null,"tags":null,"target":"cpu","max_trials":8,"max_secs":null,'
+    '"plateau":null,"seed":0,"strategy":"evolutionary","rules":null,"warm_start":true,"priority":0,'
+    '"workload":{"script":null,"operator":"matmul:16,16,16"}}',
+]
+
+
+@pytest.mark.parametrize("stored", STORED)
+def test_a_retry_after_an_upgrade_is_the_same_request(database: Database, stored: str) -> None:
+    job_id = add_job(database)
+    with database.write() as session:
+        digest = hashlib.sha256(stored.encode()).hexdigest()
+        idempotency.remember(session, None, "k1", digest, job_id)
+    made, is_new = submit_job(database, JobCreate.model_validate(JOB), "k1")
+    assert (made.id, is_new) == (job_id, False)
+    for changed in ({"max_trials": 9}, {"name": "a"}):
+        with pytest.raises(UnprocessableError, match="another request"):
+            submit_job(database, JobCreate.model_validate({**JOB, **changed}), "k1")
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256])

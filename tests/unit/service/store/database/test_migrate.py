@@ -98,6 +98,15 @@ def test_jobs_of_an_older_version_have_no_texts(database: Database) -> None:
         assert (row.name, row.note, row.tags) == (None, None, [])
 
 
+def test_jobs_of_an_older_version_have_no_webhook(database: Database) -> None:
+    job_id = add_job(database)
+    with database.engine.execution_options(writes=True).begin() as connection:
+        migrate.downgrade(connection, "0020")
+        migrate.upgrade(connection)
+    with database.read() as session:
+        assert session.get_one(JobRow, job_id).webhook is None
+
+
 def test_groups_keep_their_budgets_under_a_new_name(database: Database) -> None:
     with database.write() as session:
         group_id = groups.create(session, 48).id

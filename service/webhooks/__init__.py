@@ -1,0 +1,1 @@
+"""Deliver events to the addresses that submissions name."""
