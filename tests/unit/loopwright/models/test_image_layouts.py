@@ -89,5 +89,5 @@ def test_a_lock_file_keeps_the_layout(max_pixels: int, cost_model: bytes, tmp_pa
 def test_a_search_that_is_continued_keeps_its_layout(size: int, max_pixels: int) -> None:
     graph = _convolutions(size)
     begun = {task.key for task in lower_model(graph, max_pixels).tasks}
-    assert begun_layout(graph, _TARGET, lambda task: int(task.key in begun)) == max_pixels
+    assert begun_layout(graph, _TARGET, lambda task: int(task.workload_key in begun)) == max_pixels
     assert begun_layout(graph, _TARGET, lambda _: 0) is None
