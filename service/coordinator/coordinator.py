@@ -28,6 +28,7 @@ from service.learning import training
 from service.learning.retrain import Retrainer
 from service.store import workers
 from service.store.database.database import Database
+from service.store.database.error import log_error
 from service.store.jobs import baselines, blame, claims, controls, leases
 from service.store.jobs.jobs import JobRow
 from service.store.results import finals
@@ -53,7 +54,7 @@ database. Chosen.
 _MAX_BACKOFF_SECS = 60.0
 """Longest pause after consecutive errors. Chosen."""
 _NO_CLAIM_SECS = 10.0
-"""Pause after a claim that failed, for example by an error of the database. Chosen."""
+"""Longest pause after a claim that failed, for example by an error of the database. Chosen."""
 _OF_THE_SERVICE = (
     ChildStartError,
     EngineClosedError,
@@ -178,18 +179,22 @@ class Coordinator:
         except LeaseLostError as error:
             _log.warning("jobs lost", jobs=list(map(str, work.open_ids)), reason=str(error))
         except Exception as error:
-            _log.exception("an error interrupted jobs", jobs=list(map(str, work.open_ids)))
+            job_ids = list(map(str, work.open_ids))
+            log_error(_log, "an error interrupted jobs", error, jobs=job_ids)
             self._give_up(work, error)
 
     def _run(self) -> None:
+        num_failures = 0  # consecutive
         while not self._stopping.is_set():
             self._work.clear()
             try:
                 pause_secs = 0.0 if self.run_one() else _IDLE_SECS
-            except Exception:
+                num_failures = 0
+            except Exception as error:
                 # Any error: without this thread, no job would ever run.
-                _log.exception("cannot claim or release a job")
-                pause_secs = _NO_CLAIM_SECS
+                log_error(_log, "cannot claim or release a job", error)
+                pause_secs = min(_IDLE_SECS * 2 ** min(num_failures, 30), _NO_CLAIM_SECS)
+                num_failures += 1
             self._work.wait(pause_secs)
 
     def _drive(self, jobs: Sequence[JobRow], work: _Work) -> None:

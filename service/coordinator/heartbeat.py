@@ -18,6 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from service.common.errors import LeaseLostError
 from service.common.owner import Owner
 from service.store.database.database import Database
+from service.store.database.error import log_error
 from service.store.jobs import controls, groups, leases
 from service.store.jobs.controls import JobControls
 
@@ -117,9 +118,9 @@ class Heartbeat:
             except LeaseLostError:
                 self.is_lost = True
                 return
-            except SQLAlchemyError:
+            except SQLAlchemyError as error:
                 # The database may be busy for a while; a lease outlasts several beats.
-                _log.warning("heartbeat failed", jobs=list(map(str, self.job_ids)), exc_info=True)
+                log_error(_log, "heartbeat failed", error, jobs=list(map(str, self.job_ids)))
             self._interrupt_overdue()
 
     def _interrupt_overdue(self) -> None:

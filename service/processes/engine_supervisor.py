@@ -13,6 +13,7 @@ import structlog
 from compiler.runtime.measurement import Measurement
 from service.store import workers
 from service.store.database.database import Database
+from service.store.database.error import log_error
 from workers.engine.engine import Engine, EngineStartError
 from workers.health.self_test import known_kernel
 from workers.measure.compare import CompareRequest
@@ -218,6 +219,6 @@ class EngineSupervisor:
         try:
             with self._database.write() as session:
                 workers.record_facts(session, seen)
-        except Exception:
-            _log.warning("cannot report the workers", exc_info=True)
+        except Exception as error:
+            log_error(_log, "cannot report the workers", error)
         return True

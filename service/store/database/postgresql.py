@@ -26,13 +26,15 @@ def open_engine(url: URL, busy_timeout_secs: float) -> Engine:
     """Return an engine on an existing database, which may be empty, with the current schema.
 
     Raises:
-        ServeError: If the driver or the database is missing, or if the database belongs to another
-            program or was written by a newer version. The database does not change then.
+        ServeError: If the driver or the database is missing, or if the database cannot store any
+            text, belongs to another program or was written by a newer version. The database does
+            not change then.
     """
     shown = url.render_as_string(hide_password=True)
     engine = _engine(url, busy_timeout_secs)
     try:
         with engine.execution_options(writes=True).begin() as connection:
+            _refuse_encodings(connection, shown)
             _refuse_foreign_tables(connection, shown)
             migrate.upgrade(connection)
     except DBAPIError as error:
@@ -84,6 +86,7 @@ def _engine(url: URL, busy_timeout_secs: float) -> Engine:
             connect_args={
                 "connect_timeout": 10,
                 "application_name": "loopwright",
+                "client_encoding": "utf8",  # that of the database may be none: texts would be bytes
                 "options": f"-c timezone=UTC -c lock_timeout={int(busy_timeout_secs * 1000)}",
             },
             pool_size=8,
@@ -110,6 +113,15 @@ def _begin(connection: Connection) -> None:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _WRITE_LOCK})
     elif not options.get("is_aside", False):  # which no transaction that only reads may be
         connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
+
+
+def _refuse_encodings(connection: Connection, shown: str) -> None:
+    encoding = connection.execute(text("SHOW server_encoding")).scalar_one()
+    if encoding != "UTF8":
+        raise ServeError(
+            f"cannot use the database {shown}: its encoding is {encoding}, which cannot "
+            "store every text; create it with `createdb --encoding=UTF8 --template=template0`"
+        )
 
 
 def _refuse_foreign_tables(connection: Connection, shown: str) -> None:

@@ -7,11 +7,14 @@ from threading import Event
 from typing import Any
 
 import pytest
+from sqlalchemy.exc import OperationalError
+from structlog.testing import capture_logs
 
 from service.common.owner import Owner
 from service.coordinator.coordinator import Coordinator
 from service.store.database.database import Database
 from service.store.jobs import blame, claims, controls, jobs
+from service.store.jobs.jobs import JobRow
 from service.wire.models import JobState
 from service.wire.requests import Strategy
 from tests.integration.service.driving import (
@@ -209,6 +212,34 @@ def test_the_thread_outlives_an_error_that_nobody_foresaw(
         time.sleep(0.05)
     assert coordinator.stop(10.0)
     assert read(database, job_id).state is JobState.SUCCEEDED
+
+
+def test_a_database_that_does_not_respond_is_one_line_of_the_log(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_claimed = Event()
+    refused = OperationalError("SELECT 1", {}, OSError("connection\nrefused"))
+    failures = iter([refused, refused, ValueError("a bug")])
+
+    def fail(*_: Any, **__: Any) -> list[JobRow]:
+        if (error := next(failures, None)) is not None:
+            raise error
+        is_claimed.set()
+        return []
+
+    monkeypatch.setattr(claims, "claim", fail)
+    monkeypatch.setattr("service.coordinator.coordinator._NO_CLAIM_SECS", 0.01)
+    coordinator = Coordinator(database, MemoryMeasurer(cost))
+    with capture_logs() as logs:
+        coordinator.start()
+        assert is_claimed.wait(PATIENCE_SECS)
+        assert coordinator.stop(10.0)
+    assert [(line["log_level"], line.get("reason")) for line in logs] == [
+        ("warning", "connection refused"),
+        ("warning", "connection refused"),
+        ("error", None),
+    ]
+    assert ["exc_info" in line for line in logs] == [False, False, True]
 
 
 def test_a_coordinator_that_lost_its_job_writes_nothing_more(database: Database) -> None:

@@ -10,6 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from uuid import UUID
 
+import psycopg
 import pytest
 from sqlalchemy import make_url, text
 from sqlalchemy.exc import DBAPIError, OperationalError
@@ -112,6 +113,19 @@ def test_a_database_that_is_not_there_is_named(database: Database) -> None:
     url = make_url(database.url).set(database="nothing")
     with pytest.raises(ServeError, match='database "nothing" does not exist'):
         open_database(url.render_as_string())
+
+
+def test_a_database_that_cannot_store_every_text_is_refused(database: Database) -> None:
+    url = make_url(database.url)
+    other = url.set(database="ascii")
+    options = {"host": str(url.query["host"]), "user": str(url.username), "autocommit": True}
+    with psycopg.connect(dbname="postgres", **options) as connection:  # type: ignore[arg-type]
+        connection.execute("CREATE DATABASE ascii ENCODING 'SQL_ASCII' TEMPLATE template0")
+        try:
+            with pytest.raises(ServeError, match=r"its encoding is SQL_ASCII.*--encoding=UTF8"):
+                open_database(other.render_as_string())
+        finally:
+            connection.execute("DROP DATABASE ascii")
 
 
 def test_a_password_is_not_shown() -> None:
