@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from compiler.backends.module import Module
     from compiler.backends.time_evaluator import time_evaluator
     from compiler.driver import build, inspect, lower
-    from compiler.executor.error import PackageError
+    from compiler.executor.error import ArgumentError, PackageError
     from compiler.executor.executor import Executor
     from compiler.executor.memory import aligned_empty
     from compiler.graph.error import ModelError
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from compiler.runtime import nd
     from compiler.runtime.artifact import Artifact, ArtifactError
     from compiler.runtime.nd import cpu
-    from compiler.runtime.param_check import ArgumentError
     from compiler.runtime.timing import Timing
     from compiler.schedule.error import ScheduleError, TraceError
     from compiler.schedule.index.index_map import IndexMap, IndexMapError
@@ -216,11 +215,10 @@ _HOMES = {
     "compiler.runtime.artifact": ("Artifact", "ArtifactError"),
     "compiler.backends.kernel_set": ("KernelSet",),
     "compiler.backends.module": ("Module",),
-    "compiler.executor.error": ("PackageError",),
+    "compiler.executor.error": ("ArgumentError", "PackageError"),
     "compiler.executor.executor": ("Executor",),
     "compiler.executor.memory": ("aligned_empty",),
     "compiler.package.load_package": ("load",),
-    "compiler.runtime.param_check": ("ArgumentError",),
     "compiler.runtime.nd": ("cpu",),
     "compiler.backends.cpu.runtime.peak": ("fma_peak_gflops",),
     "compiler.backends.time_evaluator": ("time_evaluator",),

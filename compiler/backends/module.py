@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.backends.backend import BACKENDS
+from compiler.executor.arrays import ArrayCheck
+from compiler.executor.error import ArgumentError
 from compiler.executor.memory import aligned_empty
 from compiler.runtime.artifact import Artifact, ArtifactError, describe_kernel
-from compiler.runtime.param_check import ArgumentError, ParamCheck
 from compiler.runtime.time_calls import Clock, calls_per_sample
 from compiler.runtime.timing import Timing
 from compiler.target.registry import UnknownKindError
@@ -238,7 +239,7 @@ def _prepared(artifact: Artifact, const_params: Mapping[str, Any]) -> tuple[NDAr
             )
     if artifact.packer is None:
         return ()
-    arrays = [ParamCheck(param).array(const_params[param.name]) for param in artifact.constants]
+    arrays = [ArrayCheck(param).array(const_params[param.name]) for param in artifact.constants]
     copies = [aligned_empty(param.shape, param.dtype) for param in artifact.packed_copies]
     for copy in copies:
         copy.fill(0)  # elements beyond the end are read, though never used

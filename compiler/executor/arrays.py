@@ -9,12 +9,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from . import dlpack
+from .dtypes import numpy_dtype
 from .error import ArgumentError
 
 Array = NDArray[Any]
-
-# The unsigned integers that hold types which NumPy knows with the package `ml_dtypes` alone.
-_STORED_AS = {"bfloat16": "uint16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}
 
 
 class ArrayParam(Protocol):
@@ -41,24 +40,11 @@ class ArrayParam(Protocol):
         ...
 
 
-def numpy_dtype(name: str) -> np.dtype[Any]:
-    """Return NumPy's type of elements; unsigned integers for types that NumPy lacks.
-
-    Raises:
-        ValueError: If there is no such type.
-    """
-    try:
-        return np.dtype(name)
-    except TypeError:
-        if name not in _STORED_AS:
-            raise ValueError(f"unknown dtype {name!r}") from None
-        return np.dtype(_STORED_AS[name])
-
-
 class ArrayCheck:
-    """Checks the arrays that are passed for a parameter."""
+    """Checks the arrays that are passed for a parameter; it accepts those that support DLPack."""
 
     def __init__(self, param: ArrayParam) -> None:
+        self.param = param
         self.name = param.name
         self.is_output = param.is_output
         self.shape = param.shape
@@ -104,7 +90,7 @@ class ArrayCheck:
         return array
 
     def as_numpy(self, array: Any) -> Array:
-        """Return the array as NumPy's; it may be another library's that supports DLPack.
+        """Return a NumPy array that shares the memory of an array.
 
         Raises:
             ArgumentError: If it is no array, or in a memory or of a type that NumPy lacks.
@@ -115,11 +101,24 @@ class ArrayCheck:
         if not hasattr(array, "__dlpack__"):
             raise ArgumentError(f"parameter {self.name} is a {kind}: expected an array")
         try:
-            return np.from_dlpack(array)
-        except (BufferError, RuntimeError) as error:
+            shared = self._shared(array)
+        except dlpack.StridedError:
+            raise self.strided(_copy_of(array)) from None
+        except (BufferError, dlpack.DlpackError) as error:
             raise ArgumentError(
                 f"parameter {self.name} is a {kind} that cannot be used: {error}"
             ) from error
+        if not shared.flags.c_contiguous:
+            raise self.strided(_copy_of(array))
+        return shared
+
+    def _shared(self, array: Any) -> Array:
+        try:
+            shared = np.from_dlpack(array)
+        except RuntimeError:  # a type or a device that NumPy does not have
+            return dlpack.read(array)
+        # NumPy marks arrays of older producers as read-only.
+        return dlpack.read(array) if self.is_output and not shared.flags.writeable else shared
 
     def strided(self, copy: str) -> ArgumentError:
         """Return the error for a strided view; `copy` is the expression that makes a dense copy."""
@@ -127,6 +126,10 @@ class ArrayCheck:
         if self.is_output:
             advice = "it is written, so pass a dense array and copy the result into the view"
         return ArgumentError(f"parameter {self.name} is not contiguous: {advice}")
+
+
+def _copy_of(array: Any) -> str:
+    return "{}.contiguous()" if hasattr(array, "contiguous") else "a dense copy of {}"
 
 
 def check_overlaps(

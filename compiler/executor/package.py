@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .arrays import numpy_dtype
+from .dtypes import numpy_dtype
 from .error import PackageError
 
 FORMAT_VERSION = 1

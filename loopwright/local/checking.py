@@ -19,6 +19,7 @@ from pydantic import BaseModel
 
 from compiler.backends.error import BuildError
 from compiler.driver import build
+from compiler.executor.error import ArgumentError
 from compiler.ir.analysis.specialize import symbolic_vars
 from compiler.ir.analysis.structural import structural_equal
 from compiler.ir.core.nodes import (
@@ -44,7 +45,6 @@ from compiler.ir.interpret.oracle.oracle import Mismatch, OracleError, compare
 from compiler.ir.interpret.spot_check.signed_sums import SumMismatchError
 from compiler.ir.modules.inline_calls import inline_calls
 from compiler.ir.verify.verify import VerifyError
-from compiler.runtime.param_check import ArgumentError
 from compiler.script import ScriptError, parse_module
 
 SUFFIXES = frozenset({".py", ".script", ".tvmscript"})

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.executor.arrays import numpy_dtype
+from compiler.executor.dtypes import numpy_dtype
 from compiler.executor.executor import Executor
 from compiler.executor.memory import aligned_empty
 from compiler.package.plan import ModelPlan

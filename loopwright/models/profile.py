@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from compiler.backends.backend import backend_of
-from compiler.executor.arrays import numpy_dtype
+from compiler.executor.dtypes import numpy_dtype
 from compiler.executor.executor import Executor
 from compiler.ir.analysis.flops import flops
 from compiler.package.assemble import LoweredModel

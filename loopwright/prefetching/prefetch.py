@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.executor.arrays import numpy_dtype
+from compiler.executor.dtypes import numpy_dtype
 from compiler.ir.analysis.constant_params import constant_params
 from compiler.ir.core.nodes import static_shape
 from compiler.ir.core.program import PrimFunc

@@ -14,6 +14,7 @@ import numpy as np
 
 from compiler.backends.backend import BACKENDS, Backend, SourceCode
 from compiler.backends.module import Module
+from compiler.executor.arrays import ArrayCheck, check_overlaps
 from compiler.executor.memory import address_of
 from compiler.ir.core.nodes import For, IntImm, Stmt
 from compiler.ir.core.program import PrimFunc
@@ -21,7 +22,6 @@ from compiler.ir.core.visit import walk
 from compiler.ir.interpret.evaluator.evaluate import evaluate
 from compiler.ir.text.printer import script
 from compiler.runtime.artifact import Artifact, Param
-from compiler.runtime.param_check import ParamCheck, check_overlaps
 from compiler.runtime.resources import KernelResources
 from compiler.script.parser import parse
 from compiler.target.error import TargetError
@@ -76,7 +76,7 @@ class ToyModule(Module):
 
     def bind(self, *arrays: Any, num_threads: int | None = None) -> Callable[[], None]:
         params = self.artifact.params
-        checks = [ParamCheck(param) for param in params]
+        checks = [ArrayCheck(param) for param in params]
         checked = [check.array(a) for check, a in zip(checks, arrays, strict=True)]
         outputs = [number for number, param in enumerate(params) if param.is_output]
         check_overlaps(checks, [address_of(array) for array in checked], outputs)

@@ -9,9 +9,10 @@ from compiler.backends.cuda.device_code import DeviceCode
 from compiler.backends.cuda.emulated_call import EmulatedCall
 from compiler.backends.cuda.runtime.load import load_on_gpu
 from compiler.backends.module import Module
+from compiler.executor.arrays import ArrayCheck, check_overlaps
+from compiler.executor.error import ArgumentError
 from compiler.executor.memory import address_of
 from compiler.runtime.artifact import Artifact
-from compiler.runtime.param_check import ArgumentError, ParamCheck, check_overlaps
 from compiler.target.cuda import CudaTarget
 
 
@@ -39,7 +40,7 @@ class CudaModule(Module):
         self._code: DeviceCode | None = DeviceCode.from_bytes(artifact.code)
         self._code.plan.require_arrays(len(artifact.params))
         self._kernels = None if self._target.is_emulated else load_on_gpu(artifact, self._code)
-        self._checks = tuple(ParamCheck(param) for param in artifact.params)
+        self._checks = tuple(ArrayCheck(param) for param in artifact.params)
         self._outputs = [position for position, param in enumerate(self.params) if param.is_output]
 
     def __call__(self, *arrays: Any, num_threads: int | None = None, stream: Any = None) -> None:
@@ -75,7 +76,7 @@ class CudaModule(Module):
             return self._kernels.bind(self._checks, arrays, self._outputs, stream)
         if stream is not None:
             raise ArgumentError(f"{self.artifact.name} runs on an emulated GPU, without streams")
-        checked = list(map(ParamCheck.array, self._checks, arrays))
+        checked = list(map(ArrayCheck.array, self._checks, arrays))
         check_overlaps(self._checks, list(map(address_of, checked)), self._outputs)
         return EmulatedCall(self._code, checked, self._target)
 

@@ -12,13 +12,13 @@ import pytest
 import loopwright as lw
 from compiler.backends.error import BuildError
 from compiler.driver import build, compile_artifact
+from compiler.executor.error import ArgumentError
 from compiler.ir.core.nodes import BinOp, BlockRealize, For, IntImm, Load, Stmt, Store, Var
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import map_stmt
 from compiler.ir.interpret.evaluator.evaluate import evaluate
 from compiler.ir.interpret.oracle.oracle import interpret
 from compiler.ir.verify.verify import VerifyError
-from compiler.runtime.param_check import ArgumentError
 from compiler.schedule.schedule import Schedule
 from compiler.script import parse
 

@@ -18,9 +18,10 @@ from compiler.backends.cpu.runtime.load import load_object
 from compiler.backends.cpu.runtime.pool import launch_address
 from compiler.backends.cpu.runtime.tile_permission import FEATURE, request_tiles
 from compiler.backends.module import Module
+from compiler.executor.arrays import ArrayCheck, check_overlaps
+from compiler.executor.error import ArgumentError
 from compiler.executor.memory import address_of, aligned_empty
 from compiler.runtime.artifact import Artifact, ArtifactError
-from compiler.runtime.param_check import ArgumentError, ParamCheck, check_overlaps
 from compiler.target.cores import available_cores
 from compiler.target.cpu import CpuTarget
 from compiler.target.error import TargetError
@@ -53,7 +54,7 @@ class CpuModule(Module):
         super().__init__(artifact, const_params, source)
         self._constant_addresses = list(map(address_of, self._constants))
         self.num_threads = min(artifact.num_threads, available_cores())
-        self._checks = tuple(ParamCheck(param) for param in self.params)
+        self._checks = tuple(ArrayCheck(param) for param in self.params)
         self._outputs = [position for position, param in enumerate(self.params) if param.is_output]
         self._pack = struct.Struct(f"{len(artifact.params) + 3}Q").pack
         self._local = threading.local()
@@ -108,7 +109,7 @@ class CpuModule(Module):
     def _located(self, arrays: Sequence[Any]) -> tuple[list[Array], list[int]]:
         """Check the arrays; return them, and the addresses of all buffers of the kernel."""
         self._require_arrays(arrays)
-        checked = list(map(ParamCheck.array, self._checks, arrays))
+        checked = list(map(ArrayCheck.array, self._checks, arrays))
         addresses = list(map(address_of, checked))
         check_overlaps(self._checks, addresses, self._outputs)
         return checked, addresses + self._constant_addresses

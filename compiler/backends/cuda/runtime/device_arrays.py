@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.backends.cuda.text.vectorized import GLOBAL_ALIGNMENT
-from compiler.runtime import dlpack
-from compiler.runtime.artifact import Param
-from compiler.runtime.param_check import ArgumentError, ParamCheck
+from compiler.executor import dlpack
+from compiler.executor.arrays import ArrayCheck, ArrayParam
+from compiler.executor.error import ArgumentError
 
 _ON_GPU = (2, 13)  # kDLCUDA and kDLCUDAManaged
 
@@ -85,7 +85,7 @@ def copy_of(host: NDArray[Any]) -> DeviceArray:
 
 
 def device_arrays(
-    checks: Sequence[ParamCheck], arrays: Sequence[Any], device: int, stream: Any
+    checks: Sequence[ArrayCheck], arrays: Sequence[Any], device: int, stream: Any
 ) -> list[DeviceArray]:
     """Return the memory of a caller's arrays on a GPU; those of the host get room there.
 
@@ -103,7 +103,7 @@ def device_arrays(
     ]
 
 
-def _memory(check: ParamCheck, array: Any, device: int, stream: Any) -> DeviceArray:
+def _memory(check: ArrayCheck, array: Any, device: int, stream: Any) -> DeviceArray:
     if isinstance(array, DeviceArray):
         return array  # of `gpu_trial_arrays`, which makes one for each parameter
     if _is_on_gpu(array):
@@ -115,7 +115,7 @@ def _is_on_gpu(array: Any) -> bool:
     return hasattr(array, "__dlpack_device__") and array.__dlpack_device__()[0] in _ON_GPU
 
 
-def _exported(param: Param, array: Any, device: int, stream: Any) -> DeviceArray:
+def _exported(param: ArrayParam, array: Any, device: int, stream: Any) -> DeviceArray:
     try:
         # The protocol calls the legacy default stream 1.
         exported = dlpack.export(array, stream.ptr or 1)

@@ -20,8 +20,9 @@ from compiler.backends.cuda.runtime.host_gpus import keep_nvml, state_of
 from compiler.backends.cuda.runtime.stream_clock import StreamClock
 from compiler.backends.cuda.runtime.tensor_maps import encode_tensor_map
 from compiler.backends.cuda.runtime.timing_plan import at_full_clock, conditions
+from compiler.executor.arrays import ArrayCheck, check_overlaps
+from compiler.executor.error import ArgumentError
 from compiler.ir.core.dtypes import size_bytes
-from compiler.runtime.param_check import ArgumentError, ParamCheck, check_overlaps
 from compiler.runtime.sample_calls import TimedSamples
 
 # A kernel may use more dynamic shared memory only if its function is set to do so.
@@ -54,7 +55,7 @@ class GpuKernels:
 
     def bind(
         self,
-        checks: Sequence[ParamCheck],
+        checks: Sequence[ArrayCheck],
         arrays: Sequence[Any],
         outputs: Sequence[int],
         stream: Any,

@@ -11,7 +11,7 @@ import pytest
 
 from compiler import ops
 from compiler.driver import build
-from compiler.runtime.param_check import ArgumentError
+from compiler.executor.error import ArgumentError
 from compiler.schedule.schedule import Schedule
 from compiler.target.cores import available_cores
 from tests.unit.compiler.backends.cpu.runtime.native_tasks import count_iterations

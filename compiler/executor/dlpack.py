@@ -12,17 +12,14 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from .dtypes import numpy_dtype
+
 _CPU = (1, 3)  # kDLCPU and kDLCUDAHost, pinned memory of the host
 _KINDS = {0: "int", 1: "uint", 2: "float", 6: "bool"}
-_OTHER_FLOATS: dict[tuple[int, int], np.dtype[Any]] = {
-    (4, 16): np.dtype(ml_dtypes.bfloat16),
-    (10, 8): np.dtype(ml_dtypes.float8_e4m3fn),
-    (12, 8): np.dtype(ml_dtypes.float8_e5m2),
-}
+_OTHER_FLOATS = {(4, 16): "bfloat16", (10, 8): "float8_e4m3fn", (12, 8): "float8_e5m2"}
 _READ_ONLY = 1
 
 
@@ -158,7 +155,7 @@ def _opened(capsule: Any) -> tuple[_Tensor, int]:
 def _dtype(tensor: _Tensor) -> np.dtype[Any]:
     other_float = _OTHER_FLOATS.get((tensor.code, tensor.bits))
     if tensor.lanes == 1 and other_float is not None:
-        return other_float
+        return numpy_dtype(other_float)
     kind = _KINDS.get(tensor.code)
     if kind is None or tensor.lanes != 1 or tensor.bits % 8:
         raise DlpackError(

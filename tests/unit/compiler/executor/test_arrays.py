@@ -10,7 +10,7 @@ import pytest
 from compiler import ops
 from compiler.backends.module import Module
 from compiler.driver import build
-from compiler.runtime.param_check import ArgumentError
+from compiler.executor.error import ArgumentError
 
 
 @pytest.fixture(scope="module")
