@@ -27,6 +27,7 @@ from service.http.pages import Pages
 from service.http.rate_limit import DEFAULT_PER_SEC, RateLimit
 from service.http.routes import (
     artifacts,
+    cache,
     caller,
     controls,
     cost_models,
@@ -59,6 +60,7 @@ _MODULES = (
     trials,
     schedules,
     artifacts,
+    cache,
     cost_models,
     workers,
     plots,

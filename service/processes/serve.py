@@ -27,7 +27,7 @@ from service.http.pages import HOW_TO_BUILD, is_built
 from service.http.rate_limit import DEFAULT_PER_SEC
 from service.processes.coordinator_thread import CoordinatorThread
 from service.processes.external_coordinator import ExternalCoordinator
-from service.store import tokens
+from service.store import cache_entries, tokens
 from service.store.database.database import Database, open_database
 from service.webhooks.allowed_addresses import AllowedAddresses
 from workers.logs import configure_logs
@@ -76,6 +76,7 @@ def serve(
     configure_logs()
     signer = _read_key(signing_key)
     AllowedAddresses.of_environment()  # an invalid one is an error now, not at a submission
+    cache_entries.quota_bytes()
     is_local = _is_loopback(host)
     with closing(_listen(host, port)) as listener, closing(open_database(db_url)) as database:
         is_open = not token and not _has_tokens(database)

@@ -6,6 +6,7 @@ from sqlalchemy import MetaData
 
 from service.store import (
     artifacts,
+    cache_entries,
     cost_models,
     models,
     targets,
@@ -42,6 +43,7 @@ ROWS = (
     worker_samples.WorkerSampleRow,
     idempotency.IdempotencyKeyRow,
     artifacts.ArtifactRow,
+    cache_entries.CacheEntryRow,
     tokens.TokenRow,
     webhooks.WebhookRow,
     webhooks.WebhookEventRow,

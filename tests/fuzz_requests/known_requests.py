@@ -125,6 +125,8 @@ def known_requests(database: Database) -> list[Request]:
     found.append(_json("PATCH", f"/api/v1/jobs/{job}", {"max_trials": 32, "priority": 2}))
     found.append(_json("DELETE", f"/api/v1/tokens/{UUID(int=5)}", None))
     found.append(_sent("POST", "/api/v1/import", records, b"application/x-ndjson"))
+    found.append(_sent("PUT", "/api/v1/cache/k1", b"\0bytes", b"application/octet-stream"))
+    found += [_sent(m, "/api/v1/cache/k1", b"", None) for m in ("GET", "HEAD", "DELETE")]
     found += [_json("GET", f"/api/v1{path}", None) for path in gets]
     found += [
         _json("GET", path, None) for path in ("/livez", "/readyz", "/metrics", "/", "/jobs/1")

@@ -11,6 +11,8 @@ _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 RECORDS = ("application/x-ndjson", "application/ndjson", "application/jsonl")
 """The types of a records file; messages name the first."""
 _TAKE_RECORDS = frozenset({"/api/v1/import"})
+BYTES = "application/octet-stream"
+_TAKE_BYTES = "/api/v1/cache/"
 
 
 class ContentTypes:
@@ -47,6 +49,9 @@ def _flaw(path: str, headers: Headers) -> str | None:
                 "the body must be a records file: send it with "
                 f"`Content-Type: {RECORDS[0]}`, not {content_type!r}"
             )
+    elif path.startswith(_TAKE_BYTES):
+        if media_type != BYTES:
+            return f"the body must be bytes: send it with `Content-Type: {BYTES}`"
     elif not _is_json(media_type):
         return (
             "the body must be JSON: send it with `Content-Type: application/json`, "
