@@ -14,7 +14,7 @@ from compiler.runtime.measurement import Measurement
 from service.store import workers
 from service.store.database.database import Database
 from service.store.database.error import log_error
-from workers.engine.engine import Engine, EngineStartError
+from workers.engine.engine import Engine, EngineStartError, RequestInterruptedError, never
 from workers.health.self_test import known_kernel
 from workers.measure.compare import CompareRequest
 from workers.wire.request import MeasureRequest
@@ -78,13 +78,17 @@ class EngineSupervisor:
         can_measure = not self._stays or (self._has_engine() and self._labels)
         return self._labels if can_measure else None
 
-    def measure(self, request: MeasureRequest) -> Iterator[tuple[int, Measurement]]:
+    def measure(
+        self, request: MeasureRequest, is_interrupted: Callable[[], bool] = never
+    ) -> Iterator[tuple[int, Measurement]]:
         """Yield the index of each of the request's traces with its measurement."""
-        return self._results(lambda engine: engine.measure(request))
+        return self._results(lambda engine: engine.measure(request, is_interrupted))
 
-    def compare(self, request: CompareRequest) -> Iterator[list[Measurement]]:
+    def compare(
+        self, request: CompareRequest, is_interrupted: Callable[[], bool] = never
+    ) -> Iterator[list[Measurement]]:
         """Yield rounds, each with a measurement of each of the request's traces."""
-        return self._results(lambda engine: engine.compare(request))
+        return self._results(lambda engine: engine.compare(request, is_interrupted))
 
     def prove(self) -> None:
         """Measure a known kernel with the workers of this host; those of a cluster did so already.
@@ -105,6 +109,8 @@ class EngineSupervisor:
         engine = self._running()
         try:
             yield from ask(engine)
+        except RequestInterruptedError:
+            raise  # the engine is sound
         except Exception:
             self._drop(engine)
             raise

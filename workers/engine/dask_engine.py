@@ -22,16 +22,18 @@ from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.target.target import Target
 from workers.engine import certificates, dask_worker
 from workers.engine.dask_settings import SETTINGS
-from workers.engine.dask_slots import DaskSlots, LostBatchError, connected_workers, raise_if_closed
+from workers.engine.dask_slots import DaskSlots, LostBatchError
 from workers.engine.engine import (
     ClusterAddress,
     EngineClosedError,
     EngineStartError,
     NoWorkerError,
     WorkerFacts,
+    never,
 )
 from workers.engine.local_cluster import LocalCluster
 from workers.engine.unpickling import restrict_dask
+from workers.engine.worker_list import WorkerList, connected_workers, raise_if_closed
 from workers.measure.compare import CompareRequest
 from workers.wire.answers import read_batch
 from workers.wire.request import MeasureRequest
@@ -55,6 +57,7 @@ class DaskEngine:
         self._client = client
         self._end_cluster = end_cluster
         self._is_closed = Event()
+        self._workers = WorkerList(client, self._is_closed)
         self._slots = {label: self._new_slots(label, num) for label, num in labels.items()}
 
     @classmethod
@@ -113,31 +116,37 @@ class DaskEngine:
         assert scheduler is not None
         return str(scheduler.address)
 
-    def measure(self, request: MeasureRequest) -> Iterator[tuple[int, Measurement]]:
+    def measure(
+        self, request: MeasureRequest, is_interrupted: Callable[[], bool] = never
+    ) -> Iterator[tuple[int, Measurement]]:
         """Yield the index of each trace with its measurement, batch by batch.
 
         Raises:
             NoWorkerError: If no worker serves the target.
             EngineClosedError: If the engine is closed, now or meanwhile.
+            RequestInterruptedError: If `is_interrupted` returns True.
         """
-        run = _RoutedRequest(self._slots_for(request.target), request)
+        run = _RoutedRequest(self._slots_for(request.target), request, is_interrupted)
         try:
             yield from run.results()
         finally:
             run.abandon()
 
-    def compare(self, request: CompareRequest) -> Iterator[list[Measurement]]:
+    def compare(
+        self, request: CompareRequest, is_interrupted: Callable[[], bool] = never
+    ) -> Iterator[list[Measurement]]:
         """Yield rounds, each measured by one worker: a measurement of each contestant.
 
         Raises:
             NoWorkerError: If no worker serves the target, or all that tried were lost.
             EngineClosedError: If the engine is closed, now or meanwhile.
+            RequestInterruptedError: If `is_interrupted` returns True.
         """
         slots = self._slots_for(request.target)
         num_losses = 0
         while request.first_round < request.num_rounds:
             try:
-                rounds = slots.compare(request)
+                rounds = slots.compare(request, is_interrupted)
             except LostBatchError as error:
                 num_losses += 1
                 if num_losses > _MAX_RESUBMISSIONS:
@@ -151,13 +160,15 @@ class DaskEngine:
     def workers(self) -> list[WorkerFacts]:
         """Return the workers that are connected, by name; none once it is closed."""
         try:
-            return connected_workers(self._client, self._is_closed)
+            return self._workers.current()
         except EngineClosedError:
             return []
 
     def _slots_for(self, target: str) -> DaskSlots:
         label = Target(target).label
-        workers = self.workers()
+        workers = self._workers.recent()
+        if not any(worker.label == label and not worker.refusal for worker in workers):
+            workers = self._workers.current()
         num_served = Counter(worker.label for worker in workers if not worker.refusal)
         if label in self._slots:
             slots = self._slots[label]
@@ -178,7 +189,7 @@ class DaskEngine:
         return self._slots[label]
 
     def _new_slots(self, label: str, num_slots: int) -> DaskSlots:
-        return DaskSlots(self._client, label, num_slots, self._is_closed)
+        return DaskSlots(self._client, self._workers, label, num_slots, self._is_closed)
 
     def close(self) -> None:
         """Release the workers and abandon current work; a second call does nothing."""
@@ -200,9 +211,12 @@ class _Batch:
 class _RoutedRequest:
     """One request in the cluster."""
 
-    def __init__(self, slots: DaskSlots, request: MeasureRequest) -> None:
+    def __init__(
+        self, slots: DaskSlots, request: MeasureRequest, is_interrupted: Callable[[], bool]
+    ) -> None:
         self._slots = slots
         self._request = request
+        self._is_interrupted = is_interrupted
         self._left = deque(range(len(request.traces)))
         self._in_flight: dict[_Batch, Future[str]] = {}
         # Dask reports finished batches from another thread.
@@ -212,7 +226,7 @@ class _RoutedRequest:
         """Yield each index with its measurement as batches come back."""
         while self._left or self._in_flight:
             self._fill()
-            yield from self._read(self._slots.next_of(self._done))
+            yield from self._read(self._slots.next_of(self._done, self._is_interrupted))
 
     def abandon(self) -> None:
         """Cancel the batches that have not begun; ignore the results of the others."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from compiler.runtime.measurement import Measurement
 from compiler.user_errors import NoResultError
+from workers.measure.compare import CompareRequest
 from workers.measure.request_measurer import RequestMeasurer
+from workers.wire.request import MeasureRequest
 
 
 class NoWorkerError(LookupError):
@@ -29,6 +32,15 @@ class CertificateError(EngineStartError):
 
 class EngineClosedError(RuntimeError):
     """The engine was closed."""
+
+
+class RequestInterruptedError(RuntimeError):
+    """The caller of a request interrupted it."""
+
+
+def never() -> bool:
+    """Return False: a request is not interrupted."""
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +75,23 @@ class Engine(RequestMeasurer, Protocol):
     `measure` and `compare` raise a `NoWorkerError` if no worker serves the target, or if all tried
     workers were lost, and an `EngineClosedError` if the engine is closed, also meanwhile.
     """
+
+    def measure(
+        self, request: MeasureRequest, is_interrupted: Callable[[], bool] = never
+    ) -> Iterator[tuple[int, Measurement]]:
+        """Yield the index of each trace with its measurement; see `RequestMeasurer`.
+
+        Args:
+            is_interrupted: Called twice a second or more often; if it returns True, a
+                `RequestInterruptedError` is raised.
+        """
+        ...
+
+    def compare(
+        self, request: CompareRequest, is_interrupted: Callable[[], bool] = never
+    ) -> Iterator[list[Measurement]]:
+        """Yield rounds; see `RequestMeasurer` and `measure`."""
+        ...
 
     def workers(self) -> list[WorkerFacts]:
         """Return the current workers, by name."""

@@ -1,4 +1,4 @@
-"""An `EngineSupervisor` keeps the contract of all that measures requests."""
+"""An `EngineSupervisor`, and a seat at it, keep the contract of all that measures requests."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import closing
 
 import pytest
 
+from service.processes.engine_seat import EngineSeat
 from service.processes.engine_supervisor import EngineSupervisor
 from service.store.database.database import Database
 from tests.contracts.request_measurer import RequestMeasurerContract
@@ -19,8 +20,12 @@ def engine() -> Iterator[DaskEngine]:
         yield engine
 
 
+@pytest.mark.parametrize("has_seat", [False, True], ids=["supervisor", "seat"])
 class TestEngineSupervisor(RequestMeasurerContract):
     @pytest.fixture
-    def measurer(self, database: Database, engine: DaskEngine) -> EngineSupervisor:
+    def measurer(
+        self, database: Database, engine: DaskEngine, *, has_seat: bool
+    ) -> EngineSupervisor | EngineSeat:
         # Not closed here: it would end the engine, which the next test uses.
-        return EngineSupervisor(database, lambda: engine, rest_after_secs=3600)
+        supervisor = EngineSupervisor(database, lambda: engine, rest_after_secs=3600)
+        return EngineSeat(supervisor) if has_seat else supervisor

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from compiler.runtime.measurement import Measurement
+from service.processes.engine_seat import EngineSeat
 from service.processes.engine_supervisor import EngineSupervisor
 from service.store import workers
 from service.store.database.database import Database
 from service.wire.server_models import WorkerRead, WorkerState
 from tests.patience import PATIENCE_SECS
-from workers.engine.engine import WorkerFacts
+from workers.engine.engine import RequestInterruptedError, WorkerFacts, never
 from workers.measure.compare import CompareRequest
 from workers.wire.request import MeasureRequest
 
@@ -27,16 +28,22 @@ class MemoryEngine:
         self._is_broken = is_broken
 
     def measure(
-        self, request: MeasureRequest | CompareRequest
+        self,
+        request: MeasureRequest | CompareRequest,
+        is_interrupted: Callable[[], bool] = never,
     ) -> Iterator[tuple[int, Measurement]]:
         if self._is_broken:
             raise ConnectionError("the engine is gone")
         for index in range(len(request.traces)):
+            if is_interrupted():
+                raise RequestInterruptedError
             yield index, Measurement((1.0,))
 
-    def compare(self, request: CompareRequest) -> Iterator[list[Measurement]]:
+    def compare(
+        self, request: CompareRequest, is_interrupted: Callable[[], bool] = never
+    ) -> Iterator[list[Measurement]]:
         for _ in range(request.num_rounds):
-            yield [measurement for _, measurement in self.measure(request)]
+            yield [measurement for _, measurement in self.measure(request, is_interrupted)]
 
     def workers(self) -> list[WorkerFacts]:
         if self.is_gone:
@@ -211,3 +218,18 @@ def test_a_worker_not_heard_of_is_lost(database: Database) -> None:
     with database.write() as session:
         workers.forget_lost(session)
     assert len(known(database)) == 1, "it is shown as lost for an hour"
+
+
+def test_a_seat_interrupts_its_own_request_and_no_other(database: Database) -> None:
+    engine = MemoryEngine()
+    embedded = EngineSupervisor(database, lambda: engine)
+    seat, other = EngineSeat(embedded), EngineSeat(embedded)
+    interrupted, kept = seat.measure(REQUEST), other.measure(REQUEST)
+    assert next(interrupted)[0] == next(kept)[0] == 0
+    seat.interrupt()
+    with pytest.raises(RequestInterruptedError):
+        next(interrupted)
+    assert [index for index, _ in kept] == [1]
+    assert not engine.is_closed
+    assert [index for index, _ in seat.measure(REQUEST)] == [0, 1]
+    embedded.close()
