@@ -30,9 +30,9 @@ class WorkerSampleRow(Base):
     utilisation: Mapped[float]
 
 
-def keep(session: Session, worker: str, sample: Mapping[str, Any]) -> None:
-    """Store a worker's sample; a repeated one is stored once."""
-    session.merge(
+def keep(session: Session, samples: Mapping[str, Mapping[str, Any]]) -> None:
+    """Store the samples of workers by their names; a repeated one is stored once."""
+    rows = [
         WorkerSampleRow(
             worker=worker,
             at=datetime.fromtimestamp(sample["at"], UTC),
@@ -40,7 +40,18 @@ def keep(session: Session, worker: str, sample: Mapping[str, Any]) -> None:
             noise=sample["noise"],
             utilisation=sample["utilisation"],
         )
+        for worker, sample in samples.items()
+    ]
+    if not rows:
+        return
+    newest = session.execute(
+        select(WorkerSampleRow.worker, WorkerSampleRow.at).where(
+            WorkerSampleRow.worker.in_(samples),
+            WorkerSampleRow.at >= min(row.at for row in rows),
+        )
     )
+    stored = {tuple(key) for key in newest}
+    session.add_all(row for row in rows if (row.worker, row.at) not in stored)
 
 
 def forget_old(session: Session) -> None:

@@ -43,10 +43,13 @@ class WorkerRow(Base):
 
 def record_facts(session: Session, seen: Sequence[WorkerFacts]) -> None:
     """Store the facts that an engine reports of its workers."""
+    names = [worker.name for worker in seen]
+    stored_rows = session.scalars(select(WorkerRow).where(WorkerRow.name.in_(names)))
+    rows = {row.name: row for row in stored_rows}
     for worker in seen:
-        row = session.get(WorkerRow, worker.name)
+        row = rows.get(worker.name)
         if row is None:
-            row = WorkerRow(name=worker.name, jobs_lost=0, restarts=0)
+            row = rows[worker.name] = WorkerRow(name=worker.name, jobs_lost=0, restarts=0)
             session.add(row)
         elif row.state is not WorkerState.RESTING and row.facts.get("pid") != worker.pid:
             row.restarts += 1
@@ -57,8 +60,8 @@ def record_facts(session: Session, seen: Sequence[WorkerFacts]) -> None:
         row.facts = {**worker.facts, "pid": worker.pid}
         if peaks := worker.facts.get("peak_flops"):
             targets.learn_peaks(session, worker.label, peaks)
-        if (sample := worker.facts.get("sample")) is not None:
-            worker_samples.keep(session, worker.name, sample)
+    samples = {worker.name: worker.facts.get("sample") for worker in seen}
+    worker_samples.keep(session, {name: sample for name, sample in samples.items() if sample})
 
 
 def forget_lost(session: Session, *, after: timedelta = timedelta(hours=1)) -> None:

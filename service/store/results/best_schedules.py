@@ -81,12 +81,14 @@ def offer(session: Session, job: JobRow, trial: TrialRow) -> None:
 
 
 def _is_measured_again(session: Session, best: BestScheduleRow, trial: TrialRow) -> bool:
-    best_trial = session.get_one(TrialRow, (best.job_id, best.trial_number))
-    return (
-        best_trial.candidate_key == trial.candidate_key
-        and toolchains.is_outdated(best_trial.toolchain)
-        and not toolchains.is_outdated(trial.toolchain)
+    if toolchains.is_outdated(trial.toolchain):
+        return False
+    # Without its trace, which is long: this is read for each trial.
+    query = select(TrialRow.candidate_key, TrialRow.toolchain).where(
+        TrialRow.job_id == best.job_id, TrialRow.number == best.trial_number
     )
+    key, toolchain = session.execute(query).one()
+    return bool(key == trial.candidate_key) and toolchains.is_outdated(toolchain)
 
 
 class BestSchedule(NamedTuple):

@@ -16,6 +16,7 @@ from compiler.schedule.trace.trace_json import decided_numbers
 from service.common.owner import Owner
 from service.store.database.base import utc_now
 from service.store.database.database import Database
+from service.store.database.together import GroupCommit
 from service.store.jobs import blame, events, jobs, leases
 from service.store.jobs.jobs import JobRow
 from service.store.results import best_schedules, toolchains
@@ -39,41 +40,51 @@ class SqlStore:
 
     Args:
         owner: If given, `add` refuses (`LeaseLostError`) a job whose lease it does not hold.
+        commits: Stores trials together with those of other stores of the process.
     """
 
-    def __init__(self, database: Database, owner: Owner | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        owner: Owner | None = None,
+        commits: GroupCommit | None = None,
+    ) -> None:
         self._database = database
         self._owner = owner
+        self._commits = commits or GroupCommit(database)
 
     def add(self, job_id: str, task: Task, trials: Sequence[MeasuredTrial]) -> None:
         """Store trials of a job, all of them or none."""
-        if not trials:
-            return
-        with self._database.write() as session:
-            job = self._job(session, UUID(job_id))
-            assert (job.workload_key, job.target) == (task.workload_key, task.target.name)
-            _refuse_duplicates(session, job, trials)
-            for row in sorted((_row(job.id, t) for t in trials), key=lambda row: row.number):
-                session.add(row)
-                session.flush()
-                _count(job, row)
-                best_schedules.offer(session, job, row)
-                if row.error in toolchains.WRONG and not toolchains.is_outdated(row.toolchain):
-                    _refute(session, job, row)
-            sketches.ensure(
-                session, job.id, job.workload_key, {trial.candidate.sketch for trial in trials}
-            )
-            if trial_chunks.is_due(job.num_measured - len(trials), job.num_measured):
-                trial_chunks.pack(session, job.id, job.num_measured)
-            blame.note_progress(session, job)
-            payload = {
-                "num_measured": job.num_measured,
-                "best_secs": job.best_secs,
-                "best_kind": kind_of(job.best_secs, job.best_interval, job.target),
-                "provisional_secs": job.provisional_secs,
-                "default_secs": job.default_secs,
-            }
-            events.append(session, job.id, EventKind.TRIALS, payload)
+        if trials:
+            self._commits.write(lambda session: self._add(session, UUID(job_id), task, trials))
+
+    def _add(
+        self, session: Session, job_id: UUID, task: Task, trials: Sequence[MeasuredTrial]
+    ) -> None:
+        job = self._job(session, job_id)
+        assert (job.workload_key, job.target) == (task.workload_key, task.target.name)
+        _refuse_duplicates(session, job, trials)
+        for row in sorted((_row(job.id, t) for t in trials), key=lambda row: row.number):
+            session.add(row)
+            session.flush()
+            _count(job, row)
+            best_schedules.offer(session, job, row)
+            if row.error in toolchains.WRONG and not toolchains.is_outdated(row.toolchain):
+                _refute(session, job, row)
+        sketches.ensure(
+            session, job.id, job.workload_key, {trial.candidate.sketch for trial in trials}
+        )
+        if trial_chunks.is_due(job.num_measured - len(trials), job.num_measured):
+            trial_chunks.pack(session, job.id, job.num_measured)
+        blame.note_progress(session, job)
+        payload = {
+            "num_measured": job.num_measured,
+            "best_secs": job.best_secs,
+            "best_kind": kind_of(job.best_secs, job.best_interval, job.target),
+            "provisional_secs": job.provisional_secs,
+            "default_secs": job.default_secs,
+        }
+        events.append(session, job.id, EventKind.TRIALS, payload)
 
     def trials(self, job_id: str) -> list[MeasuredTrial]:
         """Return the trials of a job by their numbers; an unknown job has none."""
