@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import typer
+
 from loopwright.cli.shared.options import (
     DEFAULT_CERTIFICATES,
     CertificatesOption,
     EmulateOption,
     LogFormatOption,
+    NumJobsOption,
     NumWorkersOption,
     OptionalSchedulerOption,
     ReadyFileOption,
@@ -22,6 +25,8 @@ from workers.log_format import LogFormat
 def coordinator(
     db: ServedDbOption = "sqlite:///loopwright.db",
     workers: NumWorkersOption = 1,
+    jobs: NumJobsOption = 1,
+    *,
     scheduler: OptionalSchedulerOption = None,
     certificates: CertificatesOption = DEFAULT_CERTIFICATES,
     ready_file: ReadyFileOption = None,
@@ -34,6 +39,8 @@ def coordinator(
     with all recorded trials.
     """
     cluster = None if scheduler is None else ClusterAddress(scheduler, certificates)
+    if cluster is None and jobs > 1:
+        raise typer.BadParameter("more than one job at a time requires --scheduler")
     if cluster is not None:
         read_certificates(cluster.certificates)  # fail now, not with the first job
-    run_coordinator(db, workers, cluster=cluster, ready=ReadyFile(ready_file))
+    run_coordinator(db, workers, num_jobs=jobs, cluster=cluster, ready=ReadyFile(ready_file))

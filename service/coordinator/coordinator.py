@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from uuid import UUID
 
 import structlog
@@ -24,11 +24,13 @@ from service.common.owner import Owner
 from service.coordinator.heartbeat import PATIENCE_SECS, Heartbeat
 from service.coordinator.heartbeat_measurer import Measuring
 from service.coordinator.job_runner import JobDriver, JobOutcome, JobRunner
+from service.coordinator.pulse import Pulse
 from service.learning import training
 from service.learning.retrain import Retrainer
 from service.store import workers
 from service.store.database.database import Database
 from service.store.database.error import log_error
+from service.store.database.together import GroupCommit
 from service.store.jobs import baselines, blame, claims, controls, leases
 from service.store.jobs.jobs import JobRow
 from service.store.results import finals
@@ -81,6 +83,21 @@ class _Work:
     has_begun: bool = False
 
 
+class SharedParts:
+    """What the coordinators of a process share, so that their load does not grow with their number.
+
+    Attributes:
+        pulse: Renews the leases of all.
+        commits: Stores the trials of all.
+        turn: Held by the one that polls the queue.
+    """
+
+    def __init__(self, database: Database, lease_secs: float = leases.LEASE_SECS) -> None:
+        self.pulse = Pulse(database, lease_secs)
+        self.commits = GroupCommit(database)
+        self.turn = Lock()
+
+
 class Coordinator:
     """Run one job, or one group of jobs, after another.
 
@@ -95,6 +112,7 @@ class Coordinator:
         serves: Returns the kinds of target that have workers here. None means that the workers
             cannot be reached; then no job is claimed. Jobs for other targets are left to other
             coordinators.
+        shared: What the coordinators of a process share; by default it has no other.
     """
 
     def __init__(
@@ -109,6 +127,7 @@ class Coordinator:
         retrainer: Retrainer | None = None,
         prove: Callable[[], None] = _do_nothing,
         serves: Callable[[], Collection[str] | None] | None = None,
+        shared: SharedParts | None = None,
     ) -> None:
         self.owner = Owner.here()
         self._database = database
@@ -118,8 +137,11 @@ class Coordinator:
         self._retrainer = retrainer
         self._prove = prove
         self._serves = serves
+        self._shared = shared or SharedParts(database, lease_secs)
         self._num_errors = 0  # consecutive
-        self.driver: JobDriver = JobRunner(database, measuring, self.owner, baselines)
+        self.driver: JobDriver = JobRunner(
+            database, measuring, self.owner, baselines, self._shared.commits
+        )
         self._stopping = Event()
         self._work = Event()
         self._thread = Thread(target=self._run, name="coordinator", daemon=True)
@@ -137,14 +159,18 @@ class Coordinator:
         """Poll the queue now."""
         self._work.set()
 
+    def request_stop(self) -> None:
+        """Begin to shut down; see `stop`."""
+        self._stopping.set()
+        self._work.set()
+
     def stop(self, timeout_secs: float) -> bool:
         """Shut down: the current job returns to the queue with all its trials.
 
         Returns:
             Whether the thread ended in time. If not, the job's lease expires.
         """
-        self._stopping.set()
-        self._work.set()
+        self.request_stop()
         if self._retrainer is not None:
             self._retrainer.stop()
         if self._thread.is_alive():
@@ -153,19 +179,27 @@ class Coordinator:
 
     def run_one(self) -> bool:
         """Claim a job or a group and run it to its end; return whether one was claimed."""
+        jobs = self._claim()
+        self._drive_claimed(jobs)
+        return bool(jobs)
+
+    def _claim(self) -> list[JobRow]:
         served = () if self._serves is None else self._serves()
         if served is None:
-            return False
+            return []
+        others = set[str]()
+        if self._serves is not None:
+            with self._database.read() as session:
+                others = set(workers.served(session, now=True)) - set(served)
         with self._database.write() as session:
-            others = () if self._serves is None else _labels_with_workers(session) - set(served)
-            jobs = claims.claim(session, self.owner, lease_secs=self._lease_secs, leave=others)
-        if not jobs:
-            return False
-        with request_ids.bound(jobs[0].request_id):  # one request submits all jobs of a group
-            self._drive_claimed(jobs)
-        return True
+            return claims.claim(session, self.owner, lease_secs=self._lease_secs, leave=others)
 
     def _drive_claimed(self, jobs: Sequence[JobRow]) -> None:
+        if jobs:
+            with request_ids.bound(jobs[0].request_id):  # one request submits all jobs of a group
+                self._drive_logged(jobs)
+
+    def _drive_logged(self, jobs: Sequence[JobRow]) -> None:
         for job in jobs:
             log = _log.bind(job=str(job.id), workload=job.workload_name, target=job.target)
             log.info("job claimed", num_measured=job.num_measured, max_trials=job.max_trials)
@@ -184,18 +218,32 @@ class Coordinator:
             self._give_up(work, error)
 
     def _run(self) -> None:
+        while not self._stopping.is_set():
+            with self._shared.turn:
+                jobs = self._next_jobs()
+            try:
+                self._drive_claimed(jobs)
+            except Exception as error:
+                # Any error: without this thread, no job would ever run.
+                log_error(_log, "cannot release a job", error)
+                self._stopping.wait(_IDLE_SECS)
+
+    def _next_jobs(self) -> list[JobRow]:
+        """Poll the queue until jobs are claimed; return none at the end."""
         num_failures = 0  # consecutive
         while not self._stopping.is_set():
             self._work.clear()
+            pause_secs = _IDLE_SECS
             try:
-                pause_secs = 0.0 if self.run_one() else _IDLE_SECS
+                if jobs := self._claim():
+                    return jobs
                 num_failures = 0
             except Exception as error:
-                # Any error: without this thread, no job would ever run.
-                log_error(_log, "cannot claim or release a job", error)
+                log_error(_log, "cannot claim a job", error)
                 pause_secs = min(_IDLE_SECS * 2 ** min(num_failures, 30), _NO_CLAIM_SECS)
                 num_failures += 1
             self._work.wait(pause_secs)
+        return []
 
     def _drive(self, jobs: Sequence[JobRow], work: _Work) -> None:
         """Run jobs; remove each from `work.open_ids` when it ends or returns to the queue."""
@@ -205,8 +253,8 @@ class Coordinator:
             self.owner,
             group_id=jobs[0].group_id,
             interrupt=self._interrupt,
-            lease_secs=self._lease_secs,
             patience_secs=self._patience_secs,
+            pulse=self._shared.pulse,
         ) as heartbeat:
             if any(map(blame.is_suspect, jobs)):
                 self._prove()
@@ -270,7 +318,3 @@ class Coordinator:
                 )
         self._num_errors += 1
         self._stopping.wait(min(0.25 * 2 ** min(self._num_errors, 30), _MAX_BACKOFF_SECS))
-
-
-def _labels_with_workers(session: Session) -> set[str]:
-    return set(workers.served(session, now=True))

@@ -18,6 +18,7 @@ from service.coordinator.heartbeat import Heartbeat
 from service.coordinator.heartbeat_measurer import HeartbeatMeasurer, Measuring
 from service.learning import warm_start
 from service.store.database.database import Database
+from service.store.database.together import GroupCommit
 from service.store.jobs import groups
 from service.store.jobs.controls import JobControls
 from service.store.jobs.jobs import JobRow
@@ -75,6 +76,7 @@ class JobRunner:
 
     Args:
         baselines: Times libraries beside the best kernels; if None, none are timed.
+        commits: Stores trials together with those of other jobs of the process.
     """
 
     def __init__(
@@ -83,12 +85,13 @@ class JobRunner:
         measuring: Measuring,
         owner: Owner,
         baselines: BaselineMeasurer | None = None,
+        commits: GroupCommit | None = None,
     ) -> None:
         self._database = database
         self._measuring = measuring
         self._baselines = baselines
         self._owner = owner
-        self._store = SqlStore(database, owner)
+        self._store = SqlStore(database, owner, commits)
 
     def drive(
         self, jobs: Sequence[JobRow], heartbeat: Heartbeat, is_stopping: Callable[[], bool]

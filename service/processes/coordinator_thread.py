@@ -16,7 +16,7 @@ from workers.engine.engine import ClusterAddress
 from workers.libraries.load import chosen_libraries
 
 if TYPE_CHECKING:
-    from service.coordinator.coordinator import Coordinator
+    from service.coordinator.coordinators import Coordinators
     from service.processes.engine_supervisor import EngineSupervisor
 
 _log = structlog.get_logger()
@@ -26,7 +26,7 @@ _PUT_BACK_SECS = 3.0
 
 
 class CoordinatorThread:
-    """A coordinator over embedded workers.
+    """A coordinator over embedded workers, or several over those of a cluster.
 
     XGBoost and Dask take seconds to import on a busy host. The thread that starts them imports
     them, so that the first request is answered earlier. No other module does so.
@@ -41,6 +41,7 @@ class CoordinatorThread:
         database: Database,
         num_workers: int,
         *,
+        num_jobs: int = 1,
         plays: bool = False,
         cluster: ClusterAddress | None = None,
     ) -> None:
@@ -48,10 +49,11 @@ class CoordinatorThread:
         self._sender = WebhookSender(database, AllowedAddresses.of_environment())
         self._database = database
         self._num_workers = num_workers
+        self._num_jobs = num_jobs
         self._plays = plays
         self._cluster = cluster
         self._stopping = Event()
-        self._coordinator: Coordinator | None = None
+        self._coordinator: Coordinators | None = None
         self._workers: EngineSupervisor | None = None
         self._starter = Thread(target=self._start, name="background start", daemon=True)
 
@@ -90,7 +92,11 @@ class CoordinatorThread:
                 workers.forget_lost(session)
             wiring = import_module("service.processes.wiring")
             self._workers, coordinator = wiring.coordinate(
-                self._database, self._num_workers, plays=self._plays, cluster=self._cluster
+                self._database,
+                self._num_workers,
+                num_jobs=self._num_jobs,
+                plays=self._plays,
+                cluster=self._cluster,
             )
         except Exception:
             # Health is "degraded" from now on; stored schedules are still served.

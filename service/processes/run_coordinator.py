@@ -34,6 +34,7 @@ def run_coordinator(
     db_url: str = "sqlite:///loopwright.db",
     num_workers: int = 1,
     *,
+    num_jobs: int = 1,
     cluster: ClusterAddress | None = None,
     ready: ReadyFile | None = None,
     announce: Callable[[str], None] = _print_line,
@@ -41,6 +42,7 @@ def run_coordinator(
     """Claim and run jobs until SIGINT or SIGTERM; then the current job returns to the queue.
 
     Args:
+        num_jobs: The number of jobs to run at a time; more than one only with a cluster.
         cluster: Use the workers of a cluster instead of those of this process.
         ready: A file to renew while jobs are claimed; removed at the end.
         announce: Called just before the first claim.
@@ -54,7 +56,7 @@ def run_coordinator(
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: is_over.set())
     with closing(open_database(db_url)) as database:
-        background = CoordinatorThread(database, num_workers, cluster=cluster)
+        background = CoordinatorThread(database, num_workers, num_jobs=num_jobs, cluster=cluster)
         # Reading a large file takes a while; jobs run meanwhile.
         threading.Thread(target=database.look_for_damage, daemon=True).start()
         background.start()

@@ -147,6 +147,12 @@ RateLimitOption: TypeAlias = Annotated[
         help="Requests per second for each token (or address without a token); 0 for no limit.",
     ),
 ]
+NumJobsOption: TypeAlias = Annotated[
+    int,
+    typer.Option(
+        "--jobs", min=1, max=1000, help="Jobs to run at a time on the workers of a cluster."
+    ),
+]
 NumWorkersOption: TypeAlias = Annotated[
     int, typer.Option("--workers", min=1, max=256, help="Number of embedded workers.")
 ]

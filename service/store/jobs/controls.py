@@ -49,7 +49,11 @@ class JobControls:
 def of_jobs(session: Session, job_ids: Collection[UUID]) -> dict[UUID, JobControls]:
     """Return the current controls of jobs."""
     rows = session.execute(
-        select(JobRow, func.coalesce(GroupRow.max_trials, JobRow.max_trials))
+        select(
+            *(JobRow.id, JobRow.cancel_requested, JobRow.stop_requested),
+            *(JobRow.max_trials, JobRow.max_secs, JobRow.plateau, JobRow.plateau_from),
+            func.coalesce(GroupRow.max_trials, JobRow.max_trials).label("shared_trials"),
+        )
         .outerjoin(GroupRow, GroupRow.id == JobRow.group_id)
         .where(JobRow.id.in_(job_ids))
     )
@@ -57,10 +61,10 @@ def of_jobs(session: Session, job_ids: Collection[UUID]) -> dict[UUID, JobContro
         row.id: JobControls(
             is_cancelled=row.cancel_requested,
             is_stopped=row.stop_requested,
-            budget=row.budget,
-            shared_trials=shared_trials,
+            budget=Budget(row.max_trials, row.max_secs, row.plateau, row.plateau_from),
+            shared_trials=row.shared_trials,
         )
-        for row, shared_trials in rows
+        for row in rows
     }
 
 

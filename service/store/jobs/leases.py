@@ -7,13 +7,15 @@ and lost its lease cannot write into a job of another.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy.orm import Session
+from sqlalchemy import select
+from sqlalchemy.orm import Session, lazyload
 
-from service.common.errors import LeaseLostError
+from service.common.errors import LeaseLostError, ServiceNotFoundError
 from service.common.owner import Owner
 from service.store.database.base import utc_now
 from service.store.jobs import blame, jobs
@@ -26,6 +28,9 @@ LEASE_SECS = 30.0
 that a short hang loses no job. Chosen.
 """
 
+_WITHOUT_RELATED = (lazyload(JobRow.baselines), lazyload(JobRow.finals))
+"""Rows that are changed for each trial: what belongs to them is read only if it is used."""
+
 
 def owned(session: Session, job_id: UUID, owner: str) -> JobRow:
     """Return the locked job if `owner` holds its lease; count the time until now.
@@ -33,8 +38,10 @@ def owned(session: Session, job_id: UUID, owner: str) -> JobRow:
     Raises:
         LeaseLostError: If `owner` does not hold the lease.
     """
-    row = jobs.get(session, job_id, lock=True)
-    if row.state is not JobState.RUNNING or row.lease_owner != owner:
+    row = session.get(JobRow, job_id, options=_WITHOUT_RELATED, with_for_update=True)
+    if row is None:
+        raise ServiceNotFoundError(f"no job {job_id}")
+    if not _is_owned(row, owner):
         raise LeaseLostError(
             f"job {job_id} is {row.state}, owned by {row.lease_owner}, not by {owner}"
         )
@@ -42,15 +49,21 @@ def owned(session: Session, job_id: UUID, owner: str) -> JobRow:
     return row
 
 
-def renew(session: Session, job_id: UUID, owner: Owner, *, lease_secs: float = LEASE_SECS) -> bool:
-    """Extend the lease; return whether the job must be cancelled.
-
-    Raises:
-        LeaseLostError: If `owner` no longer holds the lease.
-    """
-    row = owned(session, job_id, str(owner))
-    row.lease_until = utc_now() + timedelta(seconds=lease_secs)
-    return row.cancel_requested
+def renew(
+    session: Session, owners: Mapping[UUID, Owner], *, lease_secs: float = LEASE_SECS
+) -> set[UUID]:
+    """Extend the leases of jobs by their owners; return the jobs that their owners have lost."""
+    rows = session.scalars(
+        select(JobRow).where(JobRow.id.in_(owners)).options(*_WITHOUT_RELATED).with_for_update()
+    )
+    until = utc_now() + timedelta(seconds=lease_secs)
+    lost = set(owners)
+    for row in rows:
+        if _is_owned(row, str(owners[row.id])):
+            row.count_time()
+            row.lease_until = until
+            lost.remove(row.id)
+    return lost
 
 
 def release(session: Session, job_id: UUID, owner: Owner) -> None:
@@ -110,6 +123,10 @@ def is_free(row: Any) -> bool:
     if row.state is JobState.QUEUED or row.lease_owner is None or row.lease_until is None:
         return True
     return row.lease_until < utc_now() or Owner.parse(row.lease_owner).is_gone()
+
+
+def _is_owned(row: JobRow, owner: str) -> bool:
+    return row.state is JobState.RUNNING and row.lease_owner == owner
 
 
 def _requeue(session: Session, row: JobRow) -> None:

@@ -40,5 +40,5 @@ def until_seen(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
             time.sleep(0.01)
 
     monkeypatch.setattr(controls, "of_jobs", counted)
-    monkeypatch.setattr("service.coordinator.heartbeat._LOOK_SECS", 0.02)
+    monkeypatch.setattr("service.coordinator.pulse._LOOK_SECS", 0.02)
     return wait

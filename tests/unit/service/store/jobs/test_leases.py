@@ -104,16 +104,37 @@ def test_renewing_keeps_a_lease(database: Database) -> None:
     job_id = add_job(database)
     claimed(database, ELSEWHERE, lease_secs=-1.0)
     with database.write() as session:
-        assert not leases.renew(session, job_id, ELSEWHERE)
+        assert not leases.renew(session, {job_id: ELSEWHERE})
     assert claim(database, ME) is None
+
+
+def test_leases_of_several_owners_are_renewed_at_once_and_the_lost_ones_named(
+    database: Database,
+) -> None:
+    kept, lost, ended = (add_job(database) for _ in range(3))
+    for _ in range(3):
+        claimed(database, ELSEWHERE, lease_secs=30.0)
+    with database.write() as session:
+        leases.finish(session, ended, ELSEWHERE, JobState.FAILED, stop_reason=StopReason.BUDGET)
+    with database.read() as session:
+        before = jobs.get(session, kept).lease_until
+    with database.write() as session:
+        owners = {kept: ELSEWHERE, lost: OTHER, ended: ELSEWHERE, uuid4(): ME}
+        assert leases.renew(session, owners) == set(owners) - {kept}
+    with database.read() as session:
+        after = jobs.get(session, kept).lease_until
+        assert jobs.get(session, ended).lease_until is None
+    assert before is not None
+    assert after is not None
+    assert after > before
 
 
 def test_the_former_owner_can_do_nothing(database: Database) -> None:
     job_id = add_job(database)
     claimed(database, DEAD)
     claimed(database, ME)
-    with pytest.raises(LeaseLostError), database.write() as session:
-        leases.renew(session, job_id, DEAD)
+    with database.write() as session:
+        assert leases.renew(session, {job_id: DEAD}) == {job_id}
     with pytest.raises(LeaseLostError), database.write() as session:
         leases.release(session, job_id, DEAD)
     with pytest.raises(LeaseLostError), database.write() as session:
@@ -159,8 +180,8 @@ def test_cancelling_a_running_job_tells_its_owner(database: Database) -> None:
     claimed(database, ME)
     with database.write() as session:
         assert controls.cancel(session, job_id).state is JobState.RUNNING
-    with database.write() as session:
-        assert leases.renew(session, job_id, ME)
+    with database.read() as session:
+        assert controls.of_jobs(session, [job_id])[job_id].is_cancelled
 
 
 def test_a_cancelled_job_whose_owner_died_ends_at_the_next_claim(database: Database) -> None:
