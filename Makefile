@@ -10,7 +10,7 @@ ARGS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dashboard demo test test-cpus check check-python check-dashboard format bench bench-check bench-gpu bench-models bench-parts bench-peers bench-race bench-search fuzz fuzz-cuda fuzz-kills fuzz-models fuzz-requests fuzz-scripts models onnx-cases serve stack clean
+.PHONY: help setup dashboard demo test test-cpus check check-python check-dashboard format bench bench-check bench-fleet bench-gpu bench-models bench-parts bench-peers bench-race bench-search fuzz fuzz-cuda fuzz-kills fuzz-models fuzz-requests fuzz-scripts models onnx-cases serve stack clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -55,6 +55,9 @@ bench-race: $(VENV)/.dev ## race TVM's MetaSchedule (ARGS="--metaschedule 256 --
 
 bench-check: $(VENV)/.dev ## time the stored kernels again: is one slower than in the last run?
 	$(BIN)/python -m benchmarks.kernels --check $(ARGS)
+
+bench-fleet: $(VENV)/.dev ## load the service with a simulated fleet (ARGS="--workers 50 --jobs 10 --seconds 30")
+	$(BIN)/python -m benchmarks.fleet $(ARGS)
 
 bench-gpu: $(VENV)/.dev ## measure a GPU (ARGS=checks, products, operators or winners)
 	$(BIN)/python -m benchmarks.gpu $(ARGS)

@@ -7,7 +7,7 @@ import pwd
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -33,6 +33,7 @@ class Server:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self.pid = int((folder / "data" / "postmaster.pid").read_text().split()[0])
         self._execute("CREATE DATABASE loopwright", database="postgres")
         self.url = URL.create(
             "postgresql", "loopwright", database="loopwright", query={"host": str(folder)}
@@ -75,8 +76,14 @@ def unprivileged(*folders: Path) -> list[str]:
 
 
 @contextmanager
-def serving(programs: Path) -> Iterator[Server]:
-    """Run a server while the body runs."""
+def serving(
+    programs: Path, settings: Sequence[str] = ("fsync=off", "full_page_writes=off")
+) -> Iterator[Server]:
+    """Run a server while the body runs.
+
+    Args:
+        settings: By default no data outlives the body, so writes need not reach the disk.
+    """
     # A path in pytest's folders is too long for a socket.
     folder = Path(tempfile.mkdtemp(prefix="lw-pg-"))
     prefix = unprivileged(folder)
@@ -92,9 +99,9 @@ def serving(programs: Path) -> Iterator[Server]:
 
     try:
         run("initdb", "-U", "loopwright", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
-        # No data outlives the tests, so writes need not reach the disk.
-        settings = f"-k {folder} -c listen_addresses= -c fsync=off -c full_page_writes=off"
-        run("pg_ctl", "-w", "-l", str(folder / "server.log"), "-o", settings, "start")
+        options = " ".join(f"-c {setting}" for setting in ("listen_addresses=", *settings))
+        log = str(folder / "server.log")
+        run("pg_ctl", "-w", "-l", log, "-o", f"-k {folder} {options}", "start")
         try:
             yield Server(folder)
         finally:

@@ -1,0 +1,1 @@
+"""A simulated fleet: a thousand workers on one host, around the real service."""
