@@ -126,9 +126,10 @@ def faster_model(
     variants = _variants(compilation, tried)
     inputs = inputs_of(first.plan)
     winners = fastest_variants([compilation.plan(kernels) for kernels in variants], inputs, seed)
-    if not any(winners.values()):
-        return first
     kernels = {key: variants[winners.get(key, 0)][key] for key in compilation.first}
+    # A variant without an alternative of a program has its first kernel.
+    if all(kernel is compilation.first[key] for key, kernel in kernels.items()):
+        return first
     tuned = compilation.executable(kernels)
     comparison = compare_models(first.executor, tuned.executor, inputs, seed)
     chosen = tuned if comparison.is_faster else first
