@@ -201,6 +201,11 @@ def _show(job: JobRead, *, as_json: bool) -> None:
         print_table(_table([job]))
 
 
+def _state(job: JobRead) -> str:
+    waits = job.state is JobState.QUEUED and job.window is not None
+    return f"{job.state.value}, window {job.window}" if waits else job.state.value
+
+
 def _table(jobs: list[JobRead]) -> Table:
     table = Table(
         *("job", "name", "state", "workload", "trials", "default", "best", "speed-up", "owner"),
@@ -210,7 +215,7 @@ def _table(jobs: list[JobRead]) -> Table:
         table.add_row(
             str(job.id),
             " ".join([*filter(None, [job.name]), *(f"#{tag}" for tag in job.tags)]),
-            job.state.value,
+            _state(job),
             f"{job.workload_name} {job.shape or ''}".rstrip(),
             f"{job.num_measured}/{job.max_trials}",
             labelled(job.default_secs, job.default_kind),

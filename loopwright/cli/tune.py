@@ -25,6 +25,7 @@ from loopwright.cli.shared.options import (
     UrlOption,
     WebhookOption,
     WebhookSecretOption,
+    WindowOption,
     WorkloadsArgument,
     read_workload,
 )
@@ -86,6 +87,7 @@ def tune(
     name: JobNameOption = None,
     note: JobNoteOption = None,
     tag: TagOption = None,
+    window: WindowOption = None,
     webhook: WebhookOption = None,
     webhook_secret: WebhookSecretOption = None,
     output: Annotated[
@@ -122,6 +124,7 @@ def tune(
         "name": name,
         "note": note,
         "tags": tag,
+        "window": window,
         "webhook": _webhook(webhook, webhook_secret),
     }
     if server_url is None:
@@ -155,7 +158,7 @@ def _check_local(target: str, job_texts: Mapping[str, object]) -> None:
     complete_target(target, host_labels)
     if any(job_texts.values()):
         raise InputError(
-            "--name, --note, --tag and --webhook require a server, which stores the job"
+            "--name, --note, --tag, --window and --webhook require a server, which stores the job"
         )
 
 

@@ -51,6 +51,7 @@ class Submitting(Generic[OneT, SeveralT]):
         note: str | None = None,
         tags: Sequence[str] | None = None,
         webhook: Mapping[str, str] | None = None,
+        window: str | None = None,
     ) -> OneT: ...
     @overload
     def tune(
@@ -71,6 +72,7 @@ class Submitting(Generic[OneT, SeveralT]):
         note: str | None = None,
         tags: Sequence[str] | None = None,
         webhook: Mapping[str, str] | None = None,
+        window: str | None = None,
     ) -> SeveralT: ...
     def tune(self, workload: Any, **options: Any) -> Any:
         """Submit a tuning job and return at once; retries do not submit it twice.
@@ -95,6 +97,8 @@ class Submitting(Generic[OneT, SeveralT]):
             name, note, tags: Texts by which the job is found; see `JobHandle.describe`.
             webhook: The `url` that the server notifies when the job, or the whole group, has ended,
                 and the `secret` that signs the event; see `docs/webhooks.md`.
+            window: The hours in which the server measures it, such as `22:00-06:00 Europe/Berlin`;
+                by default any time.
 
         Raises:
             TypeError: If an option does not exist, or the workload has none of its forms.
@@ -125,6 +129,7 @@ class Submitting(Generic[OneT, SeveralT]):
         plateau: int | None = None,
         seed: int = 0,
         webhook: Mapping[str, str] | None = None,
+        window: str | None = None,
     ) -> Plan[ModelRead]:
         """Submit the programs of a whole model and return at once; `lw.compile` calls this.
 
@@ -138,6 +143,7 @@ class Submitting(Generic[OneT, SeveralT]):
             plateau: End a job after so many trials in a row that brought less than 1% together.
             seed: Of the search.
             webhook: The `url` to notify at the end, and the `secret` that signs the event.
+            window: The hours in which the server measures it, such as `22:00-06:00 Europe/Berlin`.
 
         Raises:
             InvalidRequestError: If the model, the target or a number is invalid.
@@ -152,6 +158,7 @@ class Submitting(Generic[OneT, SeveralT]):
             plateau=plateau,
             seed=seed,
             webhook=webhook,
+            window=window,
         )
         key = sha256(body.stable_forms()[0].encode()).hexdigest()
         call = HttpCall("POST", "/models", body, headers={KEY: key})

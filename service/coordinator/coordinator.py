@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from threading import Event, Lock, Thread
 from uuid import UUID
 
@@ -28,6 +29,7 @@ from service.coordinator.pulse import Pulse
 from service.learning import training
 from service.learning.retrain import Retrainer
 from service.store import workers
+from service.store.database.base import utc_now
 from service.store.database.database import Database
 from service.store.database.error import log_error
 from service.store.database.together import GroupCommit
@@ -36,6 +38,7 @@ from service.store.jobs.jobs import JobRow
 from service.store.results import finals
 from service.store.trials import trials
 from service.wire.models import JobState
+from service.wire.windows import is_open
 from tuner.finish.baseline import BaselineMeasurer
 from tuner.loop.budget import StopReason
 from tuner.loop.search_result import SearchResult
@@ -113,6 +116,7 @@ class Coordinator:
             cannot be reached; then no job is claimed. Jobs for other targets are left to other
             coordinators.
         shared: What the coordinators of a process share; by default it has no other.
+        clock: Returns the time that decides which windows of jobs are open.
     """
 
     def __init__(
@@ -128,6 +132,7 @@ class Coordinator:
         prove: Callable[[], None] = _do_nothing,
         serves: Callable[[], Collection[str] | None] | None = None,
         shared: SharedParts | None = None,
+        clock: Callable[[], datetime] = utc_now,
     ) -> None:
         self.owner = Owner.here()
         self._database = database
@@ -138,6 +143,7 @@ class Coordinator:
         self._prove = prove
         self._serves = serves
         self._shared = shared or SharedParts(database, lease_secs)
+        self._clock = clock
         self._num_errors = 0  # consecutive
         self.driver: JobDriver = JobRunner(
             database, measuring, self.owner, baselines, self._shared.commits
@@ -192,7 +198,13 @@ class Coordinator:
             with self._database.read() as session:
                 others = set(workers.served(session, now=True)) - set(served)
         with self._database.write() as session:
-            return claims.claim(session, self.owner, lease_secs=self._lease_secs, leave=others)
+            return claims.claim(
+                session,
+                self.owner,
+                lease_secs=self._lease_secs,
+                leave=others,
+                at=self._clock(),
+            )
 
     def _drive_claimed(self, jobs: Sequence[JobRow]) -> None:
         if jobs:
@@ -262,10 +274,15 @@ class Coordinator:
                     owner = str(self.owner)
                     blame.begin_work(leases.owned(session, job.id, owner) for job in jobs)
             work.has_begun = True
-            for driven in self.driver.drive(jobs, heartbeat, self._stopping.is_set):
+            for driven in self.driver.drive(jobs, heartbeat, lambda: self._puts_back(jobs)):
                 heartbeat.leave(driven.job_id)
                 self._end(driven)
                 work.open_ids.remove(driven.job_id)
+
+    def _puts_back(self, jobs: Sequence[JobRow]) -> bool:
+        """Return whether jobs must return to the queue: at a stop, or when their window closes."""
+        now = self._clock()
+        return self._stopping.is_set() or not all(is_open(job.window, now) for job in jobs)
 
     def _end(self, driven: JobOutcome) -> None:
         with self._database.write() as session:

@@ -92,6 +92,7 @@ _JOB_READ = {
     "tags": ["model:bert", "nightly"],
     "baseline": _BASELINE,
     "webhook": None,
+    "window": None,
 }
 
 _MODEL_SUMMARY = {

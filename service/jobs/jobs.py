@@ -218,6 +218,7 @@ class Queue:
                 name=name,
                 note=note,
                 tags=tags,
+                window=request.window,
             ),
         )
         if not request.warm_start:

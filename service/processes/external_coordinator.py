@@ -28,7 +28,10 @@ class ExternalCoordinator:
         is_driven = (JobRow.state == JobState.RUNNING) & (JobRow.lease_until > now)
         with self._database.read() as session:
             oldest = session.scalar(
-                select(func.min(JobRow.created_at)).where(JobRow.state == JobState.QUEUED)
+                # A job with a window may wait for hours.
+                select(func.min(JobRow.created_at)).where(
+                    JobRow.state == JobState.QUEUED, JobRow.window.is_(None)
+                )
             )
             if oldest is None or now - oldest < timedelta(seconds=PATIENCE_SECS):
                 return True

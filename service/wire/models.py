@@ -124,6 +124,8 @@ class JobRead(JobTimes, Response):
     weight: float = 1.0  # of its time in the group's sum
     baseline: BaselineRead | None = None  # the fastest library that computes the same
     webhook: WebhookRead | None = None  # of the job or of its group
+    # The hours in which it is measured; a queued job waits for them, and a running one goes back.
+    window: str | None = None
 
     @computed_field(json_schema_extra={"deprecated": True})  # type: ignore[prop-decorator]
     @property

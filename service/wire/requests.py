@@ -21,6 +21,8 @@ from pydantic import (
     model_validator,
 )
 
+from service.wire.windows import WindowText
+
 # Limits of requests: chosen, not measured.
 MAX_SCRIPT_CHARS = 262_144  # far more than any operator needs; bounds the time of the parser
 MAX_TRIALS = 100_000  # hours at tens of trials a second
@@ -67,7 +69,7 @@ Tags: TypeAlias = Annotated[tuple[Tag, ...], Field(max_length=MAX_TAGS), AfterVa
 RuleName: TypeAlias = Annotated[str, Field(max_length=255)]
 
 
-_LATER_FIELDS = frozenset({"webhook"})
+_LATER_FIELDS = frozenset({"webhook", "window"})
 """Fields of submissions since idempotency keys are stored; null is their default."""
 
 
@@ -154,6 +156,8 @@ class SearchOptions(Request):
     # A queued job of higher priority starts first.
     priority: int = Field(default=0, ge=-MAX_PRIORITY, le=MAX_PRIORITY)
     webhook: Webhook | None = None
+    # The hours in which it is measured; null for any time.
+    window: WindowText | None = None
 
     def stable_forms(self) -> tuple[str, ...]:
         """Return the texts that identify the request: that of this version first.
@@ -276,13 +280,14 @@ class JobChange(Request):
     name: JobName | None = Field(default=None, json_schema_extra=_without_default)
     note: JobNote | None = Field(default=None, json_schema_extra=_without_default)
     tags: Tags = Field(default=(), json_schema_extra=_without_default)
+    window: WindowText | None = Field(default=None, json_schema_extra=_without_default)
 
     @model_validator(mode="after")
     def _changes_something(self) -> JobChange:
         if not self.model_fields_set:
             raise ValueError(
-                "nothing to change: expected max_trials, max_secs, plateau, priority, name, note"
-                " or tags"
+                "nothing to change: expected max_trials, max_secs, plateau, priority, name, note,"
+                " tags or window"
             )
         return self
 

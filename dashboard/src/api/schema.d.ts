@@ -1696,6 +1696,8 @@ export interface components {
              */
             priority?: number;
             webhook?: components["schemas"]["Webhook"] | null;
+            /** Window */
+            window?: string | null;
             /** Tasks */
             tasks: components["schemas"]["GroupTask"][];
         };
@@ -1831,6 +1833,8 @@ export interface components {
             note?: string | null;
             /** Tags */
             tags?: string[];
+            /** Window */
+            window?: string | null;
         };
         /**
          * JobCreate
@@ -1888,6 +1892,8 @@ export interface components {
              */
             priority?: number;
             webhook?: components["schemas"]["Webhook"] | null;
+            /** Window */
+            window?: string | null;
             workload: components["schemas"]["Workload"];
         };
         /**
@@ -1979,7 +1985,8 @@ export interface components {
          *         "is_below_cpu": false,
          *         "verdict": "faster"
          *       },
-         *       "webhook": null
+         *       "webhook": null,
+         *       "window": null
          *     }
          */
         JobRead: {
@@ -2083,6 +2090,8 @@ export interface components {
             weight?: number;
             baseline?: components["schemas"]["BaselineRead"] | null;
             webhook?: components["schemas"]["WebhookRead"] | null;
+            /** Window */
+            window?: string | null;
             /** @description The kind of `default_secs`; null until the default schedule has run. */
             readonly default_kind: components["schemas"]["TimeKind"] | null;
             /**
@@ -2172,6 +2181,8 @@ export interface components {
              */
             priority?: number;
             webhook?: components["schemas"]["Webhook"] | null;
+            /** Window */
+            window?: string | null;
             /** Name */
             name: string;
             model: components["schemas"]["ModelSource"];
@@ -2674,7 +2685,8 @@ export interface components {
          *             "is_below_cpu": false,
          *             "verdict": "faster"
          *           },
-         *           "webhook": null
+         *           "webhook": null,
+         *           "window": null
          *         }
          *       ],
          *       "next_cursor": null

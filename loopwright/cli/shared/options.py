@@ -74,6 +74,14 @@ WebhookSecretOption: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+WindowOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--window",
+        help="Hours in which the server measures, such as '22:00-06:00 Europe/Berlin'; in UTC "
+        "without a time zone.",
+    ),
+]
 OptionalTargetOption: TypeAlias = Annotated[
     str | None, typer.Option("--target", help="Only jobs for this target.")
 ]

@@ -1,5 +1,7 @@
 """Claims: the choice of the next job of a coordinator, and the delay after failed claims.
 
+A job with a time window is claimed while the window is open.
+
 Order: jobs that are to be stopped, which takes seconds; then the highest priority; then the fewest
 claims in vain; then the owner with the least running and recent work; then the oldest.
 
@@ -26,6 +28,7 @@ from service.store.jobs import blame, groups, jobs, leases
 from service.store.jobs.jobs import JobRow
 from service.store.targets import TargetRow
 from service.wire.models import JobState
+from service.wire.windows import is_open
 from tuner.loop.budget import StopReason
 
 _RECENT = timedelta(hours=1)
@@ -41,6 +44,7 @@ def claim(
     *,
     lease_secs: float = leases.LEASE_SECS,
     leave: Collection[str] = (),
+    at: datetime | None = None,
 ) -> list[JobRow]:
     """Claim the first free job, with the others of its group; return none if no job is free.
 
@@ -53,14 +57,17 @@ def claim(
 
     Args:
         leave: The kinds of target whose jobs are left to other coordinators.
+        at: The time that decides which windows are open; by default now.
     """
     open_jobs = _open_jobs(session, leave)
     now = utc_now()
+    at = at or now
     is_put_off = now < _put_off_until(session, open_jobs)
     for waiting in _in_order(session, open_jobs, now):
         if not leases.is_free(waiting):
             continue
-        if not waiting.cancel_requested and (is_put_off or _is_delayed(waiting, now)):
+        must_wait = is_put_off or _is_delayed(waiting, now) or not is_open(waiting.window, at)
+        if not waiting.cancel_requested and must_wait:
             continue
         row = jobs.get(session, waiting.id, lock=True)
         if row.cancel_requested:  # its owner ended before it read the request
@@ -69,6 +76,8 @@ def claim(
             continue
         together = [row] if row.group_id is None else _open_members(session, row.group_id)
         if any(not leases.is_free(member) or _is_delayed(member, now) for member in together):
+            continue
+        if not all(is_open(member.window, at) for member in together):
             continue
         taken = [member for member in together if _take(session, member, owner, lease_secs)]
         if taken:
@@ -82,6 +91,7 @@ def _open_jobs(session: Session, leave: Collection[str]) -> Sequence[Row[Any]]:
         *(JobRow.id, JobRow.owner, JobRow.state, JobRow.priority, JobRow.created_at),
         *(JobRow.stop_requested, JobRow.cancel_requested, JobRow.lease_owner, JobRow.lease_until),
         *(JobRow.fruitless_claims, JobRow.claimed_at, JobRow.retry_at, JobRow.group_id),
+        JobRow.window,
     ).where(JobRow.state.in_((JobState.QUEUED, JobState.RUNNING)))
     if leave:
         others = select(TargetRow.name).where(TargetRow.label.in_(leave))

@@ -117,6 +117,8 @@ class JobRow(Base):
     note: Mapped[str | None] = mapped_column(Text)
     tags: Mapped[list[str]] = mapped_column(JSON, default=list, server_default=text("'[]'"))
     webhook_id: Mapped[UUID | None]  # of the job, or of its group
+    # The text of a `service.wire.windows.Window`. PostgreSQL has the word `window` for itself.
+    window: Mapped[str | None] = mapped_column("window_text", String(100))
     stop_requested: Mapped[bool] = mapped_column(default=False, server_default=false())
     # The number of trials when a user raised the limit after a plateau.
     plateau_from: Mapped[int] = mapped_column(Integer, default=0, server_default=text("0"))
@@ -243,6 +245,7 @@ class NewJob:
     name: str | None = None
     note: str | None = None
     tags: Collection[str] = ()
+    window: str | None = None
 
 
 def submit(session: Session, job: NewJob) -> JobRow:
@@ -265,6 +268,7 @@ def submit(session: Session, job: NewJob) -> JobRow:
         name=job.name or None,
         note=job.note or None,
         tags=list(job.tags),
+        window=job.window,
         owner=job.owner,
         request_id=request_ids.current(),
         num_measured=0,
