@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from compiler.ir.core.dtypes import DType, is_float
+from compiler.ir.core.dtypes import DType, bits, is_float
 from compiler.ir.core.intrinsics import result_dtype
 from compiler.ir.core.nodes import Call, Conditional, Expr, Logic, LogicOp, Not, Select
 from compiler.te.value import Value, ValueLike, arithmetic, as_value, const, same_dtype
@@ -47,6 +47,17 @@ def logical_not(condition: Value) -> Value:
 def cast(dtype: DType, value: ValueLike) -> Value:
     """Convert to another type."""
     return as_value(value).astype(dtype)
+
+
+def reinterpret(dtype: DType, value: Value) -> Value:
+    """Return the bits of a value as those of another type of the same size.
+
+    Raises:
+        TypeError: If the sizes differ, or a type is `bool`.
+    """
+    if bits(dtype) != bits(value.dtype) or "bool" in (dtype, value.dtype):
+        raise TypeError(f"te.reinterpret: {value.dtype} can't be reinterpreted as {dtype}")
+    return Value(Call("reinterpret", (value.expr,), dtype), value)
 
 
 def abs(x: ValueLike) -> Value:

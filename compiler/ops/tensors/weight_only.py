@@ -16,9 +16,20 @@ from compiler.ops.error import OperatorError, check_dtype
 from compiler.ops.tensors.epilogue import Types, check_types, converted
 from compiler.ops.tensors.operands import check_dims, check_same_dtype, dims_of
 from compiler.ops.tensors.quantized import check_type
+from compiler.te.functions import reinterpret
 
 Element: TypeAlias = Callable[[te.Value, te.Value], te.Value]
 """Returns the value of two indices or numbers, such as a column and a group."""
+
+_Int4Product: TypeAlias = Callable[[te.Tensor, te.Tensor, te.Tensor, Element, DType], te.Tensor]
+MAX_GROUPED_ROWS = 32
+"""With more rows of bfloat16, weights are unpacked to float32, whose scales are multiplied once.
+Chosen.
+"""
+MIN_GROUP = 16
+"""Sums of smaller groups are too short for register tiles. Chosen."""
+_BITS_OF_128 = 0x4300
+"""128 in bfloat16: its last 7 bits are those of an integer."""
 
 
 def dense_int4(
@@ -47,7 +58,7 @@ def dense_int4(
     def zero(j: te.Value, g: te.Value) -> te.Value:
         return te.const(8, types.sum) if zero_point is None else zero_point[j, g].astype(types.sum)
 
-    product = _int4_row if x.shape[0] == 1 else _int4_tiles
+    product = _int4_product(x.dtype, static_shape(x.buffer)[0], 2 * half)
     return converted(product(x, weight, scale, zero, types.sum), types.result)
 
 
@@ -92,6 +103,20 @@ def _check_operands(
     check_same_dtype(operator, x, scale)
     check_dims(operator, x, (dims_of(operator, x, 2)[0], weights[1]))
     return types
+
+
+def _int4_product(dtype: DType, rows: int, size: int) -> _Int4Product:
+    """Return the form of a product with weights of 4 bits.
+
+    Args:
+        dtype: The type of the rows.
+        rows: The number of rows.
+        size: The weights with one scale.
+    """
+    if rows == 1:
+        return _int4_row
+    are_few = rows <= MAX_GROUPED_ROWS and size >= MIN_GROUP and size % 4 == 0
+    return _int4_groups if dtype == "bfloat16" and are_few else _int4_tiles
 
 
 def _int4_row(
@@ -144,6 +169,46 @@ def _int4_tiles(
 
     weights = te.compute((n, groups * size), unpacked, name="weights")
     return _product(x, n, lambda j, k: weights[j, k], dtype)
+
+
+def _int4_groups(
+    x: te.Tensor, weight: te.Tensor, scale: te.Tensor, zero: Element, dtype: DType
+) -> te.Tensor:
+    """Return the product with a few rows of bfloat16 as scaled sums of groups.
+
+    The bits of `128 + weight` in bfloat16 are those of 128 with the weight as its last bits. So
+    weights are unpacked exactly and without arithmetic, to numbers that CPUs multiply as bfloat16:
+
+        sum of x * (weight - zero) = sum of x * (128 + weight) - (128 + zero) * sum of x
+    """
+    n, groups, half = static_shape(weight.buffer)
+    m, size = static_shape(x.buffer)[0], 2 * half
+    b, g = te.reduce_axis((0, size), name="b"), te.reduce_axis((0, groups), name="g")
+
+    def raised(j: te.Value, k: te.Value) -> te.Value:
+        byte = weight[j, k // size, k % half].astype("uint16")
+        number = te.if_then_else(k % size < half, byte & 15, byte >> 4)
+        return reinterpret("bfloat16", number | _BITS_OF_128)
+
+    weights = te.compute((n, groups * size), raised, name="weights")
+
+    def partial(g: te.Value, i: te.Value, j: te.Value) -> te.Reduction:
+        step = g * size + b
+        return te.sum(x[i, step].astype(dtype) * weights[j, step].astype(dtype), axis=b)
+
+    partials = te.compute((groups, m, n), partial, name="partial")
+    in_group = te.reduce_axis((0, size), name="b")
+    rows = te.compute(
+        (m, groups),
+        lambda i, g: te.sum(x[i, g * size + in_group].astype(dtype), axis=in_group),
+        name="row_sums",
+    )
+
+    def element(i: te.Value, j: te.Value) -> te.Reduction:
+        excess = (zero(j, g) + 128) * rows[i, g]
+        return te.sum((partials[g, i, j] - excess) * scale[j, g].astype(dtype), axis=g)
+
+    return te.compute((m, n), element, name="C")
 
 
 def _int8_row(x: te.Tensor, weight: te.Tensor, scale: te.Tensor, dtype: DType) -> te.Tensor:

@@ -7,7 +7,8 @@
                                                  C[...] += A[...] * P[...]
 
 A copy that is many times larger than the constants, such as weights unpacked from 4 bits, stays: it
-would be read from memory more slowly than it is made.
+would be read from memory more slowly than it is made. So do those of blocks with the annotation
+`made_in_each_run`.
 
 The value of each element must follow from its position alone. Then it does not matter that a loop
 around the copy made it part by part.
@@ -42,6 +43,9 @@ from compiler.ir.core.visit import map_stmt, walk, walk_stmts
 from compiler.passes.common.accesses import collect_accesses, loop_extents
 from compiler.passes.common.realize_blocks import NOTHING, in_order
 
+KEY = "made_in_each_run"
+"""The annotation of a block whose result stays in the program although it follows from constants.
+"""
 MAX_GROWTH = 4
 """Limit of the bytes of a copy, as a multiple of those of the constants that it is made of: the
 Winograd transform of 3 x 3 weights for tiles of 4 needs 36 / 9. Weights of 4 bits that are unpacked
@@ -65,7 +69,8 @@ def constant_copies(body: Stmt, constants: AbstractSet[Buffer]) -> list[Buffer]:
         store = realize.block.body
         if not isinstance(store, Store) or store.buffer not in allocated:
             continue
-        is_packed = stores[store.buffer] == 1 and not is_unpacked(store)
+        stays = is_unpacked(store) or KEY in dict(realize.block.annotations)
+        is_packed = stores[store.buffer] == 1 and not stays
         if is_packed and _follows(realize, store, constant_buffers):
             constant_buffers.add(store.buffer)
             copies.append(store.buffer)

@@ -89,7 +89,7 @@ quantized_dense:4,6,20,reduce_range=true
 quantized_conv2d:1,8,5,6,4,3,1,1,input_zero_point=7,reduce_range=true
 dense_int4:1,5,64 dense_int4:4,5,64 dense_int4:3,5,128,64,zero_point=true
 dense_int4:1,5,64,16,zero_point=true:bfloat16 dense_int8:1,5,64,32 dense_int8:4,5,64
-dense_int8:3,5,64,16:bfloat16
+dense_int8:3,5,64,16:bfloat16 dense_int4:3,5,64,32,zero_point=true:bfloat16
 embedding_bag:10,4,3,5,total=8 embedding_bag:10,4,3,5,total=8,mode=mean
 embedding_bag:10,4,3,5,total=8,weights=true:bfloat16
 lstm:3,2,5,4 lstm:2,3,8,4:bfloat16 gru:3,2,5,4 gru:2,2,8,4:float16

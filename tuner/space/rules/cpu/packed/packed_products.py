@@ -14,6 +14,7 @@ from tuner.space.analysis.product_roles import Product, find_product
 from tuner.space.rules.cpu.cache_sets import fits_sets
 from tuner.space.rules.cpu.matrix_tiles import tile_forks
 from tuner.space.rules.cpu.packed.operand_panels import MIN_ROWS, OperandPanels
+from tuner.space.rules.cpu.packed.scaled_groups import scaled_groups
 from tuner.space.rules.cpu.packed.unpacked_weights import unpacked_periods
 from tuner.space.rules.cpu.padded_tiles import MAX_WASTE, has_no_tile, padded_sizes
 from tuner.space.rules.cpu.step_groups import pad_steps, step_group
@@ -94,6 +95,7 @@ class PackedProducts:
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
         """Fork for each variant of every product."""
+        draft = scaled_groups(draft)
         drafts = [draft]
         for name, facts in draft.block_facts().items():
             product = find_product(facts)

@@ -35,7 +35,7 @@ def packed(space: SketchSpace) -> list[int]:
     "func",
     [
         ops.dense_int4(5, 9, 64),
-        ops.dense_int4(9, 33, 64, 64, "bfloat16", zero_point=True),
+        ops.dense_int4(33, 33, 64, 64, "bfloat16", zero_point=True),
         ops.dense_int8(5, 9, 64, 32),
         ops.dense_int8(9, 33, 21, dtype="bfloat16"),
     ],
