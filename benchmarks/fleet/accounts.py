@@ -95,6 +95,13 @@ def first_trial_at(database: Database, job_id: UUID) -> datetime | None:
         return session.scalar(query)
 
 
+def num_begun(database: Database) -> int:
+    """Return how many jobs have a trial."""
+    query = select(func.count()).where(JobRow.num_measured > 0)
+    with database.read() as session:
+        return session.scalar(query) or 0
+
+
 def num_owned_by(database: Database, machines: Collection[str]) -> int:
     """Return how many running jobs have owners on these machines; see `Owner.machine`."""
     query = select(JobRow.lease_owner).where(JobRow.lease_owner.is_not(None))

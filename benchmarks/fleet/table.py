@@ -97,6 +97,10 @@ def _joining(size: Size, measured: Measured) -> list[Row]:
     share = measured.shares.get(OWNERS[1], 0.0)
     unfairness = abs(share - 0.5) / 0.5
     return [
+        Row(
+            f"until {measured.num_begun} of {size.jobs} jobs had a trial",
+            f"{measured.begun_secs:.0f} s",
+        ),
         _seconds(f"until all {size.workers} joining workers are served", measured.joined_secs, 15),
         _seconds("first trial of a job of high priority", measured.first_trial_secs, 2),
         Row(

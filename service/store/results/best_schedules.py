@@ -78,6 +78,7 @@ def offer(session: Session, job: JobRow, trial: TrialRow) -> None:
     row.job_id, row.trial_number = trial.job_id, trial.number
     row.run_secs, row.low_secs, row.high_secs = trial.best_secs, None, None
     row.updated_at = utc_now()
+    session.flush()  # the next offer reads the row again
 
 
 def _is_measured_again(session: Session, best: BestScheduleRow, trial: TrialRow) -> bool:

@@ -64,10 +64,14 @@ class SqlStore:
         job = self._job(session, job_id)
         assert (job.workload_key, job.target) == (task.workload_key, task.target.name)
         _refuse_duplicates(session, job, trials)
-        for row in sorted((_row(job.id, t) for t in trials), key=lambda row: row.number):
-            session.add(row)
-            session.flush()
+        rows = sorted((_row(job.id, trial) for trial in trials), key=lambda row: row.number)
+        # All changes of the job come before the first flush: one statement writes them.
+        blame.note_progress(session, job)
+        for row in rows:
             _count(job, row)
+        session.add_all(rows)
+        session.flush()
+        for row in rows:
             best_schedules.offer(session, job, row)
             if row.error in toolchains.WRONG and not toolchains.is_outdated(row.toolchain):
                 _refute(session, job, row)
@@ -76,7 +80,6 @@ class SqlStore:
         )
         if trial_chunks.is_due(job.num_measured - len(trials), job.num_measured):
             trial_chunks.pack(session, job.id, job.num_measured)
-        blame.note_progress(session, job)
         payload = {
             "num_measured": job.num_measured,
             "best_secs": job.best_secs,

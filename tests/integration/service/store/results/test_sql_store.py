@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from uuid import UUID
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import event, select
 
 from compiler.ir.text.printer import script
 from compiler.runtime.measurement import ErrorKind
@@ -77,6 +77,21 @@ class TestSqlStore(MeasurementStoreContract):
         with self.database.read() as session:
             row = jobs.get(session, UUID(job))
         assert (row.num_measured, row.best_secs, row.default_secs) == (3, 0.25, 0.5)
+
+    def test_the_row_of_a_job_is_written_once_for_a_trial(
+        self, store: MeasurementStore, task: Task, job: str
+    ) -> None:
+        store.add(job, task, [make_trial(task, 0, 0.5), make_trial(task, 1, 0.375)])
+        statements: list[str] = []
+
+        def note(_: object, __: object, statement: str, *___: object) -> None:
+            statements.append(statement)
+
+        event.listen(self.database.engine, "before_cursor_execute", note)
+        store.add(job, task, [make_trial(task, 2, 0.25)])
+        event.remove(self.database.engine, "before_cursor_execute", note)
+        assert len([text for text in statements if text.startswith("UPDATE jobs")]) == 1
+        assert len(statements) <= 11
 
     def test_a_refused_call_counts_nothing(
         self, store: MeasurementStore, task: Task, job: str
