@@ -31,8 +31,11 @@ from service.wire.requests import (
     MAX_SECONDS,
     MAX_TRIALS,
     MAX_WEIGHT,
+    JobName,
+    JobNote,
     StoredText,
     Strategy,
+    Tags,
 )
 from tuner.finish.finish import Outcome
 from tuner.loop.budget import StopReason
@@ -146,6 +149,9 @@ class JobLine(Line):
     error: StoredText | None
     group_id: UUID | None = None
     weight: Annotated[float, Field(gt=0, le=MAX_WEIGHT)] = 1.0
+    name: JobName | None = None
+    note: JobNote | None = None
+    tags: Tags = ()
 
 
 class ResourcesLine(BaseModel):
@@ -308,13 +314,18 @@ def values(line: Line, *left_out: str) -> dict[str, Any]:
 def is_later(a: tuple[int, JobLine], b: tuple[int, JobLine]) -> bool:
     """Return whether version `a` of a job, with its number of trials, replaces version `b`.
 
-    More trials win, then the later end, then the order of the texts. The last rule makes the result
-    independent of the order of imports.
+    More trials win, then the later end, then the order of the lines, then a version with a name, a
+    note or tags, then their order. The last rules make the result independent of the order of
+    imports.
     """
     return _rank(*a) > _rank(*b)
 
 
-def _rank(num_trials: int, job: JobLine) -> tuple[int, datetime, str]:
-    # The group of a job is not part of its history, and files of version 1 do not have it.
-    text = job.model_dump_json(exclude={"group_id", "weight"})
-    return num_trials, job.finished_at or job.created_at, text
+def _rank(num_trials: int, job: JobLine) -> tuple[int, datetime, str, bool, str]:
+    # The group of a job is not part of its history, and files of version 1 do not have it. Earlier
+    # files have no names, notes and tags, and must not remove them.
+    description = {"name", "note", "tags"}
+    text = job.model_dump_json(exclude={"group_id", "weight", *description})
+    has_texts = bool(job.name or job.note or job.tags)
+    texts = job.model_dump_json(include=description)
+    return num_trials, job.finished_at or job.created_at, text, has_texts, texts

@@ -206,7 +206,7 @@ class _Merge:
         new: dict[str, Any] = {}
         stored = JobLine.model_validate(row)
         if is_later((job.staged.num_trials, job.ended), (row.num_measured, stored)):
-            new = values(job.ended, *_MEMBERSHIP) | {"rules": _rules(job.line)}
+            new = values(job.ended, *_MEMBERSHIP) | _lists(job.line)
         if row.group_id is None and job.line.group_id is not None:
             new |= {name: getattr(job.line, name) for name in _MEMBERSHIP}
         for name, value in new.items():
@@ -300,8 +300,10 @@ def _baselines_rank(some: Sequence[BaselineLine]) -> tuple[datetime, list[str]]:
 
 
 def _columns(line: JobLine) -> dict[str, Any]:
-    return values(line) | {"rules": _rules(line)}
+    return values(line) | _lists(line)
 
 
-def _rules(line: JobLine) -> list[str] | None:
-    return None if line.rules is None else list(line.rules)
+def _lists(line: JobLine) -> dict[str, Any]:
+    """Return the columns of a job that are lists."""
+    rules = None if line.rules is None else list(line.rules)
+    return {"rules": rules, "tags": list(line.tags)}

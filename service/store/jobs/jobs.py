@@ -118,7 +118,7 @@ class JobRow(Base):
     tags: Mapped[list[str]] = mapped_column(JSON, default=list, server_default=text("'[]'"))
     webhook_id: Mapped[UUID | None]  # of the job, or of its group
     # The text of a `service.wire.windows.Window`. PostgreSQL has the word `window` for itself.
-    window: Mapped[str | None] = mapped_column("window_text", String(100))
+    window: Mapped[str | None] = mapped_column("window_text", String(100), key="window")
     stop_requested: Mapped[bool] = mapped_column(default=False, server_default=false())
     # The number of trials when a user raised the limit after a plateau.
     plateau_from: Mapped[int] = mapped_column(Integer, default=0, server_default=text("0"))

@@ -57,9 +57,12 @@ def lines_of(file: bytes) -> list[dict[str, Any]]:
 def current(line: dict[str, Any]) -> dict[str, Any]:
     """Return a line of version 2 with the names and fields of the current version."""
     names = NEW_NAMES.get(line["kind"], {})
-    of_trial = {"is_spot_checked": False, "resources": None, "conditions": None}
-    added = of_trial if line["kind"] == "trial" else {}
-    return {names.get(name, name): value for name, value in line.items()} | added
+    added: dict[str, dict[str, Any]] = {
+        "job": {"name": None, "note": None, "tags": []},
+        "trial": {"is_spot_checked": False, "resources": None, "conditions": None},
+    }
+    renamed = {names.get(name, name): value for name, value in line.items()}
+    return renamed | added.get(line["kind"], {})
 
 
 @pytest.fixture

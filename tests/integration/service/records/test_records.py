@@ -152,6 +152,30 @@ def test_a_store_goes_into_another_and_back_and_nothing_changes(
     assert rows_of(a) == rows_of(b) == before
 
 
+def described(file: bytes, **texts: Any) -> bytes:
+    """Return a file whose jobs have texts."""
+    lines = [line | texts if line["kind"] == "job" else line for line in objects(file)]
+    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+
+
+def test_names_notes_and_tags_of_jobs_are_found_where_they_are_imported(
+    store: Callable[[], Database],
+) -> None:
+    plain = file_of([(HISTORIES[0], NUM_TRIALS, True)])
+    named = described(plain, name="first layer", note="quiet host", tags=["nightly"])
+    other = described(plain, name="a layer")
+    for order in permutations([plain, named, other]):
+        database = store()
+        for file in order:
+            put(database, file)
+        with TestClient(create_app(Dependencies(database)), base_url="http://a/api/v1") as client:
+            (job,) = client.get("/jobs?tag=nightly&text=quiet").json()["items"]
+            assert job["name"] == "first layer"
+        assert put(database, plain) == NOTHING
+        (line,) = [line for line in objects(get(database)) if line["kind"] == "job"]
+        assert (line["note"], line["tags"]) == ("quiet host", ["nightly"])
+
+
 def test_a_job_that_grew_elsewhere_is_brought_up_to_date(store: Callable[[], Database]) -> None:
     database = store()
     history = HISTORIES[0]
