@@ -111,11 +111,12 @@ async def _work(
     is_over = _signals()
     workers = host_workers(num_workers)
     announce(f"{_summary(workers)} at {cluster.url}")
+    certificate = (cluster.certificates / certificates.CERTIFICATE).read_text(encoding="utf-8")
     with ExitStack() as held:
         offers = []
         connected: set[str] = set()
         for worker in workers:
-            number, holder = take_worker_index(cluster.url)
+            number, holder = take_worker_index(certificate)
             held.enter_context(holder)
             name = worker.name if worker.settings else ""
             full_name = "-".join(filter(None, (socket.gethostname(), str(number), name)))

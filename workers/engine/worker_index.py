@@ -8,13 +8,16 @@ import socket
 from itertools import count
 
 
-def take_worker_index(cluster_url: str) -> tuple[int, socket.socket]:
+def take_worker_index(certificate: str) -> tuple[int, socket.socket]:
     """Return the least number that no worker of this host has in a cluster.
+
+    Args:
+        certificate: Of the cluster. Its address is no identity: a scheduler may have several.
 
     Returns:
         The number, and the socket that holds it: closing it, or the end of the process, frees it.
     """
-    cluster = hashlib.sha256(cluster_url.encode()).hexdigest()[:16]
+    cluster = hashlib.sha256(certificate.encode()).hexdigest()[:16]
     for number in count():
         held = socket.socket(socket.AF_UNIX)
         try:

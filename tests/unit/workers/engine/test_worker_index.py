@@ -6,10 +6,10 @@ from contextlib import ExitStack
 
 from workers.engine.worker_index import take_worker_index
 
-URL = "tls://a.test:8786"
+CERTIFICATE = "-----BEGIN CERTIFICATE----- a"
 HOLDS = f"""
 from workers.engine.worker_index import take_worker_index
-number, held = take_worker_index({URL!r})
+number, held = take_worker_index({CERTIFICATE!r})
 print(number, flush=True)
 input()
 """
@@ -17,10 +17,13 @@ input()
 
 def test_workers_of_a_host_have_different_numbers_also_in_other_processes() -> None:
     with ExitStack() as stack:
-        (zero, first), (one, second) = take_worker_index(URL), take_worker_index(URL)
+        (zero, first), (one, second) = (
+            take_worker_index(CERTIFICATE),
+            take_worker_index(CERTIFICATE),
+        )
         stack.enter_context(first)
         stack.enter_context(second)
-        elsewhere, other = take_worker_index("tls://b.test:8786")
+        elsewhere, other = take_worker_index("-----BEGIN CERTIFICATE----- b")
         stack.enter_context(other)
         assert (zero, one, elsewhere) == (0, 1, 0)
         process = subprocess.Popen(
@@ -29,10 +32,10 @@ def test_workers_of_a_host_have_different_numbers_also_in_other_processes() -> N
         assert process.stdout is not None
         assert process.stdout.readline() == "2\n"
         first.close()
-        again, held = take_worker_index(URL)
+        again, held = take_worker_index(CERTIFICATE)
         stack.enter_context(held)
         process.kill()
         process.communicate()
-        freed, held = take_worker_index(URL)
+        freed, held = take_worker_index(CERTIFICATE)
         stack.enter_context(held)
         assert (again, freed) == (0, 2)
