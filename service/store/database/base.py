@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TypeVar
 
-from sqlalchemy import DateTime, Enum, MetaData
+from sqlalchemy import DateTime, Enum, MetaData, text
 from sqlalchemy.engine import Dialect
-from sqlalchemy.orm import DeclarativeBase
+from sqlalchemy.orm import DeclarativeBase, Session
 from sqlalchemy.types import TypeDecorator
 
 StrEnumT = TypeVar("StrEnumT", bound=StrEnum)
@@ -52,6 +52,19 @@ class UtcDateTime(TypeDecorator[datetime]):
 def utc_now() -> datetime:
     """Return the current time in UTC."""
     return datetime.now(UTC)
+
+
+def shared_now(session: Session | None) -> datetime:
+    """Return the current time in UTC by the clock that all hosts of a database share.
+
+    What one coordinator writes for others, such as the end of a lease, is a time of this clock:
+    clocks of hosts differ. Processes with an SQLite file are on one host.
+    """
+    assert session is not None
+    if session.get_bind().dialect.name == "postgresql":
+        now: datetime = session.scalars(text("SELECT clock_timestamp()")).one()
+        return now.astimezone(UTC)
+    return utc_now()
 
 
 def enum_column(kind: type[StrEnumT]) -> Enum:

@@ -25,8 +25,9 @@ _EXPECTED = "expected sqlite:///PATH or postgresql://USER@HOST/NAME"
 class Database:
     """An open database; safe to use from several threads."""
 
-    def __init__(self, engine: Engine, file: DatabaseFile | None = None) -> None:
+    def __init__(self, engine: Engine, url: URL, file: DatabaseFile | None = None) -> None:
         self.engine = engine
+        self._url = url
         self._file = file
         self._damage: str | None = None
         self._writer = engine.execution_options(writes=True)
@@ -34,12 +35,12 @@ class Database:
     @property
     def url(self) -> str:
         """The URL with which any process of this host can open this database."""
-        return self.engine.url.render_as_string(hide_password=False)
+        return self._url.render_as_string(hide_password=False)
 
     @property
     def shown(self) -> str:
         """The URL for a log, without a password."""
-        return self.engine.url.render_as_string(hide_password=True)
+        return self._url.render_as_string(hide_password=True)
 
     @contextmanager
     def read(self) -> Iterator[Session]:
@@ -120,11 +121,12 @@ def open_database(
     """
     parsed = _parse(url)
     if parsed.get_backend_name() == "postgresql":
-        return Database(postgresql.open_engine(parsed, busy_timeout_secs))
+        # The URL of the engine lacks the file of the password.
+        return Database(postgresql.open_engine(parsed, busy_timeout_secs), parsed)
     if must_exist and not (path := sqlite.path_of(parsed)).exists():
         raise ServeError(f"no database {path}")
     engine = sqlite.open_engine(parsed, busy_timeout_secs)
-    return Database(engine, DatabaseFile(sqlite.path_of(parsed)))
+    return Database(engine, engine.url, DatabaseFile(sqlite.path_of(parsed)))
 
 
 def _parse(url: str) -> URL:

@@ -16,9 +16,9 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from sqlalchemy import func, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, object_session
 
-from service.store.database.base import utc_now
+from service.store.database.base import shared_now
 from service.store.jobs import groups
 from service.store.jobs.jobs import JobRow
 from service.wire.models import JobState
@@ -44,7 +44,7 @@ def delay(num_in_vain: int) -> timedelta:
 
 def note_claim(row: JobRow) -> None:
     """Count a claim; it is in vain until a trial is measured."""
-    row.claimed_at = utc_now()
+    row.claimed_at = shared_now(object_session(row))
     row.fruitless_claims += 1
     row.retry_at = row.claimed_at + delay(row.fruitless_claims)
 
@@ -72,7 +72,7 @@ def count_error(row: JobRow, *, is_own: bool, has_begun: bool) -> None:
         row.crashes -= 1
     if is_own:
         row.crashes += 1
-    row.retry_at = utc_now() + delay(row.fruitless_claims)
+    row.retry_at = shared_now(object_session(row)) + delay(row.fruitless_claims)
 
 
 def forget(row: JobRow) -> None:
@@ -83,7 +83,7 @@ def forget(row: JobRow) -> None:
 
 def note_progress(session: Session, job: JobRow) -> None:
     """Note that a trial was measured: of this job, for all of its group."""
-    job.progress_at = utc_now()
+    job.progress_at = shared_now(session)
     if not job.fruitless_claims:
         return
     together = [job] if job.group_id is None else groups.members(session, job.group_id, lock=True)

@@ -23,7 +23,7 @@ from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session
 
 from service.common.owner import Owner
-from service.store.database.base import utc_now
+from service.store.database.base import shared_now
 from service.store.jobs import blame, groups, jobs, leases
 from service.store.jobs.jobs import JobRow
 from service.store.targets import TargetRow
@@ -60,11 +60,11 @@ def claim(
         at: The time that decides which windows are open; by default now.
     """
     open_jobs = _open_jobs(session, leave)
-    now = utc_now()
+    now = shared_now(session)
     at = at or now
-    is_put_off = now < _put_off_until(session, open_jobs)
+    is_put_off = now < _put_off_until(session, open_jobs, now)
     for waiting in _in_order(session, open_jobs, now):
-        if not leases.is_free(waiting):
+        if not leases.is_free(waiting, now):
             continue
         must_wait = is_put_off or _is_delayed(waiting, now) or not is_open(waiting.window, at)
         if not waiting.cancel_requested and must_wait:
@@ -75,7 +75,7 @@ def claim(
             leases.end(session, row, JobState.CANCELLED, None)
             continue
         together = [row] if row.group_id is None else _open_members(session, row.group_id)
-        if any(not leases.is_free(member) or _is_delayed(member, now) for member in together):
+        if any(not leases.is_free(member, now) or _is_delayed(member, now) for member in together):
             continue
         if not all(is_open(member.window, at) for member in together):
             continue
@@ -103,7 +103,7 @@ def _open_jobs(session: Session, leave: Collection[str]) -> Sequence[Row[Any]]:
 def _in_order(session: Session, open_jobs: Sequence[Row[Any]], now: datetime) -> Sequence[Row[Any]]:
     running: defaultdict[str | None, int] = defaultdict(int)
     for row in open_jobs:
-        running[row.owner] += not leases.is_free(row)
+        running[row.owner] += not leases.is_free(row, now)
     recent: dict[str | None, float] = {}
     if len(running) > 1:  # else all belong to one owner
         recent = _recent_secs(session, now)
@@ -128,18 +128,18 @@ def _recent_secs(session: Session, now: datetime) -> dict[str | None, float]:
     return {row[0]: row[1] for row in session.execute(query.group_by(JobRow.owner))}
 
 
-def _put_off_until(session: Session, open_jobs: Sequence[Row[Any]]) -> datetime:
+def _put_off_until(session: Session, open_jobs: Sequence[Row[Any]], now: datetime) -> datetime:
     """Return when any job may be claimed again after consecutive claims in vain."""
     in_vain = [
         row
         for row in open_jobs
-        if row.fruitless_claims and row.claimed_at is not None and leases.is_free(row)
+        if row.fruitless_claims and row.claimed_at is not None and leases.is_free(row, now)
     ]
     if in_vain:
         progress_at = session.scalar(select(func.max(JobRow.progress_at)))
         in_vain = [r for r in in_vain if progress_at is None or r.claimed_at > progress_at]
     if not in_vain:
-        return datetime.min.replace(tzinfo=utc_now().tzinfo)
+        return datetime.min.replace(tzinfo=now.tzinfo)
     num = sum(_num_in_vain(in_vain).values())
     newest: datetime = max(row.claimed_at for row in in_vain)
     return newest + blame.delay(num - _TOLERATED + 1)
@@ -169,7 +169,7 @@ def _take(session: Session, row: JobRow, owner: Owner, lease_secs: float) -> boo
         leases.end(session, row, JobState.FAILED, reason)
         return False
     resumed = row.started_at is not None
-    now = utc_now()
+    now = shared_now(session)
     row.state = JobState.RUNNING
     row.lease_owner = str(owner)
     row.lease_until = now + timedelta(seconds=lease_secs)

@@ -217,9 +217,12 @@ class JobRow(Base):
         """The limits of the job, counted from its first trial."""
         return Budget(self.max_trials, self.max_secs, self.plateau, self.plateau_from)
 
-    def count_time(self) -> None:
-        """Add the time since the last count to the run time of the job."""
-        now = utc_now()
+    def count_time(self, now: datetime) -> None:
+        """Add the time since the last count to the run time of the job.
+
+        Args:
+            now: The time of `shared_now`.
+        """
         if self.active_at is not None:
             self.active_secs += max(0.0, (now - self.active_at).total_seconds())
         self.active_at = now

@@ -8,7 +8,7 @@ and lost its lease cannot write into a job of another.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session, lazyload
 
 from service.common.errors import LeaseLostError, ServiceNotFoundError
 from service.common.owner import Owner
-from service.store.database.base import utc_now
+from service.store.database.base import shared_now, utc_now
 from service.store.jobs import blame, jobs
 from service.store.jobs.jobs import JobRow
 from service.wire.models import JobState
@@ -45,7 +45,7 @@ def owned(session: Session, job_id: UUID, owner: str) -> JobRow:
         raise LeaseLostError(
             f"job {job_id} is {row.state}, owned by {row.lease_owner}, not by {owner}"
         )
-    row.count_time()
+    row.count_time(shared_now(session))
     return row
 
 
@@ -56,12 +56,12 @@ def renew(
     rows = session.scalars(
         select(JobRow).where(JobRow.id.in_(owners)).options(*_WITHOUT_RELATED).with_for_update()
     )
-    until = utc_now() + timedelta(seconds=lease_secs)
+    now = shared_now(session)
     lost = set(owners)
     for row in rows:
         if _is_owned(row, str(owners[row.id])):
-            row.count_time()
-            row.lease_until = until
+            row.count_time(now)
+            row.lease_until = now + timedelta(seconds=lease_secs)
             lost.remove(row.id)
     return lost
 
@@ -118,11 +118,15 @@ def finish(
     end(session, row, state, error)
 
 
-def is_free(row: Any) -> bool:
-    """Return whether no coordinator runs a job, from a row with its state and its lease."""
+def is_free(row: Any, now: datetime) -> bool:
+    """Return whether no coordinator runs a job, from a row with its state and its lease.
+
+    Args:
+        now: The time of `shared_now`.
+    """
     if row.state is JobState.QUEUED or row.lease_owner is None or row.lease_until is None:
         return True
-    return row.lease_until < utc_now() or Owner.parse(row.lease_owner).is_gone()
+    return row.lease_until < now or Owner.parse(row.lease_owner).is_gone()
 
 
 def _is_owned(row: JobRow, owner: str) -> bool:
