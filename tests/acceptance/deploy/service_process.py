@@ -38,6 +38,7 @@ class Service:
         folder: A folder for what only it reads or writes.
         hosts: The address of each service.
         paths: The file or folder of this host that stands for a path in the container.
+        more_environment: Variables of a test, beside those of the file.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Service:
     folder: Path
     hosts: Mapping[str, str]
     paths: dict[str, Path] = field(default_factory=dict)
+    more_environment: Mapping[str, str] = field(default_factory=dict)
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -85,6 +87,7 @@ class Service:
             "PATH": _PATH,
             "PYTHONPATH": str(ROOT),
             "TMPDIR": str(self.paths.get("/tmp", self.folder)),
+            **self.more_environment,
         }
 
     def start(self) -> None:

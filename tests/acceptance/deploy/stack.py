@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -134,13 +134,19 @@ def _make_secrets(folder: Path) -> Path:
 
 
 @contextmanager
-def running() -> Iterator[Stack]:
-    """Run the stack while the body runs; its files are removed at the end."""
+def running(prepare: Callable[[Stack], object] | None = None) -> Iterator[Stack]:
+    """Run the stack while the body runs; its files are removed at the end.
+
+    Args:
+        prepare: Called before anything starts.
+    """
     # A path in pytest's folders is too long for a socket, and closed to PostgreSQL's user.
     folder = Path(tempfile.mkdtemp(prefix="lw-stack-"))
     folder.chmod(0o755)
     try:
         stack = Stack(folder)
+        if prepare is not None:
+            prepare(stack)
         try:
             stack.start()
             yield stack

@@ -14,6 +14,8 @@ import pytest
 import loopwright as lw
 from service.wire.models import EventKind, JobState
 from tests import postgres
+from tests.acceptance.chaos import chaos
+from tests.acceptance.chaos.faults import Injector
 from tests.acceptance.deploy.compose_file import ROOT
 from tests.acceptance.deploy.service_process import find_program
 from tests.acceptance.deploy.stack import Stack, running
@@ -30,14 +32,22 @@ KILLED_TOGETHER = (
 
 
 @pytest.fixture(scope="module")
-def stack() -> Iterator[Stack]:
+def injector() -> Iterator[Injector]:
+    """Run the stack, with what injects faults into it."""
     if postgres.find_programs() is None:
         pytest.skip("PostgreSQL is not installed: there is no pg_ctl")
     for program in ("haproxy", "wget"):
         if find_program(program) is None:
             pytest.skip(f"{program} is not installed")
-    with running() as stack:
-        yield stack
+    injectors: list[Injector] = []
+    with running(lambda stack: injectors.append(Injector(stack))):
+        yield injectors[0]
+        injectors[0].close()
+
+
+@pytest.fixture(scope="module")
+def stack(injector: Injector) -> Stack:
+    return injector.stack
 
 
 @pytest.fixture(scope="module")
@@ -46,11 +56,9 @@ def token(stack: Stack) -> str:
 
 
 @pytest.fixture(scope="module")
-def http(stack: Stack, token: str) -> Iterator[httpx2.Client]:
+def http(stack: Stack) -> Iterator[httpx2.Client]:
     """Return a connection to the proxy."""
-    headers = {"Authorization": f"Bearer {token}"}
-    url = stack.url("proxy", 8080)
-    with httpx2.Client(base_url=url, headers=headers, timeout=60) as http:
+    with chaos.connect(stack) as http:
         yield http
 
 
@@ -129,6 +137,12 @@ def test_every_service_is_killed_once(stack: Stack) -> None:
     assert sorted(name for group in KILLED_TOGETHER for name in group) == sorted(
         stack.services.keys() - steps
     )
+
+
+def test_histories_are_correct_after_random_faults(injector: Injector, http: httpx2.Client) -> None:
+    """A short form of `make chaos`."""
+    problems, line = chaos.run(injector, http, seed=1, num=10, secs=5.0)
+    assert problems == [], "\n".join([line, *injector.log])
 
 
 def test_all_services_stop_and_leave_nothing(stack: Stack) -> None:

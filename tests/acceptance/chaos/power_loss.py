@@ -1,0 +1,179 @@
+"""Power loss for SQLite: what of a database is on the disk when a host loses its power.
+
+Blocks that were written since the last `fsync` of their file are on the disk or not, each for
+itself. SQLite's promise is that the database is whole, perhaps without its last transactions.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+from service.store.database.database import Database, open_database
+from service.store.jobs import jobs
+from service.store.jobs.jobs import JobRow
+from service.wire.models import JobState
+from tests.acceptance.chaos.shim import Faults, build
+from tests.integration.service import coordinating
+from tests.integration.service.driving import drive, keys, submit
+from tests.patience import PATIENCE_SECS
+
+_BLOCK_BYTES = 4096
+_SUFFIXES = ("", "-wal")
+_BEGUN_BYTES = 1 << 18
+"""A coordinator that has written so much has stored trials."""
+
+
+@dataclass
+class Disk:
+    """The files of a database, and what of them is surely on the disk.
+
+    Attributes:
+        synced: The content of each file at its last `fsync`.
+    """
+
+    database: Path
+    synced: dict[Path, bytes] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.synced = self.current()
+
+    def current(self) -> dict[Path, bytes]:
+        """Return the content of each file."""
+        paths = [Path(f"{self.database}{suffix}") for suffix in _SUFFIXES]
+        return {path: path.read_bytes() for path in paths if path.exists()}
+
+    def note_sync(self, inode: int) -> None:
+        """Note that the content of a file is on the disk, while its writer is held."""
+        for path, content in self.current().items():
+            if path.stat().st_ino == inode:
+                self.synced[path] = content
+
+    def after_power_loss(self, copy: Path, rng: Random) -> None:
+        """Write a copy of the database that a power loss may leave now; its writer is held."""
+        for path, content in self.current().items():
+            left = _left(self.synced.get(path, b""), content, rng)
+            Path(f"{copy}{path.name.removeprefix(self.database.name)}").write_bytes(left)
+
+
+def _left(synced: bytes, written: bytes, rng: Random) -> bytes:
+    """Return a file of which each block is the synced or the written one."""
+    share = rng.choice((0.0, 0.1, 0.5, 0.9, 1.0))
+    size = rng.choice((len(synced), len(written))) if len(written) > len(synced) else len(written)
+    blocks = [
+        _block(written if rng.random() < share else synced, start)
+        for start in range(0, size, _BLOCK_BYTES)
+    ]
+    return b"".join(blocks)[:size]
+
+
+def _block(content: bytes, start: int) -> bytes:
+    return content[start : start + _BLOCK_BYTES].ljust(_BLOCK_BYTES, b"\0")
+
+
+def losses(
+    disk: Disk, faults: Faults, process: subprocess.Popen[bytes], rng: Random, num: int
+) -> Iterator[Path]:
+    """Yield copies of a database at random moments and at `fsync`s of a process that writes it."""
+    faults.hold_syncs(True)
+    begun_bytes = sum(map(len, disk.current().values())) + _BEGUN_BYTES
+    while process.poll() is None and sum(map(len, disk.current().values())) < begun_bytes:
+        if (inode := faults.held_inode()) is not None:
+            disk.note_sync(inode)
+            faults.release()
+        time.sleep(0.001)
+    for number in range(num):
+        copy = disk.database.with_name(f"loss-{number}.db")
+        until = time.monotonic() + rng.uniform(0.0, 0.3)
+        is_at_sync = rng.random() < 0.3
+        while process.poll() is None:
+            inode, is_late = faults.held_inode(), time.monotonic() >= until
+            if is_late and (inode is not None or not is_at_sync):
+                break
+            if inode is not None:
+                disk.note_sync(inode)
+                faults.release()
+            time.sleep(0.001)
+        else:
+            return
+        _freeze(disk, process.pid, copy, rng)
+        yield copy
+
+
+def _freeze(disk: Disk, pid: int, copy: Path, rng: Random) -> None:
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        disk.after_power_loss(copy, rng)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def run(folder: Path, seed: int, num: int, num_trials: int) -> list[int]:
+    """Lose the power of a coordinator at some moments of a job, and check what is left.
+
+    The job goes on from the copy with the most trials. It has to measure what the coordinator
+    measured, which only stood still at those moments.
+
+    Returns:
+        How many trials each loss left; they are fewer than `num` if the job ends before.
+    """
+    database = folder / "loopwright.db"
+    with closing(open_database(f"sqlite:///{database}")) as opened:
+        job_id = submit(opened, max_trials=num_trials)
+    faults = Faults(build(folder), folder / "faults")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with subprocess.Popen(
+        [sys.executable, "-m", coordinating.__name__, f"sqlite:///{database}"],
+        env={**environment, **faults.environment},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        try:
+            copies = list(losses(Disk(database), faults, process, Random(seed), num))
+            faults.hold_syncs(False)
+            assert process.wait(PATIENCE_SECS) == 0
+        finally:
+            process.kill()
+    with closing(open_database(f"sqlite:///{database}")) as opened:
+        expected = keys(opened, job_id)
+    assert len(expected) == num_trials
+    left = [_check(copy, expected) for copy in copies]
+    if left:
+        _resume(copies[left.index(max(left))], expected)
+    return left
+
+
+def _check(copy: Path, expected: Sequence[str]) -> int:
+    """Check that a copy is whole, and has the first trials; return their number."""
+    with closing(sqlite3.connect(copy)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+    with closing(open_database(f"sqlite:///{copy}")) as database:
+        job, stored = _job_of(database)
+    assert stored == expected[: len(stored)]
+    assert job.num_measured == len(stored)
+    return len(stored)
+
+
+def _resume(copy: Path, expected: Sequence[str]) -> None:
+    with closing(open_database(f"sqlite:///{copy}")) as database:
+        if not _job_of(database)[0].state.is_final:
+            drive(database)
+        job, stored = _job_of(database)
+    assert job.state is JobState.SUCCEEDED
+    assert stored == expected
+
+
+def _job_of(database: Database) -> tuple[JobRow, list[str]]:
+    with database.read() as session:
+        (job,) = jobs.newest(session, limit=2)
+    return job, keys(database, job.id)
