@@ -123,7 +123,7 @@ class TuningRecords:
             idempotency.remember(session, None, key, _digest(key), row.id)
         else:
             row = jobs.get(session, job_id, lock=True)
-            if not leases.is_free(row):
+            if not leases.is_free(row, utc_now()):
                 raise LoopwrightError(
                     f"process {Owner.parse(str(row.lease_owner)).pid} tunes {task.func.name} now:"
                     " wait for it, or compile with another seed"

@@ -7,7 +7,9 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
+from typing import Self
 from uuid import UUID
 
 import psycopg
@@ -16,10 +18,11 @@ from sqlalchemy import make_url, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from service.common.errors import ServeError
+from service.common.owner import Owner
 from service.jobs.jobs import submit_job
 from service.store.database import migrate
 from service.store.database.database import Database, open_database
-from service.store.jobs import events, jobs
+from service.store.jobs import claims, events, jobs
 from service.store.trials import trials
 from service.wire.models import EventKind, JobState
 from service.wire.requests import JobCreate, Strategy, Workload
@@ -109,6 +112,26 @@ def test_the_job_of_a_killed_coordinator_is_taken_over(database: Database) -> No
     assert check_whole(database, job_id) == 2
 
 
+def test_a_clock_that_is_ahead_neither_takes_a_lease_nor_delays_others(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Ahead(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Self:
+            return super().now(tz) + timedelta(hours=1)
+
+    first, second = add_job(database), add_job(database)
+    with database.write() as session:
+        assert [row.id for row in claims.claim(session, Owner("other", 1, 1, "a"))] == [first]
+    monkeypatch.setattr("service.store.database.base.datetime", Ahead)
+    with database.write() as session:
+        (claimed,) = claims.claim(session, Owner.here())
+    assert claimed.id == second
+    assert claimed.lease_until is not None
+    assert claimed.retry_at is not None
+    assert max(claimed.lease_until, claimed.retry_at) < datetime.now(UTC) + timedelta(minutes=5)
+
+
 def test_a_database_that_is_not_there_is_named(database: Database) -> None:
     url = make_url(database.url).set(database="nothing")
     with pytest.raises(ServeError, match='database "nothing" does not exist'):
@@ -183,6 +206,8 @@ def test_a_password_comes_from_the_file_that_the_url_names(
     file.write_text("secret\n")
     with closing(open_database(url.render_as_string())) as database:
         assert "secret" not in database.shown
+        # Children that train cost models open it by its URL.
+        assert make_url(database.url).query["password_file"] == str(file)
         assert database.trouble() is None
 
 
