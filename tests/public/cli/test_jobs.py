@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -68,3 +69,25 @@ def test_texts_without_a_server_are_refused(monkeypatch: pytest.MonkeyPatch) -> 
     ran = run("tune", SPECS[1], "--name", "first layer")
     assert ran.exit_code == 2
     assert "require a server" in ran.stderr
+
+
+def test_a_job_outside_of_its_window_says_why_it_waits(server: Server, client: lw.Client) -> None:
+    now = datetime.now(UTC)
+    opens, closes = (now + timedelta(hours=hours) for hours in (2, 3))
+    window = f"{opens:%H:%M}-{closes:%H:%M}"
+    job = client.tune(SPECS[1], target=TARGET, max_trials=2, window=window)
+    shown = run("jobs", "--state", "queued", "--url", server.url)
+    assert f"queued, window {window} UTC" in shown.stdout
+    assert job.cancel().state == "cancelled"
+
+
+def test_a_webhook_requires_a_strong_secret_which_no_error_shows(client: lw.Client) -> None:
+    ran = run("tune", SPECS[1], "--webhook", "https://ci.example/")
+    assert ran.exit_code == 2
+    assert "openssl rand -base64 32" in ran.stderr
+    with pytest.raises(lw.InvalidRequestError, match=r"^webhook\.secret: ") as refused:
+        client.tune(SPECS[1], webhook={"url": "https://ci.example/", "secret": "whsec_word"})
+    assert "whsec_word" not in str(refused.value)
+    secret = "whsec_" + "QUJD" * 8
+    with pytest.raises(lw.InvalidRequestError, match="not public"):
+        client.tune(SPECS[1], webhook={"url": "https://127.0.0.1/", "secret": secret})
