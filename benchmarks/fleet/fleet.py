@@ -74,6 +74,7 @@ class Fleet:
         self.api_url = f"http://127.0.0.1:{free_port()}"
         self.hosts: dict[int, int] = {}  # by number, their process
         self.coordinators: list[int] = []
+        self.job_ids: list[UUID] = []
         outcomes = recorded.outcomes()
         (folder / "outcomes.json").write_text(json.dumps(outcomes))
         self._workloads = [
@@ -175,8 +176,7 @@ def running(size: Size, folder: Path) -> Iterator[Fleet]:
         closing(open_database(server.url)) as database,
     ):
         fleet = Fleet(size, folder, database, server.pid)
-        for number in range(size.jobs):
-            fleet.submit(number)
+        fleet.job_ids = [fleet.submit(number) for number in range(size.jobs)]
         try:
             fleet.start_service()
             yield fleet

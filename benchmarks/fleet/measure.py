@@ -65,9 +65,9 @@ class Measured:
 def measure(fleet: Fleet) -> Measured:
     """Let the workers join, measure for the window, and stop the fleet."""
     measured = Measured()
-    job_ids = _join(fleet, measured)
+    _join(fleet, measured)
     time.sleep(min(_SETTLE_SECS, fleet.size.secs / 3))
-    streams = Streams(fleet.api_url, job_ids[:NUM_STREAMS])
+    streams = Streams(fleet.api_url, fleet.job_ids[:NUM_STREAMS])
     measured.begin = time.time()
     with _lookups(fleet) as load:
         _disturb(fleet, measured)
@@ -85,8 +85,8 @@ def measure(fleet: Fleet) -> Measured:
     return measured
 
 
-def _join(fleet: Fleet, measured: Measured) -> list[UUID]:
-    """Start the first host, and, once all jobs run, all others; return the ids of the jobs."""
+def _join(fleet: Fleet, measured: Measured) -> None:
+    """Start the first host, and, once all jobs run, all others."""
     begin = time.time()
     fleet.start_host(0)
     wait_until(lambda: num_begun(fleet.database) == fleet.size.jobs)
@@ -103,8 +103,6 @@ def _join(fleet: Fleet, measured: Measured) -> list[UUID]:
 
     if wait_until(lambda: num_served() == fleet.size.hosts):
         measured.joined_secs = time.time() - begin
-    with fleet.database.read() as session:
-        return list(session.scalars(select(BestScheduleRow.job_id).distinct()))
 
 
 @contextmanager

@@ -34,7 +34,7 @@ def rows(size: Size, measured: Measured) -> list[Row]:
     """Return the items of a run."""
     return [
         *_rates(size, measured),
-        *_requests(measured),
+        *_requests(size, measured),
         *_failures(measured),
         *_joining(size, measured),
         *_costs(measured),
@@ -61,7 +61,7 @@ def _rates(size: Size, measured: Measured) -> list[Row]:
     ]
 
 
-def _requests(measured: Measured) -> list[Row]:
+def _requests(size: Size, measured: Measured) -> list[Row]:
     load = measured.lookups
     assert load is not None
     rate = load.per_sec
@@ -70,7 +70,9 @@ def _requests(measured: Measured) -> list[Row]:
         _milliseconds("look-up, p99", load.secs, 20),
         Row("look-ups that failed", str(load.num_failed), "0", load.num_failed == 0),
         _milliseconds(
-            f"event of a stream, p99 of {NUM_STREAMS} streams", measured.stream_secs, 250
+            f"event of a stream, p99 of {min(NUM_STREAMS, size.jobs)} streams",
+            measured.stream_secs,
+            250,
         ),
         Row(
             "streams that broke",

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Self
@@ -215,3 +215,13 @@ def test_a_url_with_two_passwords_is_refused() -> None:
     with pytest.raises(ServeError, match="expected one password, or one password_file") as caught:
         open_database("postgresql://user:secret@127.0.0.1/name?password_file=/missing")
     assert "secret" not in str(caught.value)
+
+
+def test_a_busy_process_keeps_its_connections(database: Database) -> None:
+    def servers() -> set[int]:
+        """Return the server processes of twenty transactions at a time."""
+        with ExitStack() as stack:
+            sessions = [stack.enter_context(database.read()) for _ in range(20)]
+            return {session.scalar(text("SELECT pg_backend_pid()")) or 0 for session in sessions}
+
+    assert servers() == servers()
