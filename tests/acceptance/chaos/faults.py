@@ -50,6 +50,7 @@ class Injector:
         self.log: list[str] = []
         self.lock = threading.Lock()
         """Held while a service is killed or started."""
+        self._alive_at: dict[str, float] = {}
         self._ends: list[_End] = []
         self._links = {name: self._link(name) for name in (*_COORDINATORS, *_WORKERS)}
         self._shims = self._preload(("postgres", *_COORDINATORS))
@@ -92,9 +93,11 @@ class Injector:
         """Start a service again that has ended; return whether it had. The caller has the lock."""
         service = self.stack.services[name]
         assert service.process is not None
+        looked_at = time.time()
         if service.process.poll() is None:
+            self._alive_at[name] = looked_at
             return False
-        self.processes.ended_at.setdefault(service.process.pid, time.time())
+        self.processes.ended_at.setdefault(service.process.pid, self._alive_at.get(name, 0.0))
         service.start()
         return True
 
@@ -142,8 +145,8 @@ class Injector:
         name = rng.choice(PARTS)
         with self.lock:
             ids = [process.pid for process in self.stack.services[name].processes()]
+            self.processes.ended_at.update(dict.fromkeys(ids, time.time()))
             self.stack.kill(name)
-        self.processes.ended_at.update(dict.fromkeys(ids, time.time()))
         return name
 
     def _kill_child(self, rng: Random) -> str:

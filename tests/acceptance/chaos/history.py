@@ -57,8 +57,6 @@ _MOVES: dict[str | None, set[str]] = {
     **{state: {state} for state in _FINAL},
 }
 """The next states of a job; nothing in these histories resumes an ended job."""
-_NOTED_SECS = 0.5
-"""Between the death of a process and its note."""
 
 
 class Entry(NamedTuple):
@@ -76,13 +74,13 @@ class Entry(NamedTuple):
 
 @dataclass
 class Processes:
-    """When processes ended, by their ids."""
+    """The last moment at which a process lived for certain, by its id, once it has ended."""
 
     ended_at: dict[int, float] = field(default_factory=dict)
 
     def had_ended(self, owner: str, at: float) -> bool:
         """Return whether the process of a lease owner had ended before some time."""
-        return self.ended_at.get(_pid(owner), float("inf")) < at + _NOTED_SECS
+        return self.ended_at.get(_pid(owner), float("inf")) < at
 
 
 def begin(connection: psycopg.Connection[Any]) -> None:
