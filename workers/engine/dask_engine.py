@@ -226,7 +226,8 @@ class _RoutedRequest:
         """Yield each index with its measurement as batches come back."""
         while self._left or self._in_flight:
             self._fill()
-            yield from self._read(self._slots.next_of(self._done, self._is_interrupted))
+            batch = self._slots.next_of(self._done, self._is_interrupted, self._in_flight.values)
+            yield from self._read(batch)
 
     def abandon(self) -> None:
         """Cancel the batches that have not begun; ignore the results of the others."""

@@ -6,13 +6,14 @@ Any error of Dask is an `EngineClosedError` if the engine was closed meanwhile.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import count
 from queue import Empty, SimpleQueue
 from threading import Event
 from time import monotonic
 from typing import TypeVar
 
+from dask.typing import Key
 from distributed import Client, Future
 
 from compiler.runtime.measurement import Measurement
@@ -34,6 +35,7 @@ ItemT = TypeVar("ItemT")
 # Bounds that are chosen, not measured.
 _POLL_SECS = 0.5  # wait for a result, after which lost workers are noticed
 _NO_WORKER_SECS = 60.0  # a nanny replaces a worker in a second: without any for so long, none comes
+_CHECK_SECS = 10.0  # interval at which the scheduler is asked about the batches that are awaited
 
 
 class LostBatchError(RuntimeError):
@@ -81,7 +83,7 @@ class DaskSlots:
         future = self.submit(dask_worker.compare_batch, request)
         future.add_done_callback(lambda _: done.put(None))
         try:
-            self.next_of(done, is_interrupted)
+            self.next_of(done, is_interrupted, lambda: [future])
             most = request.num_rounds - request.first_round
             return read_rounds(future.result(), request.num_contestants, most)
         except (NoWorkerError, EngineClosedError, RequestInterruptedError):
@@ -92,13 +94,25 @@ class DaskSlots:
         finally:
             future.release()
 
-    def next_of(self, done: SimpleQueue[ItemT], is_interrupted: Callable[[], bool]) -> ItemT:
+    def next_of(
+        self,
+        done: SimpleQueue[ItemT],
+        is_interrupted: Callable[[], bool],
+        awaited: Callable[[], Iterable[Future[str]]],
+    ) -> ItemT:
         """Wait for an item in a queue, as long as there is a worker that may add it.
+
+        Args:
+            done: The queue, to which each future adds an item when it ends.
+            is_interrupted: Returns whether the request is interrupted.
+            awaited: Returns the futures. One that the scheduler does not know is cancelled: a
+                scheduler that was replaced never ends it.
 
         Raises:
             RequestInterruptedError: If `is_interrupted` returns True.
         """
-        seen_at = monotonic()
+        seen_at = checked_at = monotonic()
+        unknown: set[Key] = set()
         while True:
             self.raise_if_closed()
             if is_interrupted():
@@ -110,6 +124,25 @@ class DaskSlots:
                     seen_at = monotonic()
                 elif monotonic() - seen_at > _NO_WORKER_SECS:
                     raise WorkersGoneError("all workers were lost, and none returned") from None
+                if monotonic() - checked_at > _CHECK_SECS:
+                    unknown = self._cancel_unknown(awaited(), unknown)
+                    checked_at = monotonic()
+
+    def _cancel_unknown(self, awaited: Iterable[Future[str]], before: set[Key]) -> set[Key]:
+        """Cancel the futures that the scheduler did not know before, and does not know now.
+
+        Returns:
+            The keys of those that it does not know. One may be on its way to the scheduler.
+        """
+        futures = {future.key: future for future in awaited}
+        scheduler = self.client.scheduler
+        assert scheduler is not None
+        with calling_dask(self.is_closed):
+            states = self.client.sync(scheduler.get_task_status, keys=list(futures))
+        unknown = {key for key in futures if states.get(key) is None}
+        for key in unknown & before:
+            futures[key].cancel()
+        return unknown
 
     def is_served(self) -> bool:
         """Return whether there is a worker."""

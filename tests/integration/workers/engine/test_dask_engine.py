@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from itertools import islice
+from typing import Any
 
 import dask
 import psutil
@@ -15,6 +16,7 @@ from compiler.target.target import Target
 from tests.faults.processes import survivors
 from tests.faults.requests import COPY, DEFAULT_TRACE, LIMITS, TARGET, request
 from tests.patience import PATIENCE_SECS
+from workers.engine import dask_slots
 from workers.engine.dask_engine import DaskEngine
 from workers.engine.dask_settings import SETTINGS
 from workers.engine.dask_worker import DaskWorker
@@ -98,6 +100,29 @@ def test_a_worker_that_is_lost_amid_a_round_costs_none(engine: DaskEngine) -> No
         killer.join()
     # The tests that follow want another one.
     wait_until(lambda: [worker.pid for worker in engine.workers()] not in ([], [lost.pid]))
+
+
+@pytest.mark.parametrize("is_comparison", [True, False])
+def test_a_batch_that_the_scheduler_does_not_know_is_sent_again(
+    engine: DaskEngine, is_comparison: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dask_slots, "_CHECK_SECS", 0.1)
+    client: Any = engine._client
+    lost: list[str] = []
+    send = client._send_to_scheduler
+
+    def send_all_but_the_first_batch(message: dict[str, Any]) -> None:
+        if message["op"].startswith("update-graph") and not lost:
+            lost.append(message["op"])
+        else:
+            send(message)
+
+    monkeypatch.setattr(client, "_send_to_scheduler", send_all_but_the_first_batch)
+    if is_comparison:
+        assert len(list(engine.compare(comparison()))) == 5
+    else:
+        assert_all_right(measure(engine))
+    assert lost
 
 
 def test_rounds_for_a_target_that_no_worker_serves_are_refused(engine: DaskEngine) -> None:
