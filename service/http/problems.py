@@ -26,7 +26,7 @@ from service.common.errors import (
     UnprocessableError,
 )
 from service.store.database.database import Database
-from service.store.database.error import DatabaseLostError
+from service.store.database.error import DatabaseDamagedError, DatabaseLostError
 from service.wire.problems import PROBLEM_TYPE, Problem, ProblemError
 
 MEDIA_TYPE = "application/problem+json"
@@ -224,6 +224,8 @@ def _database_busy(request: Request, error: Exception) -> JSONResponse:
 
 
 def _database_lost(request: Request, error: Exception) -> JSONResponse:
+    if isinstance(error, DatabaseDamagedError):
+        request.app.state.parts.database.note_damage(str(error))
     return problem_response(503, str(error), kind="database-lost", instance=request.url.path)
 
 

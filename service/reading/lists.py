@@ -22,6 +22,7 @@ from service.reading.queries import (
 )
 from service.store import cost_models, workers
 from service.store.cost_models import CostModelRow
+from service.store.database.error import DatabaseDamagedError
 from service.store.jobs import jobs
 from service.store.jobs.jobs import JobRow
 from service.store.targets import TargetRow
@@ -37,7 +38,13 @@ _EXTENTS = re.compile(r"\s*[0-9]+(\s*[x\u00d7,\s]\s*[0-9]+)*\s*")
 
 
 def as_page(list_page: ListPage, read: Callable[..., ReadT]) -> Page[ReadT]:
-    """Return a page of rows as a page of API models."""
+    """Return a page of rows as a page of API models.
+
+    Raises:
+        DatabaseDamagedError: If a row has no key.
+    """
+    if any(row[0] is None for row in list_page.rows):
+        raise DatabaseDamagedError("the database is damaged (a row has no key): restore a backup")
     return Page[Any](
         items=tuple(read(*row) for row in list_page.rows), next_cursor=list_page.next_cursor
     )

@@ -14,6 +14,10 @@ class DatabaseLostError(ServiceError, SQLAlchemyError):
     """The file of the database is damaged or was moved; also an error of the database."""
 
 
+class DatabaseDamagedError(DatabaseLostError):
+    """A row that no transaction can have written: the file of the database is damaged."""
+
+
 def in_a_line(error: Exception) -> str:
     """Return the cause of an error in one line, without its statement."""
     cause = getattr(error, "orig", None) or error

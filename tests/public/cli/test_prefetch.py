@@ -45,7 +45,7 @@ def test_an_invalid_manifest_is_exit_code_2(path: Path) -> None:
 
 
 def test_the_manifest_of_the_page_is_read(path: Path) -> None:
-    (example,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    (example,) = re.findall(r"```toml\n(target = .*?)```", PAGE, re.DOTALL)
     path.write_text(example, encoding="utf-8")
     ran = run("prefetch", str(path), "--lock", str(path.with_name("none.lock")), "--json")
     assert ran.exit_code == 1
