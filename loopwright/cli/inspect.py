@@ -1,4 +1,4 @@
-"""`loopwright inspect`: what became of a program or of a model, without running it."""
+"""`loopwright inspect`: the result of compiling a program or a model, without running it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def inspect(
     assembly: Annotated[bool, typer.Option("--assembly", help="Print the assembly.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Compile a program or a model, and show what became of it; no device is needed.
+    """Compile a program or a model, and show the result; no device is needed.
 
     Of a model, it shows which operators were fused, the kernels with their schedules, and the
     memory; of a package, what it takes and returns, and what it needs.

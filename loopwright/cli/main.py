@@ -18,6 +18,17 @@ from loopwright.cli.shared.failure import ExitCode, explain
 from loopwright.cli.shared.output import err_console
 from loopwright.extras import MissingExtraError, load_extra
 
+_DEPLOYMENT = (
+    "api",
+    "coordinator",
+    "scheduler",
+    "worker",
+    "token",
+    "key",
+    "certificate",
+    "migrate",
+)
+"""The commands of the folder `deployment`."""
 COMMANDS = (
     "serve",
     "tune",
@@ -36,14 +47,7 @@ COMMANDS = (
     "compile",
     "run",
     "profile",
-    "api",
-    "coordinator",
-    "scheduler",
-    "worker",
-    "token",
-    "key",
-    "certificate",
-    "migrate",
+    *_DEPLOYMENT,
 )
 
 
@@ -63,8 +67,9 @@ class Commands(TyperGroup):
         if cmd_name not in COMMANDS:
             return None
         name = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
+        folder = "loopwright.cli.deployment" if cmd_name in _DEPLOYMENT else "loopwright.cli"
         try:
-            module = load_extra(f"loopwright.cli.{name}", f"loopwright {cmd_name}")
+            module = load_extra(f"{folder}.{name}", f"loopwright {cmd_name}")
         except MissingExtraError as error:
             return _unavailable(cmd_name, error)
         command = getattr(module, name)

@@ -137,7 +137,7 @@ class Executable:
         return [(task.func, self.plan.target, self._traces[task.key]) for task in tasks]
 
     def inspect(self) -> ModelInspection:
-        """Return what became of the model: kernels, what needs none, memory."""
+        """Return an inspection of the model: kernels, operators without kernels, memory."""
         return self._inspection
 
     def save(self, path: str | Path) -> None:

@@ -1,4 +1,4 @@
-"""What became of a model: kernels, what needs none, memory."""
+"""The inspection of a compiled model: kernels, operators without kernels, memory."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class KernelSummary:
 
 @dataclass(frozen=True, slots=True)
 class ModelInspection:
-    """What became of a model.
+    """The inspection of a compiled model.
 
     Attributes:
         num_nodes: The number of nodes before rewriting.
@@ -120,7 +120,7 @@ class ModelInspection:
 def inspect_model(
     model: LoweredModel, plan: ModelPlan, num_nodes: int, problems: Mapping[str, str]
 ) -> ModelInspection:
-    """Return what became of a model.
+    """Return the inspection of a model.
 
     Args:
         model: The model.

@@ -25,6 +25,7 @@ PHRASES = (
     "by themselves",
     "by turns",
     "came of it",
+    "(?:became|becomes?) of",
     "comes? to nothing",
     "(?:goes|went) away",
     "in good order",

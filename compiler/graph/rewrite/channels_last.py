@@ -42,7 +42,7 @@ def channels_last(graph: Graph, max_pixels: int = MAX_PIXELS) -> Graph:
 
 
 class _Layouts:
-    """What becomes of the nodes whose results are chosen."""
+    """The replacement of each node whose result is chosen."""
 
     def __init__(self, chosen: frozenset[TensorValue]) -> None:
         self._chosen = chosen

@@ -118,10 +118,10 @@ def _freeze(disk: Disk, pid: int, copy: Path, rng: Random) -> None:
 
 
 def run(folder: Path, seed: int, num: int, num_trials: int) -> list[int]:
-    """Lose the power of a coordinator at some moments of a job, and check what is left.
+    """Simulate `num` losses of power during a job, and check the database that each leaves.
 
-    The job goes on from the copy with the most trials. It has to measure what the coordinator
-    measured, which only stood still at those moments.
+    The coordinator itself is only stopped for a moment, and completes the job. A new coordinator
+    then completes the job from the copy with the most trials, and must measure the same candidates.
 
     Returns:
         How many trials each loss left; they are fewer than `num` if the job ends before.

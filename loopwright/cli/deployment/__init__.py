@@ -1,0 +1,1 @@
+"""The commands of a deployment: its processes, its database, its tokens and keys."""
