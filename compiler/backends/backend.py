@@ -19,7 +19,7 @@ from compiler.ir.interpret.error_growth import CheckCase
 from compiler.runtime.artifact import Artifact, Param
 from compiler.runtime.resources import KernelResources
 from compiler.runtime.sample_calls import TimedSamples, sample_secs
-from compiler.runtime.time_calls import time_calls
+from compiler.runtime.time_calls import Clock, time_calls
 from compiler.target.registry import KindRegistry
 from compiler.target.target import Target
 
@@ -194,6 +194,17 @@ class Backend(ABC):
     def time_calls(self, run: Callable[[], object], num_threads: int, calls: int) -> float:
         """Return the mean seconds a call, over `calls` calls of a bound kernel."""
         return time_calls(run, num_threads, calls)
+
+    def clock_of_library(self, clock: Clock, operands: Sequence[Any], target: Target) -> Clock:
+        """Return the clock of a function of a library that is timed beside kernels of a target.
+
+        Args:
+            clock: The clock that the library requires.
+            operands: The arrays that the function reads.
+            target: The target of the kernels.
+        """
+        del operands, target
+        return clock
 
     def time_beside_library(self, run: Callable[[], object], num_threads: int, calls: int) -> float:
         """Return the mean seconds a call of a bound kernel, timed as functions of libraries are."""

@@ -7,7 +7,7 @@ import platform
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from compiler.target.caches import host_caches
 from compiler.target.cores import available_cores
@@ -15,10 +15,12 @@ from compiler.target.cpus import CPUS, USUAL_CACHES, Arch, Caches
 from compiler.target.error import TargetError
 from compiler.target.host import host_cpu, host_features, reported_cpu
 from compiler.target.pipelines import USUAL, Pipelines
-from compiler.target.target import Target, with_own_kind
+from compiler.target.target import COLD_OPTION, Target, with_own_kind
 
 # A chosen bound: the thread pool reserves memory for as many (`thread_pool.MAX_WORKERS`).
 MAX_CORES = 1024
+# Architectures with an instruction that evicts a cache line, and that Linux permits to programs.
+_EVICTS = ("x86_64", "aarch64")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -39,18 +41,24 @@ class CpuTarget(Target):
 
     @classmethod
     def _canonical(cls, text: str) -> str:
-        cpu, cores = _parse(text)
-        return f"cpu -mcpu={cpu} -num-cores={cores}"
+        options = _parse(text)
+        cold = f" {COLD_OPTION}" if options.is_cold else ""
+        return f"cpu -mcpu={options.cpu} -num-cores={options.num_cores}{cold}"
 
     @property
     def cpu(self) -> str:
         """Return LLVM's name of the CPU."""
-        return _parse(self.text)[0]
+        return _parse(self.text).cpu
 
     @property
     def num_cores(self) -> int:
         """Return the maximum number of threads of a kernel."""
-        return _parse(self.text)[1]
+        return _parse(self.text).num_cores
+
+    @property
+    def is_cold(self) -> bool:
+        """Return whether the arrays of a kernel are evicted before each timed call."""
+        return _parse(self.text).is_cold
 
     @property
     def label(self) -> str:
@@ -65,11 +73,7 @@ class CpuTarget(Target):
     @property
     def arch(self) -> Arch:
         """Return the architecture by the name that LLVM and Linux have for it."""
-        if not self._is_detected:
-            return CPUS[self.cpu].arch
-        machine = platform.machine()
-        assert machine in USUAL_CACHES, f"hosts of the architecture {machine} are not supported"
-        return machine
+        return _arch(self.cpu)
 
     @property
     def instruction_set(self) -> str:
@@ -157,28 +161,62 @@ class CpuTarget(Target):
         return host_caches(described_cpu.caches if described_cpu else usual)
 
 
+class _CpuOptions(NamedTuple):
+    cpu: str
+    num_cores: int
+    is_cold: bool
+
+
 @lru_cache(maxsize=256)
-def _parse(text: str) -> tuple[str, int]:
-    """Return the CPU and the number of cores that a target text names."""
+def _parse(text: str) -> _CpuOptions:
+    """Return the CPU, the number of cores and the state of the caches that a target text names."""
     kind, *options = with_own_kind(text).split() or [""]
     if kind != "cpu":
         raise TargetError(f"a CPU target begins with 'cpu', not {kind!r}: {text!r}")
-    cpu, cores = host_cpu(), min(available_cores(), MAX_CORES)
+    cpu, cores, cache = host_cpu(), min(available_cores(), MAX_CORES), "warm"
     for option in options:
-        match = re.fullmatch(r"--?([a-z-]+)=(.+)", option)
-        if match is None or match[1] not in ("mcpu", "num-cores"):
+        match = re.fullmatch(r"--?(mcpu|num-cores|cache)=(.+)", option)
+        if match is None:
             raise TargetError(
-                f"unknown option {option!r} in target {text!r}: expected -mcpu=NAME or -num-cores=N"
+                f"unknown option {option!r} in target {text!r}: expected -mcpu=NAME, -num-cores=N"
+                f" or {COLD_OPTION}"
             )
         if match[1] == "mcpu":
             cpu = _known_cpu(match[2], text)
-        elif re.fullmatch(r"[0-9]{1,4}", match[2]) and 1 <= int(match[2]) <= MAX_CORES:
-            cores = int(match[2])
+        elif match[1] == "cache":
+            cache = _known_cache(match[2], text)
         else:
-            raise TargetError(
-                f"bad number of cores {match[2]!r} in target {text!r}: expected 1 to {MAX_CORES}"
-            )
-    return cpu, cores
+            cores = _num_cores(match[2], text)
+    if cache == "cold" and _arch(cpu) not in _EVICTS:
+        raise TargetError(
+            f"{COLD_OPTION} in target {text!r}: programs on {_arch(cpu)} have no instruction that"
+            " evicts a cache line"
+        )
+    return _CpuOptions(cpu, cores, cache == "cold")
+
+
+def _arch(cpu: str) -> Arch:
+    if cpu in CPUS:
+        return CPUS[cpu].arch
+    machine = platform.machine()
+    assert machine in USUAL_CACHES, f"hosts of the architecture {machine} are not supported"
+    return machine
+
+
+def _known_cache(state: str, text: str) -> str:
+    if state not in ("cold", "warm"):
+        raise TargetError(
+            f"bad state of caches {state!r} in target {text!r}: expected cold or warm"
+        )
+    return state
+
+
+def _num_cores(number: str, text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,4}", number) or not 1 <= int(number) <= MAX_CORES:
+        raise TargetError(
+            f"bad number of cores {number!r} in target {text!r}: expected 1 to {MAX_CORES}"
+        )
+    return int(number)
 
 
 def _known_cpu(name: str, text: str) -> str:

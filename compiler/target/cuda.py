@@ -121,6 +121,11 @@ def _parse(text: str) -> _Options:
     for option in options:
         if option in _EMULATED:
             continue
+        if option.lstrip("-").startswith("cache="):
+            raise TargetError(
+                f"option {option!r} in target {text!r} is for CPUs: leave it out; timings on a GPU"
+                " keep its L2 cache cold anyway"
+            )
         match = re.fullmatch(r"--?(arch|gpu)=(.+)", option)
         if match is None:
             raise TargetError(f"unknown option {option!r} in target {text!r}: {_OPTIONS}")

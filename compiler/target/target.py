@@ -10,6 +10,11 @@ from typing import Any, ClassVar
 from compiler.target.error import TargetError
 from compiler.target.registry import KindRegistry, UnknownKindError
 
+COLD_OPTION = "-cache=cold"
+"""The option of a target whose kernels are timed with cold caches; its name ends with it."""
+COLD_SUFFIX = "-cold"
+"""The end of the timing label of such a target."""
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Target:
@@ -18,6 +23,7 @@ class Target:
     The first word of the text is the kind, and the rest its options. `Target("cpu")` is the CPU of
     this host, as a `CpuTarget`; so is `Target("llvm")`, TVM's spelling. Two options narrow it:
     `-mcpu=NAME` takes LLVM's name of a CPU, `-num-cores=N` limits the threads of a kernel.
+    `-cache=cold` times kernels with their arrays outside the caches.
 
     A subclass sets `kind`, and defines `_canonical`, `label` and `num_cores`. Two targets are equal
     if their canonical texts are equal.
@@ -56,6 +62,16 @@ class Target:
     def num_cores(self) -> int:
         """Return the number of cores of its host that a kernel may use."""
         raise NotImplementedError
+
+    @property
+    def is_cold(self) -> bool:
+        """Return whether the arrays of a kernel are evicted before each timed call."""
+        return False
+
+    @property
+    def timing_label(self) -> str:
+        """Return the label of targets whose times compare: `label`, and `-cold` if `is_cold`."""
+        return f"{self.label}{COLD_SUFFIX}" if self.is_cold else self.label
 
     @property
     def is_emulated(self) -> bool:

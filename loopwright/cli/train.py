@@ -34,7 +34,7 @@ def train(
     New jobs of that kind start with the newest model. A running server trains automatically. The
     table shows how well the model ranks the candidates of held-out tasks.
     """
-    label = Target(target).label
+    label = Target(target).timing_label
     with closing(open_database(db, must_exist=True)) as database:
         with database.read() as session, err_console.status("") as status:
             try:

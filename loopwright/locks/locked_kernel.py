@@ -74,7 +74,7 @@ def find_locked(lock: LockFile, func: PrimFunc, target: Target | str, path: str)
     exact = [entry for entry in entries if entry.target == goal.name]
     # A target that was spelled out names its cores; "cpu" takes what this CPU has.
     is_named = isinstance(target, Target) or len(target.split()) > 1
-    similar = [entry for entry in entries if not is_named and _label(entry) == goal.label]
+    similar = [entry for entry in entries if not is_named and _label(entry) == goal.timing_label]
     chosen = exact or similar
     if len(chosen) == 1:
         return chosen[0]
@@ -143,7 +143,7 @@ def code_digest(artifact: Artifact) -> str:
 
 @lru_cache(maxsize=64)
 def _target_label(text: str) -> str:
-    return Target(text).label
+    return Target(text).timing_label
 
 
 def _label(entry: LockedKernel) -> str:

@@ -224,7 +224,7 @@ class Coordinator:
         try:
             self._drive(jobs, work)
             self._num_errors = 0
-            for label in sorted({Target(job.target).label for job in jobs}):
+            for label in sorted({Target(job.target).timing_label for job in jobs}):
                 if self._retrainer is not None:
                     self._retrainer.offer(label)
         except LeaseLostError as error:

@@ -37,7 +37,7 @@ def nearest(
     session: Session, shape: Shape, target: Target, *, limit: int = NUM_RELATIVES
 ) -> list[Neighbour]:
     """Return the tuned tasks that are nearest to a shape on a target, the nearest first."""
-    tuned = relatives.of_operator(session, shape.operator, target.label)
+    tuned = relatives.of_operator(session, shape.operator, target.timing_label)
     ranked = sorted(((task_distance(shape, target, t), t) for t in tuned), key=lambda pair: pair[0])
     return [_neighbour(session, far, task) for far, task in ranked[:limit]]
 

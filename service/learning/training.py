@@ -20,13 +20,13 @@ from compiler.driver import toolchain
 from compiler.schedule.error import TraceError
 from compiler.script.error import ScriptError
 from compiler.target.error import TargetError
-from compiler.target.target import Target, kind_of_label
+from compiler.target.target import COLD_SUFFIX, Target, kind_of_label
 from service.store import cost_models
 from service.store.cost_models import CostModelRow, NewCostModel
 from service.store.database.base import utc_now
 from service.store.database.database import Database
 from service.store.jobs.jobs import JobRow
-from service.store.targets import TargetRow
+from service.store.targets import TargetRow, has_timing_label
 from service.store.tasks import load_task, parse_candidate
 from service.store.trials.trials import TrialRow
 from tuner.cost_model.cost_model import Samples
@@ -80,7 +80,7 @@ def packaged_for(label: str) -> list[Samples]:
             continue
         counts = weight(
             now - datetime.fromisoformat(recorded.provenance["at"]),
-            is_same_target=Target(recorded.target).label == label,
+            is_same_target=Target(recorded.target).timing_label == label,
             is_same_toolchain=recorded.provenance["toolchain"] == current_toolchain,
         )
         weighted.append(replace(samples, weights=np.full(len(samples.run_secs), counts)))
@@ -92,7 +92,7 @@ def keep_of_job(session: Session, job: JobRow, result: SearchResult) -> None:
     if result.cost_model is None:
         return
     model = NewCostModel(
-        label=Target(job.target).label,
+        label=Target(job.target).timing_label,
         job_id=job.id,
         blob=result.cost_model,
         trained_on=len(result.trials),
@@ -143,7 +143,7 @@ def num_new_trials(session: Session, label: str) -> int:
         .select_from(TrialRow)
         .join(JobRow, JobRow.id == TrialRow.job_id)
         .join(TargetRow, TargetRow.name == JobRow.target)
-        .where(TargetRow.label == label)
+        .where(has_timing_label(label))
     )
     if newest is not None:
         query = query.where(TrialRow.created_at > newest)
@@ -166,8 +166,8 @@ def _tasks(session: Session, label: str) -> tuple[list[MeasuredTask], int]:
     num_unread = 0
     for key, group in groupby(ordered, key=lambda row: _Key(row[1], row[2])):
         task = _task(session, key)
-        if task is not None and task.target.kind != kind_of_label(label):
-            continue  # its candidates have other features
+        if task is not None and not _is_of_use(task.target, label):
+            continue
         trials = _newest([row[0] for row in group])
         measured = [] if task is None else _measured(trials, task.target, label)
         num_unread += len(trials) - len(measured)
@@ -182,6 +182,16 @@ def _task(session: Session, key: _Key) -> Task | None:
         return load_task(session, key.workload_key, key.target)
     except (ScriptError, TargetError):
         return None
+
+
+def _is_of_use(target: Target, label: str) -> bool:
+    """Return whether the times of a target train the model of a label.
+
+    Candidates of another kind have other features. Cold times train no warm model; warm times train
+    a cold one, with the weight of another target.
+    """
+    is_for_cold = label.endswith(COLD_SUFFIX)
+    return target.kind == kind_of_label(label) and (is_for_cold or not target.is_cold)
 
 
 def _newest(trials: list[TrialRow]) -> list[TrialRow]:
@@ -200,7 +210,7 @@ def _measured(trials: list[TrialRow], target: Target, label: str) -> list[Measur
             continue  # from a version with other primitives
         counts = weight(
             now - trial.created_at,
-            is_same_target=target.label == label,
+            is_same_target=target.timing_label == label,
             is_same_toolchain=trial.toolchain == current_toolchain,
         )
         secs = trial.best_secs if trial.best_secs is not None else float("inf")

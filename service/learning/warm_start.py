@@ -48,7 +48,7 @@ def warm_start_of_job(
         if job.num_measured:
             return COLD  # started by a version without warm starts
         near = nearest(session, shape_of(task.func), task.target)
-        model = cost_models.newest_usable(session, task.target.label)
+        model = cost_models.newest_usable(session, task.target.timing_label)
     base = None
     if model is None and uses_model(job.strategy) and task.target.kind == base_model.KIND:
         base = base_model.base_model(default_directory())
@@ -57,7 +57,7 @@ def warm_start_of_job(
     with database.write() as session:
         leases.owned(session, job.id, str(owner))
         if base is not None:
-            model = _ensure_base(session, base, task.target.label)
+            model = _ensure_base(session, base, task.target.timing_label)
         model_id = None if model is None else model.id
         return _from_row(
             session,

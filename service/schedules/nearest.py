@@ -57,7 +57,9 @@ def adapt_nearest(database: Database, workload: NewWorkload, target: Target) -> 
             adapted = _adapted(adaptation)
             if adapted is not None:
                 with database.read() as session:
-                    expected = expected_loss(session, target.label, shape.operator, near.distance)
+                    expected = expected_loss(
+                        session, target.timing_label, shape.operator, near.distance
+                    )
                 return _read(adaptation, adapted, near, trial, expected)
     return None
 

@@ -42,7 +42,7 @@ class CostModelRow(Base):
     __table_args__ = (UniqueConstraint("label", "version"), UniqueConstraint("job_id"))
 
     id: Mapped[int] = mapped_column(Integer, primary_key=True)
-    label: Mapped[str] = mapped_column(String(255))  # the kind of target, as in `targets.label`
+    label: Mapped[str] = mapped_column(String(255))  # `Target.timing_label`
     version: Mapped[int] = mapped_column(Integer)
     job_id: Mapped[UUID | None] = mapped_column(ForeignKey("jobs.id"))
     feature_version: Mapped[int] = mapped_column(Integer)

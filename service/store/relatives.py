@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from service.store.jobs.jobs import JobRow
 from service.store.results.best_schedules import BestScheduleRow
-from service.store.targets import TargetRow
+from service.store.targets import TargetRow, has_timing_label
 from service.store.trials.trials import TrialRow
 from service.store.workloads import WorkloadRow
 
@@ -28,7 +28,7 @@ class TunedTask:
 
 
 def of_operator(session: Session, operator_key: str, label: str) -> list[TunedTask]:
-    """Return all tuned tasks of an operator on targets of one kind, in a fixed order."""
+    """Return all tuned tasks of an operator on targets of one timing label, in a fixed order."""
     query = (
         select(
             BestScheduleRow.workload_key,
@@ -38,7 +38,7 @@ def of_operator(session: Session, operator_key: str, label: str) -> list[TunedTa
         )
         .join(WorkloadRow, WorkloadRow.key == BestScheduleRow.workload_key)
         .join(TargetRow, TargetRow.name == BestScheduleRow.target)
-        .where(WorkloadRow.operator_key == operator_key, TargetRow.label == label)
+        .where(WorkloadRow.operator_key == operator_key, has_timing_label(label))
         .order_by(BestScheduleRow.workload_key, BestScheduleRow.target)
     )
     return [TunedTask(*row) for row in session.execute(query)]

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from functools import lru_cache
 
-from sqlalchemy import String, select
+from sqlalchemy import ColumnElement, String, and_, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from compiler.backends.backend import backend_of
-from compiler.target.target import Target
+from compiler.target.target import COLD_OPTION, COLD_SUFFIX, Target
 from service.store.database.base import Base, UtcDateTime, utc_now
 
 
@@ -23,6 +23,13 @@ class TargetRow(Base):
     label: Mapped[str] = mapped_column(String(255), index=True)
     peak_flops: Mapped[float | None]  # of float32, as a worker measured it
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+def has_timing_label(timing_label: str) -> ColumnElement[bool]:
+    """Return the condition that a target has a timing label (`Target.timing_label`)."""
+    label = timing_label.removesuffix(COLD_SUFFIX)
+    is_cold = TargetRow.name.endswith(f" {COLD_OPTION}")
+    return and_(TargetRow.label == label, is_cold if label != timing_label else ~is_cold)
 
 
 def ensure(session: Session, name: str, label: str) -> None:

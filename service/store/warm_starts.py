@@ -15,7 +15,7 @@ from service.store.cost_models import CostModelRow
 from service.store.database.base import Base, UtcDateTime, utc_now
 from service.store.jobs.jobs import JobRow
 from service.store.results.best_schedules import BestScheduleRow
-from service.store.targets import TargetRow
+from service.store.targets import TargetRow, has_timing_label
 from service.store.trials.trials import TrialRow
 from service.store.workloads import WorkloadRow
 
@@ -115,7 +115,7 @@ def outcomes(
             (BestScheduleRow.workload_key == JobRow.workload_key)
             & (BestScheduleRow.target == JobRow.target),
         )
-        .where(WarmCandidateRow.source_rank == 0, TargetRow.label == label)
+        .where(WarmCandidateRow.source_rank == 0, has_timing_label(label))
         .order_by(JobRow.created_at.desc(), WarmCandidateRow.position)
         .limit(MAX_OUTCOMES)
     )

@@ -27,7 +27,7 @@ def warm_start_of(
     """Return what measurements of other tasks bring to a task.
 
     The candidates are those of its nearest relatives, refitted; the cost model is trained on all
-    tasks that are for the same kind of CPU. Tasks for others are left aside.
+    tasks with the timing label of its target. Tasks for others are left aside.
 
     Args:
         seed: Of the training.
@@ -37,7 +37,7 @@ def warm_start_of(
     same_label = [
         measured_task
         for measured_task in measured_tasks
-        if measured_task.task.target.label == task.target.label
+        if measured_task.task.target.timing_label == task.target.timing_label
     ]
     shape = shape_of(task.func)
     distances = [

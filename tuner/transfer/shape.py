@@ -88,8 +88,8 @@ def distance(first: Shape, second: Shape) -> float:
 
 
 def target_distance(first: Target, second: Target) -> float:
-    """Return how far apart two targets are, in doublings of the cores; infinity for two CPUs."""
-    if first.label != second.label:
+    """Return the distance of two targets in doublings of the cores; infinite if labels differ."""
+    if first.timing_label != second.timing_label:
         return math.inf
     return abs(math.log2(first.num_cores / second.num_cores))
 

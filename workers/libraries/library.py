@@ -27,11 +27,13 @@ class LibraryCall:
         run: Computes the result again, and returns it in the library's form.
         result: Converts the result of `run` to the workload's layout; is not timed.
         clock: Times calls of `run`.
+        copies: What `run` reads instead of an input, in the form that the library requires.
     """
 
     run: Callable[[], Any]
     result: Callable[[Any], Any]
     clock: Clock = time_calls
+    copies: Sequence[Any] = ()
 
 
 class Library(Protocol):

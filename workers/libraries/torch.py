@@ -57,7 +57,8 @@ def prepare(operator: str, inputs: Sequence[Array]) -> LibraryCall:
         LibraryError: If there is no function for it.
     """
     call = prepare_tensors(operator, [torch.from_numpy(array) for array in inputs])
-    return LibraryCall(call.run, lambda output: call.result(output).numpy())
+    copies = [tensor.numpy() for tensor in call.copies]
+    return LibraryCall(call.run, lambda output: call.result(output).numpy(), copies=copies)
 
 
 def prepare_tensors(operator: str, tensors: Sequence[Any]) -> LibraryCall:
@@ -117,7 +118,9 @@ def _convolution(name: str, p: Options, tensors: Sequence[Any]) -> LibraryCall:
     more = (bias[0] if bias else None, p.stride, _padding(p, image.ndim - 2), p.dilation, groups)
     activation = _ACTIVATIONS[p.activation]
     return LibraryCall(
-        lambda: activation(function(image, weights, *more)), _reader(is_first=is_first)
+        lambda: activation(function(image, weights, *more)),
+        _reader(is_first=is_first),
+        copies=() if is_first else (weights,),
     )
 
 

@@ -62,7 +62,7 @@ class LibrarySeat:
         self._arrays = prepared
         self._operator = request.operator
         announce(Phase.BUILD, None)
-        self._num_cores = Target(request.target).num_cores
+        self._target = Target(request.target)
         self._library: Library = load(request.library)
         # Its threads are started once they are asked for.
         self._version = self._library.start(1)
@@ -84,7 +84,7 @@ class LibrarySeat:
         if number != self._round or self._run is None:
             self._announce(Phase.CHECK, None)
             self._arrays = self._arrays.again()
-            run = run_of_library(self._library, self._operator, self._num_cores, self._arrays)
+            run = run_of_library(self._library, self._operator, self._target, self._arrays)
             if self._run is None:
                 run.check()
             self._round, self._run = number, run

@@ -6,10 +6,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from compiler.backends.backend import backend_of
 from compiler.backends.module import Module
 from compiler.backends.trial_arrays import TrialArrays
 from compiler.runtime.artifact import Artifact
 from compiler.runtime.time_calls import Clock, calls_per_sample
+from compiler.target.target import Target
 from workers.libraries.library import Library
 
 MIN_SAMPLE_SECS = 200e-6
@@ -103,13 +105,13 @@ def run_of_kernel(artifact: Artifact, arrays: TrialArrays, clock: Clock | None =
 
 
 def run_of_library(
-    library: Library, operator: str, num_threads: int, arrays: TrialArrays
+    library: Library, operator: str, target: Target, arrays: TrialArrays
 ) -> TimedRun:
     """Bind a library's function to the inputs among arrays; its return value is the result.
 
     Args:
-        num_threads: The threads of the kernel beside it: both are timed by one kind of clock, wall
-            time if the kernel has several threads.
+        target: The target of the kernel beside it: both are timed by one kind of clock, with wall
+            time if the kernel has several threads, and with cold caches if the kernel has them.
 
     Raises:
         LibraryError: If it has no such function.
@@ -120,4 +122,6 @@ def run_of_library(
     def check() -> None:
         arrays.check_result(call.result(call.run()))
 
-    return TimedRun(call.run, num_threads, check, call.clock)
+    operands = [*inputs, *call.copies]
+    clock = backend_of(target).clock_of_library(call.clock, operands, target)
+    return TimedRun(call.run, target.num_cores, check, clock)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 from compiler.backends.backend import Backend, SourceCode, SplitSource
 from compiler.backends.cpu.codegen.error import CodegenError
@@ -10,6 +11,7 @@ from compiler.backends.cpu.codegen.machine_code import compile_object, disassemb
 from compiler.backends.cpu.codegen.module import emit_module
 from compiler.backends.cpu.codegen.operations.dot_instructions import dot_group
 from compiler.backends.cpu.lower import lower_for_cpu, lower_split
+from compiler.backends.cpu.runtime.cold_call import ColdCall
 from compiler.backends.cpu.runtime.module import CpuModule
 from compiler.backends.cpu.runtime.peak import peak_of_cores
 from compiler.backends.error import BuildError
@@ -20,6 +22,7 @@ from compiler.ir.core.visit import walk
 from compiler.ir.verify.verify_buffers import stored_buffers
 from compiler.passes.common.error import LoweringError
 from compiler.runtime.artifact import Artifact, Param, params_of
+from compiler.runtime.time_calls import Clock, time_calls
 from compiler.target.cpu import CpuTarget
 from compiler.target.target import Target
 
@@ -87,6 +90,18 @@ class CpuBackend(Backend):
     def assembly(self, source: str, target: Target) -> str:
         """Return the assembly of LLVM IR."""
         return disassemble(source, CpuTarget.of(target))
+
+    def time_calls(self, run: Callable[[], object], num_threads: int, calls: int) -> float:
+        """Return the mean seconds a call; a `ColdCall` is timed with its arrays evicted."""
+        if isinstance(run, ColdCall):
+            return run.mean_secs(num_threads, calls)
+        return time_calls(run, num_threads, calls)
+
+    def clock_of_library(self, clock: Clock, operands: Sequence[Any], target: Target) -> Clock:
+        """Return the clock of a library; for a cold target it evicts the operands."""
+        if not target.is_cold:
+            return clock
+        return lambda run, num_threads, calls: ColdCall(run, operands).mean_secs(num_threads, calls)
 
     def peak_flops(self, target: Target, num_cores: int) -> float:
         """Measure the float32 multiply-adds of all cores at once, as two operations each."""

@@ -45,10 +45,10 @@ def some_candidates(space: SketchSpace, num: int) -> list[Candidate]:
 
 
 def tuned(
-    database: Database, spec: str, *, best_secs: float = 0.25
+    database: Database, spec: str, *, best_secs: float = 0.25, target: str = "cpu -num-cores=1"
 ) -> tuple[UUID, list[MeasuredTrial]]:
     """Keep a job of `spec` whose trial 1 is the fastest, then 2, and so on; the default is last."""
-    task = task_of(spec)
+    task = task_of(spec, target)
     request = JobCreate(workload=Workload(operator=spec), target=task.target.name, max_trials=16)
     job_id = submit_job(database, request)[0].id
     candidates = some_candidates(design_space(task), 2 * BEST_OF_EACH)

@@ -14,6 +14,7 @@ import llvmlite.binding as llvm
 from numpy.typing import NDArray
 
 from compiler.backends.cpu.codegen.module import ENTRY
+from compiler.backends.cpu.runtime.cold_call import ColdCall
 from compiler.backends.cpu.runtime.load import load_object
 from compiler.backends.cpu.runtime.pool import launch_address
 from compiler.backends.cpu.runtime.tile_permission import FEATURE, request_tiles
@@ -60,6 +61,7 @@ class CpuModule(Module):
         self._local = threading.local()
         self._entry: Callable[[bytes | int], None] | None = _load(artifact)
         self._launch = launch_address() if artifact.num_threads > 1 else 0
+        self._is_cold = CpuTarget(artifact.target).is_cold
 
     def __call__(self, *arrays: Any, num_threads: int | None = None) -> None:
         """Run the kernel.
@@ -81,7 +83,7 @@ class CpuModule(Module):
         """Check the arrays once, and return a function that runs the kernel on them.
 
         The function has its own workspace, so only one thread at a time may call it. It still works
-        after the module is closed.
+        after the module is closed. For a target with `-cache=cold` it is a `ColdCall`.
 
         Raises:
             ArgumentError: As a call does.
@@ -95,7 +97,7 @@ class CpuModule(Module):
         run = partial(entry, ctypes.addressof(first_byte))
         # The kernel reads addresses: the function holds references to the memory behind them.
         run.references = (checked, self._constants, first_byte, workspace)  # type: ignore[attr-defined]
-        return run
+        return ColdCall(run, [*checked, *self._constants, workspace]) if self._is_cold else run
 
     def close(self) -> None:
         """Unload the code as soon as no call is in progress; a second call does nothing."""

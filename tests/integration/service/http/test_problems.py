@@ -56,6 +56,7 @@ def client(database: Database) -> Iterator[TestClient]:
         ({"target": "quantum"}, "/target", "unknown target kind 'quantum'"),
         ({"target": "cpu -mcpu=neoverse-n1"}, "/target", "no worker of this service"),
         ({"target": "cpu -num-cores=1000"}, "/target", "cores"),
+        ({"target": "cpu -cache=hot"}, "/target", "bad state of caches 'hot'"),
     ],
 )
 def test_a_request_out_of_range_is_refused_with_its_place(

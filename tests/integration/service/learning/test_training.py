@@ -69,6 +69,24 @@ def test_a_model_of_the_store_is_kept_and_found(store: Database) -> None:
     assert shown[0].quality["skipped"] == 0
 
 
+def test_cold_times_train_no_warm_model(database: Database) -> None:
+    tuned(database, "matmul:64,64,64", target="cpu -num-cores=1 -cache=cold")
+    with database.read() as session, pytest.raises(CostModelError):
+        training.train_on_store(session, LABEL)
+    tuned(database, "matmul:96,96,96")
+    with database.read() as session:
+        warm = training.train_on_store(session, LABEL)
+        cold = training.train_on_store(session, f"{LABEL}-cold")
+        new = [training.num_new_trials(session, label) for label in (LABEL, f"{LABEL}-cold")]
+    assert {key.partition(" -num")[2] for key in warm.by_task} == {"-cores=1"}
+    assert len(cold.by_task) == 2
+    assert new[0] == new[1] > 0
+    assert cold.num_samples == 2 * warm.num_samples
+    training.keep(database, LABEL, warm)
+    with database.read() as session:
+        assert cost_models.newest_usable(session, f"{LABEL}-cold") is None
+
+
 def test_what_cannot_be_read_is_skipped_and_counted(store: Database) -> None:
     _, told = tuned(store, "matmul:80,80,80")
     key = task_of("matmul:80,80,80").workload_key

@@ -95,6 +95,20 @@ def test_who_did_not_ask_for_it_gets_none(database: Database, client: TestClient
     assert "or request the nearest shape" in refused.json()["detail"]
 
 
+def test_warm_and_cold_tasks_share_no_schedule(database: Database, client: TestClient) -> None:
+    cold = f"{TARGET} -cache=cold"
+    tuned(database, NEAR)
+    warm_id, _ = tuned(database, ASKED)
+    assert client.post("/schedules/best", json=query(target=cold)).status_code == 404
+    cold_id, made = tuned(database, ASKED, best_secs=0.5, target=cold)
+    best = client.post("/schedules/best", json=query(target=cold)).json()
+    assert (best["job_id"], best["run_secs"]) == (str(cold_id), made[1].best_secs)
+    assert best["target"] == Target(cold).name
+    assert best["target"].endswith(" -cache=cold")
+    warm = client.post("/schedules/best", json=query()).json()
+    assert (warm["job_id"], warm["target"]) == (str(warm_id), Target(TARGET).name)
+
+
 @pytest.mark.parametrize("other", ["dense:40,56,48", "matmul:40,56,48:float64"])
 def test_another_operator_is_no_neighbour(
     database: Database, client: TestClient, other: str

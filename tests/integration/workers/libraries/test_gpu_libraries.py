@@ -55,7 +55,7 @@ def time_library(name: str, spec: str) -> float:
     arrays = CudaBackend().arrays(func, target, case)
     library = load_library(name)
     library.start(1)
-    run = run_of_library(library, spec, 1, arrays)
+    run = run_of_library(library, spec, target, arrays)
     run.check()
     return run.sample()
 

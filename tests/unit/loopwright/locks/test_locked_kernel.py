@@ -86,6 +86,14 @@ def test_a_number_of_cores_that_was_not_locked_takes_the_kernel_of_the_cpu(tmp_p
         lw.kernel(OPERATOR, lock=path, target=here(3))
 
 
+def test_a_kernel_for_cold_caches_is_not_taken_for_warm_ones(tmp_path: Path) -> None:
+    cold = lw.Target(f"{here(7).name} -cache=cold")
+    path = written(tmp_path, locked(target=cold))
+    with pytest.raises(LockError, match="not locked for"):
+        lw.kernel(OPERATOR, lock=path)
+    assert lw.kernel(OPERATOR, lock=path, target=cold).artifact.target == cold.name
+
+
 def test_a_cpu_that_was_not_locked_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, locked(target=OTHER_CPU))
     with pytest.raises(LockError, match=r"not locked for cpu .*, but for cpu -mcpu=cortex-a72"):

@@ -35,6 +35,12 @@ def test_a_right_candidate_has_run_times_and_its_error() -> None:
     assert found.time_secs > 0
 
 
+def test_a_candidate_for_cold_caches_is_checked_and_timed() -> None:
+    found = measure(script(from_spec("matmul:16,16,16:float32")), target=f"{TARGET} -cache=cold")
+    assert found.error is None, found.message
+    assert len(found.run_secs) == 5
+
+
 def test_a_trace_is_replayed() -> None:
     func = from_spec("matmul:16,16,16:float32")
     schedule = Schedule(func)

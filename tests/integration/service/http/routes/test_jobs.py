@@ -38,6 +38,12 @@ def test_a_job_is_queued(client: TestClient) -> None:
     assert client.get(f"/jobs/{job['id']}").json() == job
 
 
+def test_a_job_for_cold_caches_names_them_in_its_target(client: TestClient) -> None:
+    job = client.post("/jobs", json={**JOB, "target": "cpu -cache=cold -num-cores=1"}).json()
+    assert job["target"] == Target("cpu -num-cores=1 -cache=cold").name
+    assert job["target"].endswith(" -cache=cold")
+
+
 def test_a_target_of_a_worker_that_is_or_was_there_is_taken(
     client: TestClient, database: Database
 ) -> None:
