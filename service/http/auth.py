@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hmac
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -23,6 +23,7 @@ from starlette.exceptions import HTTPException
 from compiler.bounded_cache import BoundedCache
 from service.common.caller import ANYBODY, Caller
 from service.http.rate_limit import RateLimit
+from service.http.shared_reads import SharedReads
 from service.store import tokens
 from service.store.database.database import Database
 from service.wire.server_models import Scope
@@ -67,6 +68,7 @@ class Tokens:
         self._bootstrap = None if bootstrap is None else tokens.digest(bootstrap)
         self._clock = clock
         self._callers: BoundedCache[str, _CachedCaller] = BoundedCache(_MAX_REMEMBERED)
+        self._shared = SharedReads(self._identify_all)
         self._open_until = 0.0
         self._is_closed = bootstrap is not None
 
@@ -83,9 +85,20 @@ class Tokens:
             return now < self._open_until
         return token is None or self._recall(tokens.digest(token), now) is not None
 
+    async def identify_shared(self, token: str | None) -> Caller | None:
+        """Return the caller with this token; concurrent requests share the query.
+
+        Returns:
+            None also if the database does not respond: `identify` finds the reason.
+        """
+        return self.identify(token) if self.is_cached(token) else await self._shared.get(token)
+
     def forget(self) -> None:
         """Clear the cache after a token was revoked."""
         self._callers.clear()
+
+    def _identify_all(self, texts: Collection[str | None]) -> dict[str | None, Caller | None]:
+        return {token: self.identify(token) for token in texts}
 
     def _is_open(self) -> bool:
         """Return whether no token is needed. Once a token is needed, it stays so."""
@@ -131,16 +144,13 @@ def token_in(headers: Mapping[bytes, bytes]) -> str | None:
     return text if kind.lower() == "bearer" else None
 
 
-def admits_at_once(tokens: Tokens, limit: RateLimit, headers: Mapping[bytes, bytes]) -> bool:
-    """Admit the caller of a request if that needs no database query, and count the request.
+async def admits(tokens: Tokens, limit: RateLimit, headers: Mapping[bytes, bytes]) -> bool:
+    """Admit the caller of a request that only reads, and count the request.
 
     Returns:
         Whether the caller may read. If False, the route of the request decides.
     """
-    token = token_in(headers)
-    if not tokens.is_cached(token):
-        return False
-    caller = tokens.identify(token)
+    caller = await tokens.identify_shared(token_in(headers))
     if caller is None or caller is ANYBODY:
         return caller is not None
     return limit.take(_rate_key(caller), 1) <= 0

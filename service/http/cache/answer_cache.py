@@ -1,22 +1,26 @@
-"""A cache of HTTP answers: repeats each, without its route, until the database changes.
+"""A cache of HTTP answers: repeats each, without its route, while it holds.
+
+An answer holds until the database changes. Jobs that run change it all the time, and PostgreSQL has
+no version, so a route may also provide a check of its answer. Either way an answer shows all that
+was committed before its request.
 
 All viewers of a job read the same few answers, and deployed programs repeat the same look-ups. The
-cache serves callers that `auth` admits without a database query. Every other request takes its
-route, which may refuse it. Of concurrent equal requests, one takes its route, and the others wait
-for its answer.
+cache serves callers that `auth` admits. Every other request takes its route, which may refuse it.
+Of concurrent equal requests, one takes its route, and the others wait for its answer.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from compiler.bounded_cache import BoundedCache
-from service.http.auth import Tokens, admits_at_once
+from service.http.auth import Tokens, admits
 from service.http.conditional import has_it
 from service.http.rate_limit import RateLimit
 from service.store.database.data_version import DataVersion
@@ -26,14 +30,23 @@ MAX_BYTES = 16 << 20
 MAX_BODY_BYTES = 1 << 16
 """A longer body is not cached."""
 _Request: TypeAlias = tuple[str, bytes]
-_PATH = r"/(schedules/best|jobs(/[0-9a-f-]{36}(/(curve|summary))?)?)"
+_SCHEDULE = "/schedules/best"
+_JOBS = r"/jobs(/[0-9a-f-]{36}(/(curve|summary))?)?"
+IS_CURRENT = "loopwright.is_current"
+"""The key of an ASGI scope by which a route provides a check of its answer: an async function that
+returns whether the answer holds at the time of the call.
+"""
 
 
 @dataclass(frozen=True)
 class _Answer:
-    """An answer with status 200, its route, and the version of the database that it shows."""
+    """An answer with status 200, its route, and the version of the database that it shows.
 
-    version: int
+    `version` is None if the database has no version, and `is_current` if the route has no check.
+    """
+
+    version: int | None
+    is_current: Callable[[], Awaitable[bool]] | None
     route: Any
     headers: tuple[tuple[bytes, bytes], ...]
     body: bytes
@@ -66,32 +79,33 @@ class AnswerCacheMiddleware:
         max_bytes: int = MAX_BYTES,
     ) -> None:
         self._app = app
-        self._is_cached_path = re.compile(re.escape(prefix) + _PATH).fullmatch
+        self._is_jobs_path = re.compile(re.escape(prefix) + _JOBS).fullmatch
+        self._schedule_path = prefix + _SCHEDULE
         self._version = version
         self._tokens = tokens
         self._limit = limit
         self._answers: BoundedCache[_Request, _Answer]
         self._answers = BoundedCache(max_bytes, size_of=lambda answer: answer.size_bytes)
         # Requests in progress on their routes, with the version that was read before.
-        self._pending: dict[_Request, tuple[int, asyncio.Event]] = {}
+        self._pending: dict[_Request, tuple[int | None, asyncio.Event]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        is_cached = (
-            scope["type"] == "http"
-            and scope["method"] == "GET"
-            and self._is_cached_path(scope["path"])
-        )
+        if scope["type"] != "http" or scope["method"] != "GET":
+            await self._app(scope, receive, send)
+            return
+        has_check = scope["path"] == self._schedule_path
+        is_cached = has_check or self._is_jobs_path(scope["path"])
         # The version is read before the rows, so that a change in between is not missed. Without a
-        # version (PostgreSQL has none), an answer has no known lifetime.
+        # version (PostgreSQL has none), only a check shows that an answer still holds.
         version = self._version.read() if is_cached else None
-        if version is None:
+        if version is None and not has_check:
             await self._app(scope, receive, send)
             return
         request = (scope["path"], scope["query_string"])
         headers = dict(scope["headers"])
         answer = await self._find(request, version)
-        if answer is not None and admits_at_once(self._tokens, self._limit, headers):
+        if answer is not None and await admits(self._tokens, self._limit, headers):
             scope["route"] = answer.route  # metrics count requests by route
             await _send(answer, headers, send)
         elif b"if-none-match" in headers:  # its answer may have no body
@@ -99,16 +113,23 @@ class AnswerCacheMiddleware:
         else:
             await self._take_route(request, version, scope, receive, send)
 
-    async def _find(self, request: _Request, version: int) -> _Answer | None:
-        """Return the answer of a version, after waiting for it if it is pending."""
+    async def _find(self, request: _Request, version: int | None) -> _Answer | None:
+        """Return the current answer, after waiting for it if it is pending."""
         pending = self._pending.get(request)
         if pending is not None and pending[0] == version:
             await pending[1].wait()
         answer = self._answers.get(request)
-        return answer if answer is not None and answer.version == version else None
+        if answer is None or (version is not None and answer.version == version):
+            return answer
+        if answer.is_current is None or not await answer.is_current():
+            return None
+        # It holds now, after the version was read, and so for as long as the version stays.
+        answer = replace(answer, version=version)
+        self._answers.put(request, answer)
+        return answer
 
     async def _take_route(
-        self, request: _Request, version: int, scope: Scope, receive: Receive, send: Send
+        self, request: _Request, version: int | None, scope: Scope, receive: Receive, send: Send
     ) -> None:
         done = asyncio.Event()
         self._pending[request] = (version, done)
@@ -119,7 +140,9 @@ class AnswerCacheMiddleware:
             if self._pending.get(request) == (version, done):
                 del self._pending[request]
 
-    def _recording(self, scope: Scope, version: int, send: Send, done: asyncio.Event) -> Send:
+    def _recording(
+        self, scope: Scope, version: int | None, send: Send, done: asyncio.Event
+    ) -> Send:
         """Return a `send` that also caches the answer if it can be sent again."""
         headers: tuple[tuple[bytes, bytes], ...] | None = None
 
@@ -130,8 +153,10 @@ class AnswerCacheMiddleware:
             elif headers is not None and message["type"] == "http.response.body":
                 body = message.get("body", b"")
                 if not message.get("more_body") and len(body) <= MAX_BODY_BYTES:
-                    answer = _Answer(version, scope.get("route"), headers, body)
-                    self._answers.put((scope["path"], scope["query_string"]), answer)
+                    is_current = scope.get(IS_CURRENT)
+                    if version is not None or is_current is not None:
+                        answer = _Answer(version, is_current, scope.get("route"), headers, body)
+                        self._answers.put((scope["path"], scope["query_string"]), answer)
                     done.set()  # before the body is sent: its reader may be slow
                 headers = None
             await send(message)

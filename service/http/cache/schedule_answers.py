@@ -7,30 +7,36 @@ While it does not change, `AnswerCacheMiddleware` answers first.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 from compiler.bounded_cache import BoundedCache
+from service.http.shared_reads import SharedReads
 from service.intake.request_validation import parse_target, read_workload
 from service.schedules.schedules import find_best, find_nearest, find_nearest_by_key
 from service.store.database.database import Database
 from service.store.results import best_schedules
-from service.store.results.best_schedules import Stamp
+from service.store.results.best_schedules import Stamp, TaskKey
 from service.wire.models import BestRead
 from service.wire.requests import ScheduleQuery
 
 MAX_ANSWERS = 4096
 
-Task: TypeAlias = tuple[str, str]
-"""The key of a workload, and the name of a target."""
-
 
 @dataclass(frozen=True)
 class ScheduleAnswer:
-    """A best schedule as JSON, and its entity tag."""
+    """A best schedule as JSON, and its entity tag.
+
+    Attributes:
+        is_current: Returns whether the answer still holds, at the cost of a shared statement; None
+            if only another look-up can tell.
+    """
 
     body: bytes
     etag: str
+    is_current: Callable[[], Awaitable[bool]] | None = None
 
 
 class ScheduleAnswers:
@@ -38,7 +44,10 @@ class ScheduleAnswers:
 
     def __init__(self, database: Database, max_answers: int = MAX_ANSWERS) -> None:
         self._database = database
-        self._answers: BoundedCache[Task, tuple[Stamp, ScheduleAnswer]] = BoundedCache(max_answers)
+        self._reads = database.single_reads()
+        self._stamps = SharedReads(self._read_stamps)
+        self._answers: BoundedCache[TaskKey, tuple[Stamp, ScheduleAnswer]]
+        self._answers = BoundedCache(max_answers)
 
     def find(self, workload_key: str, target: str, *, nearest: bool) -> ScheduleAnswer:
         """Return the best schedule of a workload, or with `nearest` that of the nearest shape.
@@ -64,17 +73,24 @@ class ScheduleAnswers:
             return _made(find_nearest(self._database, workload, target))
         return self._exact((workload.key, target.name))
 
-    def _exact(self, task: Task) -> ScheduleAnswer:
+    def _exact(self, task: TaskKey) -> ScheduleAnswer:
         with self._database.read() as session:
-            stamp = best_schedules.stamp(session, *task)
+            stamp = best_schedules.stamp(session, task)
         cached = self._answers.get(task)
         if cached is not None and cached[0] == stamp:
             return cached[1]
         # The schedule may be newer than the stamp; the next look-up then rebuilds the answer.
         answer = _made(find_best(self._database, *task))
         if stamp is not None:
+            answer = replace(answer, is_current=partial(self._is_current, task, stamp))
             self._answers.put(task, (stamp, answer))
         return answer
+
+    async def _is_current(self, task: TaskKey, stamp: Stamp) -> bool:
+        return await self._stamps.get(task) == stamp
+
+    def _read_stamps(self, tasks: Collection[TaskKey]) -> dict[TaskKey, Stamp]:
+        return best_schedules.stamps(self._reads, tasks)
 
 
 def _made(best: BestRead) -> ScheduleAnswer:

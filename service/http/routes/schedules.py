@@ -9,6 +9,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 
 from service.common.errors import Flaw, UnprocessableError
 from service.http.auth import CallerOf
+from service.http.cache.answer_cache import IS_CURRENT
 from service.http.cache.schedule_answers import ScheduleAnswer, ScheduleAnswers
 from service.http.conditional import NOT_MODIFIED, has_it, quoted
 from service.http.dependencies import PartsOf
@@ -74,7 +75,9 @@ def get_best(
     if enqueue:
         raise UnprocessableError(_NO_ENQUEUE, Flaw(_NO_ENQUEUE, "query/enqueue"))
     answers: ScheduleAnswers = request.app.state.schedule_answers
-    return _sent(answers.find(workload_key, target, nearest=nearest), if_none_match)
+    answer = answers.find(workload_key, target, nearest=nearest)
+    request.scope[IS_CURRENT] = answer.is_current
+    return _sent(answer, if_none_match)
 
 
 def _sent(

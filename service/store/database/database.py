@@ -14,6 +14,7 @@ from service.common.errors import ServeError
 from service.store.database import postgresql, sqlite
 from service.store.database.error import DatabaseLostError
 from service.store.database.file_health import DatabaseFile
+from service.store.database.single_reads import SingleReads
 
 _log = structlog.get_logger()
 
@@ -31,6 +32,7 @@ class Database:
         self._file = file
         self._damage: str | None = None
         self._writer = engine.execution_options(writes=True)
+        self._single_reads: list[SingleReads] = []
 
     @property
     def url(self) -> str:
@@ -76,6 +78,11 @@ class Database:
             connection.detach()  # in the pool it would keep its tables
             yield connection.execution_options(is_aside=True)
 
+    def single_reads(self) -> SingleReads:
+        """Return a new connection for reads of one statement each."""
+        self._single_reads.append(SingleReads(self.engine))
+        return self._single_reads[-1]
+
     def loss(self) -> str | None:
         """Return why a write would be lost; None if it is durable."""
         return self._damage or (None if self._file is None else self._file.loss())
@@ -99,6 +106,8 @@ class Database:
 
     def close(self) -> None:
         """Close all connections."""
+        for reads in self._single_reads:
+            reads.close()
         self.engine.dispose()
 
 

@@ -135,6 +135,8 @@ def _begin(connection: Connection) -> None:
     options = connection.get_execution_options()
     if options.get("writes", False):
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _WRITE_LOCK})
+    elif options.get("is_single", False):  # no transaction: each statement commits
+        pass
     elif not options.get("is_aside", False):  # which no transaction that only reads may be
         connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
 

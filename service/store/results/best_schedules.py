@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 from uuid import UUID
 
-from sqlalchemy import ForeignKey, ForeignKeyConstraint, Integer, String, func, select
+from sqlalchemy import (
+    ForeignKey,
+    ForeignKeyConstraint,
+    Integer,
+    Row,
+    String,
+    bindparam,
+    func,
+    select,
+)
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from service.store.database.base import Base, UtcDateTime, utc_now
+from service.store.database.single_reads import SingleReads
 from service.store.jobs import baselines
 from service.store.jobs.baselines import BaselineRow
 from service.store.jobs.jobs import JobRow
@@ -118,20 +129,42 @@ class Stamp(NamedTuple):
     baseline_at: datetime | None
 
 
-def stamp(session: Session, workload_key: str, target: str) -> Stamp | None:
+TaskKey: TypeAlias = tuple[str, str]
+"""The key of a workload, and the name of a target."""
+
+
+def stamp(session: Session, task: TaskKey) -> Stamp | None:
     """Return the stamp of a task's best schedule, or None."""
-    baseline_at = (
+    return _stamps_in(session.execute(_STAMPS, {"keys": [task[0]]})).get(task)
+
+
+def stamps(reads: SingleReads, tasks: Collection[TaskKey]) -> dict[TaskKey, Stamp]:
+    """Return the stamps of the best schedules of tasks, and of other targets of their workloads."""
+    keys = sorted({key for key, _ in tasks})
+    # Few lengths make few texts of the statement, each of which the server prepares once.
+    keys += keys[-1:] * ((1 << (len(keys) - 1).bit_length()) - len(keys))
+    return _stamps_in(reads.rows(_STAMPS, {"keys": keys}))
+
+
+def _stamps_in(
+    rows: Iterable[Row[str, str, datetime, float | None, datetime]],
+) -> dict[TaskKey, Stamp]:
+    return {(row[0], row[1]): Stamp(row[2], row[3], row[4]) for row in rows}
+
+
+_STAMPS = (
+    select(
+        BestScheduleRow.workload_key,
+        BestScheduleRow.target,
+        BestScheduleRow.updated_at,
+        JobRow.default_secs,
         select(func.max(BaselineRow.created_at))
         .where(BaselineRow.job_id == BestScheduleRow.job_id)
-        .scalar_subquery()
+        .scalar_subquery(),
     )
-    query = (
-        select(BestScheduleRow.updated_at, JobRow.default_secs, baseline_at)
-        .join(JobRow, JobRow.id == BestScheduleRow.job_id)
-        .where(BestScheduleRow.workload_key == workload_key, BestScheduleRow.target == target)
-    )
-    row = session.execute(query).one_or_none()
-    return None if row is None else Stamp(*row)
+    .join(JobRow, JobRow.id == BestScheduleRow.job_id)
+    .where(BestScheduleRow.workload_key.in_(bindparam("keys", expanding=True)))
+)
 
 
 def find(session: Session, workload_key: str, target: str) -> BestSchedule | None:
