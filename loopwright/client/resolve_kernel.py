@@ -14,7 +14,6 @@ from typing import Any
 
 import httpx2
 
-from compiler.driver import compile_artifact
 from compiler.ir.analysis.structural import structural_hash
 from compiler.ops.spec import from_spec
 from compiler.runtime.signature import PublicKey, SignatureMismatchError
@@ -34,6 +33,7 @@ from loopwright.errors import (
     SignatureError,
     StaleAnswerWarning,
 )
+from loopwright.kernels.cached_build import build_kernel
 from loopwright.kernels.kernel import Kernel, KernelSchedule, KernelSource, load, schedule_of
 from loopwright.user_warnings import format_age, warn_user
 from loopwright.workload import WorkloadLike, to_func
@@ -175,7 +175,7 @@ def built_default(
     # A tuned kernel that was refused was made for another CPU: build for this one.
     requested = Target("cpu") if isinstance(why, ArtifactRefusedError) else target
     build_target = requested if isinstance(requested, Target) else Target(requested)
-    artifact = compile_artifact(to_func(workload), build_target)
+    artifact = build_kernel(to_func(workload), build_target)
     return Kernel(artifact, KernelSource.DEFAULT, KernelSchedule.DEFAULT, const_params=const_params)
 
 

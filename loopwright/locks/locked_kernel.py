@@ -10,7 +10,7 @@ from typing import Any
 
 import loopwright
 from compiler.backends.backend import host_labels
-from compiler.driver import compile_artifact, toolchain
+from compiler.driver import toolchain
 from compiler.ir.analysis.structural import structural_hash
 from compiler.ir.core.program import PrimFunc
 from compiler.keywords import suggests_keywords
@@ -18,6 +18,7 @@ from compiler.runtime.artifact import Artifact
 from compiler.schedule.error import ScheduleError
 from compiler.target.target import Target, complete_target
 from loopwright.errors import LockError
+from loopwright.kernels.cached_build import build_here, build_kernel
 from loopwright.kernels.kernel import Kernel, KernelSource
 from loopwright.locks.lock_file import LockedKernel, LockFile
 from loopwright.workload import WorkloadLike, to_func
@@ -88,18 +89,33 @@ def find_locked(lock: LockFile, func: PrimFunc, target: Target | str, path: str)
     )
 
 
-def build_locked(entry: LockedKernel, func: PrimFunc, path: str) -> Artifact:
+def build_locked(
+    entry: LockedKernel, func: PrimFunc, path: str, *, use_cache: bool = True
+) -> Artifact:
     """Build a kernel, and check that it is the locked one.
+
+    Args:
+        entry: The kernel of the lock file.
+        func: Its function.
+        path: The name of the file, for messages.
+        use_cache: Whether it may come from the remote cache.
 
     Raises:
         LockError: If another version of the compiler runs here, or it builds other code.
     """
+
+    def is_locked(artifact: Artifact) -> bool:
+        return entry.code_sha256 in (None, code_digest(artifact))
+
     check_toolchain(entry, path)
     try:
-        artifact = compile_artifact(entry.schedule.apply_to(func), Target(entry.target))
+        if use_cache:
+            artifact = build_kernel(func, Target(entry.target), entry.schedule, is_locked)
+        else:
+            artifact = build_here(func, Target(entry.target), entry.schedule)
     except ScheduleError as error:
         raise refused(entry, error) from error
-    if entry.code_sha256 is not None and code_digest(artifact) != entry.code_sha256:
+    if not is_locked(artifact):
         raise LockError(
             f"{entry.label} becomes other machine code here than when it was locked: this CPU lacks"
             " or adds features (a virtual machine may hide some), or the installation was changed;"

@@ -119,7 +119,7 @@ def _timed(kernel: LockedKernel, comparer: Comparer, bound: float, path: str) ->
     record = kernel.record
     assert record is not None
     func = function_of(kernel)
-    build_locked(kernel, func, path)  # it is the locked kernel that is timed
+    build_locked(kernel, func, path, use_cache=False)  # it is the locked kernel that is timed
     task = Task(func, Target(kernel.target))
     candidates = [Candidate("locked", kernel.schedule)]
     # The rule of a final comparison: a default schedule that is too slow is not timed in rounds.
