@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from compiler import te
+from compiler import ops, te
 from compiler.driver import lower
-from compiler.ir.core.nodes import (
-    For,
-    If,
-    Stmt,
-)
+from compiler.ir.core.nodes import BinOp, For, If, Stmt, Store, Var
 from compiler.ir.core.program import PrimFunc
-from compiler.ir.core.visit import walk_stmts
+from compiler.ir.core.visit import walk, walk_stmts
 from compiler.schedule.schedule import Schedule
 from tests.targets import level
 from tests.unit.compiler.backends.cpu.codegen.programs import check_against_evaluation
@@ -58,6 +54,32 @@ def test_a_test_that_a_loop_does_not_change_is_outside_of_it() -> None:
 def test_where_no_tile_is_whole_nothing_is_doubled() -> None:
     (test,) = branches(tiled(3, 8, (4, 8)))
     assert test.otherwise is None
+
+
+def test_a_guard_that_no_tile_meets_stays_in_whole_tiles() -> None:
+    """All tiles exclude columns, and the last one rows: only the rows are tested before."""
+    (test,) = [test for test in branches(tiled(11, 5, (4, 8))) if test.otherwise is not None]
+    guards = [node.condition for node in walk_stmts(test.then) if isinstance(node, If)]
+    assert [{n.name for n in walk(guard) if isinstance(n, Var)} for guard in guards] == [
+        {"j_0", "j_1"}
+    ]
+    check_against_evaluation(tiled(11, 5, (4, 8)))
+
+
+def test_sums_of_tiles_that_all_exclude_columns_stay_in_registers() -> None:
+    func = ops.matmul(11, 5, 12)
+    sch = Schedule(func)
+    i, j, k = sch.get_loops("C")
+    i0, i1 = sch.split(i, [None, 4])
+    j0, j1 = sch.split(j, [None, 8])
+    sch.reorder(i0, j0, k, i1, j1)
+    sch.unroll(i1)
+    sch.vectorize(j1)
+    lowered = lower(sch.func, level(3))
+    sums = [n for n in walk_stmts(lowered) if isinstance(n, Store) and isinstance(n.value, BinOp)]
+    assert sums
+    assert all(store.buffer.name.startswith("C_acc") for store in sums)
+    check_against_evaluation(sch.func)
 
 
 def _loops(stmt: Stmt) -> list[For]:

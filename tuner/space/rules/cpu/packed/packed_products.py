@@ -16,7 +16,7 @@ from tuner.space.rules.cpu.matrix_tiles import tile_forks
 from tuner.space.rules.cpu.packed.operand_panels import MIN_ROWS, OperandPanels
 from tuner.space.rules.cpu.packed.scaled_groups import scaled_groups
 from tuner.space.rules.cpu.packed.unpacked_weights import unpacked_periods
-from tuner.space.rules.cpu.padded_tiles import MAX_WASTE, has_no_tile, padded_sizes
+from tuner.space.rules.cpu.padded_tiles import MAX_WASTE, has_no_tile, vector_sizes
 from tuner.space.rules.cpu.step_groups import pad_steps, step_group
 from tuner.space.rules.cpu.transposed_products import TRANSPOSED, is_narrow, transpose_product
 from tuner.space.rules.epilogue import elementwise_consumer
@@ -46,8 +46,6 @@ MIN_TILE = 3
 """If no number of unpacked rows from here to the registers divides all of them, the last tile is
 partial: with smaller tiles, multiply-adds wait for each other. Chosen.
 """
-_MAX_VECTORS = 4
-"""Vectors in a row of a register tile: more leave too few registers for rows. Chosen."""
 _OUTER, _ROWS, _STEPS, _PANELS, _INNER, _UNROLLED, _TILE = range(NUM_LEVELS)
 
 
@@ -83,6 +81,7 @@ class PackedProducts:
                         for j2 in ...:  # vectorized
                             C[...] += A'[i1, k1, i2] * B'[j1, k1, j2]
 
+    Tiles of few columns are whole rows of them, which end in shorter vectors: `vector_sizes`.
     Another variant packs only `B`; if no good tile divides the rows, the last one is partial. An
     elementwise consumer runs on each register tile if the sum is not cut into blocks. Otherwise it
     runs on the finished columns.
@@ -149,9 +148,9 @@ def _transposed_forks(
     draft: SketchBuilder, facts: BlockFacts, product: Product
 ) -> list[SketchBuilder]:
     """Return drafts of the transposed product, if few columns leave vectors mostly empty."""
-    lanes = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
     steps = facts.axes[product.step].extent
-    if steps > MAX_WHOLE_STEPS or WINOGRAD in draft.tags or not is_narrow(facts, product, lanes):
+    is_suited = steps <= MAX_WHOLE_STEPS and WINOGRAD not in draft.tags
+    if not is_suited or not is_narrow(facts, product, draft.cpu):
         return []
     forks = []
     for variant in (variant for variant in _VARIANTS if not variant.is_cut):
@@ -332,8 +331,7 @@ class _Packing:
 
     def _widths(self, extent: int) -> tuple[int, ...]:
         lanes = max(1, self._draft.cpu.vector_bits // (8 * self._facts.write.item_bytes))
-        sizes = [n * lanes for n in range(1, _MAX_VECTORS + 1) if (n - 1) * lanes < extent]
-        return padded_sizes(extent, sizes)
+        return vector_sizes(extent, lanes)
 
     def _epilogue(
         self, block: BlockRV, around: tuple[LoopRV, LoopRV], tile: tuple[ExprRV, ExprRV]

@@ -13,7 +13,7 @@ from compiler.ir.core.visit import walk_stmts
 from tests.targets import level
 from tuner.space.filter.static_filter import MAX_PADDED
 from tuner.space.generate import design_space
-from tuner.space.rules.cpu.padded_tiles import has_no_tile
+from tuner.space.rules.cpu.padded_tiles import has_no_tile, vector_sizes
 from tuner.task import Task
 
 
@@ -31,6 +31,26 @@ from tuner.task import Task
 )
 def test_columns_without_a_good_divisor(extent: int, is_missing: bool) -> None:
     assert has_no_tile(extent, 16, 64, 8) is is_missing
+
+
+@pytest.mark.parametrize(
+    ("extent", "lanes", "sizes"),
+    [
+        (20, 16, (20,)),  # a vector and a quarter
+        (24, 16, (24,)),
+        (28, 16, (16, 32)),  # 16, 8 and 4 take as long as two vectors
+        (7, 16, (8,)),
+        (3, 16, (4,)),
+        (61, 16, (16, 32, 64)),
+        (17, 8, (20,)),
+        (3, 4, (4,)),  # no shorter vectors
+        (512, 16, (16, 32, 48, 64)),
+    ],
+)
+def test_short_rows_end_in_a_half_or_a_quarter_of_a_vector(
+    extent: int, lanes: int, sizes: tuple[int, ...]
+) -> None:
+    assert vector_sizes(extent, lanes) == sizes
 
 
 @pytest.mark.parametrize(("extent", "is_missing"), [(13, False), (17, True), (2 * 97, True)])

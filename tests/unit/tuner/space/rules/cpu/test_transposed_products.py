@@ -6,7 +6,8 @@ import pytest
 
 from compiler import ops
 from compiler.ir.core.program import PrimFunc
-from tests.targets import here, level
+from compiler.target.cpu import CpuTarget
+from tests.targets import level, runs_here
 from tests.unit.tuner.candidates import check_candidates
 from tuner.space.generate import design_space
 from tuner.space.rules.cpu.transposed_products import TRANSPOSED
@@ -31,11 +32,12 @@ def transposed(func: PrimFunc, num_cores: int = 1) -> list[str]:
     return [sketch.name for sketch in space.sketches if sketch.name.startswith(TRANSPOSED)]
 
 
+@runs_here(3)
 @pytest.mark.parametrize("num_cores", [1, 2])
 @pytest.mark.parametrize("name", NARROW)
 def test_every_candidate_is_correct(name: str, num_cores: int) -> None:
     func = NARROW[name]
-    space = design_space(Task(func, here(num_cores)))
+    space = design_space(Task(func, level(3, num_cores)))
     numbers = [n for n, s in enumerate(space.sketches) if s.name.startswith(TRANSPOSED)]
     assert len(numbers) == 2
     check_candidates(func, space, numbers, each=2)
@@ -49,3 +51,9 @@ def test_narrow_products_are_also_computed_transposed(name: str) -> None:
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_products_are_not(name: str) -> None:
     assert transposed(OTHERS[name]) == []
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_cores_that_split_vectors_compute_no_transpose(name: str) -> None:
+    space = design_space(Task(NARROW[name], CpuTarget("cpu -mcpu=znver4 -num-cores=1")))
+    assert not any(sketch.name.startswith(TRANSPOSED) for sketch in space.sketches)

@@ -106,6 +106,9 @@ def test_every_candidate_is_right_on_two_cores(left: str, right: str) -> None:
     "spec",
     [
         "matmul:33,77,129",
+        "matmul:31,61,40",
+        "matmul:50,20,33",
+        "matmul:41,7,24",
         "matmul:64,48,80",
         "matmul:5,100,8",
         "matmul_bias_relu:13,21,34",
