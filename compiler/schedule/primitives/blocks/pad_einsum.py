@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from compiler.ir.analysis.reducer import ReductionForm, reduction_of
+from compiler.ir.arith.affine import affine
 from compiler.ir.arith.iter_map import variables
 from compiler.ir.arith.simplify import equal, simplify
 from compiler.ir.core.dtypes import is_float
@@ -60,10 +61,12 @@ def pad_einsum(func: PrimFunc, block: str, padding: Sequence[int]) -> PrimFunc:
     Requires:
         There is one positive number for each iterator. The block is complete or a reduction. It
         accesses each buffer at one element, indexed by iterators themselves, or by zero in a
-        dimension of extent one. If a padded iterator indexes a dimension, their extents are the
-        same. A padded iterator is bound to a separate loop. If it is a reduction iterator, the
-        block is a sum, to which padding adds zero; if not, it indexes the output. The block writes
-        all of its buffer, and is alone below its outermost loop.
+        dimension of extent one. An index of a read may also be a sum of multiples of iterators,
+        such as that of a window, if padded iterators keep it inside of the buffer. If a padded
+        iterator alone indexes a dimension, their extents are the same. A padded iterator is bound
+        to a separate loop. If it is a reduction iterator, the block is a sum, to which padding adds
+        zero; if not, it indexes the output. The block writes all of its buffer, and is alone below
+        its outermost loop.
 
     Rewrites:
         for i in range(n):               for i in range(m):
@@ -79,8 +82,8 @@ def pad_einsum(func: PrimFunc, block: str, padding: Sequence[int]) -> PrimFunc:
     refuse = refusal("pad_einsum", func)
     scope, site = scope_of_block(func, block, refuse)
     _require_padding(site, padding, refuse)
-    _require_einsum(site, refuse)
     padded = _padded_extents(site, padding)
+    _require_einsum(site, padded, refuse)
     if not padded:
         return func
     _require_own_loops(site, padded, refuse)
@@ -113,7 +116,7 @@ def _require_padding(site: PlacedBlock, padding: Sequence[int], refuse: Refuse) 
         raise refuse(f"{reason} {list(padding)}", site.realize, "invalid_argument")
 
 
-def _require_einsum(site: PlacedBlock, refuse: Refuse) -> None:
+def _require_einsum(site: PlacedBlock, padded: Mapping[Var, Expr], refuse: Refuse) -> None:
     """Refuse unless a block accesses each buffer at one element, indexed by iterators."""
     if isinstance(site.kind, Unclassified):
         raise refuse(site.kind.reason, site.realize, "block_kind")
@@ -130,11 +133,10 @@ def _require_einsum(site: PlacedBlock, refuse: Refuse) -> None:
         )
     for region in regions:
         for r, size in zip(region.region, region.buffer.shape, strict=True):
-            is_first = isinstance(r.minimum, IntImm) and isinstance(size, IntImm)
-            if not (
-                isinstance(r.extent, IntImm)
-                and r.extent.value == 1
-                and (isinstance(r.minimum, Var) or (is_first and _is_first(r.minimum, size)))
+            is_alone = isinstance(r.minimum, Var) or _is_first(r.minimum, size)
+            is_read = region not in site.block.writes
+            if r.extent != IntImm(1, dtype_of(r.extent)) or not (
+                is_alone or (is_read and _is_inside(r.minimum, size, site, padded))
             ):
                 reason = f"block {site.name} does not index {region.buffer.name} by iterators alone"
                 raise refuse(reason, site.realize, "not_proved")
@@ -144,6 +146,19 @@ def _is_first(index: Expr, size: Expr) -> bool:
     """Return whether an index is zero, in a dimension of extent one."""
     values = [part.value for part in (index, size) if isinstance(part, IntImm)]
     return values == [0, 1]
+
+
+def _is_inside(index: Expr, size: Expr, site: PlacedBlock, padded: Mapping[Var, Expr]) -> bool:
+    """Return whether a sum of multiples of iterators is in a dimension, padding included."""
+    form = affine(index)
+    extents = {i.var: padded.get(i.var, i.extent) for i in site.block.iter_vars}
+    most = form.const
+    for atom, scale in form.terms:
+        extent = extents.get(atom) if isinstance(atom, Var) else None
+        if scale < 0 or not isinstance(extent, IntImm):
+            return False
+        most += scale * (extent.value - 1)
+    return form.const >= 0 and isinstance(size, IntImm) and most < size.value
 
 
 def _padded_extents(site: PlacedBlock, padding: Sequence[int]) -> dict[Var, Expr]:
@@ -200,7 +215,7 @@ def _vanishes(value: Expr, var: Var) -> bool:
     """Return whether a value is zero if each load that `var` indexes gives zero."""
     match value:
         case Load(_, indices):
-            return any(var in variables(index) for index in indices)
+            return var in indices  # in a sum, it reads elements of the buffer, not padding
         case Cast(_, inner):
             return _vanishes(inner, var)
         case BinOp("*", lhs, rhs):

@@ -9,7 +9,9 @@ from tuner.space.analysis.operand_roles import dimension
 from tuner.space.rules.sketch_builder import SketchBuilder
 
 
-def schedule_copy(draft: SketchBuilder, facts: BlockFacts, depth: int = 0) -> None:
+def schedule_copy(
+    draft: SketchBuilder, facts: BlockFacts, depth: int = 0, *, fills_first: bool = True
+) -> None:
     """Schedule a spatial block whose axes are the dimensions of its output, without choices.
 
         for i, j, v in ...:             for i, j0, v0 in ...:  # parallel
@@ -17,18 +19,19 @@ def schedule_copy(draft: SketchBuilder, facts: BlockFacts, depth: int = 0) -> No
                                                 for j1 in range(8):  # vectorized
                                                     B[...] = A[...]
 
-    Tiles are transposed in registers, unless both sides are contiguous along the same axis. The
-    constant of a padding is filled in first.
+    Tiles are transposed in registers, unless both sides are contiguous along the same axis.
 
     Args:
         facts: The facts of the block before it was moved under the loops of another one.
         depth: The number of loops of another block around it.
+        fills_first: Whether the constant of a padding is filled in first. Copies of constants are
+            made ahead of a run only by a single block.
     """
     schedule = draft.schedule
     block = schedule.get_block(facts.name)
     written = _contiguous(facts, facts.write.strides)
     read = _contiguous(facts, facts.reads[0].strides)
-    shared = _fill_first(draft, facts) if facts.is_conditional else None
+    shared = _fill_first(draft, facts) if facts.is_conditional and fills_first else None
     loops = draft.loops(block)[depth:]
     if read is None or written is None or read == written:
         around = loops[:-1]

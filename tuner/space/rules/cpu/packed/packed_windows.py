@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler import te
-from compiler.backends.cpu.codegen.operations.dot_instructions import PAIR, DotGroup
+from compiler.backends.cpu.codegen.operations.dot_instructions import FOUR, PAIR, DotGroup
 from compiler.ir.core.dtypes import bits
 from compiler.passes.common.tile_buffers import KEY
 from compiler.passes.common.widen_buffers import KEY as WIDE_KEY
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.primitives.sampling.sample import divisors
 from compiler.schedule.trace.handle import BlockRV, LoopRV
+from compiler.target.cpu import CpuTarget
 from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
-from tuner.space.analysis.operand_roles import OperandRoles, dimension, find_roles
+from tuner.space.analysis.operand_roles import CHANNEL_BLOCK, OperandRoles, dimension, find_roles
 from tuner.space.rules.cpu.copy_tiles import schedule_copy
 from tuner.space.rules.cpu.packed.channel_groups import ChannelGroups, find_groups, split_groups
 from tuner.space.rules.cpu.packed.packed_operands import Layout, packed_operand, split_last
 from tuner.space.rules.cpu.packed.packed_products import MAX_UNROLLED_GROUPS
+from tuner.space.rules.cpu.packed.window_groups import window_groups
 from tuner.space.rules.cpu.padded_tiles import has_no_tile, padded_tiles
 from tuner.space.rules.cpu.step_groups import step_group
 from tuner.space.rules.epilogue import epilogue_of
@@ -25,9 +27,15 @@ from tuner.space.rules.sketch_builder import SketchBuilder, Tiling
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
 
 MAX_DIRECT_POINTS = 1 << 24
-"""Larger convolutions have no unpacked sketch, if whole vectors divide their output channels and
-these are in no groups: packing costs a small share of their time, so trials are better spent on how
-to pack. Chosen.
+"""Larger convolutions have no unpacked sketch, if whole vectors divide their output channels, or
+those of a group of at least `CHANNEL_BLOCK` channels: packing costs a small share of their time, so
+trials are better spent on how to pack. The best unpacked schedule of 64 x 56 x 56, 5 x 5, in two
+groups takes 1.6 times as long (one core of a Zen 4).
+"""
+MAX_SMALL_POINTS = 1 << 18
+"""Larger convolutions in dot products of four bytes have no unpacked sketch, either: the best of
+those had 0.4 (three channels, 3 x 3) and 1.0 (96 x 14 x 14 to 576, 1 x 1) of the speed of the best
+others on a Zen 4, and most of them half of that.
 """
 ROWS_SHARE = 2
 """Unrolled rows along one axis are at most one part in so many of the vector registers: 8 of AVX2;
@@ -63,7 +71,8 @@ class PackedWindows:
             C[...] = T[...]
 
     If the CPU has dot products of the operands' types, weights hold groups of neighbouring input
-    channels, `[f/16, c/16, y, x, 16c/4, 16f, 4c]`, as the instructions take them.
+    channels, `[f/16, c/16, y, x, 16c/4, 16f, 4c]`, as the instructions take them. Images of few
+    channels have groups of neighbours in the rows of windows: see `window_groups`.
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
@@ -75,10 +84,25 @@ class PackedWindows:
             groups = None if facts.is_affine else find_groups(draft, facts)
             if roles is not None or groups is not None:
                 forks = _forks(draft, name, roles, groups)
-                is_whole = roles is not None and roles.vector_tile * 32 >= draft.cpu.vector_bits
-                is_large = facts.points > MAX_DIRECT_POINTS
-                return forks if forks and is_large and is_whole else [*forks, draft]
+                is_wide = groups is None or groups.num_inputs >= CHANNEL_BLOCK
+                if any(_is_large(fork.nests[-1], draft.cpu, is_wide=is_wide) for fork in forks):
+                    return forks
+                return [*forks, draft]
         return [draft]
+
+
+def _is_large(nest: TiledNest, cpu: CpuTarget, *, is_wide: bool) -> bool:
+    """Return whether a convolution needs no unpacked sketch.
+
+    Args:
+        is_wide: Whether groups, if any, have many channels.
+    """
+    points = nest.facts.points
+    assert nest.vector_axis is not None, "output channels are vectors"
+    is_whole = nest.facts.axes[nest.vector_axis].extent * 32 >= cpu.vector_bits
+    has_groups = nest.dot.size == FOUR
+    is_large = is_whole and is_wide and points > MAX_DIRECT_POINTS
+    return is_large or (has_groups and points > MAX_SMALL_POINTS)
 
 
 def _forks(
@@ -95,6 +119,7 @@ def _forks(
             roles = find_roles(facts, packed.cpu)
         if roles is None:
             return []
+        roles = window_groups(packed, name, roles) or roles
         _pack(packed, name, roles, epilogue)
     except ScheduleError:
         return []  # the program has other schedules
@@ -160,16 +185,17 @@ def _pack_weights(draft: SketchBuilder, name: str, loops: Sequence[LoopRV]) -> N
     facts = draft.block_facts()[name]
     if draft.target.num_cores == 1:
         schedule.compute_at(schedule.get_block(name), loops[0], preserve_unit_loops=True)
-        schedule_copy(draft, facts, depth=1)
+        schedule_copy(draft, facts, depth=1, fills_first=False)
     else:
-        schedule_copy(draft, facts)
+        schedule_copy(draft, facts, fills_first=False)
 
 
 def _blocked(access: TensorAccess, roles: OperandRoles) -> Layout | None:
     """Return the layout of an operand; None if it needs no change."""
     channel = dimension(access, roles.channel)
     vector = dimension(access, roles.vector)
-    assert channel is not None, "the channel is a dimension of both operands"
+    if channel is None:
+        return None  # rows of windows overlap
     tile, last = roles.channel_tile, len(access.shape) - 1
     if vector is None:
         stays = tile == 1 or channel == last

@@ -68,6 +68,30 @@ def main(A: T.Buffer((5,), "float32"), C: T.Buffer((5,), "float32")):
     )
 
 
+def convolution(width: int, dtype: str = "int32") -> str:
+    """Return a sum over windows of five elements in steps of two, of an image of some width."""
+    return f"""
+@T.prim_func
+def main(A: T.Buffer(({width},), "{dtype}"), W: T.Buffer((5,), "{dtype}"),
+         C: T.Buffer((4,), "{dtype}")):
+    for i, r in T.grid(4, 5):
+        with T.sblock("C"):
+            vi, vr = T.axis.remap("SR", [i, r])
+            with T.init():
+                C[vi] = T.{dtype}(0)
+            C[vi] = C[vi] + A[vi * 2 + vr] * W[vr]
+"""
+
+
+def test_pad_einsum_of_a_window_reads_its_image_further() -> None:
+    schedule = scheduled(convolution(14))
+    schedule.pad_einsum("C", [1, 4])
+    verify(schedule.func)
+    assert "A_pad" not in str(schedule.func)
+    assert "W_pad" in str(schedule.func)
+    computes_the_same(parse(convolution(14)), schedule.func)
+
+
 def test_pad_einsum_of_multiples_changes_nothing() -> None:
     schedule = Schedule(product())
     before = schedule.func
@@ -112,6 +136,20 @@ def test_pad_einsum_refuses_indices_that_are_more_than_iterators() -> None:
     schedule = scheduled(SCALE.replace("A[vi]", "A[4 - vi]"))
     with refused(schedule, "block C does not index A by iterators alone", at='"C"'):
         schedule.pad_einsum("C", [4])
+
+
+def test_pad_einsum_refuses_a_window_that_would_read_beyond_its_image() -> None:
+    schedule = scheduled(convolution(13))
+    with refused(schedule, "block C does not index A by iterators alone", at='"C"'):
+        schedule.pad_einsum("C", [1, 4])
+    schedule.pad_einsum("C", [1, 1])
+
+
+def test_pad_einsum_refuses_floats_of_a_window() -> None:
+    """The padding of the weights would be multiplied by elements that may be infinite."""
+    schedule = scheduled(convolution(14, "float32"))
+    with refused(schedule, "padding of vr is not known to add nothing", at='"C"'):
+        schedule.pad_einsum("C", [1, 4])
 
 
 def test_pad_einsum_refuses_a_loop_that_is_split() -> None:

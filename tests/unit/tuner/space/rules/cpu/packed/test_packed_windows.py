@@ -141,9 +141,12 @@ def test_parts_of_vectors_are_used_if_whole_ones_do_not_divide_the_channels(
     assert tiles == ([] if tile is None else [tile])
 
 
-def test_large_convolutions_of_groups_also_have_sketches_without_packing() -> None:
-    space = design_space(Task(ops.conv2d(1, 512, 56, 56, 512, 3, 1, 1, 1, 64), LEVEL_3))
-    assert {"packed" in sketch.tags for sketch in space.sketches} == {True, False}
+@pytest.mark.parametrize(("groups", "tags"), [(64, {True, False}), (4, {True})])
+def test_large_convolutions_of_small_groups_also_have_sketches_without_packing(
+    groups: int, tags: set[bool]
+) -> None:
+    space = design_space(Task(ops.conv2d(1, 512, 56, 56, 512, 3, 1, 1, 1, groups), LEVEL_3))
+    assert {"packed" in sketch.tags for sketch in space.sketches} == tags
 
 
 def test_the_vectors_are_output_channels() -> None:
