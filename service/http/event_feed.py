@@ -7,8 +7,10 @@ streams cost two hundred writes a query, and nothing else.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,10 +27,12 @@ from service.wire.models import Event, EventKind, JobState
 
 _log = structlog.get_logger()
 
-POLL_SECS = 0.25
-"""Interval at which new events are read: the delay of an event against the load of the database.
-Chosen.
+POLL_SECS = 0.05
+"""Interval at which new events are read, the delay of an event: it should reach 200 clients 250 ms
+after its commit, on a host that is busy. A statement takes 0.2 ms of processor time on PostgreSQL.
 """
+_WELCOME_SECS = 0.25
+"""Interval at which listeners are checked. Chosen."""
 PING_SECS = 15.0
 """Interval between pings: proxies close silent connections, nginx after 60 s by default."""
 PING = b": ping\n\n"
@@ -124,6 +128,9 @@ class EventFeed:
         self._database = database
         self._is_stopping = is_stopping
         self._version = DataVersion(database)
+        self._reads = database.single_reads()
+        # A thread of its own: the threads of routes may all be in use.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="event-feed")
         self._listeners: defaultdict[UUID, set[Listener]] = defaultdict(set)
         self._task: asyncio.Task[None] | None = None
         self._started = asyncio.Event()
@@ -134,7 +141,7 @@ class EventFeed:
         """Yield a job's events after `last_id`, until the job ends or the service stops.
 
         Args:
-            is_welcome: Called four times a second; the stream ends if it returns False.
+            is_welcome: Called every `_WELCOME_SECS`; the stream ends if it returns False.
         """
         async with self._listening(job_id, Listener(is_welcome)) as listener:
             while not listener.is_closed:
@@ -193,6 +200,7 @@ class EventFeed:
         """Read new events while a client listens."""
         last_id: int | None = None
         version: int | None = None
+        checked_at = time.monotonic()
         try:
             while self._listeners and not self._is_stopping():
                 now = self._version.read()
@@ -205,7 +213,9 @@ class EventFeed:
                         version = now
                     except SQLAlchemyError:
                         _log.warning("cannot read events", exc_info=True)
-                await self._dismiss()
+                if time.monotonic() - checked_at >= _WELCOME_SECS:
+                    await self._dismiss()
+                    checked_at = time.monotonic()
                 await asyncio.sleep(POLL_SECS)
         finally:
             for listeners in self._listeners.values():
@@ -239,8 +249,12 @@ class EventFeed:
 
     async def _deliver(self, last_id: int) -> int:
         """Send the events after `last_id` to the listeners; return the last id."""
-        while fresh := await run_in_threadpool(self._of_all_after, last_id):
-            last_id, batches = fresh
+        loop = asyncio.get_running_loop()
+        is_all = False
+        while not is_all:
+            last_id, is_all, batches = await loop.run_in_executor(
+                self._thread, self._of_all_after, last_id
+            )
             for job_id, batch in batches.items():
                 for listener in self._listeners.get(job_id, ()):
                     listener.put(batch)
@@ -250,15 +264,17 @@ class EventFeed:
         with self._database.read() as session:
             return events.newest_id(session)
 
-    def _of_all_after(self, last_id: int) -> tuple[int, dict[UUID, EventBatch]] | None:
-        """Return the last id of the events after `last_id`, and the events of each job."""
-        with self._database.read() as session:
-            rows = events.of_all_after(session, last_id)
+    def _of_all_after(self, last_id: int) -> tuple[int, bool, dict[UUID, EventBatch]]:
+        """Return the last id of the events after `last_id`, whether they are all, and the events.
+
+        A page that is not full has all: jobs may add events faster than pages are read.
+        """
+        rows = events.of_all_after(self._reads, last_id, limit=_LIMIT)
         of_jobs: defaultdict[UUID, list[Event]] = defaultdict(list)
         for job_id, event in rows:
             of_jobs[job_id].append(event)
         batches = {job_id: EventBatch.of(some) for job_id, some in of_jobs.items()}
-        return (rows[-1][1].id, batches) if rows else None
+        return (rows[-1][1].id if rows else last_id), len(rows) < _LIMIT, batches
 
     def _look(self, job_id: UUID, last_id: int) -> tuple[EventBatch | None, bool, bool]:
         """Return a job's events after `last_id`, whether they are all, and whether it has ended."""

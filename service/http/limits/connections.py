@@ -54,7 +54,7 @@ class ConnectionLimits:
 class OpenConnection(Protocol):
     """A connection that can be closed to make room for another one."""
 
-    def evict(self) -> None:
+    def drop(self) -> None:
         """Close at once."""
         ...
 
@@ -116,7 +116,7 @@ class Connections:
         if oldest is None:
             return False
         self.leave(oldest)
-        oldest.evict()
+        oldest.drop()
         return True
 
     def _forget_if_none(self, address: str) -> None:

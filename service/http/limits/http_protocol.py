@@ -115,7 +115,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if not self.transport.is_closing():
             self._stop_write_timer()
 
-    def evict(self) -> None:
+    def drop(self) -> None:
         """Close at once to make room for another connection."""
         self.transport.abort()
 

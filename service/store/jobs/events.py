@@ -7,10 +7,22 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import JSON, BigInteger, ForeignKey, Index, Integer, String, func, insert, select
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    ForeignKey,
+    Index,
+    Integer,
+    String,
+    bindparam,
+    func,
+    insert,
+    select,
+)
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from service.store.database.base import Base, UtcDateTime, utc_now
+from service.store.database.single_reads import SingleReads
 from service.wire.models import Event, EventKind
 
 
@@ -67,10 +79,21 @@ def newest_id(session: Session) -> int:
     return session.scalar(select(func.max(EventRow.id))) or 0
 
 
-def of_all_after(session: Session, last_id: int, limit: int = 500) -> list[tuple[UUID, Event]]:
+def of_all_after(reads: SingleReads, last_id: int, limit: int = 500) -> list[tuple[UUID, Event]]:
     """Return the events of all jobs whose id is greater than `last_id`, in order."""
-    query = select(EventRow).where(EventRow.id > last_id).order_by(EventRow.id).limit(limit)
-    return [(row.job_id, _read(row)) for row in session.scalars(query)]
+    rows = reads.rows(_OF_ALL_AFTER, {"last_id": last_id, "limit": limit})
+    return [
+        (row.job_id, Event(id=row.id, kind=row.kind, at=row.at, payload=row.payload))
+        for row in rows
+    ]
+
+
+_OF_ALL_AFTER = (
+    select(EventRow.id, EventRow.job_id, EventRow.kind, EventRow.at, EventRow.payload)
+    .where(EventRow.id > bindparam("last_id"))
+    .order_by(EventRow.id)
+    .limit(bindparam("limit"))
+)
 
 
 def _read(row: EventRow) -> Event:

@@ -112,6 +112,15 @@ def test_an_event_is_written_once_for_all_streams(
     assert written == first[-21:]
 
 
+def test_a_page_that_is_not_full_has_all_events(database: Database) -> None:
+    job_id = add_job(database)
+    tell(database, job_id, 3)
+    feed = EventFeed(database, lambda: False)
+    with statements(database) as asked:
+        asyncio.run(feed._deliver(0))
+    assert len(asked) == 1
+
+
 def test_streams_that_wait_ask_nothing_of_a_database_at_rest(database: Database) -> None:
     job_id = add_job(database)
     is_stopping = False

@@ -11,7 +11,7 @@ class Connection:
     def __init__(self) -> None:
         self.is_open = True
 
-    def evict(self) -> None:
+    def drop(self) -> None:
         self.is_open = False
 
 

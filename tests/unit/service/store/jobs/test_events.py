@@ -26,6 +26,10 @@ def test_events_come_in_order_after_the_last_one_seen(database: Database) -> Non
         later = events.after(session, first, seen[2].id)
         assert [event.payload["number"] for event in later] == [3, 4]
         assert len(events.after(session, first, before, limit=2)) == 2
-        together = events.of_all_after(session, before)
-        assert [job for job, _ in together] == [first, second] * 5
-        assert together[-1][1].id == events.newest_id(session)
+        newest = events.newest_id(session)
+    reads = database.single_reads()
+    together = events.of_all_after(reads, before)
+    assert [job for job, _ in together] == [first, second] * 5
+    assert [event for job, event in together if job == first] == seen
+    assert together[-1][1].id == newest
+    assert events.of_all_after(reads, before, limit=3) == together[:3]
