@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import func, select
+from sqlalchemy import func, select, text
 
 from service.store.database.database import Database
 from service.store.jobs.jobs import JobRow
@@ -93,6 +93,20 @@ def first_trial_at(database: Database, job_id: UUID) -> datetime | None:
     query = select(func.min(TrialRow.created_at)).where(TrialRow.job_id == job_id)
     with database.read() as session:
         return session.scalar(query)
+
+
+def delays(database: Database, arrivals: Mapping[int, float]) -> list[float]:
+    """Return the seconds from the commit of each event to its arrival.
+
+    The server notes when a transaction begins to commit (`track_commit_timestamp`).
+    """
+    if not arrivals:
+        return []
+    at = "extract(epoch FROM pg_xact_commit_timestamp(xmin))"
+    query = text(f"SELECT id, {at} FROM events WHERE id >= :first")
+    with database.read() as session:
+        rows = session.execute(query, {"first": min(arrivals)})
+        return [arrivals[number] - float(at) for number, at in rows if number in arrivals]
 
 
 def num_begun(database: Database) -> int:

@@ -170,7 +170,7 @@ def running(size: Size, folder: Path) -> Iterator[Fleet]:
     programs = postgres.find_programs()
     if programs is None:
         raise SystemExit("this benchmark requires PostgreSQL: apt install postgresql")
-    settings = ("max_connections=400", "shared_buffers=256MB")
+    settings = ("max_connections=400", "shared_buffers=256MB", "track_commit_timestamp=on")
     with (
         postgres.serving(programs, settings=settings) as server,
         closing(open_database(server.url)) as database,

@@ -16,6 +16,7 @@ from sqlalchemy import select
 
 from benchmarks.fleet.accounts import (
     JobAccount,
+    delays,
     first_trial_at,
     num_begun,
     num_owned_by,
@@ -78,7 +79,8 @@ def measure(fleet: Fleet) -> Measured:
     moments = [datetime.fromtimestamp(at, UTC) for at in (measured.begin, measured.end)]
     measured.num_stored = num_stored(fleet.database, *moments)
     measured.shares = shares(fleet.database, *moments)
-    measured.stream_secs, measured.num_broken_streams = streams.latencies, streams.num_broken
+    measured.stream_secs = delays(fleet.database, streams.arrivals)
+    measured.num_broken_streams = streams.num_broken
     measured.reports = fleet.reports()
     measured.usage = dict(fleet.processes.usage)
     measured.accounts = read_accounts(fleet.database, streams.seen)

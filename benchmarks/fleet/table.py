@@ -70,7 +70,7 @@ def _requests(size: Size, measured: Measured) -> list[Row]:
         _milliseconds("look-up, p99", load.secs, 20),
         Row("look-ups that failed", str(load.num_failed), "0", load.num_failed == 0),
         _milliseconds(
-            f"event of a stream, p99 of {min(NUM_STREAMS, size.jobs)} streams",
+            f"event of a stream from its commit, p99 of {min(NUM_STREAMS, size.jobs)} streams",
             measured.stream_secs,
             250,
         ),

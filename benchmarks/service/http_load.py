@@ -16,6 +16,7 @@ from multiprocessing import get_context
 from urllib.parse import urlsplit
 
 import numpy as np
+import uvloop
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ def run(
 def _run(
     url: str, paths: Sequence[str], secs: float, connections: int, per_sec: float | None
 ) -> Load:
-    return asyncio.run(_loaded(url, paths, secs, connections, per_sec))
+    return uvloop.run(_loaded(url, paths, secs, connections, per_sec))
 
 
 async def _loaded(
