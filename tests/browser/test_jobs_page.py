@@ -41,6 +41,21 @@ def test_filters_stand_in_the_address_and_are_read_from_it(open_tab: OpenTab) ->
     expect(page.get_by_role("button", name="failed")).to_have_attribute("aria-pressed", "true")
 
 
+def test_jobs_with_a_tag_are_found(server: Server, open_tab: OpenTab) -> None:
+    with lw.Client(server.url) as client:
+        first = next(iter(client.jobs(state="succeeded")))
+        client.job(first.id).describe(tags=["nightly"], name="the tagged one")
+    page = open_tab("/?state=succeeded")
+    rows = page.get_by_role("region", name="Jobs").get_by_role("checkbox")
+    expect(rows.nth(1)).to_be_visible()
+    page.get_by_label("Tag").fill("nightly")
+    expect(page).to_have_url(re.compile(r"&tag=nightly$"))
+    expect(rows).to_have_count(1)
+    expect(page.get_by_role("region", name="Jobs")).to_contain_text("the tagged one #nightly")
+    page.get_by_label("Tag").fill("nightl")
+    expect(page.get_by_text("No matching jobs")).to_be_visible()
+
+
 def test_jobs_are_sorted(open_tab: OpenTab) -> None:
     page = open_tab("/?state=succeeded")
     page.get_by_label("Sort").select_option("Oldest first")

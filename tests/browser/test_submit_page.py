@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+import time
+from datetime import UTC, datetime, timedelta
 
 from playwright.sync_api import expect
 
+import loopwright as lw
+from examples.serving import Server
 from tests.browser.conftest import TARGET, OpenTab
-from tests.browser.looks import violations
+from tests.browser.looks import keep_screenshot, look_at, violations
+from tests.patience import PATIENCE_SECS
 
 SCRIPT = """\
 @T.prim_func
@@ -127,3 +132,44 @@ def test_several_tasks_become_a_group(open_tab: OpenTab) -> None:
     jobs = page.get_by_role("region", name="Jobs")
     expect(jobs.get_by_role("checkbox")).to_have_count(2)
     expect(jobs.get_by_role("link", name="relu")).to_be_visible()
+
+
+def test_a_job_with_a_window_and_a_webhook_says_why_it_waits_and_what_was_sent(
+    open_tab: OpenTab, server: Server
+) -> None:
+    opens = datetime.now(UTC) + timedelta(hours=3)
+    window = f"{opens:%H}:00-{opens + timedelta(hours=1):%H}:00"
+    page = open_tab("/submit")
+    page.get_by_label("Target").fill(TARGET)
+    page.get_by_label("Time window").fill("tonight")
+    start = page.get_by_role("button", name="Start tuning")
+    expect(start).to_be_disabled()
+    page.get_by_label("Time window").fill(window)
+    expect(page.get_by_label("Webhook secret")).to_have_count(0)
+    page.get_by_label("Webhook address").fill("https://hooks.invalid/tuned")
+    expect(page.get_by_label("Webhook secret")).to_have_value(re.compile(r"^whsec_[\w+/]{43}=$"))
+    assert not violations(page)
+    keep_screenshot(page, "/submit-webhook", "light", 1280)
+    start.click()
+    expect(page.get_by_text("The job waits for its window.")).to_be_visible()
+    expect(page.get_by_role("status")).to_contain_text(f"during {window} UTC, which opens in")
+    webhook = page.get_by_role("region", name="Webhook")
+    expect(webhook).to_contain_text("hooks.invalid")
+    expect(webhook).to_contain_text("Waits for the end of the job")
+    assert "/tuned" not in (webhook.text_content() or ""), "the path may be a secret"
+    look_at(page, "/job-waits", "light")
+    waiting = open_tab("/?state=queued").get_by_role("row").filter(has_text=f"window {window} UTC")
+    expect(waiting).to_have_count(1)
+    with lw.Client(server.url) as client:
+        job = client.job(page.url.rpartition("/")[2])
+        job.cancel()
+        deadline = time.monotonic() + PATIENCE_SECS
+        while not ((read := job.read().webhook) and read.error):
+            assert time.monotonic() < deadline, read
+            time.sleep(0.1)
+    page.reload()
+    expect(webhook).to_contain_text("To be delivered")
+    expect(webhook).to_contain_text("1 attempt")
+    expect(webhook).to_contain_text("The last attempt failed.")
+    expect(page.get_by_text("The job waits for its window.")).to_have_count(0)
+    look_at(page, "/job-webhook", "light")

@@ -23,6 +23,10 @@ def scaled(A: T.Buffer((64, 32), "float32"), B: T.Buffer((64, 32), "float32")):
 """
 
 
+# No part of this server sends it: the address may exist or not.
+WEBHOOK = {"url": "https://hooks.example/tuned", "secret": f"whsec_{32 * 'A'}"}
+WINDOW = "22:00-06:00 Europe/Berlin"
+
 GRAPH = """@R.function
 def f(x: R.Tensor((8, 32), "float32")) -> R.Tensor((8, 32), "float32"):
     with R.dataflow():
@@ -69,6 +73,7 @@ def known_requests(database: Database) -> list[Request]:
     job, _ = tuned(database, SPEC)
     source = ModelSource(graph=GRAPH)
     model = submit_model(database, ModelCreate(name="m", model=source, max_trials=16))[0].id
+    model_body = {"model": {"graph": GRAPH}, "max_trials": 16}
     known: dict[str, Any] = {"workload": {"operator": SPEC}, "target": "cpu -num-cores=1"}
     script = {"workload": {"script": SCRIPT}, "target": "cpu"}
     tasks = [{"workload": known["workload"], "weight": 2.0}, {"workload": script["workload"]}]
@@ -77,8 +82,12 @@ def known_requests(database: Database) -> list[Request]:
     posts: list[tuple[str, Any]] = [
         ("/jobs", {**known, "max_trials": 16, "seed": 3, "priority": 1, "strategy": "random"}),
         ("/jobs", {**script, "max_trials": 16, "max_secs": 2.5, "plateau": 64, "rules": []}),
+        ("/jobs", {**known, "max_trials": 16, "webhook": WEBHOOK, "window": WINDOW}),
+        ("/jobs", {**known, "max_trials": 16, "name": "a", "note": "b", "tags": ["c"]}),
         ("/groups", {"tasks": tasks, "max_trials": 64, "target": "cpu"}),
+        ("/groups", {"tasks": tasks, "max_trials": 64, "webhook": WEBHOOK, "window": WINDOW}),
         ("/models", {"name": "m", "model": {"graph": GRAPH}, "max_trials": 16, "target": "cpu"}),
+        ("/models", {**model_body, "webhook": WEBHOOK, "window": WINDOW}),
         ("/schedules/best", {**known, "nearest": True, "enqueue": False}),
         ("/schedules/best", {**script, "enqueue": True}),
         ("/artifacts", script),
@@ -93,7 +102,7 @@ def known_requests(database: Database) -> list[Request]:
     ]
     gets = [
         "/caller",
-        "/jobs?state=queued&state=running&operator=matmul&sort=-created_at&limit=20",
+        "/jobs?state=queued&state=running&operator=matmul&tag=c&sort=-created_at&limit=20",
         f"/jobs/{job}",
         f"/jobs/{job}/trials?outcome=ok&sort=best_secs&limit=5&from_number=0&to_number=9",
         f"/jobs/{job}/trials/1",
@@ -123,6 +132,7 @@ def known_requests(database: Database) -> list[Request]:
     ]
     found = [_json("POST", f"/api/v1{path}", body) for path, body in posts]
     found.append(_json("PATCH", f"/api/v1/jobs/{job}", {"max_trials": 32, "priority": 2}))
+    found.append(_json("PATCH", f"/api/v1/jobs/{job}", {"window": WINDOW, "tags": ["c", "d"]}))
     found.append(_json("DELETE", f"/api/v1/tokens/{UUID(int=5)}", None))
     found.append(_sent("POST", "/api/v1/import", records, b"application/x-ndjson"))
     found.append(_sent("PUT", "/api/v1/cache/k1", b"\0bytes", b"application/octet-stream"))

@@ -9,7 +9,7 @@ import { useTitle } from "../components/useTitle";
 import { JobFilters } from "./jobs/JobFilters";
 import { JobTable } from "./jobs/JobTable";
 
-const NAMES = ["state", "text", "operator", "target", "owner", "group", "sort"] as const;
+const NAMES = ["state", "text", "operator", "target", "owner", "tag", "group", "sort"] as const;
 
 /** All jobs, updated live; the address holds the filters. */
 export function JobsPage() {

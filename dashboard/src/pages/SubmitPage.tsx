@@ -8,7 +8,14 @@ import { useCaller } from "../api/queries";
 import { Trouble } from "../components/Answer";
 import { NotAllowed } from "../components/NotAllowed";
 import { useTitle } from "../components/useTitle";
-import { newTask, NO_OPTIONS, workloadOf, type Options, type TaskDraft } from "./submit/draft";
+import {
+  fieldsOf,
+  newTask,
+  NO_OPTIONS,
+  workloadOf,
+  type Options,
+  type TaskDraft,
+} from "./submit/draft";
 import { OptionFields } from "./submit/OptionFields";
 import { TaskEditor } from "./submit/TaskEditor";
 import { obstacleOf, useTaskChecks } from "./submit/useTaskChecks";
@@ -101,12 +108,13 @@ function useSubmission() {
 /** Queue what was written; returns where it can be watched. */
 async function submit({ tasks, options }: Draft, key: string): Promise<string> {
   const more = { "Idempotency-Key": key };
+  const fields = fieldsOf(options);
   const [first] = tasks;
   if (first && tasks.length === 1) {
-    const job = await post<Job>("/jobs", { workload: workloadOf(first), ...options }, more);
+    const job = await post<Job>("/jobs", { workload: workloadOf(first), ...fields }, more);
     return `/jobs/${job.id}`;
   }
   const weighted = tasks.map((task) => ({ workload: workloadOf(task), weight: task.weight }));
-  const group = await post<Group>("/groups", { tasks: weighted, ...options }, more);
+  const group = await post<Group>("/groups", { tasks: weighted, ...fields }, more);
   return `/?group=${group.id}`;
 }

@@ -9,6 +9,8 @@ import { State } from "../../components/State";
 import { count, duration, stopReason, times } from "../../format";
 import { JobActions } from "./JobActions";
 import { isOver } from "./useLiveJob";
+import { WaitNotice } from "./WaitNotice";
+import { WebhookCard } from "./WebhookCard";
 
 /** A job's name, result, progress and actions. */
 export function JobHead({ job }: { job: Job }) {
@@ -30,12 +32,14 @@ export function JobHead({ job }: { job: Job }) {
           <pre>{job.error}</pre>
         </div>
       )}
+      <WaitNotice job={job} />
       <section className="card" aria-label="Result">
         <Numbers items={figures(job)} />
         {!isOver(job) && (
           <progress value={job.num_measured} max={job.max_trials} aria-label="Trials done" />
         )}
       </section>
+      {job.webhook && <WebhookCard webhook={job.webhook} />}
     </>
   );
 }
@@ -82,6 +86,7 @@ function figures(job: Job) {
     ["Time", spent === null ? "–" : duration(spent)],
     ["Trials per second", job.trials_per_sec == null ? "–" : job.trials_per_sec.toFixed(1)],
     ["Search", `${job.strategy}, seed ${job.seed}`],
+    ...(job.window ? ([["Window", job.window]] as const) : []),
     ...(job.owner ? ([["Owner", job.owner]] as const) : []),
     ...(job.stop_reason ? ([["Finished", stopReason(job.stop_reason)]] as const) : []),
   ] as const;

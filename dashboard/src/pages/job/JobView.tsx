@@ -87,7 +87,7 @@ function Nothing({ isPending, job }: { isPending: boolean; job: Job }) {
   if (isPending) return <Loading />;
   return (
     <p className="quiet">
-      {job.state === "queued"
+      {job.state === "queued" && !job.window
         ? "The job is queued. It starts when a coordinator claims it."
         : "The job has no trials yet."}
     </p>

@@ -47,6 +47,12 @@ function jobTexts(job: Job): string {
   return [job.name, ...(job.tags ?? []).map((tag) => `#${tag}`)].filter(Boolean).join(" ");
 }
 
+/** Why a job ended, or the window that it waits for. */
+function detailOf(job: Job): string | null {
+  if (job.stop_reason) return stopReason(job.stop_reason);
+  return job.state === "queued" && job.window ? `window ${job.window}` : null;
+}
+
 interface RowProps {
   job: Job;
   isSelected: boolean;
@@ -72,7 +78,7 @@ function Row({ job, isSelected, onSelect }: RowProps) {
       </Cell>
       <Cell of="State">
         <State of={job.state} />
-        <span className="under">{job.stop_reason && stopReason(job.stop_reason)}</span>
+        <span className="under">{detailOf(job)}</span>
       </Cell>
       <Cell of="Best" className="number">
         <BestTime time={job.best_secs} kind={job.best_kind} />

@@ -1,5 +1,6 @@
 import { useTargets } from "../../api/lists";
 import { STRATEGIES, type Options } from "./draft";
+import { WhenFields } from "./WhenFields";
 
 interface Props {
   options: Options;
@@ -72,6 +73,7 @@ export function OptionFields({ options, onChange }: Props) {
         />
         Warm start: reuse the cost model and earlier schedules
       </label>
+      <WhenFields options={options} set={set} />
     </section>
   );
 }

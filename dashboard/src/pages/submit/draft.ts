@@ -20,6 +20,11 @@ export interface Options {
   seed: number;
   strategy: NonNullable<JobCreate["strategy"]>;
   warm_start: boolean;
+  /** Hours in which the jobs are measured; empty for any time. */
+  window: string;
+  /** The address to notify at the end, and the secret that signs; empty for none. */
+  webhook_url: string;
+  webhook_secret: string;
 }
 
 export const STRATEGIES: readonly Options["strategy"][] = [
@@ -39,7 +44,22 @@ export const NO_OPTIONS: Options = {
   seed: 0,
   strategy: "evolutionary",
   warm_start: true,
+  window: "",
+  webhook_url: "",
+  webhook_secret: "",
 };
+
+/** The options as fields of a request. */
+export function fieldsOf({ window, webhook_url, webhook_secret, ...options }: Options) {
+  const webhook = webhook_url ? { url: webhook_url, secret: webhook_secret } : null;
+  return { ...options, window: window || null, webhook };
+}
+
+/** A new random secret of a webhook, in the form of Standard Webhooks. */
+export function newSecret(): string {
+  const random = crypto.getRandomValues(new Uint8Array(32));
+  return `whsec_${btoa(String.fromCharCode(...random))}`;
+}
 
 export const EXAMPLES = [
   "matmul:512,512,512:float32",
