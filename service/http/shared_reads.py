@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import Context
 from typing import Generic, TypeVar
 
 import structlog
@@ -41,7 +42,8 @@ class SharedReads(Generic[KeyT, ValueT]):
         """Return the value of a key; None without one, or if the database does not respond."""
         if self._task is None or self._task.done():
             self._waiting = {}  # a task that was cancelled with its loop leaves futures
-            self._task = asyncio.create_task(self._serve())
+            # Its log lines belong to no request: the first one's id would stay.
+            self._task = asyncio.create_task(self._serve(), context=Context())
         future = self._waiting.get(key)
         if future is None:
             future = self._waiting[key] = asyncio.get_running_loop().create_future()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -32,6 +32,7 @@ MAX_BODY_BYTES = 1 << 16
 _Request: TypeAlias = tuple[str, bytes]
 _SCHEDULE = "/schedules/best"
 _JOBS = r"/jobs(/[0-9a-f-]{36}(/(curve|summary))?)?"
+_IF_NONE_MATCH = b"if-none-match"
 IS_CURRENT = "loopwright.is_current"
 """The key of an ASGI scope by which a route provides a check of its answer: an async function that
 returns whether the answer holds at the time of the call.
@@ -108,9 +109,10 @@ class AnswerCacheMiddleware:
         if answer is not None and await admits(self._tokens, self._limit, headers):
             scope["route"] = answer.route  # metrics count requests by route
             await _send(answer, headers, send)
-        elif b"if-none-match" in headers:  # its answer may have no body
-            await self._app(scope, receive, send)
         else:
+            # The route sends a whole answer, for the cache; a client that has it gets no body.
+            scope["headers"] = [pair for pair in scope["headers"] if pair[0] != _IF_NONE_MATCH]
+            send = _conditional(headers, send)
             await self._take_route(request, version, scope, receive, send)
 
     async def _find(self, request: _Request, version: int | None) -> _Answer | None:
@@ -164,12 +166,28 @@ class AnswerCacheMiddleware:
         return record
 
 
-async def _send(answer: _Answer, headers: dict[bytes, bytes], send: Send) -> None:
-    etag = dict(answer.headers).get(b"etag")
-    if_none_match = headers.get(b"if-none-match", b"").decode("latin-1")
-    if etag is not None and has_it(if_none_match, etag.decode("latin-1")):
-        await send({"type": "http.response.start", "status": 304, "headers": [(b"etag", etag)]})
-        await send({"type": "http.response.body", "body": b""})
-        return
+async def _send(answer: _Answer, headers: Mapping[bytes, bytes], send: Send) -> None:
+    send = _conditional(headers, send)
     await send({"type": "http.response.start", "status": 200, "headers": list(answer.headers)})
     await send({"type": "http.response.body", "body": answer.body})
+
+
+def _conditional(headers: Mapping[bytes, bytes], send: Send) -> Send:
+    """Return a `send` that sends 304 instead of an answer that the request names by its tag."""
+    if _IF_NONE_MATCH not in headers:
+        return send
+    if_none_match = headers[_IF_NONE_MATCH].decode("latin-1")
+    is_known = False
+
+    async def send_unless_known(message: Message) -> None:
+        nonlocal is_known
+        if message["type"] == "http.response.start" and message["status"] == 200:
+            etag = dict(message["headers"]).get(b"etag")
+            is_known = etag is not None and has_it(if_none_match, etag.decode("latin-1"))
+            if is_known:
+                message = {**message, "status": 304, "headers": [(b"etag", etag)]}
+        elif is_known:
+            message = {**message, "body": b""}
+        await send(message)
+
+    return send_unless_known

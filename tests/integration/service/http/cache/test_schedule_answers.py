@@ -53,6 +53,24 @@ def test_the_cache_answers_as_the_route_of_schedules_does(
     assert (known.status_code, known.content) == (304, b"")
 
 
+def test_the_answer_to_a_conditional_request_is_cached(
+    client: TestClient, database: Database
+) -> None:
+    params = lookup(database, tuned(database, SPEC)[0])
+    other = client.get("/schedules/best", params=params, headers={"If-None-Match": '"other"'})
+    with statements(database) as asked:
+        same = client.get("/schedules/best", params=params)
+    assert asked == []
+    assert (same.status_code, same.content) == (other.status_code, other.content) != (200, b"")
+    with database.write() as session:
+        session.execute(text("UPDATE best_schedules SET updated_at = '2027-01-01'"))
+    etag = same.headers["etag"]
+    for _ in range(2):  # from the route, and from the cache
+        known = client.get("/schedules/best", params=params, headers={"If-None-Match": etag})
+        assert (known.status_code, known.content, known.headers["etag"]) == (304, b"", etag)
+    assert client.get("/schedules/best", params=params).content == same.content
+
+
 @pytest.mark.on_both_databases
 def test_a_change_of_something_else_costs_a_look_up_one_statement(
     client: TestClient, database: Database
