@@ -1,4 +1,4 @@
-"""Rows of bfloat16 by weights of 4 bits: groups of the sum in registers, and scaled as a whole."""
+"""Few rows by weights of 4 bits: groups of the sum in registers, and scaled as a whole."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from tests.targets import here, level, runs_here
 from tests.unit.tuner.candidates import check_candidates
 from tuner.space.design_space import SketchSpace
 from tuner.space.generate import design_space
+from tuner.space.tables.knob import ChoiceKnob
 from tuner.task import Task
 
 NAME = "scaled_groups"
@@ -36,6 +37,8 @@ def grouped(space: SketchSpace) -> list[int]:
     [
         ops.dense_int4(5, 40, 64, 16, "bfloat16", zero_point=True),
         ops.dense_int4(32, 17, 96, 48, "bfloat16"),
+        ops.dense_int4(6, 64, 64, 32, zero_point=True),
+        ops.dense_int4(5, 17, 96, 48),
     ],
 )
 def test_every_candidate_is_correct(func: PrimFunc) -> None:
@@ -94,9 +97,24 @@ def test_weights_are_unpacked_without_shuffles_to_pairs_of_dot_products() -> Non
     assert not re.search(r"\b(vpgather\w+|vpinsr\w|vpunpck\w+|vpermt2w)\b", text), text
 
 
+def test_weights_for_rows_of_float32_are_converted_once_for_all_rows() -> None:
+    func = ops.dense_int4(4, 64, 256, 128, constant="W+scale")
+    text = machine_code(func, CpuTarget("cpu -mcpu=znver4 -num-cores=1"))
+    conversions, products = (len(re.findall(name, text)) for name in ("vcvtdq2ps", "vfmadd"))
+    assert 0 < 4 * conversions <= products
+    assert not re.search(r"\b(vpgather\w+|vpinsr\w|vpunpck\w+|vpermt2w)\b", text), text
+
+
+def test_tiles_of_columns_divide_them_if_some_do() -> None:
+    space = design_space(Task(ops.dense_int4(16, 4096, 256, 128), level(3)))
+    (widths,) = {space.sketches[index].knobs[1] for index in grouped(space)}
+    assert widths == ChoiceKnob((8, 16, 32))
+
+
 def test_many_rows_and_small_groups_unpack_to_float32() -> None:
     for func in (
         ops.dense_int4(64, 64, 128, 64, "bfloat16"),
         ops.dense_int4(16, 64, 64, 8, "bfloat16"),
+        ops.dense_int4(33, 64, 128, 64),
     ):
         assert not grouped(design_space(Task(func, here())))

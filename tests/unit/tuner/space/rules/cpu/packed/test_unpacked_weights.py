@@ -34,7 +34,7 @@ def packed(space: SketchSpace) -> list[int]:
 @pytest.mark.parametrize(
     "func",
     [
-        ops.dense_int4(5, 9, 64),
+        ops.dense_int4(33, 9, 64),
         ops.dense_int4(33, 33, 64, 64, "bfloat16", zero_point=True),
         ops.dense_int8(5, 9, 64, 32),
         ops.dense_int8(9, 33, 21, dtype="bfloat16"),
@@ -49,7 +49,7 @@ def test_every_candidate_is_correct(func: PrimFunc) -> None:
 @pytest.mark.parametrize(
     "func",
     [
-        ops.dense_int4(5, 70, 128, constant="W+scale"),
+        ops.dense_int4(34, 70, 128, constant="W+scale"),
         ops.dense_int4(16, 40, 24, 12, "bfloat16", zero_point=True, constant="W+scale+zero_point"),
     ],
 )
@@ -76,8 +76,8 @@ def periods(func: PrimFunc) -> tuple[int, ...]:
 
 
 def test_periods_are_the_group_and_its_half() -> None:
-    assert periods(ops.dense_int4(4, 8, 256, 128)) == (128, 64)
-    assert periods(ops.dense_int4(4, 8, 64, 32, zero_point=True)) == (32, 16)
+    assert periods(ops.dense_int4(40, 8, 256, 128)) == (128, 64)
+    assert periods(ops.dense_int4(40, 8, 64, 32, zero_point=True)) == (32, 16)
     assert periods(ops.dense_int8(4, 8, 256, 128)) == (128,)
 
 
@@ -109,7 +109,7 @@ def test_a_row_is_multiplied_by_whole_bytes_instead_of_shifted_halves(cpu: str, 
 
 def test_constants_are_unpacked_without_shuffles() -> None:
     target = CpuTarget("cpu -mcpu=znver4 -num-cores=1")
-    func = ops.dense_int4(8, 64, 256, 128, constant="W+scale")
+    func = ops.dense_int4(48, 64, 256, 128, constant="W+scale")
     space = design_space(Task(func, target))
     # Panels of the left operand are transposed.
     indices = [i for i in packed(space) if "packed_left" not in space.sketches[i].tags]
@@ -124,7 +124,9 @@ def test_constants_are_unpacked_without_shuffles() -> None:
 
 
 @pytest.mark.parametrize("cpu", ["znver5", "neoverse-n1"])
-@pytest.mark.parametrize("func", [ops.dense_int4(8, 32, 256, 128), ops.dense_int8(8, 32, 256, 128)])
+@pytest.mark.parametrize(
+    "func", [ops.dense_int4(40, 32, 256, 128), ops.dense_int8(8, 32, 256, 128)]
+)
 def test_panels_are_unpacked_in_vectors(func: PrimFunc, cpu: str) -> None:
     text = machine_code(func, cpu)
     assert re.search(r"\b(vcvtdq2ps|[us]cvtf)\b", text), text
@@ -134,8 +136,8 @@ def test_panels_are_unpacked_in_vectors(func: PrimFunc, cpu: str) -> None:
 @pytest.mark.parametrize(
     ("func", "names"),
     [
-        (ops.dense_int4(16, 64, 1024, 128, constant="W+scale"), ["W_global", "scale_global"]),
-        (ops.dense_int4(16, 64, 1024, 128, constant="W"), []),
+        (ops.dense_int4(48, 64, 1024, 128, constant="W+scale"), ["W_global", "scale_global"]),
+        (ops.dense_int4(48, 64, 1024, 128, constant="W"), []),
         (ops.dense_int8(16, 64, 1024, 128, constant="W+scale"), ["weights_global"]),
         (ops.dense_int8(16, 64, 1024, constant="W+scale"), ["W_global"]),
         (ops.dense(16, 64, 1024, constant="W"), ["W_global"]),
