@@ -51,6 +51,7 @@ class Load:
     def __init__(self, http: httpx2.Client, seed: int, prefix: str) -> None:
         self.jobs: dict[str, str] = {}
         """The operator of each job, by its id."""
+        self.problems: list[str] = []
         self._http = http
         self._rng = Random(seed)
         self._prefix = prefix
@@ -102,10 +103,12 @@ class Load:
                 self.jobs[answer.json()["id"]] = operator
                 return
             refused = answer is not None and answer.status_code < 500 and answer.status_code != 429
-            assert not refused, answer and answer.text
+            if refused:
+                self.problems.append(f"a job was refused: {answer and answer.text}")
+                return
             if self._is_over.wait(_LOOK_SECS):
                 return
-        raise AssertionError("no job is accepted")
+        self.problems.append(f"no job was accepted for {PATIENCE_SECS:.0f} s")
 
     def _num_open(self) -> int:
         answer = self._ask("GET", "/api/v1/jobs", params={"limit": 50})
@@ -168,7 +171,7 @@ def run(
         entries = history.read(connection)
         stored = connection.execute(b"SELECT id::text FROM jobs").fetchall()
         history.end(connection)
-    problems = history.violations(entries, injector.processes)
+    problems = load.problems + history.violations(entries, injector.processes)
     problems += [f"job {job['id']} {job['state']}: {job['error']}" for job in jobs if job["error"]]
     problems += [f"job {job['id']} {job['state']}" for job in jobs if job["state"] != "succeeded"]
     lost = load.jobs.keys() - {str(row[0]) for row in stored}

@@ -24,6 +24,8 @@ from tests.patience import PATIENCE_SECS
 SCHEDULER_PORT = 8786
 _COORDINATORS = ("coordinator-1", "coordinator-2")
 _WORKERS = ("worker-1", "worker-2")
+_CONNECT_SECS = 2
+"""The least that libpq accepts."""
 PARTS = ("api-1", "api-2", *_COORDINATORS, "scheduler", *_WORKERS, "postgres", "proxy")
 
 
@@ -72,7 +74,11 @@ class Injector:
         """Connect to the database, as the role of the service."""
         sockets = self.stack.services["postgres"].paths["/var/run/postgresql"]
         return psycopg.connect(
-            host=str(sockets), user="loopwright", dbname="loopwright", autocommit=True
+            host=str(sockets),
+            user="loopwright",
+            dbname="loopwright",
+            autocommit=True,
+            connect_timeout=_CONNECT_SECS,  # PostgreSQL may be paused, and this thread resumes it
         )
 
     def run(self, rng: Random, num: int, secs: float) -> None:
