@@ -12,6 +12,7 @@ from compiler.backends.inspection import CodeText, Inspection
 from compiler.backends.kernel_set import KernelSet
 from compiler.backends.module import Module
 from compiler.bounded_cache import BoundedCache
+from compiler.executor.artifact import Artifact
 from compiler.ir.analysis.constant_params import constant_params
 from compiler.ir.analysis.structural import structural_hash
 from compiler.ir.core.nodes import Buffer, Stmt
@@ -20,7 +21,7 @@ from compiler.ir.modules.inline_calls import inline_calls, only_entry
 from compiler.ir.verify.verify import VerifyError, verify, verify_but_for_races
 from compiler.ir.verify.verify_buffers import stored_buffers
 from compiler.keywords import suggests_keywords
-from compiler.runtime.artifact import Artifact, params_of
+from compiler.runtime.kernel_params import params_of
 from compiler.target.target import Target, complete_target
 
 # Verified programs, by their structural hash; the oldest is dropped first.

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from compiler.backends.module import Module
     from compiler.backends.time_evaluator import time_evaluator
     from compiler.driver import build, inspect, lower
-    from compiler.executor.error import ArgumentError, PackageError
+    from compiler.executor.artifact import Artifact
+    from compiler.executor.error import ArgumentError, ArtifactError, PackageError
     from compiler.executor.executor import Executor
+    from compiler.executor.loading import load, load_kernel
     from compiler.executor.memory import aligned_empty
     from compiler.graph.error import ModelError
     from compiler.graph.nodes import Graph
@@ -32,10 +34,8 @@ if TYPE_CHECKING:
     from compiler.ir.modules.inline_calls import inline_calls
     from compiler.ir.verify.verify import VerifyError
     from compiler.ops import OperatorError
-    from compiler.package.load_package import load
     from compiler.passes.common.error import LoweringError
     from compiler.runtime import nd
-    from compiler.runtime.artifact import Artifact, ArtifactError
     from compiler.runtime.nd import cpu
     from compiler.runtime.timing import Timing
     from compiler.schedule.error import ScheduleError, TraceError
@@ -171,6 +171,7 @@ __all__ = [
     "inspect",
     "kernel",
     "load",
+    "load_kernel",
     "lock",
     "lower",
     "nd",
@@ -212,13 +213,13 @@ _HOMES = {
     "compiler.ir.verify.verify": ("VerifyError",),
     "compiler.ops": ("OperatorError",),
     "compiler.passes.common.error": ("LoweringError",),
-    "compiler.runtime.artifact": ("Artifact", "ArtifactError"),
+    "compiler.executor.artifact": ("Artifact",),
     "compiler.backends.kernel_set": ("KernelSet",),
     "compiler.backends.module": ("Module",),
-    "compiler.executor.error": ("ArgumentError", "PackageError"),
+    "compiler.executor.error": ("ArgumentError", "ArtifactError", "PackageError"),
     "compiler.executor.executor": ("Executor",),
     "compiler.executor.memory": ("aligned_empty",),
-    "compiler.package.load_package": ("load",),
+    "compiler.executor.loading": ("load", "load_kernel"),
     "compiler.runtime.nd": ("cpu",),
     "compiler.backends.cpu.runtime.peak": ("fma_peak_gflops",),
     "compiler.backends.time_evaluator": ("time_evaluator",),

@@ -10,10 +10,10 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
-import llvmlite.binding as llvm
 import pytest
 
 from compiler.executor import executor
+from compiler.executor.loaded_code import LoadedCode
 from compiler.target import cpu as cpu_target
 
 _seen: set[str] = set()
@@ -25,10 +25,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--note-code"):
-        # The first function reads all facts of a target. The others load all code: that of modules,
-        # and that of packages.
+        # The first function reads all facts of a target, the second one loads all code, and the
+        # third one refuses packages before that.
         _watch(cpu_target, "_parse", "looks")
-        _watch(llvm, "create_mcjit_compiler", "runs")
+        _watch(LoadedCode, "__init__", "runs")
         _watch(executor, "check_machine", "runs")
 
 

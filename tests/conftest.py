@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadFileScheduling
 
-from compiler.target.cores import available_cores
+from compiler.executor.cores import available_cores
 
 # No test fails because the machine is slow. CI tries the same examples each time, so that it fails
 # because of a change and not by chance. A developer's run tries new ones.

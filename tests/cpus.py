@@ -27,14 +27,14 @@ from itertools import groupby
 from multiprocessing import get_context
 from pathlib import Path
 
-import llvmlite.binding as llvm
 import pytest
 
 from compiler.backends.cpu.runtime import module
-from compiler.executor import executor
+from compiler.executor import executor, kernel
+from compiler.executor.cores import available_cores
+from compiler.executor.loaded_code import LoadedCode
 from compiler.target import cpu as cpu_target
 from compiler.target import host
-from compiler.target.cores import available_cores
 from compiler.target.cpu import CpuTarget
 from compiler.target.cpus import CPUS
 from compiler.target.host import REPORTED, detected_features, missing_here
@@ -66,9 +66,10 @@ def run_looks(cpu: str, tests: list[str]) -> tuple[bool, str]:
         pytest.skip(f"this runs code that is made for {cpu}")
 
     if missing_here(cpu):
-        llvm.create_mcjit_compiler = refuse
+        LoadedCode.__init__ = refuse  # type: ignore[assignment, method-assign]
+        for caller in (executor, kernel):
+            caller.check_machine = refuse  # type: ignore[attr-defined]
         module._check_host = refuse  # type: ignore[assignment]
-        executor.check_machine = refuse  # type: ignore[assignment, attr-defined]
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
         code = pytest.main(["-q", "--no-header", "--tb=short", "-p", "no:cacheprovider", *tests])

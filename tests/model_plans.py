@@ -13,6 +13,7 @@ from compiler import ops
 from compiler.backends.backend import backend_of
 from compiler.backends.module import Module
 from compiler.executor.memory import aligned_empty
+from compiler.executor.params import Param
 from compiler.ir.analysis.constant_params import constant_params, with_constants
 from compiler.ir.core.program import PrimFunc
 from compiler.package.plan import (
@@ -24,7 +25,6 @@ from compiler.package.plan import (
     Region,
     Step,
 )
-from compiler.runtime.artifact import Param
 from compiler.schedule.schedule import Schedule
 from compiler.target.cpu import CpuTarget
 from tests.targets import here

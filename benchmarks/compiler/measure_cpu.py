@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks.report import Metric, report
 from compiler.backends.cpu.codegen.machine_code import compile_object
 from compiler.backends.cpu.runtime import peak
-from compiler.backends.cpu.runtime.load import load_object
+from compiler.executor.loaded_code import LoadedCode
 from compiler.target.caches import host_caches
 from compiler.target.cpu import CpuTarget
 from compiler.target.cpus import CPUS, USUAL_CACHES, Caches
@@ -149,11 +149,8 @@ def best_secs(run: Callable[[], object]) -> float:
 @contextmanager
 def loaded(text: str, target: CpuTarget) -> Iterator[int]:
     """Link a kernel, and yield its address."""
-    engine = load_object(compile_object(text, target), target.triple)
-    try:
-        yield engine.get_function_address("lw_measure")
-    finally:
-        engine.close()
+    code = LoadedCode(compile_object(text, target))
+    yield code.address("lw_measure")
 
 
 def chain_kernel() -> str:

@@ -17,8 +17,8 @@ import numpy as np
 from benchmarks.report import Metric, report
 from compiler.backends.cpu.codegen.machine_code import compile_object
 from compiler.backends.cpu.codegen.threads.dynamic_partition import dynamic_launch_runtime
-from compiler.backends.cpu.runtime.load import load_object
 from compiler.backends.cpu.runtime.pool import launch_address
+from compiler.executor.loaded_code import LoadedCode
 from compiler.target.cpu import CpuTarget
 
 LAUNCHES = 10
@@ -29,7 +29,7 @@ PARTS = 64
 
 # Iteration i of `busy` lasts `base + i * more` rounds; the rounds pass through memory.
 _IR = """
-define void @busy(i64 %begin, i64 %end, i64 %number, ptr %context) {
+define dso_local void @busy(i64 %begin, i64 %end, i64 %number, ptr %context) {
 entry:
   %cell = alloca i64, align 8
   %base = load i64, ptr %context
@@ -55,7 +55,8 @@ out:
   ret void
 }
 
-define void @launches(ptr %launch, i64 %times, i64 %extent, i64 %threads, ptr %context, i64 %step) {
+define dso_local void @launches(
+    ptr %launch, i64 %times, i64 %extent, i64 %threads, ptr %context, i64 %step) {
 entry:
   br label %loop
 loop:
@@ -105,18 +106,18 @@ def main() -> None:
 def _native() -> Callable[..., None]:
     """Return `launches(times, extent, threads, base, more, step)`."""
     target = CpuTarget("cpu")
-    engine = load_object(compile_object(_IR + dynamic_launch_runtime(), target), target.triple)
+    code = LoadedCode(compile_object(_IR + dynamic_launch_runtime(), target))
     words = [ctypes.c_int64] * 3
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *words, ctypes.c_void_p, ctypes.c_int64)
-    function = kind(engine.get_function_address("launches"))
+    function = kind(code.address("launches"))
 
     def launches(
         times: int, extent: int, threads: int, base: int, *, more: int = 0, step: int = 0
     ) -> None:
-        assert engine, "the code lives as long as its engine"
         context = np.array([base, more], np.int64)
         function(launch_address(), times, extent, threads, context.ctypes.data, step)
 
+    launches.code = code  # type: ignore[attr-defined]  # the function lives as long as its code
     return launches
 
 

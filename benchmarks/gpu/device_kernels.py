@@ -7,7 +7,8 @@ from compiler.backends.cuda.nvrtc import compile_cuda
 from compiler.backends.cuda.text.fragments import FRAGMENT_HELPERS
 from compiler.backends.module import Module
 from compiler.driver import toolchain
-from compiler.runtime.artifact import Artifact, Param
+from compiler.executor.artifact import Artifact
+from compiler.executor.params import Param
 from compiler.target.cuda import CudaTarget
 
 COPY = """\

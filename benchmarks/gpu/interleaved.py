@@ -13,9 +13,9 @@ from compiler.backends.backend import backend_of
 from compiler.backends.cuda.device_call import DeviceCall
 from compiler.backends.module import Module
 from compiler.backends.trial_arrays import TrialArrays
+from compiler.executor.artifact import Artifact
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.error_growth import check_case
-from compiler.runtime.artifact import Artifact
 
 _NUM_COLD_RUNS = 10
 """Runs of a turn: the least that have a steady median. Chosen."""

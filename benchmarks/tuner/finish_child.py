@@ -9,10 +9,10 @@ import json
 from dataclasses import replace
 
 from compiler.backends.cpu.codegen.machine_code import compile_object
-from compiler.backends.cpu.codegen.module import ENTRY
 from compiler.driver import emit
+from compiler.executor.artifact import Artifact
+from compiler.executor.kernel import ENTRY
 from compiler.ir.core.program import PrimFunc
-from compiler.runtime.artifact import Artifact
 from compiler.schedule.trace.trace import Trace
 from compiler.target.cpu import CpuTarget
 from compiler.target.target import Target

@@ -13,10 +13,11 @@ from compiler.backends.host_arrays import HostArrays
 from compiler.backends.host_device import DEVICE_VARIABLE, HostDevice
 from compiler.backends.inspection import Emulation
 from compiler.backends.trial_arrays import TrialArrays
+from compiler.executor.artifact import Artifact
+from compiler.executor.params import Param
 from compiler.ir.core.nodes import Buffer, Stmt
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.error_growth import CheckCase
-from compiler.runtime.artifact import Artifact, Param
 from compiler.runtime.resources import KernelResources
 from compiler.runtime.sample_calls import TimedSamples, sample_secs
 from compiler.runtime.time_calls import Clock, time_calls

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from compiler.backends.module import Module
-from compiler.runtime.artifact import ArtifactError
+from compiler.executor.error import ArtifactError
 from compiler.runtime.timing import Timing
 
 MAIN = "main"

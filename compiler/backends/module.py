@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from compiler.backends.backend import BACKENDS
-from compiler.executor.arrays import ArrayCheck
-from compiler.executor.error import ArgumentError
-from compiler.executor.memory import aligned_empty
-from compiler.runtime.artifact import Artifact, ArtifactError, describe_kernel
+from compiler.executor.artifact import Artifact
+from compiler.executor.error import ArtifactError
+from compiler.executor.kernel import require_constants
+from compiler.executor.params import describe_kernel
 from compiler.runtime.time_calls import Clock, calls_per_sample
 from compiler.runtime.timing import Timing
 from compiler.target.registry import UnknownKindError
@@ -67,7 +64,7 @@ class Module:
         self.artifact = artifact
         self.params = artifact.arguments
         self.num_threads = artifact.num_threads
-        self._constants = _prepared(artifact, const_params or {})
+        require_constants(artifact, const_params or {})
         self._source = source
 
     def __repr__(self) -> str:
@@ -123,21 +120,6 @@ class Module:
     def close(self) -> None:
         """Unload the code as soon as no call is in progress; a second call does nothing."""
         raise NotImplementedError
-
-    def _require_arrays(self, arrays: Sequence[Any]) -> None:
-        """Require one array for each parameter of a call.
-
-        Raises:
-            ArgumentError: If there are more or fewer.
-        """
-        if len(arrays) == len(self.params):
-            return
-        names = ", ".join(param.name for param in self.params)
-        message = f"takes {len(self.params)} arrays ({names}): got {len(arrays)}"
-        if self.artifact.constants:
-            constants = ", ".join(param.name for param in self.artifact.constants)
-            message += f"; the constants ({constants}) were passed when the kernel was loaded"
-        raise ArgumentError(f"{self.artifact.name} {message}")
 
     @property
     def clock(self) -> Clock:
@@ -219,34 +201,3 @@ class Module:
     def export_library(self, path: str | Path) -> None:
         """Write the kernel to a file that `Module.load` reads; see `save`."""
         self.save(path)
-
-
-def _prepared(artifact: Artifact, const_params: Mapping[str, Any]) -> tuple[NDArray[Any], ...]:
-    """Return the arrays that follow the arguments of a kernel: constants, then packed copies.
-
-    Raises:
-        ArgumentError: If the constants do not fit the kernel.
-    """
-    names = [param.name for param in artifact.constants]
-    for problem, wrong in (
-        ("lacks", [name for name in names if name not in const_params]),
-        ("has", [name for name in const_params if name not in names]),
-    ):
-        if wrong:
-            constants = f"the constants {', '.join(names)}" if names else "no constants"
-            raise ArgumentError(
-                f"{artifact.name} takes {constants}: const_params {problem} {', '.join(wrong)}"
-            )
-    if artifact.packer is None:
-        return ()
-    arrays = [ArrayCheck(param).array(const_params[param.name]) for param in artifact.constants]
-    copies = [aligned_empty(param.shape, param.dtype) for param in artifact.packed_copies]
-    for copy in copies:
-        copy.fill(0)  # elements beyond the end are read, though never used
-    packer = Module(artifact.packer)
-    packer(*arrays, *copies)
-    packer.close()
-    num_direct = len(artifact.params) - len(artifact.arguments) - len(copies)
-    direct_names = {param.name for param in artifact.params[len(artifact.arguments) :][:num_direct]}
-    direct = [np.array(a) for a, name in zip(arrays, names, strict=True) if name in direct_names]
-    return (*direct, *copies)

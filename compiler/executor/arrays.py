@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,38 +12,15 @@ from numpy.typing import NDArray
 from . import dlpack
 from .dtypes import numpy_dtype
 from .error import ArgumentError
+from .params import Param
 
 Array = NDArray[Any]
-
-
-class ArrayParam(Protocol):
-    """The description of an array that a caller passes."""
-
-    @property
-    def name(self) -> str:
-        """Return the name, for errors."""
-        ...
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Return the extents."""
-        ...
-
-    @property
-    def dtype(self) -> str:
-        """Return the name of the element type."""
-        ...
-
-    @property
-    def is_output(self) -> bool:
-        """Return whether the array is written."""
-        ...
 
 
 class ArrayCheck:
     """Checks the arrays that are passed for a parameter; it accepts those that support DLPack."""
 
-    def __init__(self, param: ArrayParam) -> None:
+    def __init__(self, param: Param) -> None:
         self.param = param
         self.name = param.name
         self.is_output = param.is_output
@@ -73,7 +50,7 @@ class ArrayCheck:
                 f"parameter {self.name} is a MaskedArray, whose mask a kernel does not see: pass "
                 "its .filled(...)"
             )
-        if array.shape != self.shape or array.dtype != self.dtype:
+        if array.shape != self.shape or not self._has_elements(array.dtype):
             raise ArgumentError(
                 f"parameter {self.name} is {array.dtype}{list(array.shape)}:"
                 f" expected {self.dtype}{list(self.shape)}"
@@ -88,6 +65,11 @@ class ArrayCheck:
         if self.is_output and not flags.writeable:
             raise ArgumentError(f"parameter {self.name} is written, and the array is read-only")
         return array
+
+    def _has_elements(self, dtype: np.dtype[Any]) -> bool:
+        # NumPy learns `bfloat16` when `ml_dtypes` is imported, which may be after the kernel is
+        # loaded.
+        return dtype in (self.dtype, numpy_dtype(self.param.dtype))
 
     def as_numpy(self, array: Any) -> Array:
         """Return a NumPy array that shares the memory of an array.

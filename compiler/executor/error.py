@@ -1,10 +1,14 @@
-"""The errors of packages and of calls."""
+"""The errors of artifacts, of packages and of calls."""
 
 from __future__ import annotations
 
 
 class ArgumentError(TypeError):
     """Arrays that do not fit the parameters of a kernel or a model."""
+
+
+class ArtifactError(ValueError):
+    """A file that is not an artifact, or an artifact for another kind of machine."""
 
 
 class PackageError(ValueError):

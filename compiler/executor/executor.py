@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import operator
-import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -14,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arrays import ArrayCheck, check_overlaps
+from .cores import available_cores
 from .error import ArgumentError, PackageError
 from .loaded_code import LoadedCode
 from .machine import check_machine
 from .memory import address_of, aligned_empty
-from .package import ALIGNMENT, OBJECT, POOL, WEIGHTS, ModelArray, Package
-from .pool import PACKAGED_POOL
+from .package import ALIGNMENT, OBJECT, POOL, WEIGHTS, Package
+from .params import Param
+from .pool import PROCESS_POOL
 
 Array = NDArray[Any]
 Arrays: TypeAlias = "Mapping[str, Any] | list[Any] | tuple[Any, ...]"
@@ -55,17 +56,13 @@ class Executor:
         package: The model.
         num_threads: The maximum number of threads of a call, by default as many as the model was
             built for and this process may use.
-        launch: The address of the `lw_launch` of a pool of threads, by default of the package's
-            own pool.
 
     Raises:
         PackageError: If this machine can't run it.
         ArgumentError: If `num_threads` is less than 1.
     """
 
-    def __init__(
-        self, package: Package, *, num_threads: int | None = None, launch: int | None = None
-    ) -> None:
+    def __init__(self, package: Package, *, num_threads: int | None = None) -> None:
         check_machine(package.name, package.arch, package.cpu_flags)
         self.package = package
         self.inputs = package.inputs
@@ -73,7 +70,7 @@ class Executor:
         self.num_threads = _threads(package, num_threads)
         self._code = LoadedCode(bytes(package.files[OBJECT]))
         self._run = _RUN(self._code.address(f"{package.name}_run"))
-        self._launch = self._pool() if launch is None else launch
+        self._launch = self._pool()
         self._weights = _aligned(package.files[WEIGHTS])
         self._weights_address = address_of(self._weights)
         self._checks = tuple(map(ArrayCheck, (*self.inputs, *self.outputs)))
@@ -192,7 +189,7 @@ class Executor:
         content = self.package.files.get(POOL)
         if content is None or self.num_threads == 1:
             return 0
-        return PACKAGED_POOL.launch(lambda: bytes(content))
+        return PROCESS_POOL.launch(lambda: bytes(content))
 
 
 def refuse_pickling(package: Package) -> NoReturn:
@@ -218,13 +215,13 @@ def _aligned(content: memoryview) -> Array:
 
 
 def _threads(package: Package, num_threads: int | None) -> int:
-    available = len(os.sched_getaffinity(0)) if num_threads is None else operator.index(num_threads)
+    available = available_cores() if num_threads is None else operator.index(num_threads)
     if available < 1:
         raise ArgumentError(f"num_threads is {available}: expected 1 or more")
     return min(available, package.num_threads)
 
 
-def _in_order(kind: str, expected: Sequence[ModelArray], given: Arrays) -> list[Any]:
+def _in_order(kind: str, expected: Sequence[Param], given: Arrays) -> list[Any]:
     """Return the arrays in the order of the model.
 
     Raises:
@@ -251,5 +248,5 @@ def _in_order(kind: str, expected: Sequence[ModelArray], given: Arrays) -> list[
     return list(given)
 
 
-def _described(array: ModelArray) -> str:
+def _described(array: Param) -> str:
     return f"{array.name}: {array.dtype}{list(array.shape)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 
 from .elf import PAGE_BYTES, ObjectFile
@@ -44,8 +44,13 @@ class LoadedCode:
         _protect(base + image.code_bytes, image.constant_bytes, mmap.PROT_READ)
         self._addresses = image.addresses
 
+    @property
+    def names(self) -> Collection[str]:
+        """Return the names of its functions and variables."""
+        return self._addresses
+
     def address(self, name: str) -> int:
-        """Return the address of a function.
+        """Return the address of a function or of a variable.
 
         Raises:
             PackageError: If there is none of this name.

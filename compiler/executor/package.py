@@ -27,6 +27,7 @@ from typing import Any
 
 from .dtypes import numpy_dtype
 from .error import PackageError
+from .params import Param
 
 FORMAT_VERSION = 1
 ALIGNMENT = 64
@@ -49,16 +50,6 @@ _MALFORMED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ModelArray:
-    """An input or output of a model."""
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
-    is_output: bool
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Package:
     """A checked package.
@@ -77,8 +68,8 @@ class Package:
     name: str
     arch: str
     cpu_flags: tuple[str, ...]
-    inputs: tuple[ModelArray, ...]
-    outputs: tuple[ModelArray, ...]
+    inputs: tuple[Param, ...]
+    outputs: tuple[Param, ...]
     arena_bytes: int
     workspace_bytes: int
     num_threads: int
@@ -172,7 +163,10 @@ def _zip_files(path: Path) -> dict[str, memoryview]:
     for entry in entries:
         name = entry.filename
         if name not in _FILES or name in files:
-            raise PackageError(f"{path} has the file {name!r}: expected {', '.join(_FILES)}")
+            raise PackageError(
+                f"{path} has the file {name!r}: expected {', '.join(_FILES)}; load_kernel loads the"
+                " file of a kernel"
+            )
         if stat.S_ISLNK(entry.external_attr >> 16):
             raise PackageError(f"{path}: {name} is a symbolic link")
         if entry.compress_type != zipfile.ZIP_STORED or entry.flag_bits & 1:
@@ -212,7 +206,7 @@ def _size(value: Any) -> int:
     return value
 
 
-def _arrays(rows: Any, *, is_output: bool) -> tuple[ModelArray, ...]:
+def _arrays(rows: Any, *, is_output: bool) -> tuple[Param, ...]:
     arrays = []
     for row in rows:
         if numpy_dtype(_text(row["dtype"])).kind not in _KINDS:
@@ -220,5 +214,5 @@ def _arrays(rows: Any, *, is_output: bool) -> tuple[ModelArray, ...]:
         shape = tuple(map(_size, row["shape"]))
         if len(shape) > _LIMIT_RANK:
             raise TypeError(f"{row['name']!r} has {len(shape)} dimensions")
-        arrays.append(ModelArray(_text(row["name"]), shape, row["dtype"], is_output))
+        arrays.append(Param(_text(row["name"]), shape, row["dtype"], is_output))
     return tuple(arrays)

@@ -11,10 +11,13 @@ import os
 import threading
 from collections.abc import Callable
 
+from .cores import available_cores
 from .loaded_code import LoadedCode
 
 LAUNCH = "lw_launch"
 RESET = "lw_reset"
+CORES = "lw_cores"
+"""The variable that limits the busy threads; pools of older versions have a fixed limit."""
 
 
 class ProcessPool:
@@ -40,6 +43,9 @@ class ProcessPool:
         with self._lock:
             if self._code is None:
                 self._code = LoadedCode(code())
+                if CORES in self._code.names:
+                    limit = ctypes.c_int64.from_address(self._code.address(CORES))
+                    limit.value = available_cores()
                 # The interpreter frees objects before the process ends. Threads still run this code
                 # then, so one reference is never given back.
                 ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._code))
@@ -51,5 +57,5 @@ class ProcessPool:
         self._lock.release()
 
 
-PACKAGED_POOL = ProcessPool()
-"""The pool that packages of models share: that of the first one with threads."""
+PROCESS_POOL = ProcessPool()
+"""The pool that kernels and models of this process share: that of the first one with threads."""

@@ -10,14 +10,15 @@ from typing import Any
 from numpy.typing import NDArray
 
 from compiler.backends.module import Module
+from compiler.executor.artifact import Artifact
 from compiler.executor.memory import aligned_empty
+from compiler.executor.params import Param
 from compiler.graph.lower import LoweredGroup
 from compiler.graph.memory import MemoryPlan
 from compiler.graph.nodes import Constant, Graph, Operand
 from compiler.graph.tasks import ModelTask
 from compiler.package.build_kernel import CompiledKernel
 from compiler.package.plan import ALIGNMENT, BufferRef, ModelPlan, PlacedArray, Region, Step
-from compiler.runtime.artifact import Artifact, Param
 from compiler.target.cpu import CpuTarget
 
 

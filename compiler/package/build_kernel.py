@@ -6,11 +6,13 @@ from dataclasses import dataclass, replace
 
 from compiler.backends.backend import SplitSource, backend_of
 from compiler.driver import Scheduled
+from compiler.executor.artifact import Artifact
+from compiler.executor.params import Param
 from compiler.ir.analysis.constant_params import constant_params
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.verify.verify_buffers import stored_buffers
 from compiler.package.plan import PlannedKernel
-from compiler.runtime.artifact import Artifact, Param, params_of
+from compiler.runtime.kernel_params import params_of
 from compiler.schedule.legality.overwriting import overwriting
 from compiler.target.cpu import CpuTarget
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from compiler.backends.backend import backend_of
 from compiler.backends.cpu.codegen.machine_code import compile_object
 from compiler.backends.cpu.codegen.threads.thread_pool import thread_pool
+from compiler.executor.cpu_flags import cpu_flags
 from compiler.executor.memory import aligned_empty
 from compiler.executor.package import (
     ALIGNMENT,
@@ -30,11 +31,10 @@ from compiler.executor.package import (
     Package,
     digest_of,
 )
-from compiler.package.cpu_flags import cpu_flags
+from compiler.executor.params import Param
 from compiler.package.header import header
 from compiler.package.link import compile_plan
 from compiler.package.plan import ModelPlan, PlannedKernel
-from compiler.runtime.artifact import Param
 
 # The identifier that Android's zipalign gives to a field that only aligns what follows it.
 _PADDING_FIELD = 0xD935

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from compiler.executor.package import ALIGNMENT, POOL
+from compiler.executor.params import Param
 from compiler.package.emit_plan import run_name
 from compiler.package.plan import ModelPlan
-from compiler.package.verify_plan import param_bytes
-from compiler.runtime.artifact import Param
 
 _TYPES = """\
 #ifndef LW_LAUNCH_TYPES
@@ -69,7 +68,7 @@ def _arrays(prefix: str, kind: str, params: tuple[Param, ...]) -> Iterator[str]:
     for position, param in enumerate(params):
         extents = ", ".join(map(str, param.shape))
         yield f"/* {kind} {position}: {_comment(param.name)}, {param.dtype}[{extents}] */"
-        yield f"#define {prefix}_{kind.upper()}_{position}_BYTES {param_bytes(param)}"
+        yield f"#define {prefix}_{kind.upper()}_{position}_BYTES {param.size_bytes}"
 
 
 def _comment(name: str) -> str:

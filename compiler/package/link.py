@@ -5,8 +5,8 @@ from __future__ import annotations
 import llvmlite.binding as llvm
 
 from compiler.backends.cpu.codegen.machine_code import compile_module, initialize
-from compiler.backends.cpu.codegen.module import ENTRY
 from compiler.executor.elf import ObjectFile
+from compiler.executor.kernel import ENTRY
 from compiler.package.emit_plan import emit_plan, entry_name
 from compiler.package.plan import ModelPlan
 from compiler.package.verify_plan import verify_plan

@@ -14,7 +14,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from compiler.runtime.artifact import Param
+from compiler.executor.params import Param
 from compiler.target.cpu import CpuTarget
 
 ALIGNMENT = 64

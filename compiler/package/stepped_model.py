@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from compiler.backends.backend import SourceCode, backend_of
 from compiler.backends.module import Module
 from compiler.executor.memory import aligned_empty
+from compiler.executor.params import Param
 from compiler.package.plan import BufferRef, ModelPlan, PlannedKernel, Region
-from compiler.runtime.artifact import Param
 from compiler.target.cpu import CpuTarget
 
 Array = NDArray[Any]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Sequence
 
-from compiler.ir.core.dtypes import size_bytes
+from compiler.executor.params import Param
 from compiler.package.plan import (
     ALIGNMENT,
     BufferRef,
@@ -16,7 +15,6 @@ from compiler.package.plan import (
     Region,
     Step,
 )
-from compiler.runtime.artifact import Param
 
 # Symbols of the object are made of it.
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
@@ -47,11 +45,6 @@ class _Written:
         return low == high or any(r[0] <= low and high <= r[1] for r in self._ranges)
 
 
-def param_bytes(param: Param) -> int:
-    """Return the size in bytes of the array of a parameter."""
-    return math.prod(param.shape) * size_bytes(param.dtype)
-
-
 def verify_plan(plan: ModelPlan) -> None:
     """Check that each step of a plan accesses only memory that it may.
 
@@ -74,7 +67,7 @@ def verify_plan(plan: ModelPlan) -> None:
             location = f"step {number} ({step.kernel}{step.label and f', {step.label}'})"
             raise PlanError(f"{plan.name}, {location}: {error}") from None
     for position, output in enumerate(plan.outputs):
-        if position not in outputs_written and param_bytes(output):
+        if position not in outputs_written and output.size_bytes:
             raise PlanError(f"{plan.name}: no step writes the output {output.name}")
 
 
@@ -139,23 +132,23 @@ def _check_step(
         if param.is_output and ref.region is Region.OUTPUT:
             outputs.add(ref.offset)
         elif param.is_output:
-            arena.add(ref.offset, ref.offset + param_bytes(param))
+            arena.add(ref.offset, ref.offset + param.size_bytes)
 
 
 def _check_range(plan: ModelPlan, param: Param, ref: BufferRef) -> None:
     """Refuse a reference that is out of its region, or written where that is read-only."""
     if param.is_output and ref.region in (Region.INPUT, Region.WEIGHTS):
         raise PlanError(f"{param.name} is written: the region {ref.region.value} is read-only")
-    size = param_bytes(param)
+    size = param.size_bytes
     if ref.region in (Region.INPUT, Region.OUTPUT):
         arrays = plan.inputs if ref.region is Region.INPUT else plan.outputs
         if not 0 <= ref.offset < len(arrays):
             raise PlanError(f"{param.name} is {ref.region.value} {ref.offset} of {len(arrays)}")
         array = arrays[ref.offset]
-        if param_bytes(array) != size:
+        if array.size_bytes != size:
             raise PlanError(
                 f"{param.name} has {size} bytes: the {ref.region.value} {array.name} has"
-                f" {param_bytes(array)}"
+                f" {array.size_bytes}"
             )
         return
     limit = plan.arena_bytes if ref.region is Region.ARENA else plan.weights_bytes
@@ -165,14 +158,14 @@ def _check_range(plan: ModelPlan, param: Param, ref: BufferRef) -> None:
             f" has {limit}"
         )
     # A slice of a larger array may begin inside a cache line: kernels need whole elements alone.
-    if ref.offset % size_bytes(param.dtype):
+    if ref.offset % param.element_bytes:
         raise PlanError(f"{param.name} begins at {ref.offset}, between elements of {param.dtype}")
 
 
 def _check_is_written(
     param: Param, ref: BufferRef, arena: _Written, weights: _Written, outputs: set[int]
 ) -> None:
-    size = param_bytes(param)
+    size = param.size_bytes
     if ref.region is Region.ARENA and not arena.has(ref.offset, ref.offset + size):
         raise PlanError(f"{param.name} reads the arena at {ref.offset}, which no step has written")
     if ref.region is Region.WEIGHTS and not weights.has(ref.offset, ref.offset + size):
@@ -197,5 +190,5 @@ def _overlap(param: Param, ref: BufferRef, other: Param, at: BufferRef) -> bool:
         return False
     if ref.region in (Region.INPUT, Region.OUTPUT):
         return ref.offset == at.offset
-    low, high = ref.offset, ref.offset + param_bytes(param)
-    return at.offset < high and low < at.offset + param_bytes(other)
+    low, high = ref.offset, ref.offset + param.size_bytes
+    return at.offset < high and low < at.offset + other.size_bytes

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, NamedTuple
 
+from compiler.executor.cores import available_cores
 from compiler.target.caches import host_caches
-from compiler.target.cores import available_cores
 from compiler.target.cpus import CPUS, USUAL_CACHES, Arch, Caches
 from compiler.target.error import TargetError
 from compiler.target.host import host_cpu, host_features, reported_cpu

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from compiler import driver
-from compiler.executor.package import OBJECT, WEIGHTS, ModelArray, Package
+from compiler.executor.package import OBJECT, WEIGHTS, Package
+from compiler.executor.params import Param
 from loopwright.cli.shared.failure import InputError
 from loopwright.cli.shared.model_options import (
     FixOption,
@@ -118,5 +119,5 @@ def _package_facts(package: Package) -> dict[str, str]:
     }
 
 
-def _arrays(arrays: Sequence[ModelArray]) -> str:
+def _arrays(arrays: Sequence[Param]) -> str:
     return ", ".join(f"{array.name}: {array.dtype}{list(array.shape)}" for array in arrays)

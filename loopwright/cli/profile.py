@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from compiler.package.load_package import load_package
+from compiler.executor.executor import Executor
 from loopwright.cli.shared.failure import InputError
 from loopwright.cli.shared.model_options import (
     Array,
@@ -69,7 +69,7 @@ def profile(
 
 
 def _profile_package(path: Path, inputs: Mapping[str, Array], *, as_json: bool) -> None:
-    executor = load_package(read_model_package(path))
+    executor = Executor(read_model_package(path))
     secs = run_secs(executor, inputs)
     if as_json:
         print_json({"total_secs": secs})

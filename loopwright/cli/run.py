@@ -10,7 +10,6 @@ import numpy as np
 import typer
 
 from compiler.executor.executor import Executor
-from compiler.package.load_package import load_package
 from loopwright.cli.shared.failure import InputError
 from loopwright.cli.shared.model_options import (
     Array,
@@ -46,7 +45,7 @@ def run(
     A package holds machine code: run only packages from sources that you trust.
     """
     files = named_files("--output", output)
-    executor = load_package(read_model_package(package))
+    executor = Executor(read_model_package(package))
     _check_outputs(executor, files)
     results = executor.run(read_arrays("--input", inputs))
     for name, file in files.items():

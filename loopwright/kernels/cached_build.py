@@ -8,9 +8,11 @@ from collections.abc import Callable
 
 import loopwright
 from compiler.driver import compile_artifact, toolchain
+from compiler.executor.artifact import Artifact
+from compiler.executor.error import ArtifactError
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.text.printer import script
-from compiler.runtime.artifact import Artifact, ArtifactError, params_of
+from compiler.runtime.kernel_params import params_of
 from compiler.schedule.trace.trace import Trace
 from compiler.target.cpu import CpuTarget
 from compiler.target.target import Target

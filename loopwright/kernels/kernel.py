@@ -8,7 +8,8 @@ from enum import StrEnum
 from typing import Any
 
 from compiler.backends.module import Module
-from compiler.runtime.artifact import Artifact, ArtifactError
+from compiler.executor.artifact import Artifact
+from compiler.executor.error import ArtifactError
 from loopwright.errors import ArtifactRefusedError
 
 

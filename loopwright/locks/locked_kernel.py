@@ -11,10 +11,10 @@ from typing import Any
 import loopwright
 from compiler.backends.backend import host_labels
 from compiler.driver import toolchain
+from compiler.executor.artifact import Artifact
 from compiler.ir.analysis.structural import structural_hash
 from compiler.ir.core.program import PrimFunc
 from compiler.keywords import suggests_keywords
-from compiler.runtime.artifact import Artifact
 from compiler.schedule.error import ScheduleError
 from compiler.target.target import Target, complete_target
 from loopwright.errors import LockError

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import IO
 
 from compiler.backends.error import BuildError
-from compiler.target.cores import available_cores
+from compiler.executor.cores import available_cores
 from loopwright.models.schedules import ProposedKernel, propose_kernel
 from tuner.space.own_rules import own_rules
 from tuner.task import Task

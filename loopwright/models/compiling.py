@@ -10,11 +10,11 @@ from typing import Any
 from numpy.typing import NDArray
 
 from compiler.backends.backend import backend_of, host_labels
+from compiler.executor.cpu_flags import cpu_flags
 from compiler.executor.error import PackageError
 from compiler.executor.machine import check_machine
 from compiler.graph.rewrite.layout_regions import MAX_PIXELS
 from compiler.keywords import suggests_keywords
-from compiler.package.cpu_flags import cpu_flags
 from compiler.target.cpu import CpuTarget
 from compiler.target.error import TargetError
 from compiler.target.target import Target, complete_target

@@ -16,7 +16,6 @@ from compiler.executor.package import Package
 from compiler.ir.core.program import PrimFunc
 from compiler.package.assemble import LoweredModel
 from compiler.package.build_package import build_package, save_package
-from compiler.package.load_package import load_package
 from compiler.package.plan import ModelPlan
 from compiler.schedule.trace.trace import Trace
 from compiler.target.target import Target
@@ -152,6 +151,6 @@ class Executable:
 def _loaded(package: Package) -> Executor | PackageError:
     """Return the model in memory, or why this machine can't run it: another one may."""
     try:
-        return load_package(package)
+        return Executor(package)
     except PackageError as error:
         return error

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from math import prod
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from compiler.ir.core.dtypes import size_bytes
 from compiler.package.assemble import LoweredModel
 from compiler.package.plan import ModelPlan
 from loopwright.tables import FittedTable
@@ -137,7 +135,7 @@ def inspect_model(
             kernel.sketch,
             calls[kernel.name],
             problems.get(kernel.task, ""),
-            sum(size_bytes(param.dtype) * prod(param.shape) for param in kernel.params),
+            sum(param.size_bytes for param in kernel.params),
         )
         for kernel in plan.kernels.values()
     )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from compiler.backends.backend import host_labels
-from compiler.target.cores import available_cores
+from compiler.executor.cores import available_cores
 from compiler.target.error import TargetError
 from compiler.target.target import Target, complete_target
 from service.common.errors import Flaw, UnprocessableError

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from sqlalchemy import JSON, Integer, String, delete, select, text
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from compiler.target.cores import available_cores
+from compiler.executor.cores import available_cores
 from service.store import targets, worker_samples
 from service.store.database.base import Base, UtcDateTime, enum_column, utc_now
 from service.store.jobs.jobs import JobRow

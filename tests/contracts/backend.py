@@ -13,10 +13,9 @@ from compiler.backends.backend import Backend
 from compiler.backends.module import Module
 from compiler.backends.trial_arrays import TrialArrays, WrongResultError
 from compiler.driver import build
-from compiler.executor.error import ArgumentError
+from compiler.executor.error import ArgumentError, ArtifactError
 from compiler.ir.interpret.error_growth import check_case
 from compiler.ir.interpret.oracle.oracle import interpret, random_inputs
-from compiler.runtime.artifact import ArtifactError
 from compiler.target.target import Target
 
 FUNC = ops.matmul(4, 6, 8, bias=True, activation="relu")

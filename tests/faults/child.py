@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from compiler.backends.cpu.codegen.machine_code import compile_object
-from compiler.backends.cpu.codegen.module import ENTRY
+from compiler.executor.artifact import Artifact
+from compiler.executor.kernel import ENTRY
 from compiler.ir.core.program import PrimFunc
-from compiler.runtime.artifact import Artifact
 from compiler.target.cpu import CpuTarget
 from compiler.target.target import Target
 from tests.faults.requests import DEFAULT_TRACE

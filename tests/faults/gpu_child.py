@@ -17,8 +17,8 @@ from compiler.backends.backend import BACKENDS
 from compiler.backends.cuda.device_call import DeviceCall
 from compiler.backends.cuda.module import CudaModule
 from compiler.backends.error import DeviceFaultError
+from compiler.executor.artifact import Artifact
 from compiler.ir.core.program import PrimFunc
-from compiler.runtime.artifact import Artifact
 from compiler.runtime.sample_calls import TimedSamples
 from compiler.target.target import Target
 from tests.faults.requests import DEFAULT_TRACE

@@ -11,7 +11,7 @@ import pytest
 
 import loopwright as lw
 from compiler.driver import build, emit, toolchain, toolchains
-from compiler.runtime.artifact import ArtifactError
+from compiler.executor.error import ArtifactError
 from compiler.target.error import TargetError
 from compiler.target.target import Target
 from service.coordinator.measurer import WorkerMeasurer

@@ -24,7 +24,7 @@ from compiler.backends.host_arrays import HostArrays
 from compiler.driver import build
 from compiler.ir.interpret.error_growth import check_case
 from compiler.ir.verify.verify_buffers import stored_buffers
-from compiler.runtime.artifact import params_of
+from compiler.runtime.kernel_params import params_of
 from compiler.schedule.error import ScheduleError
 from compiler.target.cuda import CudaTarget
 from compiler.target.gpus import GPUS as MODELS

@@ -12,10 +12,10 @@ import sys
 import time
 from random import Random
 
+from compiler.executor.cores import available_cores
 from compiler.graph.error import ModelError
 from compiler.graph.read_onnx import read_onnx
 from compiler.graph.verify import verify_graph
-from compiler.target.cores import available_cores
 from tests.property.fuzzing import Found, run_campaign, try_all
 from tests.property.generators.mutated_models import corpus, mutated
 

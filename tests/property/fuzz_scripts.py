@@ -15,7 +15,7 @@ from random import Random
 
 from pydantic import ValidationError
 
-from compiler.target.cores import available_cores
+from compiler.executor.cores import available_cores
 from service.common.errors import UnprocessableError
 from service.intake.workload_text import look_here, read_here
 from service.wire.requests import Workload

@@ -94,6 +94,7 @@ NAMES = [
     "inspect",
     "kernel",
     "load",
+    "load_kernel",
     "lock",
     "lower",
     "nd",

@@ -15,13 +15,14 @@ import numpy as np
 from compiler.backends.backend import BACKENDS, Backend, SourceCode
 from compiler.backends.module import Module
 from compiler.executor.arrays import ArrayCheck, check_overlaps
+from compiler.executor.artifact import Artifact
 from compiler.executor.memory import address_of
+from compiler.executor.params import Param
 from compiler.ir.core.nodes import For, IntImm, Stmt
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk
 from compiler.ir.interpret.evaluator.evaluate import evaluate
 from compiler.ir.text.printer import script
-from compiler.runtime.artifact import Artifact, Param
 from compiler.runtime.resources import KernelResources
 from compiler.script.parser import parse
 from compiler.target.error import TargetError

@@ -14,8 +14,8 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
+from compiler.executor.cores import available_cores
 from compiler.runtime.measurement import Measurement
-from compiler.target.cores import available_cores
 from compiler.target.target import Target
 from tuner.candidate import Candidate, default_candidate
 from tuner.loop.budget import Budget, StopReason

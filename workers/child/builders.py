@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from queue import SimpleQueue
 
+from compiler.executor.cores import available_cores
 from compiler.runtime.measurement import Measurement
-from compiler.target.cores import available_cores
 from workers.child.phase_clock import PhaseClock
 from workers.child.supervisor import ChildSupervisor, RunnerClosedError
 from workers.wire.built import BuiltCandidate

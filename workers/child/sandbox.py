@@ -13,7 +13,7 @@ import os
 import resource
 from contextlib import suppress
 
-from compiler.target.cores import available_cores
+from compiler.executor.cores import available_cores
 from workers.child.seccomp import SeccompError, refuse_system_calls
 
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000

@@ -23,8 +23,8 @@ import structlog
 
 from compiler.backends.backend import backend_of, device_of_process
 from compiler.backends.host_device import HostDevice
+from compiler.executor.cores import available_cores
 from compiler.runtime.measurement import Measurement
-from compiler.target.cores import available_cores
 from workers.child.parent_death import die_with_parent
 from workers.child.runner import ChildRunner
 from workers.child.supervisor import ChildStartError

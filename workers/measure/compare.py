@@ -18,8 +18,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from compiler.backends.trial_arrays import TrialArrays
+from compiler.executor.artifact import Artifact
 from compiler.ir.core.program import PrimFunc
-from compiler.runtime.artifact import Artifact
 from compiler.target.target import Target
 from workers.measure.timed_run import TimedRun, run_of_kernel
 from workers.wire.phase import Phase

@@ -18,9 +18,10 @@ from compiler.backends.module import Module
 from compiler.backends.trial_arrays import TrialArrays, WrongResultError
 from compiler.bounded_cache import BoundedCache
 from compiler.driver import compile_artifact
+from compiler.executor.artifact import Artifact
+from compiler.executor.error import ArtifactError
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.oracle.oracle import OracleError
-from compiler.runtime.artifact import Artifact, ArtifactError
 from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.runtime.resources import KernelResources
 from compiler.schedule.error import ScheduleError, TraceError

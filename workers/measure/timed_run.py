@@ -9,7 +9,7 @@ from typing import Any
 from compiler.backends.backend import backend_of
 from compiler.backends.module import Module
 from compiler.backends.trial_arrays import TrialArrays
-from compiler.runtime.artifact import Artifact
+from compiler.executor.artifact import Artifact
 from compiler.runtime.time_calls import Clock, calls_per_sample
 from compiler.target.target import Target
 from workers.libraries.library import Library

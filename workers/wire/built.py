@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from compiler.runtime.artifact import Artifact
+from compiler.executor.artifact import Artifact
 
 
 @dataclass(frozen=True, slots=True)

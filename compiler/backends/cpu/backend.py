@@ -14,14 +14,17 @@ from compiler.backends.cpu.lower import lower_for_cpu, lower_split
 from compiler.backends.cpu.runtime.cold_call import ColdCall
 from compiler.backends.cpu.runtime.module import CpuModule
 from compiler.backends.cpu.runtime.peak import peak_of_cores
+from compiler.backends.cpu.runtime.pool import compiled_pool
 from compiler.backends.error import BuildError
 from compiler.backends.host_device import HostDevice
+from compiler.executor.artifact import Artifact
+from compiler.executor.params import Param
 from compiler.ir.core.nodes import Allocate, Buffer, Load, Stmt
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk
 from compiler.ir.verify.verify_buffers import stored_buffers
 from compiler.passes.common.error import LoweringError
-from compiler.runtime.artifact import Artifact, Param, params_of
+from compiler.runtime.kernel_params import params_of
 from compiler.runtime.time_calls import Clock, time_calls
 from compiler.target.cpu import CpuTarget
 from compiler.target.target import Target
@@ -85,6 +88,7 @@ class CpuBackend(Backend):
             workspace_bytes=source.workspace_bytes,
             num_threads=source.num_threads,
             code=compile_object(source.text, cpu),
+            pool=compiled_pool(cpu.name) if source.num_threads > 1 else b"",
         )
 
     def assembly(self, source: str, target: Target) -> str:

@@ -34,13 +34,15 @@ from compiler.backends.host_arrays import HostArrays
 from compiler.backends.host_device import HostDevice
 from compiler.backends.inspection import Emulation
 from compiler.backends.trial_arrays import TrialArrays
+from compiler.executor.artifact import Artifact
+from compiler.executor.error import ArtifactError
+from compiler.executor.params import Param
 from compiler.ir.core.nodes import For, IntImm, Stmt, seq
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.error_growth import CheckCase
 from compiler.passes.common.error import LoweringError
 from compiler.passes.device.kernel import DeviceKernel, DeviceProgram
 from compiler.passes.device.lower import lower_for_device
-from compiler.runtime.artifact import Artifact, ArtifactError, Param
 from compiler.runtime.resources import KernelResources
 from compiler.runtime.sample_calls import TimedSamples
 from compiler.target.cuda import CudaTarget

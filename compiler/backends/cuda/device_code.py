@@ -13,11 +13,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from compiler.backends.cuda.nvrtc import CompiledSource
-from compiler.ir.core.dtypes import DType, size_bytes
+from compiler.executor.error import ArtifactError
+from compiler.executor.params import Param
+from compiler.ir.core.dtypes import DType
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import static_shape
 from compiler.passes.device.kernel import DeviceKernel, DeviceProgram, Extents, Launch
-from compiler.runtime.artifact import ArtifactError, Param
 from compiler.runtime.resources import KernelResources
 
 FORMAT_VERSION = 2
@@ -80,13 +81,7 @@ class LaunchPlan:
     @property
     def workspace_bytes(self) -> int:
         """Return the size of all workspaces."""
-        total = 0
-        for workspace in self.workspaces:
-            size = size_bytes(workspace.dtype)
-            for extent in workspace.shape:
-                size *= extent
-            total += size
-        return total
+        return sum(workspace.size_bytes for workspace in self.workspaces)
 
     def require_arrays(self, num_params: int) -> None:
         """Require that each launch uses arrays that a call has.

@@ -15,12 +15,12 @@ from compiler.backends.emulator.errors import EmulatorError
 from compiler.backends.host_arrays import HostArrays
 from compiler.backends.inspection import Emulation
 from compiler.backends.trial_arrays import WrongResultError
+from compiler.executor.artifact import Artifact
 from compiler.ir.core.nodes import static_shape
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.error_growth import CheckCase, check_case
 from compiler.ir.interpret.inputs import param_roles, random_inputs
 from compiler.ir.interpret.oracle.oracle import OracleError, estimated_secs
-from compiler.runtime.artifact import Artifact
 from compiler.target.cuda import CudaTarget
 
 Array = NDArray[Any]

@@ -10,9 +10,10 @@ from compiler.backends.cuda.emulated_call import EmulatedCall
 from compiler.backends.cuda.runtime.load import load_on_gpu
 from compiler.backends.module import Module
 from compiler.executor.arrays import ArrayCheck, check_overlaps
+from compiler.executor.artifact import Artifact
 from compiler.executor.error import ArgumentError
+from compiler.executor.kernel import wrong_number
 from compiler.executor.memory import address_of
-from compiler.runtime.artifact import Artifact
 from compiler.target.cuda import CudaTarget
 
 
@@ -71,7 +72,8 @@ class CudaModule(Module):
             raise ArgumentError(f"{self.artifact.name} was closed")
         if num_threads is not None and num_threads < 1:
             raise ArgumentError(f"num_threads is {num_threads}: expected 1 or more")
-        self._require_arrays(arrays)
+        if len(arrays) != len(self.params):
+            raise wrong_number(self.artifact, len(arrays))
         if self._kernels is not None:
             return self._kernels.bind(self._checks, arrays, self._outputs, stream)
         if stream is not None:

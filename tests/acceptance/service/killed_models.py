@@ -24,13 +24,13 @@ import httpx2
 import numpy as np
 import psutil
 
+from compiler.executor.executor import Executor
 from compiler.graph.builder import GraphBuilder
 from compiler.graph.nodes import Graph, TensorType, constant
 from compiler.graph.reference import run_reference
 from compiler.package.assemble import LoweredModel, assemble
 from compiler.package.build_package import build_package
 from compiler.package.in_place import work_in_place
-from compiler.package.load_package import load_package
 from compiler.package.lower_model import lower_model
 from compiler.schedule.trace.trace import Trace
 from compiler.target.cpu import CpuTarget
@@ -218,7 +218,7 @@ def check_package(answer: Mapping[str, Any], graph: Graph, lowered: LoweredModel
         for number, task in enumerate(lowered.tasks)
     }
     plan = assemble(*work_in_place(lowered, built, target), target)
-    executor = load_package(build_package(plan))
+    executor = Executor(build_package(plan))
     x = np.random.default_rng(1).uniform(-1, 1, (ROWS, WIDTH)).astype(np.float32)
     expected = run_reference(graph, {"x": x})["y"]
     assert float(expected.max()) > 0.1

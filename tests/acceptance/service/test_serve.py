@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from compiler.backends.module import Module
-from compiler.runtime.artifact import Artifact
+from compiler.executor.artifact import Artifact
 from tests.acceptance.service.server import Server, command, serving
 from tests.patience import PATIENCE_SECS
 from tests.service_fixtures import write_a_newer_one, write_text

@@ -19,7 +19,7 @@ import pytest
 from typer.testing import CliRunner
 
 import loopwright as lw
-from compiler.target.cores import available_cores
+from compiler.executor.cores import available_cores
 from examples.serving import Server
 from loopwright.cli.main import app
 from tests.public.cli.commands import SCRIPT, loopwright

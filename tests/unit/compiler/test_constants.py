@@ -12,11 +12,11 @@ from compiler.backends.cpu.lower import lower_split
 from compiler.backends.error import BuildError
 from compiler.backends.module import Module
 from compiler.driver import build, compile_artifact, emit
+from compiler.executor.artifact import Artifact
 from compiler.executor.error import ArgumentError
 from compiler.ir.analysis.constant_params import with_constants
 from compiler.ir.core.nodes import Allocate, Store, static_shape
 from compiler.ir.core.visit import walk
-from compiler.runtime.artifact import Artifact
 from compiler.schedule.schedule import Schedule
 from compiler.script.parser import parse
 from compiler.target.cpu import CpuTarget

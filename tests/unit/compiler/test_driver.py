@@ -7,9 +7,9 @@ from compiler.backends.error import BuildError
 from compiler.backends.kernel_set import KernelSet
 from compiler.backends.module import Module
 from compiler.driver import build, compile_artifact
+from compiler.executor.error import ArtifactError
 from compiler.ir.core.program import IRModule
 from compiler.ops import matmul
-from compiler.runtime.artifact import ArtifactError
 from compiler.schedule.schedule import Schedule
 from compiler.script import parse_module
 

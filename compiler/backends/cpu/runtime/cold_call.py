@@ -17,7 +17,7 @@ import llvmlite.binding as llvm
 from numpy.typing import NDArray
 
 from compiler.backends.cpu.codegen.machine_code import compile_object
-from compiler.backends.cpu.runtime.load import load_object
+from compiler.executor.loaded_code import LoadedCode
 from compiler.executor.memory import address_of
 from compiler.runtime.time_calls import time_calls
 from compiler.target.cpu import CpuTarget
@@ -115,8 +115,8 @@ def _evictor() -> Callable[[int, int], None]:
     """Return the function for this host; it exists as long as the process."""
     llvm.initialize_native_asmparser()  # for the text of its instructions
     host = CpuTarget("cpu")
-    engine = load_object(compile_object(eviction_code(host), host), host.triple)
+    code = LoadedCode(compile_object(eviction_code(host), host))
     entry = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_uint64)
-    evict = entry(engine.get_function_address(_ENTRY))
-    evict.engine = engine  # type: ignore[attr-defined]
+    evict = entry(code.address(_ENTRY))
+    evict.code = code  # type: ignore[attr-defined]
     return evict

@@ -7,7 +7,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from compiler.backends.cpu.codegen.machine_code import compile_object
-from compiler.backends.cpu.runtime.load import load_object
+from compiler.executor.loaded_code import LoadedCode
 from compiler.target.cpu import CpuTarget
 from compiler.target.target import Target
 
@@ -41,18 +41,15 @@ def fma_peak_gflops(
     goal = CpuTarget.of(target or Target("cpu"))
     lanes = goal.vector_bits // 32
     chains = chains or num_chains(goal)
-    engine = load_object(compile_object(kernel(goal, chains), goal), goal.triple)
-    try:
-        entry = ctypes.CFUNCTYPE(ctypes.c_float, ctypes.c_float, ctypes.c_float)
-        run = entry(engine.get_function_address(_ENTRY))
-        best = float("inf")
-        end = time.perf_counter() + secs
-        while time.perf_counter() < end:
-            start = time.perf_counter()
-            run(*_FACTORS)
-            best = min(best, time.perf_counter() - start)
-    finally:
-        engine.close()
+    code = LoadedCode(compile_object(kernel(goal, chains), goal))
+    entry = ctypes.CFUNCTYPE(ctypes.c_float, ctypes.c_float, ctypes.c_float)
+    run = entry(code.address(_ENTRY))
+    best = float("inf")
+    end = time.perf_counter() + secs
+    while time.perf_counter() < end:
+        start = time.perf_counter()
+        run(*_FACTORS)
+        best = min(best, time.perf_counter() - start)
     return 2 * lanes * chains * _ROUNDS / best / 1e9
 
 

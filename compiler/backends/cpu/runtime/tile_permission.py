@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compiler.executor import machine
-from compiler.runtime.artifact import ArtifactError
+from compiler.executor.error import ArtifactError
 
 FEATURE = "+amx-tile"
 """LLVM's name of the feature."""

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from compiler.backends.cuda.text.vectorized import GLOBAL_ALIGNMENT
 from compiler.executor import dlpack
-from compiler.executor.arrays import ArrayCheck, ArrayParam
+from compiler.executor.arrays import ArrayCheck
 from compiler.executor.error import ArgumentError
+from compiler.executor.params import Param
 
 _ON_GPU = (2, 13)  # kDLCUDA and kDLCUDAManaged
 
@@ -115,7 +116,7 @@ def _is_on_gpu(array: Any) -> bool:
     return hasattr(array, "__dlpack_device__") and array.__dlpack_device__()[0] in _ON_GPU
 
 
-def _exported(param: ArrayParam, array: Any, device: int, stream: Any) -> DeviceArray:
+def _exported(param: Param, array: Any, device: int, stream: Any) -> DeviceArray:
     try:
         # The protocol calls the legacy default stream 1.
         exported = dlpack.export(array, stream.ptr or 1)

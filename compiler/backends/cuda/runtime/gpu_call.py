@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -22,7 +21,6 @@ from compiler.backends.cuda.runtime.tensor_maps import encode_tensor_map
 from compiler.backends.cuda.runtime.timing_plan import at_full_clock, conditions
 from compiler.executor.arrays import ArrayCheck, check_overlaps
 from compiler.executor.error import ArgumentError
-from compiler.ir.core.dtypes import size_bytes
 from compiler.runtime.sample_calls import TimedSamples
 
 # A kernel may use more dynamic shared memory only if its function is set to do so.
@@ -142,9 +140,7 @@ class GpuCall(DeviceCall):
         self._copied: list[list[DeviceArray]] = []
         self._on_host = [array for array in arrays if array.host is not None]
         self._results = [arrays[i] for i in written if arrays[i].host is not None]
-        workspaces = (
-            math.prod(w.shape) * size_bytes(w.dtype) for w in kernels.code.plan.workspaces
-        )
+        workspaces = (workspace.size_bytes for workspace in kernels.code.plan.workspaces)
         with kernels.active():
             self._all = [*arrays, *map(allocate, workspaces)]
             self._launches = kernels.launches(self._all)

@@ -15,9 +15,10 @@ from compiler.backends.cuda.runtime.host_gpus import (
     uuid_at,
 )
 from compiler.backends.trial_arrays import TrialArrays
+from compiler.executor.artifact import Artifact
+from compiler.executor.error import ArtifactError
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.error_growth import CheckCase
-from compiler.runtime.artifact import Artifact, ArtifactError
 from compiler.target.cuda import CudaTarget
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import numpy as np
 
 from compiler import ops
 from compiler.executor.elf import ObjectFile
+from compiler.executor.params import Param
 from compiler.package.build_package import build_package
 from compiler.package.plan import BufferRef, ModelPlan, Region, Step
-from compiler.runtime.artifact import Param
 from compiler.target.cpu import CpuTarget
 from tests.cross_tools import cross_tools
 from tests.model_plans import built_kernel, classifier

@@ -15,6 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from compiler import ops
+from compiler.driver import build
 from compiler.package.build_package import build_package, save_package
 from tests.model_plans import classifier, parallel_plan
 
@@ -33,6 +35,9 @@ child = os.fork()
 if child == 0:  # its pool is empty
     os._exit(0 if (parallel.run([a, a])["y"] == 2 * a).all() else 1)
 assert os.waitpid(child, 0)[1] == 0
+product = np.empty((4, 5), "float32")
+loopwright_runtime.load_kernel("matmul.lwk")(a[:4, :6].copy(), a[:6, :5].copy(), product)
+assert (product == a[:4, :6] @ a[:6, :5]).all()
 try:
     loopwright_runtime.load("image.npy")
 except loopwright_runtime.PackageError as error:
@@ -72,6 +77,7 @@ def test_a_model_runs_without_a_compiler(wheel: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "image.npy", image)
     save_package(build_package(plan), tmp_path / "mnist.lwm")
     save_package(build_package(parallel_plan(2)[0]), tmp_path / "parallel.lwm")
+    build(ops.matmul(4, 5, 6), "cpu -num-cores=1").save(tmp_path / "matmul.lwk")
     output = _run(tmp_path, tmp_path / "venv" / "bin" / "python", "-I", "-c", RUN)
     probabilities, message, foreign = json.loads(output)
     expected = result.reference({"image": image})[0]

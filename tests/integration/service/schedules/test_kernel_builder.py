@@ -15,9 +15,9 @@ import pytest
 from fastapi.testclient import TestClient
 
 from compiler.backends.module import Module
+from compiler.executor.artifact import Artifact
 from compiler.ir.text.printer import script
 from compiler.ops.spec import from_spec
-from compiler.runtime.artifact import Artifact
 from compiler.runtime.measurement import Measurement
 from compiler.schedule.schedule import Schedule
 from compiler.target.target import Target

@@ -11,8 +11,8 @@ from fastapi.testclient import TestClient
 
 from compiler.backends.module import Module
 from compiler.driver import build
+from compiler.executor.artifact import Artifact
 from compiler.ops.spec import from_spec
-from compiler.runtime.artifact import Artifact
 from compiler.runtime.measurement import Measurement
 from compiler.target.target import Target
 from loopwright.client.best import Best

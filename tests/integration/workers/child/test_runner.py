@@ -10,11 +10,11 @@ import psutil
 import pytest
 
 from compiler.backends.cpu.codegen.threads.thread_pool import THREAD_NAME
+from compiler.executor.cores import available_cores
 from compiler.ir.text.printer import script
 from compiler.ops.spec import from_spec
 from compiler.runtime.measurement import ErrorKind
 from compiler.schedule.schedule import Schedule
-from compiler.target.cores import available_cores
 from compiler.target.target import Target
 from tests.faults.requests import CHILD, COPY, DEFAULT_TRACE, LIMITS, TARGET, fault, request
 from tests.patience import PATIENCE_SECS

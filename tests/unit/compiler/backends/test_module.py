@@ -16,8 +16,7 @@ import pytest
 from compiler import ops
 from compiler.backends.module import Module
 from compiler.driver import build, compile_artifact
-from compiler.executor.error import ArgumentError
-from compiler.runtime.artifact import ArtifactError
+from compiler.executor.error import ArgumentError, ArtifactError
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from compiler.executor.cpu_flags import cpu_flags
 from compiler.executor.executor import Executor
 from compiler.executor.machine import cpu_flags as flags_of_this_machine
 from compiler.executor.package import read_package
 from compiler.package.build_package import build_package, save_folder, save_package
-from compiler.package.cpu_flags import cpu_flags
 from compiler.package.plan import ALIGNMENT
 from compiler.target.cpus import CPUS
 from compiler.target.host import reported_cpu

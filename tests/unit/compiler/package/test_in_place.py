@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from compiler.executor import load
 from compiler.graph.builder import GraphBuilder
 from compiler.graph.nodes import Graph, TensorType, TensorValue, constant
 from compiler.graph.reference import run_reference
 from compiler.package.assemble import LoweredModel, assemble
 from compiler.package.build_package import build_package, save_package
-from compiler.package.load_package import load
 from compiler.package.lower_model import lower_model
 from compiler.package.plan import ModelPlan
 from tests.plan_runner import (

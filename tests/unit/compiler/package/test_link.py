@@ -11,7 +11,6 @@ from compiler.executor.elf import ObjectFile
 from compiler.executor.executor import Executor
 from compiler.package.build_package import build_package
 from compiler.package.link import compile_plan
-from compiler.package.load_package import load_package
 from compiler.package.plan import BufferRef, Region
 from compiler.package.verify_plan import PlanError
 from tests.model_plans import classifier, parallel_plan, random_plan
@@ -21,7 +20,7 @@ from tests.targets import here, level
 @pytest.mark.parametrize("seed", range(40))
 def test_a_random_plan_computes_what_numpy_does(seed: int) -> None:
     plan, results = random_plan(seed, here())
-    executor = load_package(build_package(plan))
+    executor = Executor(build_package(plan))
     rng = np.random.default_rng(seed)
     for _ in range(2):
         inputs = {"x": rng.standard_normal(plan.inputs[0].shape).astype("float32")}
@@ -38,12 +37,8 @@ def test_parallel_loops_run_on_a_pool_or_on_the_thread_of_the_caller(threads: in
     package = build_package(plan)
     rng = np.random.default_rng(1)
     inputs = {name: rng.standard_normal((512, 512)).astype("float32") for name in "ab"}
-    for executor in (
-        Executor(package, num_threads=threads),  # the package's own pool
-        Executor(package, num_threads=threads, launch=0),
-        load_package(package, num_threads=threads),  # the pool of kernels
-    ):
-        np.testing.assert_array_equal(executor.run(inputs)["y"], result.reference(inputs))
+    executor = Executor(package, num_threads=threads)
+    np.testing.assert_array_equal(executor.run(inputs)["y"], result.reference(inputs))
 
 
 def test_an_object_exports_only_the_function_that_runs_the_model() -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from compiler.executor.params import Param
 from compiler.package.plan import (
     BufferRef,
     ModelPlan,
@@ -17,7 +18,6 @@ from compiler.package.plan import (
     Step,
 )
 from compiler.package.verify_plan import PlanError, verify_plan
-from compiler.runtime.artifact import Param
 from compiler.target.cpu import CpuTarget
 from tests.targets import level
 

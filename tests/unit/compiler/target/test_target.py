@@ -9,7 +9,7 @@ import pytest
 
 from compiler.backends.cpu.codegen.machine_code import disassemble
 from compiler.driver import emit
-from compiler.target.cores import available_cores
+from compiler.executor.cores import available_cores
 from compiler.target.cpu import CpuTarget
 from compiler.target.cpus import CPUS
 from compiler.target.error import TargetError

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from compiler.executor.cores import available_cores
 from compiler.runtime.measurement import ErrorKind, Measurement
-from compiler.target.cores import available_cores
 from workers.child.supervisor import ChildStartError
 from workers.health.health import WorkerHealth
 from workers.health.self_test import PROGRAM, SelfTest

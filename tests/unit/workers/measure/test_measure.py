@@ -4,11 +4,11 @@ from dataclasses import replace
 import pytest
 
 from compiler.backends.error import DeviceFaultError
+from compiler.executor.artifact import Artifact
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret import error_growth
 from compiler.ir.text.printer import script
 from compiler.ops import from_spec
-from compiler.runtime.artifact import Artifact
 from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.schedule.schedule import Schedule
 from compiler.target.target import Target

@@ -65,6 +65,8 @@ _IR = """
 @claims = internal global [<WORKERS> x i32] zeroinitializer, align 128
 @started = internal global [<WORKERS> x i8] zeroinitializer, align 128
 @busy = internal global i64 0, align 128
+; The limit on busy threads, which a loader may change before the first launch.
+@lw_cores = hidden global i64 <CORES>, align 8
 @name = internal constant [11 x i8] c"<NAME>\\00"
 
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
@@ -251,7 +253,8 @@ done:
 ; Count threads as busy, as many as may be and one at least; return how many.
 define internal i64 @reserve(i64 %wanted) nounwind {
 entry:
-  %most = call i64 @llvm.umax.i64(i64 %wanted, i64 <CORES>)
+  %cores = load i64, ptr @lw_cores, align 8
+  %most = call i64 @llvm.umax.i64(i64 %wanted, i64 %cores)
   %first = load atomic i64, ptr @busy monotonic, align 8
   br label %try
 try:
@@ -369,7 +372,8 @@ def thread_pool(architecture: str, cores: int) -> str:
 
     Args:
         architecture: The first part of the host's triple, such as `x86_64`.
-        cores: The limit on busy threads: a launch beyond it gets no worker.
+        cores: The limit on busy threads: a launch beyond it gets no worker. The loader of a process
+            replaces it by the number of available cores.
     """
     values = {
         "PAUSE": _PAUSE[architecture],

@@ -10,7 +10,7 @@ from compiler import ops
 from compiler.backends.backend import BACKENDS, Backend
 from compiler.backends.module import Module
 from compiler.driver import build
-from compiler.runtime.artifact import ArtifactError
+from compiler.executor.error import ArtifactError
 from compiler.target.target import Target
 from tests.contracts.backend import BackendContract
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from compiler.backends.cuda.device_code import DeviceCode, KernelLaunch, LaunchPlan, TensorArgument
-from compiler.runtime.artifact import ArtifactError, Param
+from compiler.executor.error import ArtifactError
+from compiler.executor.params import Param
 from compiler.runtime.resources import KernelResources
 
 PLAN = LaunchPlan(

@@ -11,10 +11,11 @@ import pytest
 from compiler.backends.backend import backend_of
 from compiler.backends.inspection import Emulation
 from compiler.driver import inspect
+from compiler.executor.artifact import Artifact
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.text.printer import script
 from compiler.ir.verify.verify_buffers import stored_buffers
-from compiler.runtime.artifact import Artifact, params_of
+from compiler.runtime.kernel_params import params_of
 from compiler.runtime.measurement import ErrorKind
 from compiler.script.parser import parse
 from compiler.target.target import Target

@@ -18,9 +18,9 @@ from compiler.backends.cuda.device_code import DeviceCode
 from compiler.backends.cuda.emulated_call import EmulationError
 from compiler.backends.error import BuildError
 from compiler.driver import build, compile_artifact, toolchain
+from compiler.executor.error import ArtifactError
 from compiler.ir.core.nodes import Evaluate, IntImm, Var
 from compiler.passes.device.kernel import Axis, DeviceKernel, DeviceProgram, Launch
-from compiler.runtime.artifact import ArtifactError
 from compiler.target.emulated import EMULATED_GPUS
 from compiler.target.error import TargetError
 from compiler.target.gpus import ARCHS

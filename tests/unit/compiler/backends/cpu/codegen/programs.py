@@ -46,7 +46,7 @@ def run(func: PrimFunc, *inputs: NDArray[Any], target: str = ONE_CORE) -> NDArra
     verify_module(emit(func, Target(target)).text)
     module = build(func, target)
     last = module.params[-1]
-    poison = np.nan if is_float(last.dtype) else 77
+    poison = 77 if np.dtype(last.dtype).kind in "biu" else np.nan
     output = np.full(last.shape, poison, dtype=last.dtype)
     try:
         module(*inputs, output)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from compiler.backends.cpu.codegen.machine_code import compile_object
 from compiler.backends.cpu.codegen.threads.dynamic_partition import dynamic_launch_runtime
-from compiler.backends.cpu.runtime.load import load_object
 from compiler.backends.cpu.runtime.pool import launch_address
+from compiler.executor.loaded_code import LoadedCode
 from compiler.target.cpu import CpuTarget
 
 Counts = NDArray[np.int64]
@@ -21,7 +21,7 @@ Counts = NDArray[np.int64]
 _IR = """
 @done = internal global i64 0
 
-define void @count(i64 %begin, i64 %end, i64 %number, ptr %context) {
+define dso_local void @count(i64 %begin, i64 %end, i64 %number, ptr %context) {
 entry:
   %counts = load ptr, ptr %context
   %threads.at = getelementptr i64, ptr %context, i64 1
@@ -44,7 +44,7 @@ out:
 }
 
 ; As `count`, but iteration 0 ends when all others have.
-define void @first_is_last(i64 %begin, i64 %end, i64 %number, ptr %context) {
+define dso_local void @first_is_last(i64 %begin, i64 %end, i64 %number, ptr %context) {
 entry:
   %first = icmp eq i64 %begin, 0
   br i1 %first, label %wait, label %tell
@@ -63,7 +63,7 @@ work:
   ret void
 }
 
-define void @static(ptr %launch, i64 %times, i64 %extent, i64 %threads, ptr %context) {
+define dso_local void @static(ptr %launch, i64 %times, i64 %extent, i64 %threads, ptr %context) {
 entry:
   br label %loop
 loop:
@@ -76,7 +76,7 @@ out:
   ret void
 }
 
-define void @shared(
+define dso_local void @shared(
     ptr %launch, i64 %times, i64 %extent, i64 %threads, ptr %context, i64 %step) {
 entry:
   br label %loop
@@ -91,7 +91,7 @@ out:
   ret void
 }
 
-define void @uneven(
+define dso_local void @uneven(
     ptr %launch, i64 %times, i64 %extent, i64 %threads, ptr %context, i64 %step) {
   store i64 0, ptr @done
   call void @lw_share(
@@ -104,16 +104,16 @@ define void @uneven(
 @lru_cache(maxsize=1)
 def _functions() -> dict[str, Callable[..., None]]:
     target = CpuTarget("cpu")
-    engine = load_object(compile_object(_IR + dynamic_launch_runtime(), target), target.triple)
+    code = LoadedCode(compile_object(_IR + dynamic_launch_runtime(), target))
     kind = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] + [ctypes.c_int64] * 3, ctypes.c_void_p)
     step_kind = ctypes.CFUNCTYPE(
         None, *[ctypes.c_void_p] + [ctypes.c_int64] * 3, ctypes.c_void_p, ctypes.c_int64
     )
     functions: dict[str, Callable[..., None]] = {
-        name: (kind if name == "static" else step_kind)(engine.get_function_address(name))
+        name: (kind if name == "static" else step_kind)(code.address(name))
         for name in ("static", "shared", "uneven")
     }
-    functions["static"].engine = engine  # type: ignore[attr-defined]
+    functions["static"].code = code  # type: ignore[attr-defined]
     return functions
 
 

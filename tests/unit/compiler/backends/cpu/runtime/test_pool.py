@@ -11,9 +11,9 @@ import pytest
 
 from compiler import ops
 from compiler.driver import build
+from compiler.executor.cores import available_cores
 from compiler.executor.error import ArgumentError
 from compiler.schedule.schedule import Schedule
-from compiler.target.cores import available_cores
 from tests.unit.compiler.backends.cpu.runtime.native_tasks import count_iterations
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compiler.backends.cpu.runtime.tile_permission import FEATURE, request_tiles
-from compiler.runtime.artifact import ArtifactError
+from compiler.executor.error import ArtifactError
 from compiler.target.host import detected_features
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compiler.backends.cuda.runtime.load import DriverTooOldError, require_driver
-from compiler.runtime.artifact import ArtifactError
+from compiler.executor.error import ArtifactError
 
 TOOLCHAIN = "loopwright-cuda 1, NVRTC 13.0.88"
 

@@ -9,16 +9,18 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
+from unittest import mock
 
-import llvmlite.binding as llvm
 import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
 from compiler.backends.cpu.codegen.machine_code import compile_object
-from compiler.backends.cpu.runtime.load import load_object
 from compiler.driver import emit
+from compiler.executor import loaded_code
+from compiler.executor.loaded_code import external_address
 from compiler.ir.core.nodes import static_shape
 from compiler.ir.core.program import PrimFunc
 from compiler.target.cpu import CpuTarget
@@ -98,8 +100,8 @@ def run_by_model(
     text = re.sub(r'(?<=target triple = ")[^"]*', host.triple, text)
     model = TileModel()
     functions = _exported(model)
-    code = compile_object(text, host)
-    engine = load_object(code, host.triple)
+    with mock.patch.object(loaded_code, "external_address", partial(_address, functions)):
+        code = loaded_code.LoadedCode(compile_object(text, host))
     arrays = {
         b.name: np.array(inputs[b.name]) if b.name in inputs else _empty(b.dtype, static_shape(b))
         for b in func.buffers
@@ -110,10 +112,7 @@ def run_by_model(
     packed = (ctypes.c_uint64 * (len(addresses) + 3))(
         *addresses, workspace.ctypes.data + first, 1, 0
     )
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(engine.get_function_address("lw_kernel"))(
-        ctypes.addressof(packed)
-    )
-    engine.close()
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.address("lw_kernel"))(ctypes.addressof(packed))
     assert functions  # alive until here
     outputs = {name: array for name, array in arrays.items() if name not in inputs}
     return outputs, model.num_products
@@ -123,17 +122,22 @@ def _empty(dtype: str, shape: tuple[int, ...]) -> Array:
     return np.zeros(shape, ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
 
 
-def _exported(model: TileModel) -> list[Any]:
-    """Make the instructions callable by name; they are called as long as the result lives."""
-    functions: list[Any] = []
+def _exported(model: TileModel) -> dict[str, Any]:
+    """Return the instructions by name; they can be called as long as the result lives."""
+    functions: dict[str, Any] = {}
 
     def export(name: str, sizes: str, function: Callable[..., None]) -> None:
-        functions.append(ctypes.CFUNCTYPE(None, *(_TYPES[s] for s in sizes))(function))
-        address = ctypes.cast(functions[-1], ctypes.c_void_p).value
-        llvm.add_symbol(f"tile_model_{name}", address)
+        kind = ctypes.CFUNCTYPE(None, *(_TYPES[s] for s in sizes))
+        functions[f"tile_model_{name}"] = kind(function)
 
     for name, sizes in SIZES.items():
         export(name, sizes, getattr(model, name))
     for name, types in PRODUCTS.items():
         export(name, "rrr", lambda c, a, b, types=types: model.product(types, c, a, b))
     return functions
+
+
+def _address(functions: Mapping[str, Any], name: str) -> int:
+    if name in functions:
+        return ctypes.cast(functions[name], ctypes.c_void_p).value or 0
+    return external_address(name)

@@ -6,7 +6,7 @@ arch/x86/include/asm/cpufeatures.h and Documentation/arch/arm64/elf_hwcaps.rst.
 
 from __future__ import annotations
 
-from compiler.executor.machine import TILE_FLAG
+from .machine import TILE_FLAG
 
 # Features whose instructions LLVM uses without being asked, or that kernels call by name. Others,
 # such as those for random numbers, are of no use to kernels.

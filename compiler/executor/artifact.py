@@ -1,7 +1,8 @@
 """Artifacts: a compiled kernel with its calling convention, as one file.
 
 The file is a zip of `meta.json` and `kernel.o`, which holds the code in the form of its backend. A
-kernel with constant parameters also has `packer.zip`, the artifact that prepares them.
+kernel with constant parameters also has `packer.zip`, the artifact that prepares them; one with
+threads has `pool.o`, the pool of threads.
 Reading an artifact runs nothing. Loading it into a `Module` runs machine code: load only artifacts
 from sources that you trust.
 """
@@ -13,19 +14,20 @@ import io
 import json
 import zipfile
 import zlib
-from collections.abc import Container, Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-from compiler.ir.core.dtypes import DType
-from compiler.ir.core.nodes import Buffer, static_shape
+from .dtypes import numpy_dtype
+from .error import ArtifactError
+from .params import Param, describe_kernel
 
 FORMAT_VERSION = 2
 PACKER_FORMAT_VERSION = 3
 """The format of an artifact with a packer: versions that would ignore it refuse the file."""
 # A limit against files that would unpack to more memory than the process has.
 _LIMIT_BYTES = 64 << 20
+_POOL = "pool.o"
 # Artifacts of versions with a single backend do not name it.
 _OLDEST_BACKEND = "cpu"
 
@@ -39,35 +41,6 @@ _MALFORMED = (
     TypeError,
     ValueError,
 )
-
-
-class ArtifactError(ValueError):
-    """A file that is not an artifact, or an artifact for another kind of machine."""
-
-
-@dataclass(frozen=True, slots=True)
-class Param:
-    """One array that the kernel takes."""
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: DType
-    is_output: bool
-
-
-def params_of(buffers: Iterable[Buffer], written: Container[Buffer]) -> tuple[Param, ...]:
-    """Return the parameters of a program's kernel.
-
-    Args:
-        buffers: The parameters of the program.
-        written: The buffers that the program writes.
-    """
-    return tuple(Param(b.name, static_shape(b), b.dtype, is_output=b in written) for b in buffers)
-
-
-def describe_kernel(name: str, params: Iterable[Param]) -> str:
-    """Return a signature such as `matmul(A: float32[64, 64])`."""
-    return f"{name}({', '.join(f'{p.name}: {p.dtype}{list(p.shape)}' for p in params)})"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -84,6 +57,8 @@ class Artifact:
         packer: The kernel that runs once, when a module is loaded with its constants. It takes the
             constants, and writes packed copies of them. The parameters of this kernel end with
             those constants that it reads directly, then the copies.
+        pool: The object code of a pool of threads, for a process without the compiler; empty for
+            other backends, for kernels without threads, and in files of older versions.
     """
 
     name: str
@@ -97,6 +72,7 @@ class Artifact:
     code: bytes
     backend: str = _OLDEST_BACKEND
     packer: Artifact | None = None
+    pool: bytes = b""
 
     def __repr__(self) -> str:
         size = f"{len(self.code)} bytes of code"
@@ -124,7 +100,7 @@ class Artifact:
     def to_bytes(self) -> bytes:
         """Return the artifact as the bytes of a file."""
         meta = asdict(replace(self, packer=None))
-        del meta["code"], meta["packer"]
+        del meta["code"], meta["packer"], meta["pool"]
         if self.backend == _OLDEST_BACKEND:
             del meta["backend"]  # omitted, so that older versions can read the file
         meta["sha256"] = hashlib.sha256(self.code).hexdigest()
@@ -135,6 +111,8 @@ class Artifact:
             _write(file, "kernel.o", self.code)
             if self.packer is not None:
                 _write(file, "packer.zip", self.packer.to_bytes())
+            if self.pool:
+                _write(file, _POOL, self.pool)
         return buffer.getvalue()
 
     @classmethod
@@ -153,7 +131,8 @@ class Artifact:
                 packer = None
                 if isinstance(meta, dict) and meta.get("format") == PACKER_FORMAT_VERSION:
                     packer = cls.from_bytes(file.read("packer.zip"))
-            return cls._from_meta(meta, code, packer)
+                pool = file.read(_POOL) if _POOL in file.namelist() else b""
+            return replace(cls._from_meta(meta, code, packer), pool=pool)
         except ArtifactError:
             raise
         except _MALFORMED as error:
@@ -174,10 +153,10 @@ class Artifact:
             raise ArtifactError("the artifact is damaged: its code has another checksum")
         params = []
         for param in meta.pop("params"):
-            if param["dtype"] not in get_args(DType):
-                raise ArtifactError(
-                    f"the artifact has a parameter of unknown dtype {param['dtype']!r}"
-                )
+            try:
+                numpy_dtype(param["dtype"])
+            except ValueError as error:
+                raise ArtifactError(f"the artifact has a parameter of {error}") from error
             params.append(Param(**{**param, "shape": tuple(int(n) for n in param["shape"])}))
         meta.setdefault("backend", _OLDEST_BACKEND)
         for field in ("name", "target", "triple", "features", "toolchain", "backend"):

@@ -15,7 +15,8 @@ import pytest
 from compiler import ops
 from compiler.backends.module import Module
 from compiler.driver import build, compile_artifact
-from compiler.runtime.artifact import Artifact, ArtifactError
+from compiler.executor.artifact import Artifact
+from compiler.executor.error import ArtifactError
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from compiler.target import cores
-from compiler.target.cores import available_cores, quota_cores
+from compiler.executor import cores
+from compiler.executor.cores import available_cores, quota_cores
 
 
 def groups(place: Path, membership: str, files: dict[str, str]) -> tuple[Path, Path]:
