@@ -19,8 +19,8 @@ from compiler.target.error import TargetError
 from compiler.target.host import host_cpu, host_features
 
 
-class CpuModule(Module):
-    """A kernel for a CPU; see `Module` and `LoadedKernel`.
+class CpuModule(LoadedKernel, Module):
+    """A kernel for a CPU, with the methods of `Module`; see both.
 
     Raises:
         ArtifactError: If this host, or the CPU that it is reported as, can't run the artifact.
@@ -35,26 +35,20 @@ class CpuModule(Module):
         source: str | None = None,
     ) -> None:
         _check_host(artifact)
-        super().__init__(artifact, const_params, source)
-        self._kernel = LoadedKernel(artifact, const_params, pool_code)
-        self.num_threads = self._kernel.num_threads
+        Module.__init__(self, artifact, const_params, source)
+        LoadedKernel.__init__(self, artifact, const_params, pool_code)
         self._is_cold = CpuTarget(artifact.target).is_cold
 
-    def __call__(self, *arrays: Any, num_threads: int | None = None) -> None:
-        """Run the kernel; see `LoadedKernel`."""
-        self._kernel(*arrays, num_threads=num_threads)
+    def __repr__(self) -> str:
+        return Module.__repr__(self)
 
     def bind(self, *arrays: Any, num_threads: int | None = None) -> Callable[[], None]:
         """Return a function that runs the kernel on arrays; see `LoadedKernel`.
 
         For a target with `-cache=cold` it is a `ColdCall`.
         """
-        run = self._kernel.bind(*arrays, num_threads=num_threads)
+        run = super().bind(*arrays, num_threads=num_threads)
         return ColdCall(run, run.arrays) if self._is_cold else run  # type: ignore[attr-defined]
-
-    def close(self) -> None:
-        """Unload the code as soon as no call is in progress; a second call does nothing."""
-        self._kernel.close()
 
 
 def _check_host(artifact: Artifact) -> None:
