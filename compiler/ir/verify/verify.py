@@ -205,7 +205,7 @@ class _Verifier(Accesses):
             subject = f"iterator {iter_var.var.name} of block {block.name}"
             extent = self._varying_extent(iter_var.extent, subject, realize, inside)
             self._define(iter_var.var, realize, inside)
-            self.expr(value, facts)
+            self.expr(value, reached)  # a value is computed only if the predicate holds
             if extent is not None and not self.prover.is_in_domain(
                 iter_var, value, extent, reached
             ):

@@ -1,10 +1,15 @@
-"""`split`: requirements."""
+"""`split`: requirements, and predicates."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from compiler.driver import build
+from compiler.ir.interpret.oracle.oracle import interpret
 from compiler.schedule.schedule import Schedule
+from compiler.script import parse
+from tests.targets import here
 from tests.unit.compiler.schedule.schedule_asserts import (
     LOOSE_STORE,
     SYMBOLIC,
@@ -68,3 +73,27 @@ def test_split_refuses_factors_that_may_be_too_few_for_an_unknown_extent() -> No
     i, _ = sch.get_loops("C")
     with refused(sch, "of the factors [4, 4] may be less than the extent n", at="for i in"):
         sch.split(i, [4, 4])
+
+
+def test_a_value_of_an_iterator_is_read_only_if_the_predicate_holds() -> None:
+    gather = parse("""
+@T.prim_func
+def gather(
+    ids: T.Buffer((4,), "int32"), W: T.Buffer((6,), "float32"), C: T.Buffer((4,), "float32")
+):
+    for i in range(4):
+        with T.block("C"):
+            row = T.axis.spatial(6, ids[i] % 6)
+            to = T.axis.spatial(4, i)
+            T.reads(W[row])
+            T.writes(C[to])
+            C[to] = W[row]
+""")
+    schedule = Schedule(gather)
+    (loop,) = schedule.get_loops(schedule.get_block("C"))
+    schedule.split(loop, [4, None, 2])  # eight iterations, of which four run
+    ids, table = np.array([5, 0, 5, 3], "int32"), np.arange(6, dtype="float32")
+    result = np.empty(4, "float32")
+    build(schedule, here())(ids, table, result)
+    np.testing.assert_array_equal(result, table[ids])
+    np.testing.assert_array_equal(interpret(schedule.func, {"ids": ids, "W": table})["C"], result)
