@@ -36,30 +36,12 @@ class EngineClosedError(RuntimeError):
 
 
 class RequestInterruptedError(RuntimeError):
-    """The requester of a request interrupted it."""
+    """The caller of a request interrupted it."""
 
 
 def never() -> bool:
     """Return False: a request is not interrupted."""
     return False
-
-
-@dataclass(frozen=True, slots=True)
-class Requester:
-    """Who makes a request.
-
-    Attributes:
-        is_interrupted: Called twice a second or more often; if it returns True, a
-            `RequestInterruptedError` is raised.
-        standing: Returns what the request is entitled to now, beside others.
-    """
-
-    is_interrupted: Callable[[], bool] = never
-    standing: Callable[[], Standing] = alone
-
-
-ANYONE = Requester()
-"""A requester that interrupts nothing, beside whom there are no others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +78,25 @@ class Engine(RequestMeasurer, Protocol):
     """
 
     def measure(
-        self, request: MeasureRequest, requester: Requester = ANYONE
+        self,
+        request: MeasureRequest,
+        is_interrupted: Callable[[], bool] = never,
+        standing: Callable[[], Standing] = alone,
     ) -> Iterator[tuple[int, Measurement]]:
-        """Yield the index of each trace with its measurement; see `RequestMeasurer`."""
+        """Yield the index of each trace with its measurement; see `RequestMeasurer`.
+
+        Args:
+            is_interrupted: Called twice a second or more often; if it returns True, a
+                `RequestInterruptedError` is raised.
+            standing: Returns what the request is entitled to now, beside others.
+        """
         ...
 
     def compare(
-        self, request: CompareRequest, requester: Requester = ANYONE
+        self,
+        request: CompareRequest,
+        is_interrupted: Callable[[], bool] = never,
+        standing: Callable[[], Standing] = alone,
     ) -> Iterator[list[Measurement]]:
         """Yield rounds; see `RequestMeasurer` and `measure`."""
         ...

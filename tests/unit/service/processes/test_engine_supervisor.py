@@ -12,7 +12,8 @@ from service.store import workers
 from service.store.database.database import Database
 from service.wire.server_models import WorkerRead, WorkerState
 from tests.patience import PATIENCE_SECS
-from workers.engine.engine import ANYONE, Requester, RequestInterruptedError, WorkerFacts
+from workers.engine.engine import RequestInterruptedError, WorkerFacts, never
+from workers.engine.fair_share import Standing, alone
 from workers.measure.compare import CompareRequest
 from workers.wire.request import MeasureRequest
 
@@ -30,22 +31,24 @@ class MemoryEngine:
     def measure(
         self,
         request: MeasureRequest | CompareRequest,
-        requester: Requester = ANYONE,
+        is_interrupted: Callable[[], bool] = never,
+        standing: Callable[[], Standing] = alone,
     ) -> Iterator[tuple[int, Measurement]]:
         if self._is_broken:
             raise ConnectionError("the engine is gone")
         for index in range(len(request.traces)):
-            if requester.is_interrupted():
+            if is_interrupted():
                 raise RequestInterruptedError
             yield index, Measurement((1.0,))
 
     def compare(
         self,
         request: CompareRequest,
-        requester: Requester = ANYONE,
+        is_interrupted: Callable[[], bool] = never,
+        standing: Callable[[], Standing] = alone,
     ) -> Iterator[list[Measurement]]:
         for _ in range(request.num_rounds):
-            yield [measurement for _, measurement in self.measure(request, requester)]
+            yield [measurement for _, measurement in self.measure(request, is_interrupted)]
 
     def workers(self) -> list[WorkerFacts]:
         if self.is_gone:
