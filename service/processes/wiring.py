@@ -49,7 +49,6 @@ def coordinate(
             measurer,
             baselines=measurer,
             interrupt=seat.interrupt,
-            stand=seat.stand,
             retrainer=retrainer,
             serves=workers.labels,
             prove=workers.prove,
