@@ -50,6 +50,7 @@ def test_a_new_process_loads_a_kernel_without_the_compiler(
     artifact = parallel_matmul()
     if num_threads == 1:
         artifact = compile_artifact(ops.matmul(64, 48, 32), "cpu -num-cores=1")
+    LoadedKernel(artifact)  # this process can run it, so the new one can
     artifact.save(tmp_path / "matmul.lwk")
     rng = np.random.default_rng(0)
     np.save(tmp_path / "a.npy", rng.random((64, 32), "float32"))
