@@ -11,6 +11,7 @@ from pathlib import Path
 
 FOLDERS = ("compiler", "service", "tuner")
 _OTHERS = {
+    "candidate_builds",
     "finish_child",
     "http_load",
     "large_job",

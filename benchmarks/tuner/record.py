@@ -1,30 +1,37 @@
 """Record measurements of design spaces: `python -m benchmarks.tuner.record [NAME...]`.
 
 Each set becomes a file of `tuner/recorded/`; see `tuner.replay.recorded_set`. Existing sets do not
-change. Missing sets are recorded in turns until they are complete or the time limit is reached. A
-later call continues from their journals, and `--write` converts incomplete journals to sets.
-Kernels run in this process. If one crashes it, the next start records the crash.
+change. Missing sets of this CPU are recorded, a few at a time in turns, until all are complete or
+the time limit is reached. A later call continues from their journals, and `--write` converts
+incomplete journals to sets. Kernels run in this process, pinned to one core. If one crashes it, the
+next start records the crash.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.report import commit, machine
+from benchmarks.tuner.candidate_builds import CandidateBuilds
 from benchmarks.tuner.recorded_workloads import BY_NAME, RECORDINGS, Recording
 from benchmarks.tuner.recorder import TURNS, Recorder
 from compiler.driver import toolchain
 from compiler.target.cpu import CpuTarget
+from compiler.target.target import Target
 from tuner.replay.packaged import FOLDER
 from tuner.replay.recorded_set import SUFFIX, Masks, RecordedSet
 from tuner.space.filter.static_filter import passes
 
 JOURNAL = ".journal"
+SIDE_BY_SIDE = 8
+"""Sets that take turns: their steps put the turns of a candidate about a minute apart."""
 
 
 def main() -> None:
@@ -33,33 +40,66 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(BY_NAME))
     parser.add_argument("--folder", type=Path, default=FOLDER)
     parser.add_argument("--minutes", type=float, default=float("inf"))
+    parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)))
+    parser.add_argument("--builders", type=int, default=max(1, len(os.sched_getaffinity(0)) - 1))
     parser.add_argument("--write", action="store_true", help="write incomplete sets, too")
     args = parser.parse_args()
     if unknown := [name for name in args.names if name not in BY_NAME]:
         parser.error(f"no recording is called {unknown[0]}")
     args.folder.mkdir(exist_ok=True)
-    wanted = [r for r in RECORDINGS if r.name in args.names or not args.names]
+    host = CpuTarget.of(Target("cpu")).cpu
+    wanted = [r for r in RECORDINGS if r.name in args.names or (not args.names and r.cpu == host)]
     missing = [r for r in wanted if not (args.folder / f"{r.name}{SUFFIX}").exists()]
-    record(missing, args.folder, time.monotonic() + 60 * args.minutes, write_all=args.write)
+    builds = CandidateBuilds(args.builders, args.core)
+    os.sched_setaffinity(0, {args.core})
+    try:
+        deadline = time.monotonic() + 60 * args.minutes
+        record(missing, args.folder, builds, deadline, write_all=args.write)
+    finally:
+        builds.close()
 
 
 def record(
-    recordings: list[Recording], folder: Path, deadline: float, *, write_all: bool = False
+    recordings: list[Recording],
+    folder: Path,
+    builds: CandidateBuilds,
+    deadline: float,
+    *,
+    write_all: bool = False,
 ) -> None:
-    """Record sets by turns until `deadline`, and write those that are complete."""
-    recorders = [Recorder(each, folder / f"{each.name}{JOURNAL}") for each in recordings]
-    while time.monotonic() < deadline and not all(each.is_done for each in recorders):
-        for each in recorders:
-            if not each.is_done and time.monotonic() < deadline:
-                each.step()
-                _show(each)
+    """Record sets by turns until `deadline`; write each when it is complete."""
+    waiting = _recorders(recordings, folder, builds)
+    active: list[Recorder] = []
+    while time.monotonic() < deadline:
+        while len(active) < SIDE_BY_SIDE and (recorder := next(waiting, None)) is not None:
+            active.append(recorder)
+        if not active:
+            return
+        for recorder in active:
+            recorder.step()
+            _show(recorder)
+            if recorder.is_done:
+                _write(recorder, folder)
+        active = [recorder for recorder in active if not recorder.is_done]
     for _ in range(TURNS):
-        for each in recorders:
-            each.step(with_new=False)
-    for each in recorders:
-        if each.is_done or write_all:
-            written(each).write(folder)
-            (folder / f"{each.recording.name}{JOURNAL}").unlink()
+        for recorder in active:
+            recorder.step(with_new=False)
+    for recorder in active:
+        if recorder.is_done or write_all:
+            _write(recorder, folder)
+
+
+def _recorders(
+    recordings: list[Recording], folder: Path, builds: CandidateBuilds
+) -> Iterator[Recorder]:
+    """Yield a recorder for each recording; each takes seconds to prepare."""
+    for recording in recordings:
+        yield Recorder(recording, folder / f"{recording.name}{JOURNAL}", builds)
+
+
+def _write(recorder: Recorder, folder: Path) -> None:
+    written(recorder).write(folder)
+    (folder / f"{recorder.recording.name}{JOURNAL}").unlink()
 
 
 def written(recorder: Recorder) -> RecordedSet:
@@ -130,8 +170,8 @@ def _repeatability(recorder: Recorder, numbers: list[int]) -> dict[str, float]:
 
 
 def _show(recorder: Recorder) -> None:
-    num = len(recorder.secs.keys() | recorder.errors.keys())
-    print(f"{recorder.recording.name}: {num} of {len(recorder.points)}", flush=True)
+    of_all = f"{recorder.num_measured} of {len(recorder.points)}"
+    print(f"{recorder.recording.name}: {of_all}", flush=True)
 
 
 if __name__ == "__main__":

@@ -26,9 +26,12 @@ class Recording:
     @property
     def name(self) -> str:
         """The name of the set."""
-        kind, _, numbers = self.spec.partition(":")
-        suffix = "" if self.cpu == "znver3" else f"_{self.cpu}"
-        return f"{kind}_{numbers.replace(',', 'x')}{suffix}"
+        kind, arguments, *dtype = self.spec.split(":")
+        words = arguments.split(",")
+        extents = "x".join(word for word in words if "=" not in word)
+        options = [word.replace("=", "-") for word in words if "=" in word]
+        cpu = [] if self.cpu == "znver3" else [self.cpu]
+        return "_".join([kind, extents, *options, *dtype, *cpu])
 
     @property
     def target(self) -> str:
@@ -76,6 +79,88 @@ RECORDINGS: tuple[Recording, ...] = (
     Recording("layer_norm", "layer_norm:512,200"),
     Recording("row_sum", "row_sum:512,1024"),
     Recording("row_sum", "row_sum:1024,300"),
+    *(
+        Recording(spec.partition(":")[0], spec, 120, 120)
+        for spec in (
+            # Weights that are constants, and results that pass through a function.
+            "dense:16,768,768,constant=W",
+            "conv2d:1,64,28,28,64,3,1,1,constant=W",
+            "conv2d:1,96,14,14,96,1,1,0,constant=W",
+            "dense:128,512,512,bias=true,activation=gelu,constant=W+bias",
+            "dense:4,1000,512,constant=W",
+            # Odd, narrow, and low extents.
+            "matmul:197,64,768",
+            "conv2d:1,24,33,33,40,3,1,1",
+            "matmul:197,20,768",
+            "depthwise_conv2d:1,48,57,57,3,1,1",
+            "matmul:33,129,65",
+            "attention:1,3,50,50,32",
+            "batch_matmul:4,197,64,197",
+            "conv1d:1,48,201,48,7,1,3",
+            "conv2d:1,40,19,19,88,1,1,0",
+            "max_pool2d:1,64,57,57,3,2,1",
+            "softmax:197,197",
+            "matmul:1,1024,1024",
+            "dense:1,2048,512",
+            "layer_norm:197,768",
+            # Narrow types.
+            "matmul:128,512,256:bfloat16",
+            "quantized_dense:64,256,256",
+            "dense_int8:16,512,512",
+            "conv2d:1,32,28,28,32,3,1,1:bfloat16",
+            "quantized_conv2d:1,32,14,14,32,3,1,1",
+            "dense_int4:8,512,512",
+            "matmul:96,200,300:float16",
+            "dense:32,512,512:bfloat16",
+            "dense_int8:1,1024,1024",
+            "matmul:128,128,128:float64",
+            "batch_matmul:16,32,128,64:bfloat16",
+            # Other layouts, strides, windows and groups.
+            "conv2d:1,32,28,28,64,3,2,1",
+            "conv2d:1,32,28,28,32,3,1,1,layout=NHWC",
+            "depthwise_conv2d:1,96,14,14,3,1,1",
+            "conv2d:1,3,96,96,16,3,2,1",
+            "conv2d:1,32,28,28,32,3,1,1,1,4",
+            "depthwise_conv2d:1,64,28,28,3,1,1,layout=NHWC",
+            "conv2d:1,16,28,28,32,5,1,2",
+            "depthwise_conv2d:1,64,28,28,5,2,2",
+            "matmul:64,320,320,transpose_b=true",
+            "matmul:1024,64,256",
+            "dense:197,192,192",
+            "conv2d_transpose:1,48,10,10,24,4,2,1",
+            "conv3d:1,16,6,14,14,16,3,1,1",
+            "conv1d:1,80,300,96,3,1,1",
+            "conv2d_winograd:1,64,14,14,64,1,4",
+            "avg_pool2d:1,32,28,28,3,1,1",
+            "avg_pool2d:1,128,14,14,2,2,0",
+            # Chains and rows.
+            "attention:1,2,128,128,64,causal=true",
+            "grouped_query_attention:1,8,2,1,256,64",
+            "log_softmax:64,1000",
+            "rms_norm:64,1024",
+            "group_norm:1,64,28,28,groups=8",
+            "transpose:512,384",
+            "sum:256,512,axis=0",
+        )
+    ),
+    # Deep sets, of which a long search sees no end.
+    *(
+        Recording(spec.partition(":")[0], spec, 2000, 2000)
+        for spec in (
+            "matmul:512,512,512",
+            "conv2d:1,64,28,28,64,3,1,1",
+            "dense:32,768,768,constant=W",
+            "depthwise_conv2d:1,64,56,56,3,1,1",
+            "conv2d:1,128,14,14,128,1,1,0",
+            "attention:1,2,197,197,64",
+            "matmul:128,768,256:bfloat16",
+            "batch_matmul:8,128,128,64",
+            "conv1d:1,64,512,64,3,1,1",
+            "conv2d:1,48,20,20,48,3,2,1",
+            "quantized_dense:64,512,512",
+            "max_pool2d:1,64,56,56,3,2,1",
+        )
+    ),
     # Vectors of 512 bits and 32 registers; the shapes are others, so that a set of one CPU tells
     # nothing about the winner of the same shape on the other.
     *(

@@ -2,7 +2,8 @@
 
 Candidates stay loaded for a few steps, and each step times all of them once at real-time priority.
 Several sets take steps in turns, so the turns of a candidate are about a minute apart. A slow
-moment of the machine then affects one turn, and the shortest time counts.
+moment of the machine then affects one turn, and the shortest time counts. The candidates of the
+next step are built in other processes meanwhile.
 """
 
 from __future__ import annotations
@@ -17,25 +18,21 @@ import numpy as np
 
 import loopwright as lw
 from benchmarks.peers.worker import first_in_line
+from benchmarks.tuner.candidate_builds import Build, CandidateBuilds, built
 from benchmarks.tuner.recorded_workloads import Recording
-from compiler.backends.error import BuildError
-from compiler.backends.module import Module
-from compiler.driver import compile_artifact
-from compiler.executor.memory import aligned_empty
-from compiler.ir.core.nodes import static_shape
-from compiler.ir.interpret.inputs import random_inputs
-from compiler.ir.interpret.oracle.oracle import interpret
-from compiler.ir.interpret.tolerance import Mismatch, compare
+from compiler.backends.backend import backend_of
+from compiler.backends.trial_arrays import WrongResultError
+from compiler.executor.artifact import Artifact
+from compiler.ir.interpret.error_growth import check_case
 from compiler.runtime.measurement import ErrorKind
 from compiler.runtime.time_calls import calls_per_sample, time_calls
-from compiler.schedule.error import ScheduleError
-from compiler.schedule.trace_prefix_cache import TracePrefixCache
 from compiler.target.cpu import CpuTarget
 from tuner.space.design_space import Point, SketchSpace, distinct
 from tuner.space.filter.static_filter import is_compilable
 from tuner.space.generate import design_space
 from tuner.space.tables.knob import Ints
 from tuner.task import Task
+from workers.measure.timed_run import load_kernel
 
 BATCH = 24
 """The number of candidates that a step adds."""
@@ -63,11 +60,11 @@ class Recorder:
     Attributes:
         points: The recorded points, in random order.
         marks: For each point, `w` if drawn from the whole space, `k` if from the filtered space.
-        secs: The shortest time so far, by number.
+        secs: The shortest time of each turn so far, by number.
         errors: The errors, by number; a candidate that was started and never finished crashed.
     """
 
-    def __init__(self, recording: Recording, journal: Path) -> None:
+    def __init__(self, recording: Recording, journal: Path, builds: CandidateBuilds) -> None:
         self.recording = recording
         self.task = Task(lw.ops.from_spec(recording.spec), lw.Target(recording.target))
         self.space = design_space(self.task)
@@ -79,23 +76,29 @@ class Recorder:
         known = self.secs.keys() | self.errors.keys()
         self._left = [n for n in range(len(self.points)) if n not in known]
         self._loaded: list[_Loaded] = []
-        self._beginnings = TracePrefixCache()
-        self._inputs = random_inputs(self.task.func, 0)
-        self._expected = interpret(self.task.func, self._inputs)
-        self._arrays = {
-            b.name: aligned_empty(static_shape(b), b.dtype) for b in self.task.func.buffers
-        }
+        self._builds = builds
+        self._coming: list[tuple[int, Build]] = []
+        self._script = self.task.func.script()
+        case = check_case(self.task.func, 0)
+        self._arrays = backend_of(self.task.target).arrays(self.task.func, self.task.target, case)
 
     @property
     def is_done(self) -> bool:
         """Whether all candidates had all their turns."""
-        return not self._left and not self._loaded
+        return not (self._left or self._coming or self._loaded)
+
+    @property
+    def num_measured(self) -> int:
+        """The number of candidates with a time or an error."""
+        return len(self.secs.keys() | self.errors.keys())
 
     def step(self, *, with_new: bool = True) -> None:
-        """Build a batch of candidates, then time all loaded candidates once."""
-        if with_new:
-            batch, self._left = self._left[:BATCH], self._left[BATCH:]
-            self._loaded += [each for number in batch if (each := self._load(number)) is not None]
+        """Load the candidates that were built, then time all loaded candidates once."""
+        for number, build in self._coming:
+            loaded = self._load(number, built(build))
+            if loaded is not None:
+                self._loaded.append(loaded)
+        self._coming = self._started() if with_new else []
         for each in self._loaded:
             with first_in_line():
                 if each.samples > 1:
@@ -105,16 +108,31 @@ class Recorder:
             each.turns_left -= 1
         self._loaded = [each for each in self._loaded if each.turns_left]
 
-    def _load(self, number: int) -> _Loaded | None:
-        """Build and check a candidate; None if it failed."""
-        try:
-            module = self._built(self.points[number])
-        except (BuildError, ScheduleError):
+    def _started(self) -> list[tuple[int, Build]]:
+        """Start to build the next batch."""
+        batch, self._left = self._left[:BATCH], self._left[BATCH:]
+        candidates = [self.space.candidate(self.points[number]) for number in batch]
+        traces = [candidate.trace.to_text() for candidate in candidates]
+        return list(
+            zip(
+                batch,
+                self._builds.submit(self._script, self.task.target.name, traces),
+                strict=True,
+            )
+        )
+
+    def _load(self, number: int, artifact: Artifact | None) -> _Loaded | None:
+        """Load and check a candidate; None if it failed."""
+        if artifact is None:
             self._note(number, error=ErrorKind.BUILD_ERROR)
             return None
         self._note(number, error=ErrorKind.CRASH)  # overwritten by any other result
-        run = self._checked(module)
-        if run is None:
+        module, arguments = load_kernel(artifact, self._arrays)
+        run = module.bind(*arguments)
+        run()
+        try:
+            self._arrays.check()
+        except WrongResultError:
             self._note(number, error=ErrorKind.WRONG_RESULT)
             return None
         with first_in_line():
@@ -124,23 +142,6 @@ class Recorder:
         if secs > SLOW * best:
             return _Loaded(number, run, calls, 1, TURNS // 2)
         return _Loaded(number, run, calls, 3 if secs * calls < 4 * MIN_SAMPLE_SECS else 2, TURNS)
-
-    def _built(self, point: Point) -> Module:
-        schedule = self._beginnings.apply(self.space.candidate(point).trace, self.task.func)
-        schedule.require_own_layouts()
-        return Module(compile_artifact(schedule, self.task.target))
-
-    def _checked(self, module: Module) -> Callable[[], None] | None:
-        """Run a kernel once; return a function to run it again, None for a wrong result."""
-        for name, array in self._arrays.items():
-            array[...] = self._inputs.get(name, np.nan if array.dtype.kind == "f" else -1)
-        run = module.bind(*self._arrays.values())
-        run()
-        try:
-            compare(self.task.func, {n: self._arrays[n] for n in self._expected}, self._expected)
-        except Mismatch:
-            return None
-        return run
 
     def _note(
         self, number: int, *, secs: float | None = None, error: ErrorKind | None = None
