@@ -21,6 +21,7 @@ _OTHERS = {
     "recorded_workloads",
     "recorder",
     "search",
+    "splits",
 }
 MODULES = {
     path.stem: f"benchmarks.{folder}.{path.stem}"

@@ -1,112 +1,218 @@
 """Measure how well the cost model ranks candidates of tasks outside its training, on records.
 
-Each operator, one shape of every operator, or each family of operators is held out in turn. A model
-trained on all other recorded sets, as the base model is, ranks it. See `docs/cost-model.md` for the
-metrics.
+One shape of every operator, each operator, each family of operators, or each CPU is held out in
+turn. A model of all other recorded sets, trained as the base model is, ranks it, and a search that
+starts with this model plays on it. See `docs/cost-model.md` for the metrics.
 """
 
 from __future__ import annotations
 
+import argparse
 import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from benchmarks.report import Metric, report
+from benchmarks.tuner import splits
+from benchmarks.tuner.splits import Fold, Judged
+from tuner.cost_model import stored_model
 from tuner.cost_model.boosting import STORE_TREES, boost, score
 from tuner.cost_model.cost_model import Samples, Scores
-from tuner.cost_model.quality import mean_quality, quality
+from tuner.cost_model.quality import Quality, pairs_in_order, quality
 from tuner.cost_model.xgboost_model import XGBoostModel
-from tuner.replay.packaged import ROWS, packaged_samples, packaged_sets, thinned
-from tuner.replay.recorded_set import RecordedSet
+from tuner.replay.packaged import packaged_samples, packaged_sets
+from tuner.replay.play import play
+from tuner.search.evolutionary import Evolutionary
+from tuner.search.searcher import Searcher
 from tuner.space.features.features import FEATURE_NAMES
 
-GOALS = {"pairwise": 0.85, "top1": 0.90, "top5": 0.96}
+SEEDS = range(3)
 JOB_SAMPLES = 64
 """Samples of a job of a few rounds."""
-LARGE = 40
-"""Minimum candidates of a large set, or part of a set; results of large sets are shown separately.
+CLEAR = 0.05
+"""Pairs whose times differ by this share are clear: the halves of a recording agree on nearly all
+of them.
 """
+NUM_CALIBRATED = 500
+"""Samples of a new CPU."""
+TRIALS = (1, 5, 16)
+"""After how many trials the loss is reported, beside the loss of the first guess, unmeasured."""
 FAMILIES = {
-    "products": "matmul dense batch_matmul mm_relu matmul_bias_relu linear_relu",
+    "products": "matmul dense batch_matmul mm_relu matmul_bias_relu linear_relu dense_int8"
+    " dense_int4 quantized_dense",
     "convolutions": "conv1d conv2d conv2d_nchwc conv2d_winograd conv2d_transpose conv3d"
-    " depthwise_conv2d",
+    " depthwise_conv2d quantized_conv2d",
     "pools": "max_pool2d avg_pool2d",
-    "attention": "attention",
-    "rows": "softmax layer_norm row_sum",
+    "attention": "attention grouped_query_attention",
+    "rows": "softmax layer_norm row_sum log_softmax rms_norm group_norm sum transpose",
 }
 PARTS = ("drawn", "kept")
 """Parts of a set: a uniform sample of all candidates, and those that pass the static filter."""
 
 
+@dataclass(frozen=True)
+class Split:
+    """A way to hold out sets.
+
+    Attributes:
+        folds: Returns the folds for a seed.
+        goals: The goals of pairwise, top-1 and top-5; None for no goal.
+    """
+
+    name: str
+    folds: Callable[[int], Iterator[Fold]]
+    goals: tuple[float | None, float | None, float | None] = (None, None, None)
+
+
 def main() -> None:
     """Evaluate the model on all recorded sets."""
-    sets = packaged_sets()
-    samples = [each.samples() for each in sets]
-    family = {op: name for name, members in FAMILIES.items() for op in members.split()}
-    operators = [s.operator for s in sets]
-    groups: dict[str, list[object]] = {
-        "operator": list(operators),
-        "shape": [operators[:place].count(name) for place, name in enumerate(operators)],
-        "family": [family[name] for name in operators],
-    }
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.tuner.model_quality")
+    parser.add_argument("--split", action="append", help="only splits whose names hold this text")
+    parser.add_argument("--each", action="store_true", help="show each set, too")
+    args, _ = parser.parse_known_args()
+    sets = [Judged(recorded, recorded.samples()) for recorded in packaged_sets()]
     metrics: list[Metric] = []
-    for what, names in groups.items():
-        start = time.process_time()
-        scores = _held_out(samples, names)
-        secs = time.process_time() - start
-        metrics += _metrics(f"leave one {what} out", sets, samples, scores)
-        metrics.append(Metric(f"leave one {what} out: training and judging", "s", (secs,)))
-    estimate = FEATURE_NAMES.index("cycles.total")
-    by_roofline = [-s.features[:, estimate].astype(np.float64) for s in samples]
-    metrics += _metrics("roofline estimate, no model", sets, samples, by_roofline, is_model=False)
-    for part in PARTS:
-        agree = np.mean([s.provenance["repeatability"][part]["agreement"] for s in sets])
-        metrics.append(Metric(f"{part}: two halves of the turns agree, mean", "", (float(agree),)))
-    metrics += _training_costs(samples)
+    for split in all_splits(sets):
+        if args.split is None or any(text in split.name for text in args.split):
+            metrics += _evaluated(split, sets, show_each=args.each)
+    if args.split is None:
+        metrics += _of_estimate(sets)
+        metrics += _repeatability(sets)
+        metrics += _training_costs([each.samples for each in sets])
     report("model_quality", metrics)
 
 
-def _held_out(samples: list[Samples], groups: list[object]) -> list[Scores]:
-    """Return scores of all rows of all sets, of models that saw `ROWS` of each of the others."""
-    found: dict[int, Scores] = {}
-    known = [thinned(each, ROWS) for each in samples]
-    for group in dict.fromkeys(groups):
-        members = boost(
-            [k for k, g in zip(known, groups, strict=True) if g != group], 0, STORE_TREES
-        )
-        for index, each in enumerate(samples):
-            if groups[index] == group:
-                found[index] = score(members, each.features)
-    return [found[index] for index in range(len(samples))]
+def all_splits(sets: Sequence[Judged]) -> list[Split]:
+    """Return the splits, with the goals of each."""
+    family = {op: name for name, members in FAMILIES.items() for op in members.split()}
+    groups = [family[each.operator] for each in sets]
+    cpus = sorted({each.cpu for each in sets})
+
+    def unseen(cpu: str, num: int) -> Callable[[int], Iterator[Fold]]:
+        return partial(splits.by_cpu, sets, cpu, num)
+
+    return [
+        Split("shape", lambda _: splits.by_group(sets, splits.shapes(sets)), (0.90, 0.92, 0.97)),
+        Split(
+            "operator", lambda _: splits.by_group(sets, splits.operators(sets)), (0.87, 0.90, 0.96)
+        ),
+        Split("family", lambda _: splits.by_group(sets, groups)),
+        *(
+            Split(f"{cpu}, {num} samples of it", unseen(cpu, num), (None, goal, None))
+            for cpu in cpus
+            for num, goal in ((0, 0.85), (NUM_CALIBRATED, 0.90))
+        ),
+    ]
 
 
-def _metrics(
+def _evaluated(split: Split, sets: Sequence[Judged], *, show_each: bool) -> list[Metric]:
+    """Return the means of all measures over the judged sets, a sample a seed."""
+    start = time.process_time()
+    scores: list[dict[int, Scores]] = []
+    losses: list[list[list[float]]] = []
+    for seed in SEEDS:
+        scores.append({})
+        losses.append([])
+        for fold in split.folds(seed):
+            members = boost(fold.training, seed, STORE_TREES)
+            base = stored_model.encode(members)
+            for index in fold.judged:
+                scores[seed][index] = score(members, sets[index].samples.features)
+                losses[seed].append(_losses(sets[index], base, seed))
+    metrics = _ranking(split.name, sets, scores, split.goals, show_each=show_each)
+    for trials, column in zip((0, *TRIALS), np.array(losses).mean(axis=1).T, strict=True):
+        label = f"{split.name} out, kept: loss after {trials} trials, mean"
+        metrics.append(Metric(label, "", tuple(column.tolist())))
+    metrics.append(
+        Metric(f"{split.name} out: training and judging", "s", (time.process_time() - start,))
+    )
+    return metrics
+
+
+def _losses(judged: Judged, base: bytes, seed: int) -> list[float]:
+    """Return the losses of a search against the best known, from 0 trials on."""
+    recorded = judged.recorded.kept
+    search = Searcher(
+        Evolutionary(),
+        recorded.space,
+        seed,
+        XGBoostModel(seed, base=base),
+        task_key=recorded.task.key,
+    )
+    curve = play(recorded, search, max(TRIALS) + 1)
+    guess = score(stored_model.decode(base), recorded.samples().features)
+    first = recorded.best_secs / recorded.samples().run_secs[guess.argmax()]
+    return [1 - float(first), *(1 - float(curve[trials]) for trials in TRIALS)]
+
+
+def _ranking(
     title: str,
-    sets: tuple[RecordedSet, ...],
-    samples: list[Samples],
-    scores: list[Scores],
+    sets: Sequence[Judged],
+    scores: Sequence[dict[int, Scores]],
+    goals: tuple[float | None, float | None, float | None] = (None, None, None),
     *,
-    is_model: bool = True,
+    show_each: bool = False,
 ) -> list[Metric]:
-    """Return the mean of each measure on each part of the sets, and the figures a set."""
+    """Return how well scores order each part of the sets, a sample a seed."""
+    metrics: list[Metric] = []
+    for part in PARTS:
+        columns: dict[str, list[float]] = {}
+        for by_set in scores:
+            rows = [_row(sets[index], own, part) for index, own in by_set.items()]
+            for name in rows[0] or ():
+                values = [row[name] for row in rows if row is not None]
+                columns.setdefault(name, []).append(float(np.mean(values)))
+        for name, values in columns.items():
+            goal = dict(zip(("pairwise", "top1", "top5"), goals, strict=True)).get(name)
+            text = "" if goal is None else f">= {goal}"
+            label = f"{title} out, {part}: {name}, mean"
+            metrics.append(Metric(label, "", tuple(values), goal=text))
+        for index, own in scores[0].items() if show_each else ():
+            row = _row(sets[index], own, part)
+            if row is not None:
+                text = " / ".join(f"{row[name]:.3f}" for name in ("pairwise", "top1", "top5"))
+                label = f"  {sets[index].recorded.name}, {part}: {text}"
+                metrics.append(Metric(label, "pairwise", (row["pairwise"],)))
+    return metrics
+
+
+def _row(judged: Judged, scores: Scores, part: str) -> dict[str, float] | None:
+    """Return all measures of one set; None if too few of its candidates are correct."""
+    recorded = judged.recorded
+    mask = np.concatenate(recorded.is_drawn if part == "drawn" else recorded.is_kept)
+    secs = judged.samples.run_secs[mask]
+    found: Quality | None = quality(scores[mask], secs)
+    if found is None:
+        return None
+    return {
+        "pairwise": found.pairwise,
+        f"pairwise of pairs {CLEAR:.0%} apart": pairs_in_order(scores[mask], secs, CLEAR),
+        "top1": found.top1,
+        "top5": found.top5,
+        "trials_saved": found.trials_saved,
+    }
+
+
+def _of_estimate(sets: Sequence[Judged]) -> list[Metric]:
+    """Return how well the estimate alone orders candidates."""
+    column = FEATURE_NAMES.index("cycles.total")
+    by_estimate = {
+        index: -each.samples.features[:, column].astype(np.float64)
+        for index, each in enumerate(sets)
+    }
+    return _ranking("everything, roofline estimate alone", sets, [by_estimate])
+
+
+def _repeatability(sets: Sequence[Judged]) -> list[Metric]:
+    """Return how often two halves of a recording agree."""
     metrics = []
     for part in PARTS:
-        judged = []
-        for recorded, own, guess in zip(sets, samples, scores, strict=True):
-            mask = np.concatenate(recorded.is_drawn if part == "drawn" else recorded.is_kept)
-            found = quality(guess[mask], own.run_secs[mask])
-            if found is not None:
-                judged.append((recorded, int(mask.sum()), found))
-        for which, least in (("", 0), (f", of {LARGE} candidates or more", LARGE)):
-            mean = mean_quality(q for _, num, q in judged if num >= least)
-            assert mean is not None, "there are recorded sets"
-            for name in ("pairwise", "top1", "top5", "trials_saved"):
-                goal = f">= {GOALS[name]}" if is_model and name in GOALS else ""
-                label = f"{title}, {part}{which}: {name}, mean"
-                metrics.append(Metric(label, "", (getattr(mean, name),), goal=goal))
-        for recorded, num, q in judged if is_model else ():
-            text = f"{q.pairwise:.3f} / {q.top1:.3f} / {q.top5:.3f} of {num}"
-            metrics.append(Metric(f"  {recorded.name}, {part}: {text}", "pairwise", (q.pairwise,)))
+        agree = [each.recorded.provenance["repeatability"][part]["agreement"] for each in sets]
+        label = f"{part}: two halves of the turns agree, mean"
+        metrics.append(Metric(label, "", (float(np.mean(agree)),)))
     return metrics
 
 

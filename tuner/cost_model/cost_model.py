@@ -52,6 +52,14 @@ class CostModel(Protocol):
         """Return whether predictions are meaningful."""
         ...
 
+    @property
+    def trust(self) -> float:
+        """Return how far the samples confirm what the model started from, from 0 to 1.
+
+        It is 1 without samples, and for a model that started from nothing.
+        """
+        ...
+
     def update(self, samples: Samples) -> None:
         """Add samples; training may be delayed until the next prediction."""
         ...

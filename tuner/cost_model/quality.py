@@ -60,11 +60,27 @@ def quality(scores: Scores, run_secs: Scores) -> Quality | None:
     if np.isfinite(run_secs).sum() < MIN_RIGHT:
         return None
     return Quality(
-        _pairwise(scores, run_secs),
+        pairs_in_order(scores, run_secs),
         top_score(scores, run_secs, 1),
         top_score(scores, run_secs, 5),
         _trials_saved(scores, run_secs),
     )
+
+
+def pairs_in_order(scores: Scores, run_secs: Scores, margin: float = 0.0) -> float:
+    """Return the share of pairs of correct candidates that scores order correctly.
+
+    Equal scores count half; without pairs, all are in order.
+
+    Args:
+        margin: Pairs count if the times differ by more than this share of the shorter one.
+    """
+    correct = np.isfinite(run_secs)
+    scores, run_secs = scores[correct], run_secs[correct]
+    is_faster = (1 + margin) * run_secs[:, None] < run_secs[None, :]
+    ahead = np.sign(scores[:, None] - scores[None, :])
+    pairs = (1 + ahead[is_faster]) / 2
+    return float(pairs.mean()) if len(pairs) else 1.0
 
 
 def top_score(scores: Scores, run_secs: Scores, num: int) -> float:
@@ -135,15 +151,6 @@ def pairwise_accuracy(trials: Sequence[MeasuredTrial]) -> float | None:
             else:
                 right += (guess > other_guess) == (secs < other_secs)
     return right / total if total else None
-
-
-def _pairwise(scores: Scores, run_secs: Scores) -> float:
-    right = np.isfinite(run_secs)
-    scores, run_secs = scores[right], run_secs[right]
-    is_faster = run_secs[:, None] < run_secs[None, :]
-    ahead = np.sign(scores[:, None] - scores[None, :])
-    pairs = (1 + ahead[is_faster]) / 2
-    return float(pairs.mean()) if len(pairs) else 1.0
 
 
 def _best_of(scores: Scores, run_secs: Scores, num: int) -> float:

@@ -14,6 +14,7 @@ from tuner.cost_model import stored_model
 from tuner.cost_model.analytic_prior import analytic_scores
 from tuner.cost_model.boosting import JOB_TREES, Member, blend, boost, score, spread
 from tuner.cost_model.cost_model import CostModelError, Samples, Scores
+from tuner.cost_model.trust import trust
 from tuner.space.registry import SEARCH_SPACES
 from tuner.space.search_space import FeatureMatrix
 
@@ -22,8 +23,8 @@ MIN_SAMPLES = 8
 columns by chance. Half a round; chosen.
 """
 BASE_SAMPLES = 64
-"""The base model, or the analytic estimate, weighs as much as so many samples of the job
-(`docs/cost-model.md`). Four rounds; chosen, not measured.
+"""The base model, or the analytic estimate, weighs as much as so many samples of the job, as far as
+it is trusted (`docs/cost-model.md`). Four rounds; chosen, not measured.
 """
 
 
@@ -32,8 +33,9 @@ class XGBoostModel:
 
     Args:
         base: A stored model (`to_bytes`) to start from. Without samples the model predicts as the
-            base does. Samples add a second model, whose share grows with their number. Without a
-            base, the analytic estimate of the kind is in its place, if it has one in seconds.
+            base does. Samples add a second model, whose share grows with their number, and faster
+            if they contradict the base. Without a base, the analytic estimate of the kind is in its
+            place, if it has one in seconds.
         kind: The kind of the targets of the candidates, which determines the features.
 
     Raises:
@@ -47,11 +49,21 @@ class XGBoostModel:
         self._base = [] if base is None else stored_model.decode(base, kind)
         self._members: list[Member] = self._base
         self._is_stale = False
+        self._trust: float | None = 1.0
 
     @property
     def is_trained(self) -> bool:
         """Return whether predictions are meaningful: enough samples, or a base."""
         return bool(self._base) or self._num_samples() >= MIN_SAMPLES
+
+    @property
+    def trust(self) -> float:
+        """Return how far the samples confirm the base; 1 without one."""
+        if self._trust is None:
+            rows = np.vstack([s.features for s in self._samples])
+            run_secs = np.concatenate([s.run_secs for s in self._samples])
+            self._trust = trust(score(self._base, rows), run_secs)
+        return self._trust
 
     def update(self, samples: Samples) -> None:
         """Add samples; the next prediction trains on all of them."""
@@ -59,6 +71,7 @@ class XGBoostModel:
         if len(samples.run_secs):
             self._samples.append(samples)
             self._is_stale = True
+            self._trust = None if self._base else 1.0
 
     def predict(self, features: FeatureMatrix) -> Scores:
         """Return a score for each row; higher is faster."""
@@ -98,7 +111,7 @@ class XGBoostModel:
     def _job_share(self) -> float:
         """Return the weight of the samples of the job; the rest is that of the start."""
         num = self._num_samples()
-        return num / (num + BASE_SAMPLES)
+        return num / (num + BASE_SAMPLES * self.trust)
 
     def _num_samples(self) -> int:
         return sum(len(s.run_secs) for s in self._samples)

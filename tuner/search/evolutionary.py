@@ -7,10 +7,12 @@ measurement, the roofline estimate ranks them.
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from typing import ClassVar
 
 import numpy as np
 
+from tuner.cost_model.cost_model import Scores
 from tuner.search.pool import Pool
 from tuner.search.random import draw_points
 from tuner.search.search_state import SearchState
@@ -21,7 +23,17 @@ RANDOM_SHARE = 1 / 16
 choose; more of them cost trials. Chosen.
 """
 FIRST_RANDOM_SHARE = 1 / 4
-"""The same before there is a model, which must see bad candidates too. Chosen."""
+"""The same before anything is measured: a model must see bad candidates too, and only candidates
+that it would not choose can refute it. Chosen.
+"""
+HEDGED_SHARE = 1 / 4
+"""Share of proposals of the first round that the estimate chooses although there is a model: if the
+model is wrong, the round has good candidates all the same. Chosen.
+"""
+REFUTED_RANDOM_SHARE = 1 / 2
+"""The same once measurements refute the model that the search started from: what it chose teaches
+little, so the search explores again (`docs/search.md` has the measured effect).
+"""
 OPTIMISM = 0.5
 """Weight of the uncertainty in a score: exploration against trust in the model (an upper confidence
 bound; Srinivas et al., ICML 2010). Chosen, not measured.
@@ -41,25 +53,51 @@ class Evolutionary:
         self._pools: list[Pool] = []
 
     def propose(self, num: int, state: SearchState, rng: np.random.Generator) -> list[Point]:
-        """Return the most promising points, then some random ones."""
+        """Return the most promising points, then some by the estimate, then some random ones."""
         if not self._pools:
             self._pools = [Pool(state, i, rng) for i in range(len(state.space.sketches))]
         for pool in self._pools:
             pool.grow(state, rng)
-        share = RANDOM_SHARE if state.has_model else FIRST_RANDOM_SHARE
-        chosen = self._promising(num - round(num * share), state)
+        num_random = round(num * _random_share(state))
+        num_hedged = int(num * HEDGED_SHARE) if _is_unconfirmed(state) else 0
+        chosen = self._promising(num - num_random - num_hedged, state)
+        if num_hedged:
+            chosen += self._by_estimate(num_hedged, state, set(chosen))
         return chosen + draw_points(state.space, num - len(chosen), state.seen | set(chosen), rng)
 
     def _promising(self, num: int, state: SearchState) -> list[Point]:
         """Return new points by expected speed; in turns of sketches if that does not compare."""
-        ranked = [pool.best(num, state, OPTIMISM) for pool in self._pools]
-        if state.compares_sketches:
-            together = [entry for ranking in ranked for entry in ranking]
-            together.sort(key=lambda entry: -entry[0])
-            return spread_out([point for _, point in together], num)
-        lists = [spread_out([point for _, point in ranking], num) for ranking in ranked]
+        if not state.compares_sketches:
+            return self._by_estimate(num, state, set())
+        ranked = [pool.best(num, state, _prospects(pool, state)) for pool in self._pools]
+        together = [entry for ranking in ranked for entry in ranking]
+        together.sort(key=lambda entry: -entry[0])
+        return spread_out([point for _, point in together], num)
+
+    def _by_estimate(self, num: int, state: SearchState, chosen: AbstractSet[Point]) -> list[Point]:
+        """Return new points by the estimate of the search space, in turns of sketches."""
+        lists = []
+        for pool in self._pools:
+            ranking = pool.best(num + len(chosen), state, state.estimates(pool.matrix))
+            fresh = [point for _, point in ranking if point not in chosen]
+            lists.append(spread_out(fresh, num))
         turns = [ranking[turn] for turn in range(num) for ranking in lists if turn < len(ranking)]
         return turns[:num]
+
+
+def _prospects(pool: Pool, state: SearchState) -> Scores:
+    return state.expected(pool.matrix) + OPTIMISM * state.uncertainty(pool.matrix)
+
+
+def _is_unconfirmed(state: SearchState) -> bool:
+    """Return whether the search follows a model of which it has measured nothing yet."""
+    return state.has_model and not state.secs
+
+
+def _random_share(state: SearchState) -> float:
+    if not (state.has_model and state.secs):
+        return FIRST_RANDOM_SHARE
+    return RANDOM_SHARE + (REFUTED_RANDOM_SHARE - RANDOM_SHARE) * (1 - state.trust)
 
 
 def spread_out(ranked: list[Point], num: int) -> list[Point]:

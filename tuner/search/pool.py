@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tuner.cost_model.cost_model import Scores
 from tuner.search.search_state import SearchState, points_of, rows_of
 from tuner.search.variation import crossed, mutated, selected
 from tuner.space.design_space import Point, distinct
@@ -62,15 +63,14 @@ class Pool:
             best = np.argsort(-scores, kind="stable")[:LARGEST]
             self.rows, self.matrix = self.rows[best], self.matrix[best]
 
-    def best(self, num: int, state: SearchState, optimism: float) -> list[tuple[float, Point]]:
-        """Return new points with their scores, the best first: more than `num`, if possible.
+    def best(self, num: int, state: SearchState, prospects: Scores) -> list[tuple[float, Point]]:
+        """Return new points with their prospects, the best first: more than `num`, if possible.
 
         Args:
-            optimism: The weight of the uncertainty that is added to the score.
+            prospects: A number for each row; higher is better.
         """
         if not len(self.rows):
             return []
-        prospects = state.expected(self.matrix) + optimism * state.uncertainty(self.matrix)
         num_seen = sum(point.sketch == self.sketch for point in state.seen)
         order = np.argsort(-prospects, kind="stable")[: BESIDE * num + num_seen]
         points = points_of(self.sketch, self.rows[order])

@@ -36,6 +36,11 @@ class SearchState:
         return self._model is not None and self._model.is_trained
 
     @property
+    def trust(self) -> float:
+        """Return how far measurements confirm the model that the search started from, 0 to 1."""
+        return 1.0 if self._model is None else self._model.trust
+
+    @property
     def compares_sketches(self) -> bool:
         """Return whether `expected` compares candidates of different sketches."""
         is_estimated = self._model is not None and self.space.search_space.estimates_secs
@@ -84,6 +89,10 @@ class SearchState:
         """
         if self._model is not None and self._model.is_trained:
             return self._model.predict(matrix)
+        return self.estimates(matrix)
+
+    def estimates(self, matrix: FeatureMatrix) -> Scores:
+        """Return the estimate of the search space for each candidate: higher is faster."""
         estimates: Scores = -matrix[:, self.space.search_space.estimate_column].astype(np.float64)
         return estimates
 

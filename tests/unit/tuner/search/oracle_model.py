@@ -24,6 +24,10 @@ class Oracle:
     def is_trained(self) -> bool:
         return bool(self.told)
 
+    @property
+    def trust(self) -> float:
+        return 1.0
+
     def update(self, samples: Samples) -> None:
         self.told.append(samples)
 

@@ -1,0 +1,106 @@
+"""Splits of the recorded sets: what a model is trained on, and the sets on which it is judged.
+
+A model never sees the program that it is judged on, on any CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from compiler.target.cpu import CpuTarget
+from compiler.target.target import Target
+from tuner.cost_model.cost_model import Samples
+from tuner.replay.packaged import ROWS, thinned
+from tuner.replay.recorded_set import RecordedSet
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A recorded set with its samples."""
+
+    recorded: RecordedSet
+    samples: Samples
+
+    @property
+    def operator(self) -> str:
+        """The operator, by which sets are held out."""
+        return self.recorded.operator
+
+    @property
+    def cpu(self) -> str:
+        """The CPU of the recording, by LLVM's name."""
+        return CpuTarget.of(Target(self.recorded.target)).cpu
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Samples to train a model on, and the sets to judge it on, by their indices."""
+
+    training: tuple[Samples, ...]
+    judged: tuple[int, ...]
+
+
+def by_group(sets: Sequence[Judged], groups: Sequence[Hashable]) -> Iterator[Fold]:
+    """Yield a fold for each group, which is held out."""
+    for group in dict.fromkeys(groups):
+        held = [index for index, own in enumerate(groups) if own == group]
+        others = (each for each, own in zip(sets, groups, strict=True) if own != group)
+        yield _fold(sets, held, others)
+
+
+def operators(sets: Sequence[Judged]) -> list[Hashable]:
+    """Return the operator of each set."""
+    return [each.operator for each in sets]
+
+
+def shapes(sets: Sequence[Judged]) -> list[Hashable]:
+    """Return the number of each set's program among those of its operator."""
+    known: dict[str, list[str]] = {}
+    numbers: list[Hashable] = []
+    for each in sets:
+        own = known.setdefault(each.operator, [])
+        if each.recorded.script not in own:
+            own.append(each.recorded.script)
+        numbers.append(own.index(each.recorded.script))
+    return numbers
+
+
+def by_cpu(sets: Sequence[Judged], judged_cpu: str, num_samples: int, seed: int) -> Iterator[Fold]:
+    """Yield folds of the sets of one CPU, judged by models of all others.
+
+    Args:
+        judged_cpu: The CPU that is held out.
+        num_samples: Samples of it that models are trained on, evenly from its sets of other
+            operators than the judged one.
+        seed: Of the choice of these samples.
+    """
+    held = [index for index, each in enumerate(sets) if each.cpu == judged_cpu]
+    others = [each for each in sets if each.cpu != judged_cpu]
+    if not num_samples:
+        yield _fold(sets, held, others)
+        return
+    for operator in dict.fromkeys(sets[index].operator for index in held):
+        own = [index for index in held if sets[index].operator == operator]
+        known = [sets[index] for index in held if sets[index].operator != operator]
+        if known:
+            fold = _fold(sets, own, others)
+            yield Fold((*fold.training, *_drawn(known, num_samples, seed)), fold.judged)
+
+
+def _fold(sets: Sequence[Judged], held: Sequence[int], others: Iterable[Judged]) -> Fold:
+    scripts = {sets[index].recorded.script for index in held}
+    known = [each for each in others if each.recorded.script not in scripts]
+    return Fold(tuple(thinned(each.samples, ROWS) for each in known), tuple(held))
+
+
+def _drawn(known: Sequence[Judged], num: int, seed: int) -> Iterator[Samples]:
+    """Yield `num` random samples, an equal number of each set."""
+    rng = np.random.default_rng(seed)
+    for number, each in enumerate(known):
+        size = num * (number + 1) // len(known) - num * number // len(known)
+        samples = each.samples
+        rows = np.sort(rng.permutation(len(samples.run_secs))[:size])
+        yield Samples(samples.task_key, samples.features[rows], samples.run_secs[rows])
