@@ -22,6 +22,7 @@ _OTHERS = {
     "recorder",
     "search",
     "splits",
+    "train_base",
 }
 MODULES = {
     path.stem: f"benchmarks.{folder}.{path.stem}"

@@ -6,13 +6,14 @@ A model never sees the program that it is judged on, on any CPU.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from compiler.target.cpu import CpuTarget
 from compiler.target.target import Target
 from tuner.cost_model.cost_model import Samples
+from tuner.cost_model.weights import OTHER_TARGET
 from tuner.replay.packaged import ROWS, thinned
 from tuner.replay.recorded_set import RecordedSet
 
@@ -87,7 +88,8 @@ def by_cpu(sets: Sequence[Judged], judged_cpu: str, num_samples: int, seed: int)
         known = [sets[index] for index in held if sets[index].operator != operator]
         if known:
             fold = _fold(sets, own, others)
-            yield Fold((*fold.training, *_drawn(known, num_samples, seed)), fold.judged)
+            foreign = (_weighted(each, OTHER_TARGET) for each in fold.training)
+            yield Fold((*foreign, *_drawn(known, num_samples, seed)), fold.judged)
 
 
 def _fold(sets: Sequence[Judged], held: Sequence[int], others: Iterable[Judged]) -> Fold:
@@ -96,11 +98,17 @@ def _fold(sets: Sequence[Judged], held: Sequence[int], others: Iterable[Judged])
     return Fold(tuple(thinned(each.samples, ROWS) for each in known), tuple(held))
 
 
+def _weighted(samples: Samples, weight: float) -> Samples:
+    return replace(samples, weights=np.full(len(samples.run_secs), weight))
+
+
 def _drawn(known: Sequence[Judged], num: int, seed: int) -> Iterator[Samples]:
-    """Yield `num` random samples, an equal number of each set."""
+    """Yield `num` random samples, an equal number of each set that has enough."""
     rng = np.random.default_rng(seed)
-    for number, each in enumerate(known):
-        size = num * (number + 1) // len(known) - num * number // len(known)
+    by_size = sorted(known, key=lambda each: len(each.samples.run_secs))
+    for index, each in enumerate(by_size):
         samples = each.samples
+        size = min(round(num / (len(by_size) - index)), len(samples.run_secs))
+        num -= size
         rows = np.sort(rng.permutation(len(samples.run_secs))[:size])
         yield Samples(samples.task_key, samples.features[rows], samples.run_secs[rows])

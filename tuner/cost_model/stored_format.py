@@ -16,7 +16,7 @@ from tuner.cost_model.cost_model import CostModelError
 from tuner.space.registry import SEARCH_SPACES
 
 FORMAT = "loopwright-xgboost"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 
 def packed(sizes_bytes: Sequence[int], shares: Sequence[float], trees: bytes, kind: str) -> bytes:

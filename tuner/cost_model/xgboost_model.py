@@ -12,7 +12,15 @@ import numpy as np
 
 from tuner.cost_model import stored_model
 from tuner.cost_model.analytic_prior import analytic_scores
-from tuner.cost_model.boosting import JOB_TREES, Member, blend, boost, score, spread
+from tuner.cost_model.boosting import (
+    JOB_LABELS,
+    JOB_TREES,
+    Member,
+    blend,
+    boost,
+    score,
+    spread,
+)
 from tuner.cost_model.cost_model import CostModelError, Samples, Scores
 from tuner.cost_model.trust import trust
 from tuner.space.registry import SEARCH_SPACES
@@ -124,7 +132,7 @@ class XGBoostModel:
     def _trained(self) -> list[Member]:
         num = self._num_samples()
         if self._is_stale and num >= MIN_SAMPLES:
-            job_members = boost(self._samples, self._seed, JOB_TREES)
+            job_members = boost(self._samples, self._seed, JOB_TREES, JOB_LABELS)
             share = self._job_share()
             self._members = blend(self._base, job_members, share) if self._base else job_members
             self._is_stale = False

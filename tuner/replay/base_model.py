@@ -1,13 +1,15 @@
 """The base model, with which a search begins if there are no measurements yet.
 
-It is trained from the packaged sets: once, in a few seconds, at first use. Then it is stored in a
-directory under the hash of its inputs: the sets, the schema of the features, and the settings of
-the training.
+It is trained from the packaged sets, and comes with them, so that the first search on a machine
+does not wait for a training: `python -m benchmarks.tuner.train_base` makes it. Its fingerprint is
+the hash of its inputs: the sets, the schema of the features, and the settings of the training. If
+one of them is another, it is trained once, in seconds, and stored in a directory.
 """
 
 from __future__ import annotations
 
 import json
+import lzma
 import os
 from collections.abc import Sequence
 from contextlib import suppress
@@ -15,8 +17,6 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-
-import xgboost
 
 from tuner.cost_model import stored_format, stored_model
 from tuner.cost_model.boosting import SETTINGS, STORE_TREES, boost
@@ -27,6 +27,8 @@ from tuner.space.registry import SEARCH_SPACES
 SEED = 0
 KIND = "cpu"
 """The kind of the targets of all packaged measurements, and so of the base model."""
+PACKAGED = packaged.FOLDER / "base_model.xz"
+"""The base model of the packaged sets."""
 
 
 @dataclass(frozen=True)
@@ -46,15 +48,37 @@ class BaseModel:
 
 
 def base_model(directory: Path) -> BaseModel:
-    """Return the base model from `directory`, or train one and store it there."""
+    """Return the base model from `directory` or the package, or train one and store it there."""
     fingerprint = _fingerprint()
     path = directory / "models" / fingerprint[:32]
     stored = _load(path, fingerprint)
     if stored is not None:
         return stored
-    trained = _trained(packaged.packaged_samples(), fingerprint)
-    with suppress(OSError):  # if it can't be stored, it is trained again next time
-        _save(trained, path)
+    found = packaged_model()
+    if found is None or found.fingerprint != fingerprint:
+        found = trained_model()
+    with suppress(OSError):  # if it can't be stored, it is read or trained again next time
+        _save(found, path)
+    return found
+
+
+def packaged_model() -> BaseModel | None:
+    """Return the model that comes with the package; None if there is none, or if it is damaged."""
+    try:
+        return _read(lzma.decompress(PACKAGED.read_bytes()))
+    except (OSError, ValueError, TypeError, lzma.LZMAError, CostModelError):
+        return None
+
+
+def trained_model() -> BaseModel:
+    """Train the base model of the packaged sets."""
+    return _trained(packaged.packaged_samples(), _fingerprint())
+
+
+def write_packaged() -> BaseModel:
+    """Train the base model, and put it beside the packaged sets."""
+    trained = trained_model()
+    PACKAGED.write_bytes(lzma.compress(_written(trained), preset=9))
     return trained
 
 
@@ -70,7 +94,6 @@ def _fingerprint() -> str:
         SEARCH_SPACES.find(KIND).feature_version,
         stored_format.FORMAT_VERSION,
         SETTINGS,
-        xgboost.__version__,
     )
     return sha256(repr(decides).encode()).hexdigest()
 
@@ -78,9 +101,7 @@ def _fingerprint() -> str:
 def _load(path: Path, fingerprint: str) -> BaseModel | None:
     """Return the model in a file; None if there is none, or if it is damaged."""
     try:
-        head, _, model = path.read_bytes().partition(b"\n")
-        stored = BaseModel(model, **json.loads(head))
-        stored_format.check(stored.model, KIND)
+        stored = _read(path.read_bytes())
     except (OSError, ValueError, TypeError, CostModelError):
         return None
     return stored if stored.fingerprint == fingerprint else None
@@ -89,8 +110,20 @@ def _load(path: Path, fingerprint: str) -> BaseModel | None:
 def _save(trained: BaseModel, path: Path) -> None:
     """Write a file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    head = asdict(trained)
-    model = head.pop("model")
     with NamedTemporaryFile(dir=path.parent, prefix=f"{path.name}.", delete=False) as file:
-        file.write(json.dumps(head).encode() + b"\n" + model)
+        file.write(_written(trained))
     os.replace(file.name, path)
+
+
+def _written(trained: BaseModel) -> bytes:
+    """Return a line that describes the model, then the model."""
+    head = asdict(trained)
+    model: bytes = head.pop("model")
+    return json.dumps(head).encode() + b"\n" + model
+
+
+def _read(content: bytes) -> BaseModel:
+    head, _, model = content.partition(b"\n")
+    stored = BaseModel(model, **json.loads(head))
+    stored_format.check(stored.model, KIND)
+    return stored

@@ -16,6 +16,7 @@ from tuner.cost_model.quality import (
     FIRST_ROUND,
     held_out,
     mean_quality,
+    pairs_in_order,
     pairwise_accuracy,
     quality,
     top_score,
@@ -123,3 +124,16 @@ def test_a_task_is_judged_by_models_that_were_not_told_it() -> None:
 
 def test_a_single_group_can_not_be_held_out() -> None:
     assert held_out([samples("a", 0)], ["a"]) == [None]
+
+
+def test_pairs_count_by_their_order_equal_scores_half() -> None:
+    secs = np.array([1.0, 1.04, 2.0, np.inf])
+    # Of three pairs, (0, 1) is in the wrong order, and (1, 2) has equal scores.
+    assert pairs_in_order(np.array([5.0, 6.0, 4.0, 9.0]), secs) == pytest.approx(2 / 3)
+    assert pairs_in_order(np.array([5.0, 4.0, 4.0, 9.0]), secs) == pytest.approx(2.5 / 3)
+
+
+def test_pairs_within_a_margin_do_not_count() -> None:
+    secs = np.array([1.0, 1.04, 2.0])
+    assert pairs_in_order(np.array([5.0, 6.0, 4.0]), secs, margin=0.05) == 1
+    assert pairs_in_order(np.ones(2), np.ones(2), margin=0.05) == 1

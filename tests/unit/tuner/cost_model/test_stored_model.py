@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.tuner.cost_model.synthetic import synthetic
+from tuner.cost_model.boosting import boost, score
 from tuner.cost_model.cost_model import CostModelError
+from tuner.cost_model.stored_model import decode, encode
 from tuner.cost_model.xgboost_model import XGBoostModel
 
 
@@ -105,3 +107,16 @@ def damage(stored: bytes, at: int, rng: np.random.Generator) -> bytes:
 def test_any_bytes_are_refused(junk: bytes) -> None:
     with pytest.raises(CostModelError, match="expected a stored cost model"):
         XGBoostModel(base=junk)
+
+
+def test_a_stored_member_predicts_speeds_as_before() -> None:
+    """Also one that learned logarithms: what it learned is stored with its trees."""
+    told = synthetic(200, seed=1)
+    rows = synthetic(50, seed=2).features
+    for label in ("speed", "logarithm"):
+        members = boost([told], 0, 20, [label])
+        predicted = score(members, rows)
+        np.testing.assert_array_equal(score(decode(encode(members)), rows), predicted)
+        speeds = told.run_secs.min() / told.run_secs
+        fitted = score(members, told.features)
+        assert abs(fitted - speeds).mean() < 0.1, label

@@ -14,15 +14,16 @@ from tuner.cost_model.quality import quality
 from tuner.cost_model.xgboost_model import XGBoostModel
 from tuner.replay import base_model as module
 from tuner.replay import packaged
-from tuner.replay.base_model import base_model
+from tuner.replay.base_model import base_model, packaged_model, write_packaged
 from tuner.replay.packaged import packaged_sets, thinned
 from tuner.replay.recorded_set import RecordedSet
 
 
 @pytest.fixture
-def few(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Train on two sets only, and count how often."""
+def few(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[int]:
+    """Train on two sets only, and count how often; no model comes with the package."""
     trainings: list[int] = []
+    monkeypatch.setattr(module, "PACKAGED", tmp_path / "packaged.xz")
 
     def samples() -> list[Samples]:
         trainings.append(1)
@@ -53,10 +54,40 @@ def test_other_data_is_another_model(
 @pytest.mark.parametrize("damage", [b"", b"{}\n", b"\xff\x00", None])
 def test_a_damaged_one_is_made_anew(few: list[int], tmp_path: Path, damage: bytes | None) -> None:
     first = base_model(tmp_path)
-    (path,) = (p for p in tmp_path.rglob("*") if p.is_file())
+    (path,) = (p for p in (tmp_path / "models").iterdir() if p.is_file())
     path.write_bytes(path.read_bytes()[:-9] if damage is None else damage)
     assert base_model(tmp_path) == first
     assert len(few) == 2
+
+
+def test_the_package_has_the_model_of_its_sets() -> None:
+    """If not, each machine trains it before its first search: run `benchmarks.tuner.train_base`."""
+    found = packaged_model()
+    assert found is not None
+    assert found.fingerprint == module._fingerprint()
+    assert found.num_tasks == len(packaged_sets())
+    assert XGBoostModel(0, base=found.model).is_trained
+
+
+def test_a_packaged_model_is_not_trained_again(few: list[int], tmp_path: Path) -> None:
+    made = write_packaged()
+    assert base_model(tmp_path / "first") == made
+    module.PACKAGED.unlink()
+    assert base_model(tmp_path / "first") == made, "it was copied to the directory"
+    assert len(few) == 1
+
+
+def test_a_damaged_or_outdated_packaged_model_is_trained_anew(
+    few: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = write_packaged()
+    module.PACKAGED.write_bytes(module.PACKAGED.read_bytes()[:-9])
+    assert base_model(tmp_path / "first") == made
+    assert len(few) == 2
+    write_packaged()
+    monkeypatch.setattr(module, "SETTINGS", "others")
+    assert base_model(tmp_path / "second").fingerprint != made.fingerprint
+    assert len(few) == 4
 
 
 def test_where_nothing_can_be_kept_it_is_still_there(few: list[int], tmp_path: Path) -> None:
