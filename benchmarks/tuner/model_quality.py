@@ -10,18 +10,21 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from multiprocessing import get_context
 
 import numpy as np
 
 from benchmarks.report import Metric, report
 from benchmarks.tuner import splits
 from benchmarks.tuner.splits import Fold, Judged
+from compiler.executor.cores import available_cores
 from tuner.cost_model import stored_model
 from tuner.cost_model.boosting import STORE_TREES, boost, score
 from tuner.cost_model.cost_model import Samples, Scores
-from tuner.cost_model.quality import Quality, pairs_in_order, quality
+from tuner.cost_model.quality import Quality, pairs_in_order, quality, top_score
 from tuner.cost_model.xgboost_model import XGBoostModel
 from tuner.replay.packaged import packaged_samples, packaged_sets
 from tuner.replay.play import play
@@ -67,22 +70,45 @@ class Split:
     goals: tuple[float | None, float | None, float | None] = (None, None, None)
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """The scores of each judged set, and the losses of searches there, by a split with one seed."""
+
+    scores: dict[int, Scores]
+    losses: list[list[float]]
+    secs: float
+
+
 def main() -> None:
     """Evaluate the model on all recorded sets."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tuner.model_quality")
     parser.add_argument("--split", action="append", help="only splits whose names hold this text")
     parser.add_argument("--each", action="store_true", help="show each set, too")
+    parser.add_argument("--jobs", type=int, default=available_cores(), help="processes")
     args, _ = parser.parse_known_args()
-    sets = [Judged(recorded, recorded.samples()) for recorded in packaged_sets()]
+    sets = _sets()
+    chosen = [
+        split
+        for split in all_splits(sets)
+        if args.split is None or any(text in split.name for text in args.split)
+    ]
     metrics: list[Metric] = []
-    for split in all_splits(sets):
-        if args.split is None or any(text in split.name for text in args.split):
-            metrics += _evaluated(split, sets, show_each=args.each)
+    # Forked processes have the sets already.
+    with ProcessPoolExecutor(args.jobs, get_context("fork")) as pool:
+        coming = [[pool.submit(_outcome, split.name, seed) for seed in SEEDS] for split in chosen]
+        for split, futures in zip(chosen, coming, strict=True):
+            outcomes = [future.result() for future in futures]
+            metrics += _of_split(split, sets, outcomes, show_each=args.each)
     if args.split is None:
         metrics += _of_estimate(sets)
         metrics += _repeatability(sets)
         metrics += _training_costs([each.samples for each in sets])
     report("model_quality", metrics)
+
+
+@cache
+def _sets() -> list[Judged]:
+    return [Judged(recorded, recorded.samples()) for recorded in packaged_sets()]
 
 
 def all_splits(sets: Sequence[Judged]) -> list[Split]:
@@ -108,44 +134,49 @@ def all_splits(sets: Sequence[Judged]) -> list[Split]:
     ]
 
 
-def _evaluated(split: Split, sets: Sequence[Judged], *, show_each: bool) -> list[Metric]:
-    """Return the means of all measures over the judged sets, a sample a seed."""
+def _outcome(split_name: str, seed: int) -> Outcome:
+    """Train and judge the models of a split."""
+    sets = _sets()
+    (split,) = (each for each in all_splits(sets) if each.name == split_name)
     start = time.process_time()
-    scores: list[dict[int, Scores]] = []
-    losses: list[list[list[float]]] = []
-    for seed in SEEDS:
-        scores.append({})
-        losses.append([])
-        for fold in split.folds(seed):
-            members = boost(fold.training, seed, STORE_TREES)
-            base = stored_model.encode(members)
-            for index in fold.judged:
-                scores[seed][index] = score(members, sets[index].samples.features)
-                losses[seed].append(_losses(sets[index], base, seed))
-    metrics = _ranking(split.name, sets, scores, split.goals, show_each=show_each)
-    for trials, column in zip((0, *TRIALS), np.array(losses).mean(axis=1).T, strict=True):
-        label = f"{split.name} out, kept: loss after {trials} trials, mean"
-        metrics.append(Metric(label, "", tuple(column.tolist())))
-    metrics.append(
-        Metric(f"{split.name} out: training and judging", "s", (time.process_time() - start,))
-    )
-    return metrics
+    scores: dict[int, Scores] = {}
+    losses = []
+    for fold in split.folds(seed):
+        members = boost(fold.training, seed, STORE_TREES)
+        base = stored_model.encode(members)
+        for index in fold.judged:
+            scores[index] = score(members, sets[index].samples.features)
+            if np.isfinite(sets[index].recorded.kept.best_secs):
+                losses.append(_losses(sets[index], scores[index], base, seed))
+    return Outcome(scores, losses, time.process_time() - start)
 
 
-def _losses(judged: Judged, base: bytes, seed: int) -> list[float]:
+def _losses(judged: Judged, scores: Scores, base: bytes, seed: int) -> list[float]:
     """Return the losses of a search against the best known, from 0 trials on."""
     recorded = judged.recorded.kept
-    search = Searcher(
-        Evolutionary(),
-        recorded.space,
-        seed,
-        XGBoostModel(seed, base=base),
-        task_key=recorded.task.key,
-    )
+    mask = np.concatenate(judged.recorded.is_kept)
+    first = top_score(scores[mask], judged.samples.run_secs[mask], 1)
+    model = XGBoostModel(seed, base=base)
+    search = Searcher(Evolutionary(), recorded.space, seed, model, task_key=recorded.task.key)
     curve = play(recorded, search, max(TRIALS) + 1)
-    guess = score(stored_model.decode(base), recorded.samples().features)
-    first = recorded.best_secs / recorded.samples().run_secs[guess.argmax()]
-    return [1 - float(first), *(1 - float(curve[trials]) for trials in TRIALS)]
+    return [1 - first, *(1 - float(curve[trials]) for trials in TRIALS)]
+
+
+def _of_split(
+    split: Split, sets: Sequence[Judged], outcomes: Sequence[Outcome], *, show_each: bool
+) -> list[Metric]:
+    """Return the means of all measures over the judged sets, a sample a seed."""
+    scores = [outcome.scores for outcome in outcomes]
+    metrics = _ranking(split.name, sets, scores, split.goals, show_each=show_each)
+    losses = np.array([outcome.losses for outcome in outcomes])
+    for index, trials in enumerate((0, *TRIALS)):
+        label = f"{split.name} out, kept: loss after {trials} trials"
+        metrics.append(Metric(f"{label}, mean", "", tuple(losses[:, :, index].mean(axis=1))))
+        worst = np.quantile(losses[:, :, index], 0.9, axis=1)
+        metrics.append(Metric(f"{label}, worst tenth", "", tuple(worst)))
+    secs = tuple(outcome.secs for outcome in outcomes)
+    metrics.append(Metric(f"{split.name} out: training and judging", "s", secs))
+    return metrics
 
 
 def _ranking(

@@ -126,7 +126,7 @@ class Recorder:
         if artifact is None:
             self._note(number, error=ErrorKind.BUILD_ERROR)
             return None
-        self._note(number, error=ErrorKind.CRASH)  # overwritten by any other result
+        self._note(number, error=ErrorKind.CRASH)  # in case that it does
         module, arguments = load_kernel(artifact, self._arrays)
         run = module.bind(*arguments)
         run()
@@ -135,6 +135,7 @@ class Recorder:
         except WrongResultError:
             self._note(number, error=ErrorKind.WRONG_RESULT)
             return None
+        self._note(number)
         with first_in_line():
             secs = time_calls(run, 1, 1)
             calls = calls_per_sample(run, 1, MIN_SAMPLE_SECS, time_calls)
@@ -146,6 +147,7 @@ class Recorder:
     def _note(
         self, number: int, *, secs: float | None = None, error: ErrorKind | None = None
     ) -> None:
+        """Write a line of the journal; without a time and an error, the candidate did not crash."""
         line = {"n": number, "secs": secs, "error": error and error.value}
         with self._journal.open("a") as file:
             file.write(json.dumps(line) + "\n")
@@ -157,7 +159,8 @@ class Recorder:
             self.errors[number] = ErrorKind(line["error"])
         else:
             self.errors.pop(number, None)
-            self.secs.setdefault(number, []).append(line["secs"])
+            if line["secs"] is not None:
+                self.secs.setdefault(number, []).append(line["secs"])
 
     def _read_journal(self) -> None:
         """Read the results of earlier runs.

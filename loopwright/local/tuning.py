@@ -123,7 +123,7 @@ def tune(
         warm_start: Earlier results. The search begins with the refitted best schedules of those for
             other shapes of the operator (or this one), and with a cost model that is trained on
             those for the same kind of CPU. In any case it uses the base model of the packaged
-            measurements, whose training takes seconds the first time. None disables all of this.
+            measurements. None disables all of this.
         progress: Whether to draw the bar; by default only on a terminal or in a notebook.
         on_trial: Called with each trial as it is measured.
         should_stop: Called between results; once it returns true, the search ends, and the best so

@@ -107,8 +107,8 @@ class RecordedSet:
 
     @property
     def best_secs(self) -> float:
-        """Return the time of the fastest candidate in seconds."""
-        return min(self.by_point.values())
+        """Return the time of the fastest candidate in seconds; infinity without a correct one."""
+        return min(self.by_point.values(), default=np.inf)
 
     def samples(self) -> Samples:
         """Return all candidates with their features, as samples for a cost model."""
