@@ -1,6 +1,7 @@
 """Splits of the recorded sets: what a model is trained on, and the sets on which it is judged.
 
-A model never sees the program that it is judged on, on any CPU.
+A model never sees the program that it is judged on, on any CPU. Groups are held out in a few folds,
+several at a time, so that an evaluation trains few models.
 """
 
 from __future__ import annotations
@@ -44,11 +45,13 @@ class Fold:
     judged: tuple[int, ...]
 
 
-def by_group(sets: Sequence[Judged], groups: Sequence[Hashable]) -> Iterator[Fold]:
-    """Yield a fold for each group, which is held out."""
-    for group in dict.fromkeys(groups):
-        held = [index for index, own in enumerate(groups) if own == group]
-        others = (each for each, own in zip(sets, groups, strict=True) if own != group)
+def by_group(sets: Sequence[Judged], groups: Sequence[Hashable], num_folds: int) -> Iterator[Fold]:
+    """Yield folds in which every `num_folds`-th group is held out."""
+    names = list(dict.fromkeys(groups))
+    numbers = [names.index(group) % num_folds for group in groups]
+    for number in range(min(num_folds, len(names))):
+        held = [index for index, own in enumerate(numbers) if own == number]
+        others = (each for each, own in zip(sets, numbers, strict=True) if own != number)
         yield _fold(sets, held, others)
 
 
@@ -69,27 +72,29 @@ def shapes(sets: Sequence[Judged]) -> list[Hashable]:
     return numbers
 
 
-def by_cpu(sets: Sequence[Judged], judged_cpu: str, num_samples: int, seed: int) -> Iterator[Fold]:
+def by_cpu(
+    sets: Sequence[Judged], judged_cpu: str, num_samples: int, num_folds: int, seed: int
+) -> Iterator[Fold]:
     """Yield folds of the sets of one CPU, judged by models of all others.
 
     Args:
         judged_cpu: The CPU that is held out.
         num_samples: Samples of it that models are trained on, evenly from its sets of other
-            operators than the judged one.
+            operators than the judged ones.
+        num_folds: In so many folds; without samples, there is one.
         seed: Of the choice of these samples.
     """
-    held = [index for index, each in enumerate(sets) if each.cpu == judged_cpu]
+    own = [each for each in sets if each.cpu == judged_cpu]
+    indices = [index for index, each in enumerate(sets) if each.cpu == judged_cpu]
     others = [each for each in sets if each.cpu != judged_cpu]
     if not num_samples:
-        yield _fold(sets, held, others)
+        yield _fold(sets, indices, others)
         return
-    for operator in dict.fromkeys(sets[index].operator for index in held):
-        own = [index for index in held if sets[index].operator == operator]
-        known = [sets[index] for index in held if sets[index].operator != operator]
-        if known:
-            fold = _fold(sets, own, others)
-            foreign = (_weighted(each, OTHER_TARGET) for each in fold.training)
-            yield Fold((*foreign, *_drawn(known, num_samples, seed)), fold.judged)
+    for fold in by_group(own, operators(own), num_folds):
+        known = [each for index, each in enumerate(own) if index not in fold.judged]
+        foreign = _fold(sets, [indices[index] for index in fold.judged], others)
+        weighted = (_weighted(each, OTHER_TARGET) for each in foreign.training)
+        yield Fold((*weighted, *_drawn(known, num_samples, seed)), foreign.judged)
 
 
 def _fold(sets: Sequence[Judged], held: Sequence[int], others: Iterable[Judged]) -> Fold:

@@ -28,8 +28,8 @@ Chosen.
 """
 STORE_LABELS: tuple[Label, ...] = ("speed", "logarithm", "speed")
 """The members of a model of many tasks. With a logarithm among them, the first guess on operators
-that were held out has 0.91 instead of 0.90 of the best speed, and 0.5% more pairs are in order
-(`docs/cost-model.md`).
+that were held out had 0.91 instead of 0.89 of the best speed, and 0.005 more of the pairs were in
+order (`docs/cost-model.md`).
 """
 LOG_RANGE = 4.0
 """Doublings of the time over which the logarithm falls from 1 to 0; slower ones count alike. Of

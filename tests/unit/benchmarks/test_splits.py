@@ -37,7 +37,7 @@ def trained_on(fold: Fold, sets: list[Judged]) -> set[int]:
 
 
 def test_each_operator_is_judged_by_a_model_of_the_others(sets: list[Judged]) -> None:
-    folds = list(splits.by_group(sets, splits.operators(sets)))
+    folds = list(splits.by_group(sets, splits.operators(sets), 9))
     assert judged_of(folds) == list(range(len(sets)))
     for fold in folds:
         held = {sets[index].operator for index in fold.judged}
@@ -47,26 +47,32 @@ def test_each_operator_is_judged_by_a_model_of_the_others(sets: list[Judged]) ->
 
 def test_each_shape_is_judged_by_a_model_that_knows_its_operator(sets: list[Judged]) -> None:
     assert splits.shapes(sets) == [0, 1, 2, 0, 1, 0]
-    folds = list(splits.by_group(sets, splits.shapes(sets)))
+    folds = list(splits.by_group(sets, splits.shapes(sets), 9))
     assert judged_of(folds) == list(range(len(sets)))
     assert [fold.judged for fold in folds] == [(0, 3, 5), (1, 4), (2,)]
     assert trained_on(folds[1], sets) == {0, 2, 3, 5}
 
 
+def test_several_groups_share_a_fold(sets: list[Judged]) -> None:
+    folds = list(splits.by_group(sets, splits.operators(sets), 2))
+    assert [fold.judged for fold in folds] == [(0, 1, 2, 5), (3, 4)]
+    assert trained_on(folds[0], sets) == {3, 4}
+
+
 def test_the_program_that_is_judged_is_not_trained_on_on_another_cpu(sets: list[Judged]) -> None:
     twin = [*sets, sets[0]]
-    (fold, *_) = splits.by_group(twin, [0, 1, 2, 3, 4, 5, 6])
+    (fold, *_) = splits.by_group(twin, [0, 1, 2, 3, 4, 5, 6], 9)
     assert trained_on(fold, sets) == {1, 2, 3, 4, 5}
 
 
 def test_a_new_cpu_is_judged_by_a_model_of_the_others(sets: list[Judged]) -> None:
-    (fold,) = splits.by_cpu(sets, "znver4", 0, seed=0)
+    (fold,) = splits.by_cpu(sets, "znver4", 0, 9, seed=0)
     assert fold.judged == (1, 4)
     assert trained_on(fold, sets) == {0, 2, 3, 5}
 
 
 def test_samples_of_a_new_cpu_are_of_other_operators(sets: list[Judged]) -> None:
-    folds = list(splits.by_cpu(sets, "znver3", 100, seed=0))
+    folds = list(splits.by_cpu(sets, "znver3", 100, 9, seed=0))
     assert judged_of(folds) == [0, 2, 3, 5]
     for fold in folds:
         (operator,) = {sets[index].operator for index in fold.judged}
