@@ -98,7 +98,8 @@ def boost(
 
 
 def _logarithms(speeds: Scores) -> Scores:
-    return np.maximum(1 + np.log2(np.maximum(speeds, 2.0**-LOG_RANGE)) / LOG_RANGE, 0.0)
+    doublings: Scores = np.log2(np.maximum(speeds, 2.0**-LOG_RANGE))
+    return 1 + doublings / LOG_RANGE
 
 
 def _speeds(trees: xgboost.Booster, predicted: Scores) -> Scores:
