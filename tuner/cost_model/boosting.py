@@ -90,8 +90,8 @@ def boost(
     members = []
     for number, label in enumerate(labels):
         matrix.set_label(speeds if label == "speed" else _logarithms(speeds))
-        own = {**parameters, "seed": (seed + number) % (1 << 31)}
-        trees = xgboost.train(own, matrix, num_trees)
+        of_member = {**parameters, "seed": (seed + number) % (1 << 31)}
+        trees = xgboost.train(of_member, matrix, num_trees)
         trees.set_attr(label=label)
         members.append(Member(trees))
     return members

@@ -54,12 +54,12 @@ def base_model(directory: Path) -> BaseModel:
     stored = _load(path, fingerprint)
     if stored is not None:
         return stored
-    found = packaged_model()
-    if found is None or found.fingerprint != fingerprint:
-        found = trained_model()
+    model = packaged_model()
+    if model is None or model.fingerprint != fingerprint:
+        model = trained_model()
     with suppress(OSError):  # if it can't be stored, it is read or trained again next time
-        _save(found, path)
-    return found
+        _save(model, path)
+    return model
 
 
 def packaged_model() -> BaseModel | None:

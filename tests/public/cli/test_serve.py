@@ -27,6 +27,8 @@ def test_a_file_that_is_no_database_is_left_as_it_is(tmp_path: Path) -> None:
 
 
 def test_beyond_loopback_a_token_is_needed(tmp_path: Path) -> None:
-    ran = loopwright("serve", "--host", "0.0.0.0", "--db", f"sqlite:///{tmp_path}/x.db")
+    ran = loopwright(
+        "serve", "--host", "0.0.0.0", "--port", "0", "--db", f"sqlite:///{tmp_path}/x.db"
+    )
     assert ran.returncode == 1
     assert "token" in ran.stderr
