@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
+
 from tuner.space.analysis.block_facts import BlockFacts, block_facts, sites
 from tuner.space.analysis.transposed_axes import transposed_axes
 from tuner.space.rules.sketch_builder import SketchBuilder
@@ -20,14 +22,18 @@ class AutoInline:
             D[c, y, x] = A[y, x, c]
     """
 
+    def __init__(self, kept: AbstractSet[str] = frozenset()) -> None:
+        """Store the names of blocks that stay."""
+        self._kept = kept
+
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
         """Inline all possible blocks; sample no decisions."""
         for name in list(draft.block_facts()):
             facts = draft.block_facts()
-            if name in facts and _is_inlined(draft, facts, name):
+            if name in facts and name not in self._kept and _is_inlined(draft, facts, name):
                 draft.schedule.compute_inline(draft.schedule.get_block(name))
         for name, block in draft.block_facts().items():
-            if block.is_conditional and _gains_rows(draft, name):
+            if name not in self._kept and block.is_conditional and _gains_rows(draft, name):
                 draft.schedule.compute_inline(draft.schedule.get_block(name))
         return [draft]
 

@@ -47,24 +47,31 @@ def _is_candidate(draft: SketchBuilder, name: str) -> bool:
 def _tiled(draft: SketchBuilder, names: list[str], tile: int) -> SketchBuilder | None:
     """Return a fork in which convolutions are tiled; None if none of them can be."""
     fork = draft.fork(f"winograd_{tile}", WINOGRAD)
-    tiled = [name for name in names if _tile(fork, name, tile)]
-    if not tiled:
+    copies = [_tile(fork, name, tile) for name in names]
+    if not any(copies):
         return None
-    AutoInline().apply(fork)
+    facts = fork.block_facts()
+    transposing = {n for names in copies for n in names if facts[n].vector_axis is None}
+    AutoInline(transposing).apply(fork)
     return fork
 
 
-def _tile(draft: SketchBuilder, name: str, tile: int) -> bool:
-    """Tile a convolution, with its padding in the copy of the image; return whether it is tiled."""
+def _tile(draft: SketchBuilder, name: str, tile: int) -> tuple[str, ...]:
+    """Tile a convolution, with its padding in the copy of the image.
+
+    Returns:
+        The names of the blocks that copy the image, the weights and the result to another layout;
+        none if the convolution is not tiled.
+    """
     schedule = draft.schedule
     try:
-        image, *_ = schedule.winograd(schedule.get_block(name), tile)
+        image, _, _, weights, *_ = schedule.winograd(schedule.get_block(name), tile)
     except ScheduleError:
-        return False
+        return ()
     for producer in schedule.get_producers(image):
         padding = draft.block_name(producer)
         facts = draft.block_facts().get(padding)
         is_padding = facts is not None and facts.is_conditional and not facts.flops_per_point
         if is_padding and draft.consumers(padding) == [draft.block_name(image)]:
             schedule.compute_inline(producer)
-    return True
+    return draft.block_name(image), draft.block_name(weights), name

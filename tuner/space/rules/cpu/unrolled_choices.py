@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from compiler.ir.core.nodes import Compare, Conditional, IntImm, Var
 from compiler.ir.core.visit import walk
+from compiler.schedule.error import ScheduleError
+from compiler.schedule.trace.handle import LoopRV
 from tuner.space.analysis.block_facts import BlockFacts, BlockPosition, sites
 from tuner.space.rules.cpu.copy_tiles import schedule_copy
+from tuner.space.rules.cpu.transform_strips import (
+    Choices,
+    StripScheduler,
+    TransformChain,
+    find_chains,
+)
 from tuner.space.rules.sketch_builder import SketchBuilder
 
 MAX_CHOICES = 8
@@ -21,8 +29,9 @@ class UnrolledChoices:
                         else f1 if i == 1 ...                      B[i, x, c] = ...
 
     All formulas share their loads, and no condition is evaluated at run time. The rule samples no
-    decisions. A program with such blocks has many steps, as Winograd's convolution does. The copies
-    between them are scheduled without decisions, too, so that only the product is searched.
+    decisions. A program with such blocks has many steps, as Winograd's convolution does. Chains of
+    them, with the copies between them, are computed strip by strip, so that only the product is
+    searched.
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
@@ -30,6 +39,12 @@ class UnrolledChoices:
         choices_by_block = {site.block.name: _choices(site) for site in sites(draft.schedule.func)}
         if not any(choices_by_block.values()):
             return [draft]
+        choices = {name: axes for name, axes in choices_by_block.items() if axes}
+        strips = [
+            _compute_in_strips(draft, chain, choices) for chain in find_chains(draft, choices)
+        ]
+        for around in strips:  # each step after the first parallel loop is checked for races
+            draft.parallelize(around)
         for name, facts in draft.block_facts().items():
             if name in draft.scheduled or facts.is_reduction:
                 continue
@@ -38,6 +53,23 @@ class UnrolledChoices:
             elif facts.flops_per_point == 0 and len(facts.reads) == 1:
                 schedule_copy(draft, facts)
         return [draft]
+
+
+def _compute_in_strips(
+    draft: SketchBuilder, chain: TransformChain, choices: Choices
+) -> list[LoopRV]:
+    """Schedule a chain; return the loops over its strips.
+
+    If its blocks can't be computed together, leave them as they are, and return no loops.
+    """
+    schedule, scheduled = draft.schedule.copy(), set(draft.scheduled)
+    strips = StripScheduler(draft, chain, choices)
+    try:
+        strips.run()
+    except ScheduleError:
+        draft.schedule, draft.scheduled = schedule, scheduled
+        return []
+    return strips.around
 
 
 def _choices(site: BlockPosition) -> list[int]:

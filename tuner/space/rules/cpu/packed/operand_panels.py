@@ -11,11 +11,12 @@ from compiler.ir.core.dtypes import DType, bits, is_narrow_float
 from compiler.passes.common.tile_buffers import KEY
 from compiler.passes.common.widen_buffers import KEY as WIDE_KEY
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
-from tuner.space.analysis.block_facts import BlockFacts
+from tuner.space.analysis.block_facts import BlockFacts, sites
 from tuner.space.analysis.product_roles import Operand, Product
 from tuner.space.rules.cpu.packed.unpacked_weights import pack_constant_sources, unpack_across
 from tuner.space.rules.cpu.step_groups import inline_producer
 from tuner.space.rules.sketch_builder import SketchBuilder
+from tuner.space.rules.winograd_tiles import WINOGRAD
 
 MIN_ROWS = 64
 """Fewer rows use each packed panel of columns only a few times. Chosen."""
@@ -45,6 +46,28 @@ class OperandPanels:
     group: int
     periods: tuple[int, ...]
     is_padded: bool
+
+    @property
+    def lanes(self) -> int:
+        """Return the number of sums in a vector."""
+        return max(1, self.draft.cpu.vector_bits // (8 * self.facts.write.item_bytes))
+
+    @property
+    def are_written_by_transform(self) -> bool:
+        """Return whether Winograd's transform of the weights writes the panels of columns."""
+        right = self.product.right
+        is_whole = right.read.shape[right.across] % self.lanes == 0
+        return WINOGRAD in self.draft.tags and is_whole
+
+    def pack_right(self, block: BlockRV, loop: LoopRV, width: ExprRV) -> None:
+        """Copy the right operand under a loop, unless the block that computes it writes panels."""
+        right, schedule = self.product.right, self.draft.schedule
+        if not self.are_written_by_transform:
+            self.copy(block, right, loop, width)
+            return
+        blocks = [site.block for site in sites(schedule.func)]
+        (writer,) = [b.name for b in blocks if b.writes[0].buffer.name == right.read.buffer]
+        schedule.annotate(schedule.get_block(writer), KEY, [0, right.across, width])
 
     def copy(self, block: BlockRV, operand: Operand, loop: LoopRV, tile: ExprRV) -> None:
         """Copy the elements of an operand that one run of a loop reads into panels, in vectors."""

@@ -227,11 +227,10 @@ class _Packing:
         order = [columns[0], *steps[:-2], rows[0], columns[1], rows[1], *steps[-2:]]
         schedule.reorder(*batch, *order, rows[2], columns[2])
         blocks = (steps[0] if self._variant.is_cut else columns[0], rows[0])
-        panels = self._panels
         self._epilogue(block, (columns[0], rows[1]), (height, width))
-        panels.copy(block, product.right, blocks[0], width)
+        self._panels.pack_right(block, blocks[0], width)
         if self._variant.is_left_packed:
-            panels.copy(block, product.left, blocks[1], height)
+            self._panels.copy(block, product.left, blocks[1], height)
         for loop in (steps[-1], rows[2]):
             schedule.unroll(loop)
         schedule.vectorize(columns[2])
@@ -264,7 +263,8 @@ class _Packing:
         if self._variant.is_left_packed:
             return self._tiles(loop, row, (_ROWS, _PANELS))
         extent = self._facts.axes[row].extent
-        if has_no_tile(extent, MIN_TILE, self._most_rows()):
+        most = self._most_pairs() if WINOGRAD in self._draft.tags else self._most_rows()
+        if has_no_tile(extent, MIN_TILE, most):
             return self._tiles(loop, row, (_ROWS, _PANELS))
         # Unpacked rows have no padding, so a tile that divides them needs no guard.
         factors, first = self._draft.tile(loop, extent, 3, self._most_rows())
@@ -323,6 +323,14 @@ class _Packing:
         # Accumulators, a vector of the right operand, and an element of the left one.
         return self._draft.cpu.num_vector_registers - 2
 
+    def _most_pairs(self) -> int:
+        """Return the maximum of rows whose sums are two vectors each.
+
+        Winograd's tiles are few. A tile of 7 rows and one vector, such as 49 of them allow, has two
+        instructions for each multiply-add, and waits for the decoder.
+        """
+        return (self._draft.cpu.num_vector_registers - 3) // 2
+
     def _heights(self, extent: int) -> tuple[int, ...]:
         sizes = range(1, min(self._most_rows(), extent) + 1)
         wastes = {size: -(-extent // size) * size / extent for size in sizes}
@@ -330,8 +338,9 @@ class _Packing:
         return tuple(long or sizes)
 
     def _widths(self, extent: int) -> tuple[int, ...]:
-        lanes = max(1, self._draft.cpu.vector_bits // (8 * self._facts.write.item_bytes))
-        return vector_sizes(extent, lanes)
+        sizes = vector_sizes(extent, self._panels.lanes)
+        whole = tuple(size for size in sizes if extent % size == 0)
+        return whole if whole and self._panels.are_written_by_transform else sizes
 
     def _epilogue(
         self, block: BlockRV, around: tuple[LoopRV, LoopRV], tile: tuple[ExprRV, ExprRV]

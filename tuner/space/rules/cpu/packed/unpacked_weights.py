@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from compiler.ir.analysis.constant_params import constant_params
-from compiler.ir.core.nodes import BinOp, Expr, IntImm, Load, Store, Var
+from compiler.ir.core.nodes import Expr, Load, Store
 from compiler.ir.core.visit import walk
 from compiler.passes.common.tile_buffers import KEY
 from compiler.passes.cpu.hoist_constants import is_unpacked
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from tuner.space.analysis.block_facts import BlockPosition, block_facts, sites
+from tuner.space.analysis.index_divisors import index_divisors
 from tuner.space.analysis.product_roles import Operand
 from tuner.space.rules.sketch_builder import SketchBuilder
 
@@ -91,12 +92,6 @@ def unpack_across(
 def _periods(site: BlockPosition, dim: int, extent: int) -> tuple[int, ...]:
     store = site.block.body
     index = store.indices[dim] if isinstance(store, Store) else None
-    divisors = {
-        node.rhs.value
-        for node in walk(store)
-        if isinstance(node, BinOp) and node.op in ("//", "%") and isinstance(node.rhs, IntImm)
-        if index in [n for n in walk(node.lhs) if isinstance(n, Var)]
-    }
-    periods = sorted(divisors, reverse=True)
+    periods = [] if index is None else index_divisors(site.block, index)
     is_nested = all(a % b == 0 for a, b in zip([extent, *periods], periods, strict=False))
     return tuple(periods) if is_nested else ()

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from math import prod
+from typing import Any
+
 import pytest
 
 from compiler import ops, te
-from compiler.driver import emit
+from compiler.driver import emit, lower
+from compiler.ir.core.nodes import Allocate, static_shape
 from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk_stmts
+from compiler.passes.common.tile_buffers import KEY
 from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates
+from tuner.space.analysis.block_facts import sites
 from tuner.space.generate import design_space
 from tuner.space.rules.cpu.unrolled_choices import UnrolledChoices
 from tuner.space.rules.sketch_builder import SketchBuilder
+from tuner.space.tables.sketch import Sketch
 from tuner.task import Task
 
 WINOGRAD = [
@@ -34,6 +43,36 @@ def test_every_candidate_is_correct(spec: str, num_cores: int) -> None:
 def test_only_the_product_is_left_to_search() -> None:
     space = design_space(Task(ops.conv2d_winograd(1, 16, 8, 8, 16, 1, 2), level(3)))
     assert {nest.facts.name for s in space.sketches for nest in s.nests} == {"products"}
+
+
+def winograd_sketch(func: PrimFunc) -> Sketch:
+    space = design_space(Task(func, level(3)))
+    return next(sketch for sketch in space.sketches if sketch.name.startswith("winograd_4"))
+
+
+@pytest.mark.parametrize("epilogue", [{}, {"bias": True, "activation": "relu"}])
+def test_what_is_between_transforms_stays_in_strips(epilogue: dict[str, Any]) -> None:
+    """Only what the products read and write is as large as the image."""
+    func = ops.conv2d(1, 32, 24, 24, 48, 3, 1, 1, **epilogue)
+    program = winograd_sketch(func).trace.apply_to(func).func
+    allocated = [n.buffer for n in walk_stmts(lower(program, level(3))) if isinstance(n, Allocate)]
+    large = {buffer.name for buffer in allocated if prod(static_shape(buffer)) > 16 * 36 * 24}
+    assert large == {"data_tiles", "kernel_tiles", "products"}
+
+
+def test_transformed_weights_are_written_in_the_panels_that_products_read() -> None:
+    func = ops.conv2d(1, 32, 24, 24, 48, 3, 1, 1)
+    program = winograd_sketch(func).trace.apply_to(func).func
+    written = [site.block for site in sites(program) if KEY in dict(site.block.annotations)]
+    assert [block.name for block in written] == ["kernel_tiles"]
+
+
+def test_weights_are_read_in_rows_and_transposed_in_registers() -> None:
+    """Neighbours in memory are loaded together; only broadcasts insert an element, the first."""
+    func = ops.conv2d(1, 32, 24, 24, 32, 3, 1, 1)
+    text = emit(winograd_sketch(func).trace.apply_to(func).func, level(3)).text
+    assert "gather" not in text
+    assert not re.search(r"insertelement .*, i64 [1-9]", text)
 
 
 def chosen(extent: int) -> PrimFunc:
