@@ -13,7 +13,7 @@ from itertools import islice
 import numpy as np
 
 from compiler.ir.arith.bounds import bounds
-from compiler.ir.arith.values import grid, value_at
+from compiler.ir.arith.values import value_at
 from compiler.ir.core.nodes import Expr, IntImm, Var, static_shape
 from compiler.ir.core.visit import walk
 from compiler.ir.verify.races.points import Numbers, is_known, variables_of
@@ -51,8 +51,13 @@ def reads_only_own_writes(
         _num_points(a, depth) for a in accesses
     )
     max_iterations = max(2, min(_MOST_ITERATIONS, 4 * most_points // cost))
-    iterations = islice(_sampled_iterations(accesses, outer), max_iterations)
-    return all(_reads_what_it_wrote(accesses, iteration, most_points) for iteration in iterations)
+    iterations = {
+        tuple(iteration[loop.var] for loop in outer)
+        for iteration in islice(_sampled_iterations(accesses, outer), max_iterations)
+    }
+    values = np.array(sorted(iterations), np.int64).T
+    sampled = dict(zip((loop.var for loop in outer), values, strict=True))
+    return _read_what_they_wrote(accesses, sampled, most_points)
 
 
 def _num_points(access: SharedAccess, depth: int) -> int:
@@ -87,33 +92,35 @@ def _depth(access: SharedAccess, moving: Collection[Var]) -> int:
     return inside[-1] if len(inside) == len(moving) else len(access.loops) + 1
 
 
-def _reads_what_it_wrote(
-    accesses: Sequence[SharedAccess], iteration: Mapping[Var, int], most_points: int
+def _read_what_they_wrote(
+    accesses: Sequence[SharedAccess], iterations: Mapping[Var, Numbers], most_points: int
 ) -> bool:
-    """Return whether one iteration reads only what it wrote; true if it has too many points."""
+    """Return whether iterations read only what they wrote; true if one has too many points."""
     shape = static_shape(accesses[0].buffer)
     if math.prod(shape) > 8 * most_points or not all(map(has_small_numbers, accesses)):
         return True
     max_points = most_points // len(accesses)
+    count = len(next(iter(iterations.values())))
     # NumPy updates no element of an array without dimensions, so there is one more, of one element.
-    first = np.full((*shape, 1), _LATEST)
+    first = np.full((count, *shape, 1), _LATEST)
     for access in accesses:
         exprs = [*access.indices, *access.conditions]
         if access.is_store and all(is_known(expr, access) for expr in exprs):
-            touched = _touched(access, exprs, iteration, max_points)
+            touched = _touched(access, exprs, iterations, max_points)
             if touched is None:
                 return True
             np.minimum.at(first, *touched)
     for access in accesses:
         if access.is_store:
             continue
+        known = [is_known(index, access) for index in access.indices]
         exprs = [e for e in (*access.indices, *access.conditions) if is_known(e, access)]
-        touched = _touched(access, exprs, iteration, max_points)
+        touched = _touched(access, exprs, iterations, max_points)
         if touched is None:
             return True
         # A read at an unknown index may be of any element, so also of the last one written.
-        any_of = tuple(d for d, index in enumerate(access.indices) if not is_known(index, access))
-        written = first.max(axis=any_of, keepdims=True)
+        any_of = tuple(d for d, is_exact in enumerate(known, 1) if not is_exact)
+        written = first.max(axis=any_of, keepdims=True) if any_of else first
         if (written[touched[0]] >= touched[1]).any():
             return False
     return True
@@ -127,31 +134,38 @@ def has_small_numbers(access: SharedAccess) -> bool:
 
 
 def _touched(
-    access: SharedAccess, exprs: Sequence[Expr], iteration: Mapping[Var, int], max_points: int
+    access: SharedAccess,
+    exprs: Sequence[Expr],
+    iterations: Mapping[Var, Numbers],
+    max_points: int,
 ) -> tuple[tuple[Numbers, ...], Numbers] | None:
-    """Return the elements that an access touches in an iteration, with the time of the first touch.
+    """Return the elements that an access touches in iterations, with the time of the first touch.
 
     Args:
         access: The access; an unknown index is taken to be 0.
         exprs: The indices and conditions that are known.
-        iteration: The values of the unordered loops and of those around them.
-        max_points: The limit on points; None is returned if there are more.
+        iterations: The values of the unordered loops and of those around them, in each iteration.
+        max_points: The limit on points of an iteration; None is returned if there are more.
+
+    Returns:
+        The number of the iteration and the indices of each touched element, and the times.
     """
     used = variables_of(exprs)
-    sizes = {
-        loop.var: loop.extent if loop.var in used and loop.var not in iteration else 1
-        for loop in access.loops
-    }
-    if math.prod(sizes.values()) > max_points:
+    inner = [loop for loop in access.loops if loop.var not in iterations]
+    sizes = [loop.extent if loop.var in used else 1 for loop in inner]
+    if math.prod(sizes) > max_points:
         return None
-    axes = {var: np.arange(size) + iteration.get(var, 0) for var, size in sizes.items()}
-    at = grid(axes)
-    shape = tuple(map(len, axes.values()))
+    count = len(next(iter(iterations.values())))
+    number, *axes = np.meshgrid(*map(np.arange, (count, *sizes)), indexing="ij", sparse=True)
+    at = {var: values[number] for var, values in iterations.items()}
+    at |= dict(zip((loop.var for loop in inner), axes, strict=True))
+    shape = (count, *sizes)
     holds = np.ones(shape, bool)
     for condition in access.conditions:
         if condition in exprs:
             holds = holds & value_at(condition, at).astype(bool)
     zero = np.zeros(1, int)
-    numbers = [*(value_at(i, at) if i in exprs else zero for i in access.indices), zero]
-    columns = [np.broadcast_to(n, shape)[holds] for n in (*numbers, value_at(access.time, at))]
+    numbers = [value_at(i, at) if i in exprs else zero for i in access.indices]
+    when = value_at(access.time, at)
+    columns = [np.broadcast_to(n, shape)[holds] for n in (number, *numbers, zero, when)]
     return tuple(columns[:-1]), columns[-1]
