@@ -142,12 +142,14 @@ def _strictest(condition: Expr, inner: Ranges, ranges: Ranges) -> Expr | None:
     `TRUE` if the given one always holds, `_NEVER` if it fails for some of these values in any case,
     and None if the condition can't be stated.
     """
-    if not isinstance(condition, Compare) or condition.op != "<":
+    if not isinstance(condition, Compare) or condition.op not in {"<", "<="}:
         return None
     if any(isinstance(node, Load) for node in walk(condition)):
         return None
     every = {**ranges, **inner}
     form = normal(condition.lhs, every) - normal(condition.rhs, every)
+    if condition.op == "<=":
+        form = replace(form, const=form.const - 1)
     fixed: list[tuple[Expr, int]] = []
     moving: list[tuple[Expr, int]] = []
     for atom, scale in form.terms:

@@ -51,6 +51,30 @@ def test_a_test_that_a_loop_does_not_change_is_outside_of_it() -> None:
     assert [loop.kind for loop in _loops(test.then)] == ["serial", "unrolled", "vectorized"]
 
 
+def test_rows_outside_of_a_decomposed_padding_are_skipped_by_one_test() -> None:
+    """The interior of a padding starts at a row: `1 <= y`."""
+    A = te.placeholder((12, 16), "float32", name="A")
+
+    def padded(y: te.Value, x: te.Value) -> te.Value:
+        inside = te.all(y >= 1, y < 13, x >= 1, x < 17)
+        return te.if_then_else(inside, A[y - 1, x - 1], 0.0)
+
+    P = te.compute((14, 18), padded, name="P")
+    sch = Schedule(te.create_prim_func([A, P]))
+    y, x = sch.get_loops("P")
+    y0, y1 = sch.split(y, [None, 2])
+    sch.decompose_padding("P", y0)
+    *_, y1, x = sch.get_loops("P")
+    sch.reorder(x, y1)
+    x0, x1 = sch.split(x, [None, 8])
+    sch.reorder(x0, x1, y1)
+    sch.unroll(x1)
+    sch.vectorize(y1)
+    (test,) = [test for test in branches(sch.func) if test.otherwise is not None]
+    assert not any(isinstance(node, If) for node in walk_stmts(test.then))
+    check_against_evaluation(sch.func)
+
+
 def test_where_no_tile_is_whole_nothing_is_doubled() -> None:
     (test,) = branches(tiled(3, 8, (4, 8)))
     assert test.otherwise is None
