@@ -130,6 +130,13 @@ FITS = (
         lambda x: erfc(x) * np.log(2) / erf(x),
     ),
     Fit(
+        "erfc, anywhere",
+        (0.0, 4.0),
+        range(1, 9),
+        lambda x: np.log2(erfc(x.astype(np.float64))).astype(np.longdouble),
+        lambda x: erfc(x) * np.log(2),
+    ),
+    Fit(
         "exp2 of erf",
         (-0.5001, 0.5001),
         range(1, 7),

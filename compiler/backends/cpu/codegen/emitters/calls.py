@@ -12,6 +12,7 @@ from compiler.backends.cpu.codegen.operations.math_functions import (
     POLYNOMIALS,
     expand,
 )
+from compiler.backends.cpu.codegen.operations.vector_math.error_function import one_plus_erf
 from compiler.backends.cpu.codegen.operations.vector_math.exponentials import logistic
 from compiler.backends.cpu.codegen.operations.vector_math.lanes import Lanes
 from compiler.backends.cpu.codegen.text.instructions import Instructions, RegisterValue
@@ -19,7 +20,7 @@ from compiler.backends.cpu.codegen.text.types import scalar_type, type_suffix, v
 from compiler.ir.core.dtypes import DType, is_float
 from compiler.ir.core.expr_types import dtype_of, lanes_of
 from compiler.ir.core.llvm_calls import LLVM_CALL, llvm_function, llvm_result
-from compiler.ir.core.nodes import Call, Expr, FloatImm, IntImm, StringImm
+from compiler.ir.core.nodes import BinOp, Call, Expr, FloatImm, IntImm, StringImm
 from compiler.passes.cpu.scan_in_lanes import LAST, PREFIXES
 
 
@@ -83,6 +84,16 @@ class Calls:
                 )
             case expanded:
                 return self._value(expanded)
+
+    def one_plus(self, expr: BinOp) -> RegisterValue | None:
+        """Emit `1 + f(x)` for a function with a polynomial for that, else return None."""
+        match expr:
+            case BinOp("+", Call("erf", (x,), dtype), FloatImm(1.0)) | BinOp(
+                "+", FloatImm(1.0), Call("erf", (x,), dtype)
+            ) if self._has_fma and scalar_type(dtype) == "float":
+                return one_plus_erf(self._lanes("float32"), self._value(x))
+            case _:
+                return None
 
     def _across_lanes(self, call: Call) -> RegisterValue:
         """Emit what combines the lanes of a vector."""

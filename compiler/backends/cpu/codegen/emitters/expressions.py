@@ -104,7 +104,7 @@ class Expressions:
             case Load():
                 return self._loads.load(expr.buffer, expr.indices)
             case BinOp():
-                return self._arithmetic(expr)
+                return self._calls.one_plus(expr) or self._arithmetic(expr)
             case IntImm() | FloatImm():
                 return RegisterValue(literal(expr), 0)
             case Var():

@@ -1,7 +1,8 @@
 """The error function: near zero a polynomial, beyond it `1 - 2**p(|x|)`.
 
 `p` approximates log2(erfc), which is so smooth that few terms suffice. The farther from zero, the
-less its errors matter.
+less its errors matter. `1 + erf(x)`, as in GELU, is near one where `erf` is near zero. So one such
+`p` suffices for it.
 """
 
 from __future__ import annotations
@@ -32,6 +33,18 @@ _FAR = (
     -0.004390557762235403,
     0.0002826958952937275,
 )
+# log2(erfc(x)) from 0 on; the absolute error of erfc is 2**-25.9. It falls to minus infinity.
+_ANYWHERE = (
+    0.0,
+    -1.6279085874557495,
+    -0.918416440486908,
+    -0.14848150312900543,
+    0.028253646567463875,
+    -0.0007748184725642204,
+    -0.0014891864266246557,
+    0.0004453841829672456,
+    -4.533779065241106e-05,
+)
 # 2**r for |r| <= 1/2; its relative error is 2**-27.
 _EXP2 = (
     1.0,
@@ -49,9 +62,26 @@ def erf(on: Lanes, x: RegisterValue) -> RegisterValue:
     magnitude = on.magnitude(x)
     near = on.fma(on.polynomial(on.mul(x, x), _NEAR), magnitude, magnitude)
     p = on.polynomial(on.at_most(magnitude, 4.0), _FAR)
+    mantissa, power = _exp2(on, p)
+    far = on.fma(mantissa, on.negative(power), 1.0)
+    is_far = on.compare("ogt", magnitude, _BORDER)
+    return on.with_sign(on.select(is_far, far, near), on.sign(x))
+
+
+def one_plus_erf(on: Lanes, x: RegisterValue) -> RegisterValue:
+    """Return `1 + erf(x)`, which is `erfc(-x)`: `2**p(|x|)` below zero, else `2 - 2**p(|x|)`."""
+    p = on.at_least(on.polynomial(on.magnitude(x), _ANYWHERE), -127.0)
+    mantissa, power = _exp2(on, p)
+    above = on.fma(mantissa, on.negative(power), 2.0)
+    return on.select(on.compare("olt", x, 0.0), on.mul(mantissa, power), above)
+
+
+def _exp2(on: Lanes, p: RegisterValue) -> tuple[RegisterValue, RegisterValue]:
+    """Return `2**p` for -127 <= p <= 0, as a number near one and a power of two.
+
+    The power is zero instead of `2**-127`.
+    """
     shifted = on.add(p, _ROUNDING + 127)
     r = on.sub(p, on.sub(shifted, _ROUNDING + 127))
     power = on.from_bits(on.integer("shl", on.bits(shifted), 23))
-    far = on.fma(on.polynomial(r, _EXP2), on.negative(power), 1.0)
-    is_far = on.compare("ogt", magnitude, _BORDER)
-    return on.with_sign(on.select(is_far, far, near), on.sign(x))
+    return on.polynomial(r, _EXP2), power
