@@ -73,6 +73,28 @@ def conv2d_nhwc(w: BenchmarkWorkload, image: Array, weights: Array) -> Array:
     return result
 
 
+def conv2d_transpose(w: BenchmarkWorkload, image: Array, weights: Array) -> Array:
+    """Convolve an image with zeros between its pixels by the turned weights."""
+    stride, padding = w.options["stride"], w.options["padding"]
+    channels, height, width = image.shape[1:]
+    around = weights.shape[2] - 1 - padding
+    padded = np.zeros(
+        (channels, *(stride * (n - 1) + 1 + 2 * around for n in (height, width))), image.dtype
+    )
+    inside = slice(around, padded.shape[1] - around), slice(around, padded.shape[2] - around)
+    padded[:, inside[0], inside[1]][:, ::stride, ::stride] = image[0]
+    windows = sliding_window_view(padded, weights.shape[2:], axis=(1, 2))
+    columns = np.ascontiguousarray(windows.transpose(0, 3, 4, 1, 2))
+    turned = weights.transpose(1, 0, 2, 3)[:, :, ::-1, ::-1].reshape(w.out[1], -1)
+    return np.asarray(turned @ columns.reshape(turned.shape[1], -1)).reshape(w.out)
+
+
+def quantized_conv2d(w: BenchmarkWorkload, image: Array, weights: Array, scale: Array) -> Array:
+    """Convolve bytes, exactly in floats, and scale the sums to bytes."""
+    sums = conv2d(w, image.astype(scale.dtype), weights.astype(scale.dtype))
+    return np.asarray(np.clip(np.rint(sums * scale[:, None, None]), 0, 255))
+
+
 def softmax(x: Array) -> Array:
     """Return the softmax of rows."""
     e: Array = np.exp(x - x.max(-1, keepdims=True))
@@ -146,11 +168,14 @@ def relu(x: Array) -> Array:
 
 OPS: dict[str, Callable[..., Any]] = {
     "add_relu": lambda _, a, b: relu(a + b),
+    "argmax": lambda _, x: x.argmax(1),
     "attention": lambda _, q, k, v: attention(q, k, v),
     "batch_matmul": lambda _, a, b: a @ b,
     "conv2d": conv2d,
     "conv2d_nhwc": conv2d_nhwc,
     "conv1d_gelu": lambda _, x, w, bias: gelu(conv1d(x, w) + bias[:, None]),
+    "conv2d_transpose": conv2d_transpose,
+    "cumsum": lambda _, x: x.cumsum(1),
     "dense": lambda _, a, b: a @ b.T,
     "dense_int4": lambda _, a, w, scale: dense_int4(a, w, scale),
     "grouped_query_attention": lambda _, q, k, v: grouped_query_attention(q, k, v),
@@ -160,6 +185,7 @@ OPS: dict[str, Callable[..., Any]] = {
     "matmul": lambda _, a, b: a @ b,
     "matmul_bias_relu": lambda _, a, b, bias: relu(a @ b + bias),
     "mm_relu": lambda _, a, b: relu(a @ b),
+    "quantized_conv2d": quantized_conv2d,
     "quantized_dense": lambda _, a, w, scale, bias: quantized_dense(a, w, scale, bias),
     "row_sum": lambda _, x: x.sum(1),
     "softmax": lambda _, x: softmax(x),

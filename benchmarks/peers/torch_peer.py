@@ -106,17 +106,37 @@ def _pack_quantized(
     return [values, torch.ops.quantized.linear_prepack(channels, bias * scale), 1.0, 0]
 
 
+def _pack_convolution(
+    workload: BenchmarkWorkload, image: Any, weights: Any, scale: Any
+) -> list[Any]:
+    """Quantize tensors such that one unit of the result is 1."""
+    options = workload.options
+    values = torch._make_per_tensor_quantized_tensor(image, 1.0, 0)
+    zeros = torch.zeros(len(weights), dtype=torch.int64)
+    channels = torch._make_per_channel_quantized_tensor(weights, scale.double(), zeros, 0)
+    packed = torch.ops.quantized.conv2d_prepack(
+        channels, None, [options["stride"]] * 2, [options["padding"]] * 2, [1, 1], 1
+    )
+    return [values, packed, 1.0, 0]
+
+
 PACKED: dict[str, Callable[..., list[Any]]] = {
     "dense_int4": _pack_int4,
+    "quantized_conv2d": _pack_convolution,
     "quantized_dense": _pack_quantized,
 }
 OPS: dict[str, Callable[..., Any]] = {
     "add_relu": lambda _, a, b: torch.relu_(a + b),
+    "argmax": lambda _, x: x.argmax(1),
     "attention": lambda _, q, k, v: F.scaled_dot_product_attention(q, k, v),
     "batch_matmul": lambda _, a, b: torch.bmm(a, b),
     "conv1d_gelu": lambda _, x, w, bias: F.gelu(F.conv1d(x, w, bias, padding=w.shape[2] // 2)),
     "conv2d": _conv2d,
     "conv2d_nhwc": _conv2d,
+    "conv2d_transpose": lambda w, x, weights: F.conv_transpose2d(
+        x, weights, None, w.options["stride"], w.options["padding"]
+    ),
+    "cumsum": lambda _, x: x.cumsum(1),
     "dense": lambda _, a, b: F.linear(a, b),
     "dense_int4": lambda _, *packed: torch.ops.aten._weight_int4pack_mm_for_cpu(*packed),
     "grouped_query_attention": lambda _, q, k, v: F.scaled_dot_product_attention(
@@ -130,6 +150,7 @@ OPS: dict[str, Callable[..., Any]] = {
     "matmul": lambda _, a, b: a @ b,
     "matmul_bias_relu": lambda _, a, b, bias: torch.relu_(torch.addmm(bias, a, b)),
     "mm_relu": lambda _, a, b: torch.relu_(a @ b),
+    "quantized_conv2d": lambda _, *packed: torch.ops.quantized.conv2d(*packed),
     "quantized_dense": lambda _, *packed: torch.ops.quantized.linear(*packed),
     "row_sum": lambda _, x: x.sum(1),
     "softmax": lambda _, x: torch.softmax(x, -1),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from benchmarks.workloads.classes import CLASSES
 from benchmarks.workloads.models import MODELS
 from benchmarks.workloads.public import PUBLIC
 from benchmarks.workloads.workload import BenchmarkWorkload
 
-WORKLOADS: tuple[BenchmarkWorkload, ...] = (*PUBLIC, *MODELS)
+WORKLOADS: tuple[BenchmarkWorkload, ...] = (*PUBLIC, *MODELS, *CLASSES)
 BY_NAME = {w.name: w for w in WORKLOADS}
 
 

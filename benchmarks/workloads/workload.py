@@ -28,7 +28,8 @@ class BenchmarkWorkload:
         flops: Operations of one run, on floats or integers; 0 if only bytes move.
         unit: The unit of its rate: operations if they are the limit, else bytes.
         group: "public" and "seed" are what is aimed at; "models" are layers of models, in several
-            types and with constant weights; "extra" is what goals mention besides.
+            types and with constant weights; "classes" are other classes of operators; "extra" is
+            what goals mention besides.
         options: Further arguments of the operator, such as `stride`.
         types: The types of the inputs and of the output, if not all are float32.
         max_error: The largest error of a correct result, relative to the largest magnitude.
