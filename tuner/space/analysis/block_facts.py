@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 
 from compiler.ir.arith.affine import affine
+from compiler.ir.arith.simplify import canonical
 from compiler.ir.core.dtypes import is_float, size_bytes
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
@@ -48,7 +49,8 @@ class TensorAccess:
     """An array element that a block accesses at each point.
 
     `coefficients[d][a]` is the growth of index `d` with axis `a`. For an index that is not linear
-    it is approximate, and `is_affine` is false.
+    it is approximate, and `is_affine` is false. If the address is linear nevertheless, such as that
+    of `A[p // 7, p % 7]` in rows of 7 elements, `linear_strides` are its strides.
     """
 
     buffer: str
@@ -56,10 +58,13 @@ class TensorAccess:
     item_bytes: int
     coefficients: tuple[tuple[int, ...], ...]
     is_affine: bool
+    linear_strides: tuple[int, ...] | None = None
 
     @cached_property
     def strides(self) -> tuple[int, ...]:
         """Return the distance in memory, in elements, between neighbours along each axis."""
+        if self.linear_strides is not None:
+            return self.linear_strides
         steps = [prod(self.shape[d + 1 :]) for d in range(len(self.shape))]
         columns = zip(*self.coefficients, strict=True)
         return tuple(sum(s * c for s, c in zip(steps, column, strict=True)) for column in columns)
@@ -135,6 +140,12 @@ class BlockFacts:
                 return index
         return None
 
+    @property
+    def writes_rows(self) -> bool:
+        """Return whether the output is contiguous along the last axis, whatever its dimensions."""
+        is_linear = self.write.is_affine or self.write.linear_strides is not None
+        return is_linear and bool(self.axes) and self.write.strides[-1] == 1
+
     def runs_on(self, outer: int, inner: int) -> bool:
         """Return whether two axes may be fused: the outer continues at the end of the inner."""
         extent = self.axes[inner].extent
@@ -159,7 +170,9 @@ class BlockFacts:
                 ]
                 shape[span] = [prod(shape[span])]
             coefficients = tuple((*row[:first], *row[last:]) for row in rows)
-            return replace(access, shape=tuple(shape), coefficients=coefficients)
+            return replace(
+                access, shape=tuple(shape), coefficients=coefficients, linear_strides=None
+            )
 
         extent = prod(axis.extent for axis in self.axes[first : last + 1])
         axis = IterAxis("fused", extent, self.axes[last].is_reduction)
@@ -180,7 +193,12 @@ class BlockFacts:
 
         def flat(access: TensorAccess) -> TensorAccess:
             strides = tuple(access.strides[index] for index in (spatial[-1], *steps))
-            return replace(access, shape=(prod(access.shape),), coefficients=(strides,))
+            return replace(
+                access,
+                shape=(prod(access.shape),),
+                coefficients=(strides,),
+                linear_strides=None,
+            )
 
         points = prod(self.axes[index].extent for index in spatial)
         fused = IterAxis("fused", points, is_reduction=False)
@@ -279,16 +297,16 @@ def _facts(site: BlockPosition) -> BlockFacts | None:
         for i in iters
         if isinstance(i.extent, IntImm)
     )
-    variables = [i.var for i in iters]
+    ranges = {i.var: axis.extent for i, axis in zip(iters, axes, strict=True)}
     nodes = list(walk(block.body))
     stores = [node for node in nodes if isinstance(node, Store)]
     written = {store.buffer for store in stores}
     loads = {n: None for n in nodes if isinstance(n, Load) and n.buffer not in written}
-    reads = [_access(n.buffer, n.indices, variables) for n in loads]
+    reads = [_access(n.buffer, n.indices, ranges) for n in loads]
     return BlockFacts(
         block.name,
         axes,
-        _access(stores[0].buffer, stores[0].indices, variables),
+        _access(stores[0].buffer, stores[0].indices, ranges),
         tuple(sorted(dict.fromkeys(reads), key=lambda r: -r.size_bytes)),
         sum(_is_arithmetic(n) for n in nodes),
         any(isinstance(n, Conditional) for n in nodes),
@@ -296,11 +314,11 @@ def _facts(site: BlockPosition) -> BlockFacts | None:
     )
 
 
-def _access(buffer: Buffer, indices: tuple[Expr, ...], variables: list[Var]) -> TensorAccess:
+def _access(buffer: Buffer, indices: tuple[Expr, ...], ranges: Mapping[Var, int]) -> TensorAccess:
     rows: list[tuple[int, ...]] = []
     is_affine = True
     for index in indices:
-        row = dict.fromkeys(variables, 0)
+        row = dict.fromkeys(ranges, 0)
         for atom, coefficient in affine(index).terms:
             if isinstance(atom, Var):
                 row[atom] = row.get(atom, 0) + coefficient
@@ -309,11 +327,26 @@ def _access(buffer: Buffer, indices: tuple[Expr, ...], variables: list[Var]) -> 
             for node in walk(atom):
                 if isinstance(node, Var) and node in row:
                     row[node] = row[node] or coefficient
-        rows.append(tuple(row[v] for v in variables))
+        rows.append(tuple(row[v] for v in ranges))
     # A buffer without dimensions is one with a single element.
     shape = static_shape(buffer) or (1,)
-    rows = rows or [(0,) * len(variables)]
-    return TensorAccess(buffer.name, shape, size_bytes(buffer.dtype), tuple(rows), is_affine)
+    rows = rows or [(0,) * len(ranges)]
+    linear = None if is_affine else _linear_strides(shape, indices, ranges)
+    item_bytes = size_bytes(buffer.dtype)
+    return TensorAccess(buffer.name, shape, item_bytes, tuple(rows), is_affine, linear)
+
+
+def _linear_strides(
+    shape: tuple[int, ...], indices: tuple[Expr, ...], ranges: Mapping[Var, int]
+) -> tuple[int, ...] | None:
+    """Return the strides of an address whose indices are not linear; None if it is not either."""
+    if any(isinstance(node, Load) for index in indices for node in walk(index)):
+        return None
+    address: Expr = IntImm(0)
+    for index, size in zip(indices, shape, strict=True):
+        address = BinOp("+", BinOp("*", address, IntImm(size)), index)
+    terms = dict(canonical(address, ranges).terms)
+    return tuple(terms.get(v, 0) for v in ranges) if terms.keys() <= ranges.keys() else None
 
 
 def _is_arithmetic(node: object) -> bool:

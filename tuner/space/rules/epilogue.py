@@ -23,7 +23,7 @@ def is_epilogue(block: BlockFacts, consumer: BlockFacts) -> bool:
     return (
         _is_identity(block.write, [spatial[i] for i in moving], moving)
         and all(_is_identity(r, moving, moving) for r in reads)
-        and (_is_identity(consumer.write, moving, moving) or _joins_rows(consumer))
+        and (_is_identity(consumer.write, moving, moving) or consumer.writes_rows)
     )
 
 
@@ -32,11 +32,6 @@ def _is_identity(access: TensorAccess, axes: Sequence[int], dims: Sequence[int])
     columns = [tuple(row[axis] for row in access.coefficients) for axis in axes]
     rank = len(access.coefficients)
     return columns == [tuple(int(d == dim) for d in range(rank)) for dim in dims]
-
-
-def _joins_rows(consumer: BlockFacts) -> bool:
-    """Return whether a block writes contiguous rows, whose other axes may share dimensions."""
-    return consumer.write.is_affine and bool(consumer.axes) and consumer.write.strides[-1] == 1
 
 
 def epilogue_of(draft: SketchBuilder, facts: BlockFacts, memory_scope: str) -> BlockRV:

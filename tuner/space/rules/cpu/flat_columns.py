@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from math import prod
 
@@ -11,7 +12,7 @@ from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
 from tuner.space.analysis.operand_roles import find_roles
-from tuner.space.rules.epilogue import epilogue_of
+from tuner.space.rules.epilogue import elementwise_consumer, epilogue_of
 from tuner.space.rules.sketch_builder import SketchBuilder, Tiling
 from tuner.space.tables.nest import NUM_LEVELS, TiledNest
 
@@ -34,6 +35,8 @@ better spent on how to pack. Chosen.
 """
 MIN_STEPS = 8
 """A shorter sum ends before packing pays. Chosen."""
+PIXELS = "pixels"
+"""The tag of sketches in which the pixels of images are one axis."""
 _OUTER, _MIDDLE, _STEPS, _UNROLLED, _TILE = 0, 1, 4, 5, 6
 
 
@@ -42,7 +45,7 @@ class _Product:
     """The axes of `out[i, y, x] += weights[i, k] * image[k, y, x]`, and its image.
 
     `columns` are contiguous in the image and in the output. They index `dims` of the image, and
-    `step` indexes `step_dim`.
+    `step` indexes `step_dim`. `tile` is 0 if no tile of whole vectors divides the columns.
     """
 
     image: TensorAccess
@@ -68,6 +71,9 @@ class FlatColumns:
     A convolution with a 1 x 1 window is such a product. Weights are read in their own layout, and
     the output is written contiguously. So nothing is transposed, even if vectors do not divide a
     row.
+
+    If vectors do not divide all pixels, such as 7 x 7, the pixels become one axis, and a later rule
+    multiplies two matrices. The image is then copied into its panels.
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
@@ -76,14 +82,23 @@ class FlatColumns:
             product = None if name in draft.scheduled else _find(facts, draft)
             if product is None:
                 continue
-            flat = draft.fork("flat", "packed_right")
             try:
-                _schedule(flat, facts, product)
+                flat = _forked(draft, facts, product)
             except ScheduleError:
                 return [draft]  # the program has other schedules
-            is_large = facts.points > MAX_DIRECT_POINTS
+            is_large = product.tile > 0 and facts.points > MAX_DIRECT_POINTS
             return [flat] if is_large and not _is_packable(facts, draft) else [flat, draft]
         return [draft]
+
+
+def _forked(draft: SketchBuilder, facts: BlockFacts, product: _Product) -> SketchBuilder:
+    if product.tile:
+        fork = draft.fork("flat", "packed_right")
+        _schedule(fork, facts, product)
+    else:
+        fork = draft.fork(PIXELS, PIXELS)
+        _join_pixels(fork, facts, product)
+    return fork
 
 
 def _find(facts: BlockFacts, draft: SketchBuilder) -> _Product | None:
@@ -102,15 +117,16 @@ def _find(facts: BlockFacts, draft: SketchBuilder) -> _Product | None:
         ]
         num_columns = prod(facts.axes[i].extent for i in columns)
         tiles = [count * lanes for count in (2, 1) if num_columns % (count * lanes) == 0]
-        if not columns or len(rows) != 1 or not tiles:
+        tile = tiles[0] if tiles else 0
+        if not columns or len(rows) != 1 or (not tile and len(columns) == 1):
             continue
-        if facts.axes[columns[-1]].extent % tiles[0] == 0:
+        if tile and facts.axes[columns[-1]].extent % tile == 0:
             columns = columns[-1:]  # no panel crosses from row to row
         dims = [_dimension(facts, image, axis) for axis in (*columns, steps[0])]
         image_dims = tuple(dim for dim in dims if dim is not None)
         if len(image_dims) == len(dims):
             return _Product(
-                image, rows[0], steps[0], columns, image_dims[:-1], image_dims[-1], tiles[0]
+                image, rows[0], steps[0], columns, image_dims[:-1], image_dims[-1], tile
             )
     return None
 
@@ -145,6 +161,45 @@ def _dimension(facts: BlockFacts, access: TensorAccess, axis: int) -> int | None
         if moving == [axis] and row[axis] == 1:
             return dim
     return None
+
+
+def _join_pixels(draft: SketchBuilder, facts: BlockFacts, product: _Product) -> None:
+    """Make the pixels one axis, in copies of the image and of the result; schedule nothing."""
+    schedule = draft.schedule
+    block = schedule.get_block(facts.name)
+    copy = schedule.cache_read(block, product.image.buffer, "global")
+    pixels = _Joined(product.image.shape, product.dims)
+    schedule.transform_layout(copy, ("write", 0), pixels)
+    schedule.transform_block_layout(copy, pixels)
+    schedule.vectorize(draft.loops(copy)[-1])
+    draft.scheduled.add(draft.block_name(copy))
+    consumer = elementwise_consumer(draft, facts)
+    result = schedule.get_block(consumer) if consumer else schedule.cache_write(block, 0, "global")
+    dims = [_dimension(facts, facts.write, axis) for axis in product.columns]
+    joined = _Joined(facts.write.shape, tuple(dim for dim in dims if dim is not None))
+    schedule.transform_layout(block, ("write", 0), joined)
+    schedule.transform_block_layout(result, joined)
+    extents = tuple(axis.extent for axis in facts.axes)
+    windows = {i for i, axis in enumerate(facts.axes) if axis.is_reduction and axis.extent == 1}
+    schedule.transform_block_layout(block, _Joined(extents, product.columns, windows))
+
+
+@dataclass(frozen=True)
+class _Joined:
+    """A layout in which consecutive indices are one, and some of a single value are omitted."""
+
+    extents: tuple[int, ...]
+    joined: tuple[int, ...]
+    omitted: AbstractSet[int] = frozenset()
+
+    def __call__(self, *i: te.Value) -> tuple[te.Value, ...]:
+        first, last = self.joined[0], self.joined[-1]
+        index = i[first]
+        for dim in range(first + 1, last + 1):
+            index = index * self.extents[dim] + i[dim]
+        others = [n for n in range(len(i)) if n not in self.omitted]
+        before = [i[n] for n in others if n < first]
+        return (*before, index, *(i[n] for n in others if n > last))
 
 
 def _schedule(draft: SketchBuilder, facts: BlockFacts, product: _Product) -> None:

@@ -17,6 +17,9 @@ TRANSPOSED = "transposed"
 def is_narrow(facts: BlockFacts, product: Product, cpu: CpuTarget) -> bool:
     """Return whether vectors fit the rows of a product better than its columns.
 
+    So they do if only tiles of one vector fit the columns, such as 49 of them: with one vector, a
+    tile has two instructions for each multiply-add, the load of a row's element included.
+
     Cores that split vectors multiply halves at twice the rate, so that few columns cost little:
     333 x 12 x 96 takes 0.7 of the time of its transpose (one core of a Zen 4).
     """
@@ -24,9 +27,10 @@ def is_narrow(facts: BlockFacts, product: Product, cpu: CpuTarget) -> bool:
         return False
     lanes = max(1, cpu.vector_bits // (8 * facts.write.item_bytes))
     rows, columns = (facts.axes[axis].extent for axis in (product.row, product.column))
-    size = vector_sizes(columns, lanes)[0]
+    size, *others = vector_sizes(columns, lanes)
     waste = -(-columns // size) * size / columns
-    return waste > MAX_WASTE and -(-rows // lanes) * lanes / rows < waste
+    is_single = size == lanes < columns and not others
+    return (waste > MAX_WASTE or is_single) and -(-rows // lanes) * lanes / rows < waste
 
 
 def transpose_product(
@@ -42,8 +46,11 @@ def transpose_product(
         block that reads its output; None if its axes are not the dimensions of its output.
     """
     spatial = [index for index, axis in enumerate(facts.axes) if not axis.is_reduction]
-    identity = tuple(tuple(int(a == s) for a in range(len(facts.axes))) for s in spatial)
-    if facts.write.coefficients != identity:
+    rows = facts.write.coefficients
+    if len(rows) != len(spatial) or not all(
+        facts.axes[axis].extent == 1 or row == tuple(int(a == axis) for a in range(len(row)))
+        for axis, row in zip(spatial, rows, strict=True)
+    ):
         return None
     schedule = draft.schedule
     epilogue = epilogue_of(draft, facts, "global")

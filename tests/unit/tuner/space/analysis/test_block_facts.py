@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import loopwright as lw
-from compiler import ops
+from compiler import ops, te
 from compiler.ir.core.program import PrimFunc
 from tuner.space.analysis.block_facts import BlockFacts, block_facts, sites, special_facts
 
@@ -78,3 +78,18 @@ def test_a_scan_has_special_facts_only() -> None:
 def test_the_size_of_a_buffer_counts_its_items(axis: int) -> None:
     facts = facts_of(ops.matmul(8, 12, 5, "float64"), "C")
     assert facts.reads[axis].size_bytes == (5 * 12 * 8, 8 * 5 * 8)[axis]
+
+
+def test_an_address_may_be_linear_although_its_indices_are_not() -> None:
+    """Rows of 7 elements follow each other in memory; rows of 8 of which 7 are read do not."""
+
+    def copy_of(length: int) -> BlockFacts:
+        A = te.placeholder((4, 7, length), "float32", name="A")
+        B = te.compute((4, 49), lambda k, p: A[k, p // 7, p % 7], name="B")
+        found = block_facts(sites(te.create_prim_func([A, B]))[0])
+        assert found is not None
+        return found
+
+    assert not copy_of(7).is_affine
+    assert copy_of(7).reads[0].strides == (49, 1)
+    assert copy_of(8).reads[0].linear_strides is None

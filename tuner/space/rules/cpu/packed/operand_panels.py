@@ -13,6 +13,7 @@ from compiler.passes.common.widen_buffers import KEY as WIDE_KEY
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts, sites
 from tuner.space.analysis.product_roles import Operand, Product
+from tuner.space.rules.cpu.flat_columns import PIXELS
 from tuner.space.rules.cpu.packed.unpacked_weights import pack_constant_sources, unpack_across
 from tuner.space.rules.cpu.step_groups import inline_producer
 from tuner.space.rules.sketch_builder import SketchBuilder
@@ -74,7 +75,7 @@ class OperandPanels:
         draft, schedule = self.draft, self.draft.schedule
         copy = draft.copy_input(block, operand.read.buffer)
         periods = self.periods if operand is self.product.right else ()
-        if self.is_padded or periods:
+        if self.is_padded or periods or PIXELS in draft.tags:
             inline_producer(draft, operand.read.buffer)
         is_across = bool(periods) and pack_constant_sources(draft, copy, operand.across, tile)
         schedule.compute_at(copy, loop, preserve_unit_loops=True)

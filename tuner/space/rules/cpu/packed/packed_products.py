@@ -12,6 +12,7 @@ from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts
 from tuner.space.analysis.product_roles import Product, find_product
 from tuner.space.rules.cpu.cache_sets import fits_sets
+from tuner.space.rules.cpu.flat_columns import PIXELS
 from tuner.space.rules.cpu.matrix_tiles import tile_forks
 from tuner.space.rules.cpu.packed.operand_panels import MIN_ROWS, OperandPanels
 from tuner.space.rules.cpu.packed.scaled_groups import scaled_groups
@@ -154,6 +155,8 @@ def _transposed_forks(
         return []
     forks = []
     for variant in (variant for variant in _VARIANTS if not variant.is_cut):
+        if PIXELS in draft.tags and not variant.is_left_packed:
+            continue  # neighbouring pixels of a channel are rows, so a step would jump
         tags = {"packed_right", *(["packed_left"] if variant.is_left_packed else [])}
         fork = draft.fork(TRANSPOSED, *tags).fork(variant.name)
         try:
@@ -171,15 +174,17 @@ def _transposed_forks(
 
 
 def _variants(draft: SketchBuilder, steps: int) -> Iterator[_Variant]:
-    """Yield the variants of a product of so many steps; only one for Winograd's tiles.
+    """Yield the variants of a product of so many steps; fewer for a convolution's sketches.
 
-    Their left operand has just been written row by row, and the alternative to their sketch is the
-    convolution itself.
+    The alternative to these is the convolution itself, so sums are cut into blocks only if they are
+    long. The left operand of Winograd's tiles has just been written row by row.
     """
     is_whole = steps <= MAX_WHOLE_STEPS
     for variant in _VARIANTS:
         if WINOGRAD in draft.tags:
             is_suited = not variant.is_left_packed and variant.is_cut != is_whole
+        elif PIXELS in draft.tags:
+            is_suited = variant.is_cut != is_whole
         else:
             is_suited = variant.is_cut or is_whole
         if is_suited:

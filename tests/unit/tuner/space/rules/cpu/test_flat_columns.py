@@ -8,6 +8,7 @@ from compiler import ops
 from compiler.driver import emit
 from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates
+from tuner.space.analysis.block_facts import sites
 from tuner.space.generate import design_space
 from tuner.space.rules.auto_inline import AutoInline
 from tuner.space.rules.cpu.flat_columns import FlatColumns
@@ -25,11 +26,18 @@ FLAT = [
 OTHERS = [
     "conv2d:1,16,8,8,16,3,1,1",
     "conv2d:1,16,8,8,16,1,2",  # stepped over
-    "conv2d:1,16,7,7,16,1",  # 49 places are no vectors
     "conv2d:1,16,8,8,16,1,layout=NHWC",
     "matmul:32,32,32",
     "batch_matmul:4,8,8,16",
     "softmax:8,16",
+]
+
+
+PIXELS = [
+    "conv2d:1,16,7,7,24,1",
+    "conv2d:2,20,7,7,16,1,bias=True,activation=relu",
+    "conv2d:1,16,7,7,40,1,constant=W",
+    "conv2d:1,12,14,14,8,1",
 ]
 
 
@@ -55,6 +63,26 @@ def test_single_places_are_columns(spec: str) -> None:
 @pytest.mark.parametrize("spec", OTHERS)
 def test_what_does_not_run_on_is_left_alone(spec: str) -> None:
     assert flat(spec) == []
+
+
+@pytest.mark.parametrize("num_cores", [1, 2])
+@pytest.mark.parametrize("spec", PIXELS)
+def test_every_product_over_pixels_is_correct(spec: str, num_cores: int) -> None:
+    func = ops.from_spec(spec)
+    space = design_space(Task(func, here(num_cores)))
+    products = [i for i, sketch in enumerate(space.sketches) if sketch.name.startswith("pixels")]
+    assert products
+    check_candidates(func, space, products, each=2)
+
+
+def test_pixels_that_fill_no_vectors_are_the_rows_of_a_product() -> None:
+    """49 pixels would be tiles of one vector. The image is copied into panels at once."""
+    func = ops.from_spec("conv2d:1,16,7,7,32,1,bias=True")
+    space = design_space(Task(func, level(3)))
+    sketch = next(s for s in space.sketches if s.name == "pixels/transposed/packed_whole")
+    blocks = [site.block for site in sites(sketch.trace.apply_to(func).func)]
+    assert sum("A" in {read.buffer.name for read in block.reads} for block in blocks) == 1
+    assert len(blocks) == 4  # two copies into panels, the sums, and the bias
 
 
 def test_vectors_cross_from_row_to_row() -> None:
