@@ -64,6 +64,7 @@ def _prepared(
     arguments = [array for name, array in inputs.items() if name not in constants]
 
     def check() -> None:
-        compare(func, {names[-1]: out}, interpret(func, inputs))
+        # A scan reads what it has written, so that its output is an input of the program.
+        compare(func, {names[-1]: out}, interpret(func, inputs | {names[-1]: np.zeros_like(out)}))
 
     return Prepared(module.bind(*arguments, out), lambda: out, check, note)

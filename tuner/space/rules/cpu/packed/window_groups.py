@@ -6,7 +6,6 @@ from dataclasses import replace
 from math import prod
 
 from compiler import te
-from compiler.backends.cpu.codegen.operations.dot_instructions import FOUR
 from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
 from tuner.space.analysis.operand_roles import OperandRoles
 from tuner.space.rules.cpu.packed.packed_operands import Layout, packed_operand
@@ -15,7 +14,7 @@ from tuner.space.rules.sketch_builder import SketchBuilder
 
 
 def window_groups(draft: SketchBuilder, name: str, roles: OperandRoles) -> OperandRoles | None:
-    """Pad the contiguous rows of windows to groups of four steps; return the new roles.
+    """Pad the contiguous rows of windows to groups of steps, four or two; return the new roles.
 
     An image of three channels has no groups of channels, but the bytes of a window's row are
     neighbours: 7 pixels of 3 channels are 21 steps, which are padded to 24. Weights are padded with
@@ -34,17 +33,16 @@ def window_groups(draft: SketchBuilder, name: str, roles: OperandRoles) -> Opera
         ScheduleError: If the sum can't be padded.
     """
     facts = draft.block_facts()[name]
-    if roles.channel_tile % FOUR == 0:
+    group = step_group(draft, facts, roles.image, roles.weights).size
+    if group == 1 or roles.channel_tile % group == 0:
         return None
-    if step_group(draft, facts, roles.image, roles.weights).size != FOUR:
-        return None
-    axes = _row(facts, roles)
+    axes = _row(facts, roles, group)
     if axes is None:
         return None
     row = axes[0]
     if len(axes) > 1:
         _join(draft, facts, roles, axes)
-    sizes = [FOUR if axis == row else 1 for axis in range(len(draft.block_facts()[name].axes))]
+    sizes = [group if axis == row else 1 for axis in range(len(draft.block_facts()[name].axes))]
     weights = _weights(draft, name, roles)
     draft.schedule.pad_einsum(draft.schedule.get_block(name), sizes)
     inline_producer(draft, weights.buffer)
@@ -54,7 +52,7 @@ def window_groups(draft: SketchBuilder, name: str, roles: OperandRoles) -> Opera
     return replace(roles, image=image, weights=weights, channel=row, channel_tile=tile)
 
 
-def _row(facts: BlockFacts, roles: OperandRoles) -> tuple[int, ...] | None:
+def _row(facts: BlockFacts, roles: OperandRoles, group: int) -> tuple[int, ...] | None:
     """Return the axes of the contiguous row of a window, if it can be padded: one, or two."""
     summed = {i: a.extent for i, a in enumerate(facts.axes) if a.is_reduction and a.extent > 1}
     strides = roles.image.strides
@@ -65,7 +63,7 @@ def _row(facts: BlockFacts, roles: OperandRoles) -> tuple[int, ...] | None:
     axes = (inner,) if outer is None else (outer, inner)
     length = prod(summed[axis] for axis in axes)
     room = _room(facts, roles.image, axes[0]) * length // summed[axes[0]]
-    if room < -length % FOUR or (outer is not None and not _are_neighbours(roles, axes)):
+    if room < -length % group or (outer is not None and not _are_neighbours(roles, axes)):
         return None
     return axes
 

@@ -1,4 +1,4 @@
-"""Images of few channels in bytes: the rows of windows are padded to groups of four steps."""
+"""Images of few channels in bytes: the rows of windows are padded to groups of steps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from compiler.ir.analysis.constant_params import constant_params
 from compiler.ir.core.program import PrimFunc
 from compiler.passes.cpu.hoist_constants import constant_copies
 from compiler.target.cpu import CpuTarget
-from tests.targets import here
+from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates
 from tuner.space.design_space import SketchSpace
 from tuner.space.generate import design_space
@@ -53,6 +53,18 @@ def test_rows_are_padded_to_groups_of_four(spec: str) -> None:
     for nest in nests:
         assert nest.dot.size == 4
         assert nest.facts.axes[-1].extent == PADDED[spec]
+
+
+@pytest.mark.parametrize("spec", PADDED)
+def test_rows_are_padded_to_pairs_without_dot_products_of_four(spec: str) -> None:
+    """AVX2 multiplies pairs of 16-bit integers, to which the bytes of the image are converted."""
+    space = design_space(Task(ops.from_spec(spec), level(3)))
+    nests = [space.sketches[n].nests[0] for n in blocked(space)]
+    assert nests
+    for nest in nests:
+        assert nest.dot.size == 2
+        assert PADDED[spec] - 4 < nest.facts.axes[-1].extent <= PADDED[spec]
+        assert nest.facts.axes[-1].extent % 2 == 0
 
 
 @pytest.mark.parametrize("reason", NOT_PADDED)
