@@ -16,8 +16,22 @@ from compiler.schedule.error import ScheduleError
 from compiler.schedule.legality.thread_memory import require_sound_threads
 from compiler.schedule.tree.tree import statement_paths
 
-# Primitives that move blocks under loops whose iterations may run in parallel.
-_MOVES = ("compute_at", "reverse_compute_at", "online_softmax")
+# Primitives that move blocks, or put new ones, under loops whose iterations may run in parallel.
+_MOVES = frozenset(
+    {
+        "cache_inplace",
+        "cache_read",
+        "cache_write",
+        "compute_at",
+        "online_softmax",
+        "read_at",
+        "reindex",
+        "reindex_cache_read",
+        "reindex_cache_write",
+        "reverse_compute_at",
+        "write_at",
+    }
+)
 
 
 def checked_step(

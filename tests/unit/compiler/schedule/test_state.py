@@ -48,6 +48,35 @@ def test_a_step_on_threads_is_verified() -> None:
     assert (caught.value.primitive, caught.value.code) == ("bind", "illegal_result")
 
 
+PARALLEL = parse("""
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4, 8), "float32")):
+    B = T.alloc_buffer((4, 8))
+    for i in T.parallel(4):
+        for j in range(8):
+            with T.sblock("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] * T.float32(2)
+        with T.sblock("row"):
+            T.reads()
+            T.writes()
+            for j in range(8):
+                with T.sblock("C"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    T.reads(B[0:4, 0:8])
+                    T.writes(C[vi, vj])
+                    C[vi, vj] = B[vi, vj] + T.float32(1)
+""")
+
+
+def test_a_copy_under_a_parallel_loop_is_verified() -> None:
+    """The region that the block states is all rows, which other iterations write."""
+    schedule = Schedule(PARALLEL)
+    with pytest.raises(ScheduleError, match="race") as caught:
+        schedule.cache_read("C", 0, "global")
+    assert (caught.value.primitive, caught.value.code) == ("cache_read", "illegal_result")
+
+
 def test_several_steps_are_verified_after_the_last_one() -> None:
     schedule, steps = Schedule(LEGAL), []
 
