@@ -46,11 +46,12 @@ def decompose_padding(func: PrimFunc, block: str, loop: Var) -> tuple[PrimFunc, 
     shortened; for other loops, the condition becomes the predicate.
 
     Requires:
-        The block is complete and stores `T.if_then_else(condition, value, constant)`. The loop is
-        around it, in its scope, under no condition. The condition is a conjunction of bounds on
-        the iterators, and not always true; the iterators are independent of one another. No other
-        block writes the buffer under the loop, and those that read it there read elements that the
-        block has written just before.
+        The block is complete and stores `T.if_then_else(condition, value, constant)`. The value may
+        be another such choice with the same constant, as in a padding of a padding. The loop is
+        around the block, in its scope, under no condition. The condition is a conjunction of bounds
+        on the iterators, and not always true; the iterators are independent of one another. No
+        other block writes the buffer under the loop, and those that read it there read elements
+        that the block has written just before.
 
     Rewrites:
         for i in range(n + 2):                                 for i in range(n + 2):
@@ -134,7 +135,14 @@ def _padding(site: PlacedBlock, refuse: Refuse) -> _Padding:
             site.realize,
             "block_kind",
         )
-    inside = (*conjuncts(substitute(condition, site.bindings)), *conjuncts(site.realize.predicate))
+    parts = [*conjuncts(condition)]
+    while isinstance(value, Conditional) and value.otherwise == constant:
+        parts += conjuncts(value.condition)
+        value = value.then
+    inside = (
+        *(substitute(part, site.bindings) for part in parts),
+        *conjuncts(site.realize.predicate),
+    )
     unproved = tuple(c for c in inside if not prove(c, site.extents))
     if not unproved:
         raise refuse(

@@ -17,9 +17,10 @@ from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.tables.nest import LINE_BYTES
 
 MAX_ROW = 32
-"""Elements of an output row that one unrolled tile transposes: a row of 28 is four tiles of 7 in
-height, and no whole number of vectors. Chosen.
+"""Elements of a row that one tile transposes, if vectors do not divide the row, such as 28. Chosen.
 """
+MAX_TILE = 4
+"""Outputs of Winograd's largest tile along a dimension: a multiple of it has whole tiles."""
 
 Choices = Mapping[str, Sequence[int]]
 """The axes of blocks that select their formula."""
@@ -255,21 +256,25 @@ class StripScheduler:
         while not facts.is_conditional and read > 0 and facts.runs_on(read - 1, read):
             read -= 1
             row = schedule.fuse(loops.pop(read), row)
-        length = self._row(vector, lanes) if facts.name == self.chain.base else lanes
-        *columns, column = self._pieces(vector, length)
-        *rows, row = self._pieces(row, lanes)
+        *columns, column = self._pieces(vector, self._tile_size(vector, lanes))
+        *rows, row = self._pieces(row, self._tile_size(row, lanes))
         schedule.reorder(*loops.values(), *columns, *rows, column, row)
         schedule.unroll(column)
         schedule.vectorize(row)
 
-    def _row(self, loop: LoopRV, lanes: int) -> int:
-        """Return the elements of an output row that a tile transposes; guards cut off the rest."""
+    def _tile_size(self, loop: LoopRV, lanes: int) -> int:
+        """Return the size of a transposed tile along a loop.
+
+        It is a vector, or a row without a rest: short rows, or whole tiles of 2 or 4 outputs. If
+        there is none, guards cut off the rest, whose elements are stored one by one.
+        """
         extent = _extent(self.draft, loop)
+        if extent % lanes == 0:
+            return lanes
         if extent <= MAX_ROW:
             return extent
-        sizes = [size for size in divisors(extent) if lanes <= size <= MAX_ROW]
-        whole = [size for size in sizes if size % lanes == 0]
-        return max(whole or sizes, default=lanes)
+        sizes = (size for size in divisors(extent) if lanes <= 2 * size <= 2 * MAX_ROW)
+        return max((size for size in sizes if size % MAX_TILE == 0), default=lanes)
 
     def _pieces(self, loop: LoopRV, size: int) -> list[LoopRV]:
         """Cut a loop that is longer than a size."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compiler.ir.core.nodes import Block
+from compiler.ir.core.nodes import Block, Conditional
 from compiler.ir.core.visit import walk
 from compiler.ir.verify.verify import verify
 from compiler.schedule.schedule import Schedule
@@ -30,6 +30,30 @@ def main(A: T.Buffer((4, 6), "float32"), P: T.Buffer((6, 8), "float32")):
                 1 <= vi and vi < 5 and 1 <= vj and vj < 7, A[vi - 1, vj - 1], T.float32(0)
             )
 """
+
+
+def test_decompose_padding_takes_a_padding_of_a_padding_as_one() -> None:
+    nested = """
+@T.prim_func
+def main(A: T.Buffer((4, 6), "float32"), P: T.Buffer((7, 9), "float32")):
+    for i, j in T.grid(7, 9):
+        with T.sblock("P"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.reads(A[vi - 1, vj - 1])
+            T.writes(P[vi, vj])
+            P[vi, vj] = T.if_then_else(
+                vi < 6 and vj < 8,
+                T.if_then_else(
+                    1 <= vi and vi < 5 and 1 <= vj and vj < 7, A[vi - 1, vj - 1], T.float32(0)
+                ),
+                T.float32(0),
+            )
+"""
+    schedule = scheduled(nested)
+    schedule.decompose_padding("P", schedule.get_loops("P")[0])
+    computes_the_same(parse(nested), schedule.func)
+    assert "for i, j in T.grid(4, 6)" in schedule.func.script()
+    assert not any(isinstance(node, Conditional) for node in walk(schedule.func.body))
 
 
 def test_decompose_padding_shortens_the_loops_of_the_inside() -> None:
