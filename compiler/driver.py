@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import wraps
 from typing import Any, Protocol, overload
 
 from compiler.backends.backend import BACKENDS, SourceCode, backend_of, host_labels
@@ -21,8 +22,13 @@ from compiler.ir.modules.inline_calls import inline_calls, only_entry
 from compiler.ir.verify.verify import VerifyError, verify, verify_but_for_races
 from compiler.ir.verify.verify_buffers import stored_buffers
 from compiler.keywords import suggests_keywords
+from compiler.passes.common.plain_loops import plain_loops
 from compiler.runtime.kernel_params import params_of
 from compiler.target.target import Target, complete_target
+from compiler.te.tensor import Tensor
+from compiler.te.value import Variable
+from compiler.te_schedule.separate_inits import with_separate_inits
+from compiler.te_schedule.tensor_schedule import TensorSchedule
 
 # Verified programs, by their structural hash; the oldest is dropped first.
 _MOST_VERIFIED = 1024
@@ -38,10 +44,50 @@ class Scheduled(Protocol):
         ...
 
 
+_Args = Sequence[Tensor | Variable] | None
+
+
+def _or_stages(
+    of_stages: Callable[..., Any],
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Let a function take a `TensorSchedule`, too, with the arguments of another function."""
+
+    def decorate(of_programs: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(of_programs)
+        def either(*args: Any, **kwargs: Any) -> Any:
+            is_stages = bool(args) and isinstance(args[0], TensorSchedule)
+            return (of_stages if is_stages else of_programs)(*args, **kwargs)
+
+        return either
+
+    return decorate
+
+
+@suggests_keywords
+def _lower_stages(
+    schedule: TensorSchedule,
+    args: _Args = None,
+    name: str = "main",
+    simple_mode: bool = False,
+) -> IRModule:
+    """Return the loops of a schedule of tensor expressions; `simple_mode` changes nothing."""
+    del simple_mode
+    sch = schedule.to_schedule(args, name)
+    return IRModule((plain_loops(with_separate_inits(sch).func),))
+
+
+@overload
+def lower(program: PrimFunc, target: str | Target = "cpu") -> Stmt: ...
+@overload
+def lower(
+    program: TensorSchedule, args: _Args = None, name: str = "main", simple_mode: bool = False
+) -> IRModule: ...
+@_or_stages(_lower_stages)
 def lower(func: PrimFunc, target: str | Target = "cpu") -> Stmt:
     """Turn a scheduled program into one without blocks, ready for code generation.
 
-    For a CPU that is loops over small buffers.
+    For a CPU that is loops over small buffers. A schedule of tensor expressions gives a module of
+    plain loops, which is for readers, and may be built: `lw.lower(s, [A, B, C], simple_mode=True)`.
 
     Raises:
         LoweringError: If extents are symbolic, or threads can't run one after another.
@@ -159,6 +205,21 @@ def _legal(func: PrimFunc, *, is_schedule: bool) -> PrimFunc:
     return func
 
 
+@suggests_keywords
+def _build_stages(
+    schedule: TensorSchedule,
+    args: _Args = None,
+    target: str | Target = "cpu",
+    name: str = "main",
+) -> Module:
+    """Compile a schedule of tensor expressions and load it."""
+    return build(schedule.to_schedule(args, name), target)
+
+
+@overload
+def build(
+    program: TensorSchedule, args: _Args = None, target: str | Target = "cpu", name: str = "main"
+) -> Module: ...
 @overload
 def build(
     program: PrimFunc | Scheduled,
@@ -171,6 +232,7 @@ def build(
     target: str | Target = "cpu",
     const_params: Mapping[str, Any] | None = None,
 ) -> Module | KernelSet: ...
+@_or_stages(_build_stages)
 @suggests_keywords
 def build(
     program: PrimFunc | IRModule | Scheduled,
@@ -180,7 +242,8 @@ def build(
     """Compile a program and load it.
 
     Each function of a module that no other function calls becomes a kernel, with its calls inlined:
-    one `Module`, or a `KernelSet` if there are several.
+    one `Module`, or a `KernelSet` if there are several. A schedule of tensor expressions comes with
+    its parameters: `lw.build(s, [A, B, C], "llvm", name="add")`.
 
     Args:
         program: A program, a module, or a schedule.

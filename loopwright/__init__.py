@@ -11,7 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from compiler import ops, te
+    from compiler import ops
     from compiler.backends.cpu.runtime.peak import fma_peak_gflops
     from compiler.backends.error import BuildError
     from compiler.backends.inspection import Inspection
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from compiler.script import ScriptError, parse, parse_module
     from compiler.target.error import TargetError
     from compiler.target.target import Target
-    from loopwright import script
+    from loopwright import script, te
     from loopwright.client.best import Best
     from loopwright.client.client import AsyncClient, Client
     from loopwright.client.group import AsyncGroupHandle, GroupHandle
@@ -195,7 +195,7 @@ _MODULES = {
     "nd": "compiler.runtime.nd",
     "ops": "compiler.ops",
     "script": "loopwright.script",
-    "te": "compiler.te",
+    "te": "loopwright.te",
 }
 _HOMES = {
     "compiler.backends.error": ("BuildError",),

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from compiler.replacements import OLD_SCHEDULES, missing
-
-__all__ = ["REPLACEMENTS", "missing"]
-
 _TE = (
-    *("abs", "all", "any", "comm_reducer", "compute", "const", "create_prim_func", "exp", "max"),
-    *("min", "placeholder", "prod", "reduce_axis", "scan", "sigmoid", "sqrt", "sum", "tanh", "var"),
+    *("abs", "all", "any", "comm_reducer", "compute", "const", "create_prim_func"),
+    *("create_schedule", "decl_tensor_intrin", "exp", "max", "min", "placeholder", "prod"),
+    *("reduce_axis", "scan", "sigmoid", "sqrt", "sum", "tanh", "thread_axis", "var"),
 )
 
 REPLACEMENTS: dict[str, str] = {
-    **OLD_SCHEDULES,
     **{name: f"from loopwright import te; te.{name}(...)" for name in _TE},
     "build_module": "lw.build(program)",
     "cuda": "kernels run on the CPU: lw.cpu()",
@@ -25,3 +21,10 @@ REPLACEMENTS: dict[str, str] = {
     "target": 'lw.Target("cpu")',
     "tir": "lw.Schedule for tir.Schedule, lw.PrimFunc for tir.PrimFunc, lw.TensorIntrin",
 }
+
+
+def missing(module: str, name: str, replacements: dict[str, str]) -> AttributeError:
+    """Return the error for a missing name of a module, with its replacement."""
+    instead = replacements.get(name)
+    hint = "" if instead is None else f"; instead: {instead}"
+    return AttributeError(f"module {module!r} has no attribute {name!r}{hint}")

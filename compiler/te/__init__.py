@@ -1,8 +1,5 @@
 """Tensor expressions: define each element of a tensor, and build a program of blocks from it."""
 
-from typing import NoReturn
-
-from compiler.replacements import OLD_SCHEDULES, missing
 from compiler.te.compute import ElementFunction, compute, placeholder, reduce_axis, size_var, var
 from compiler.te.create_prim_func import create_prim_func
 from compiler.te.extern import extern, extern_primfunc
@@ -131,8 +128,3 @@ __all__ = [
     "truncmod",
     "var",
 ]
-
-
-def __getattr__(name: str) -> NoReturn:
-    """Raise an error that names the replacement of an old name."""
-    raise missing(__name__, name, OLD_SCHEDULES)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from compiler.ir.core.limits import size_problem
 from compiler.ir.core.nodes import (
@@ -25,6 +25,21 @@ from compiler.te.tensor import Compute, Definition, Scan, Tensor
 from compiler.te.value import Variable
 
 
+@dataclass(frozen=True, slots=True)
+class TensorProgram:
+    """A program, with what its parts compute.
+
+    Attributes:
+        func: The program.
+        block_names: The names of the blocks of each definition, in program order.
+        buffers: The buffer of each tensor.
+    """
+
+    func: PrimFunc
+    block_names: Mapping[Definition, Sequence[str]]
+    buffers: Mapping[Tensor, Buffer]
+
+
 def create_prim_func(ops: Sequence[Tensor | Variable] | Tensor, name: str = "main") -> PrimFunc:
     """Build the program that computes the defined tensors among `ops` from the others.
 
@@ -37,11 +52,21 @@ def create_prim_func(ops: Sequence[Tensor | Variable] | Tensor, name: str = "mai
         ValueError: If an input is not among the parameters, or a tensor is given twice.
         VerifyError: If the program is not legal, for example reads out of bounds.
     """
+    return create_program(ops, name).func
+
+
+def create_program(ops: Sequence[Tensor | Variable] | Tensor, name: str = "main") -> TensorProgram:
+    """Do what `create_prim_func` does, and return what the parts of the program compute.
+
+    Raises:
+        ValueError: As `create_prim_func`.
+        VerifyError: As `create_prim_func`.
+    """
     parameters = [ops] if isinstance(ops, Tensor) else list(ops)
     tensors = [op for op in parameters if isinstance(op, Tensor)]
     if len({id(op) for op in parameters}) != len(parameters):
         raise ValueError("a tensor is given twice as a parameter")
-    definitions, read = _needed(tensors)
+    definitions, read = needed(tensors)
     for tensor in read:
         if tensor.definition is None and tensor not in tensors:
             raise ValueError(f"input {tensor.name} is not among the parameters")
@@ -52,10 +77,12 @@ def create_prim_func(ops: Sequence[Tensor | Variable] | Tensor, name: str = "mai
     inner = [tensor for tensor in computed if tensor not in tensors]
     renamed = _rename([*tensors, *inner])
     used_names: set[str] = {"root"}
+    block_names: dict[Definition, list[str]] = {}
 
-    def naming(base: str) -> str:
+    def naming(definition: Definition, base: str) -> str:
         name = unique(identifier(base), used_names)
         used_names.add(name)
+        block_names.setdefault(definition, []).append(name)
         return name
 
     _require_size(definitions)
@@ -65,7 +92,8 @@ def create_prim_func(ops: Sequence[Tensor | Variable] | Tensor, name: str = "mai
     params = tuple(op.var if isinstance(op, Variable) else renamed[op.buffer] for op in parameters)
     func = PrimFunc(name, params, BlockRealize((), TRUE, root), (("tir.noalias", True),))
     verify(func)
-    return func
+    buffers = {tensor: renamed[tensor.buffer] for tensor in (*tensors, *inner)}
+    return TensorProgram(func, block_names, buffers)
 
 
 def _require_size(definitions: Sequence[Definition]) -> None:
@@ -85,7 +113,7 @@ def _require_size(definitions: Sequence[Definition]) -> None:
                     raise VerifyError(message, value.expr, "limit")
 
 
-def _needed(tensors: Sequence[Tensor]) -> tuple[list[Definition], list[Tensor]]:
+def needed(tensors: Sequence[Tensor]) -> tuple[list[Definition], list[Tensor]]:
     """Return the definitions to compute, each after its inputs, and all tensors that are read."""
     order: dict[int, Definition] = {}
     read: dict[Tensor, None] = {}

@@ -30,11 +30,11 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.replace_buffers import replace_buffers
 from compiler.ir.core.visit import substitute, transform
-from compiler.te.tensor import Compute, Extern, Reduction, Scan, Tensor
+from compiler.te.tensor import Compute, Definition, Extern, Reduction, Scan, Tensor
 from compiler.te.value import Value
 
-Naming = Callable[[str], str]
-"""Makes unique names of blocks."""
+Naming = Callable[[Definition, str], str]
+"""Makes the unique name of a block of a definition."""
 
 _SWAPPED: dict[CompareOp, CompareOp] = {">": "<", ">=": "<="}
 
@@ -86,7 +86,9 @@ def _nest(compute: Compute, targets: Sequence[Buffer], naming: Naming, time: Tim
         first = None if init is None else _tidied(substitute(init, mapping))
         update = substitute(body, mapping)
         update = update if isinstance(update, Let) else _tidied(update)
-        block = Block(naming(name), iters, (), (), update, first, annotations=compute.attrs)
+        block = Block(
+            naming(compute, name), iters, (), (), update, first, annotations=compute.attrs
+        )
         blocks.append(BlockRealize(tuple(var for var, _ in loops), TRUE, with_regions(block)))
     nest = seq(*blocks)
     for var, extent in reversed(loops if time is None else loops[1:]):
@@ -178,7 +180,7 @@ def _extern(extern: Extern, naming: Naming) -> Stmt:
         return transform(
             body,
             on_stmt=lambda stmt: (
-                replace(stmt, block=replace(stmt.block, name=naming(stmt.block.name)))
+                replace(stmt, block=replace(stmt.block, name=naming(extern, stmt.block.name)))
                 if isinstance(stmt, BlockRealize)
                 else None
             ),
@@ -190,7 +192,7 @@ def _extern(extern: Extern, naming: Naming) -> Stmt:
         allocated = body.root.alloc_buffers
         body = replace_buffers(body.root.body, buffer_mapping)
     block = Block(
-        naming(extern.name),
+        naming(extern, extern.name),
         (),
         (),
         (),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NoReturn, TypeAlias
+from dataclasses import dataclass, field
+from typing import NoReturn, Protocol, TypeAlias
 
 from compiler.ir.core.dtypes import DType, is_integer
 from compiler.ir.core.nodes import (
@@ -17,6 +17,7 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.text.one_line import describe_buffer
+from compiler.te.axis import Axis
 from compiler.te.elements import ElementsOnly
 from compiler.te.value import ReduceAxis, Value, ValueLike, as_value
 
@@ -44,8 +45,59 @@ class Reduction:
     combined: tuple[Value, ...]
 
 
+class _Tensors(Protocol):
+    """The tensors that an operation computes, and those that it reads."""
+
+    @property
+    def outputs(self) -> tuple[Tensor, ...]: ...
+    @property
+    def inputs(self) -> tuple[Tensor, ...]: ...
+
+
+class _Operation:
+    """TVM's names of what all operations have."""
+
+    __slots__ = ()
+
+    @property
+    def num_outputs(self: _Tensors) -> int:
+        """Return the number of tensors that are computed."""
+        return len(self.outputs)
+
+    def output(self: _Tensors, index: int) -> Tensor:
+        """Return one of the tensors that are computed."""
+        return self.outputs[index]
+
+    @property
+    def input_tensors(self: _Tensors) -> tuple[Tensor, ...]:
+        """Return the tensors that are read, in the order of first use."""
+        return self.inputs
+
+
+@dataclass(frozen=True, slots=True)
+class Placeholder(_Operation):
+    """The operation of an input, which computes nothing; equal for the same tensor."""
+
+    tensor: Tensor
+
+    @property
+    def name(self) -> str:
+        """Return the name of the input."""
+        return self.tensor.name
+
+    @property
+    def outputs(self) -> tuple[Tensor, ...]:
+        """Return the input."""
+        return (self.tensor,)
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """Return nothing: an input reads no tensor."""
+        return ()
+
+
 @dataclass(slots=True, eq=False)
-class Compute:
+class Compute(_Operation):
     """Tensors of one shape: the element at `indices` of each is one of the values."""
 
     name: str
@@ -54,6 +106,16 @@ class Compute:
     value: Reduction | tuple[Value, ...]
     attrs: Annotations = ()
     outputs: tuple[Tensor, ...] = ()
+    axis: tuple[Axis, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        dimensions = zip(self.indices, self.extents, strict=True)
+        self.axis = tuple(Axis(index.name, "spatial", extent) for index, extent in dimensions)
+
+    @property
+    def reduce_axis(self) -> tuple[ReduceAxis, ...]:
+        """Return the axes of the reduction; none if the values are no reduction."""
+        return self.value.axes if isinstance(self.value, Reduction) else ()
 
     @property
     def values(self) -> tuple[Value, ...]:
@@ -68,7 +130,7 @@ class Compute:
 
 
 @dataclass(slots=True, eq=False)
-class Scan:
+class Scan(_Operation):
     """Tensors that grow along their first dimension: each step is computed from earlier steps.
 
     Attributes:
@@ -83,6 +145,10 @@ class Scan:
     update: tuple[Tensor, ...]
     state: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...] = ()
+    scan_axis: Axis = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.scan_axis = Axis(f"{self.name}_step", "scan")
 
     @property
     def steps(self) -> tuple[Compute, ...]:
@@ -102,7 +168,7 @@ class Scan:
 
 
 @dataclass(slots=True, eq=False)
-class Extern:
+class Extern(_Operation):
     """Tensors that a piece of program writes.
 
     Attributes:
@@ -123,6 +189,7 @@ class Extern:
 
 
 Definition: TypeAlias = Compute | Scan | Extern
+Operation: TypeAlias = Definition | Placeholder
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -139,6 +206,11 @@ class Tensor(ElementsOnly):
     def name(self) -> str:
         """Return the name, which is also that of the buffer."""
         return self.buffer.name
+
+    @property
+    def op(self) -> Operation:
+        """Return the operation that computes the tensor, which schedules are made of."""
+        return Placeholder(self) if self.definition is None else self.definition
 
     @property
     def dtype(self) -> DType:
