@@ -87,7 +87,7 @@ def lower(func: PrimFunc, target: str | Target = "cpu") -> Stmt:
     """Turn a scheduled program into one without blocks, ready for code generation.
 
     For a CPU that is loops over small buffers. A schedule of tensor expressions gives a module of
-    plain loops, which is for readers, and may be built: `lw.lower(s, [A, B, C], simple_mode=True)`.
+    plain loops, for readers: `lw.lower(s, [A, B, C], simple_mode=True)`.
 
     Raises:
         LoweringError: If extents are symbolic, or threads can't run one after another.

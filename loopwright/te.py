@@ -4,6 +4,7 @@ from compiler import te as _expressions
 from compiler.te import *  # noqa: F403 - all of its public names
 from compiler.te.axis import Axis
 from compiler.te_schedule.error import StageError
+from compiler.te_schedule.inserted import InsertedTensor
 from compiler.te_schedule.stage import Stage
 from compiler.te_schedule.tensor_intrin import decl_tensor_intrin, hardware_intrin
 from compiler.te_schedule.tensor_schedule import TensorSchedule, create_schedule
@@ -11,6 +12,7 @@ from compiler.te_schedule.thread_axis import thread_axis
 
 __all__ = [
     "Axis",
+    "InsertedTensor",
     "Stage",
     "StageError",
     "TensorSchedule",

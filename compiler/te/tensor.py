@@ -60,6 +60,16 @@ class _Operation:
     __slots__ = ()
 
     @property
+    def axis(self) -> tuple[Axis, ...]:
+        """Return the dimensions that a schedule may change; by default none."""
+        return ()
+
+    @property
+    def reduce_axis(self) -> tuple[ReduceAxis, ...]:
+        """Return the axes of the reduction; none if the values are no reduction."""
+        return ()
+
+    @property
     def num_outputs(self: _Tensors) -> int:
         """Return the number of tensors that are computed."""
         return len(self.outputs)

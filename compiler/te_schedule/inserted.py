@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from compiler.ir.core.dtypes import DType
-from compiler.te.axis import Axis
+from compiler.te.axis import Axis, AxisKind
 from compiler.te.elements import ElementsOnly
-from compiler.te.tensor import Operation, Tensor
+from compiler.te.tensor import Compute, Operation, Scan, Tensor
 from compiler.te.value import ReduceAxis
 
 AnyAxis: TypeAlias = Axis | ReduceAxis
@@ -26,7 +26,7 @@ class InsertedOperation:
     name: str
     axis: tuple[Axis, ...]
     reduce_axis: tuple[AnyAxis, ...] = ()
-    outputs: tuple[InsertedTensor, ...] = ()
+    outputs: tuple[AnyTensor, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,12 +47,32 @@ def insert(
     likes: tuple[AnyTensor, ...],
     axis: tuple[Axis, ...],
     reduce_axis: tuple[AnyAxis, ...] = (),
-) -> InsertedOperation:
-    """Return an operation, with a tensor for each of some others, of its type."""
+) -> tuple[InsertedTensor, ...]:
+    """Return the tensors of a new operation: one for each of some others, of its type."""
     operation = InsertedOperation(name, axis, reduce_axis)
     names = [name] if len(likes) == 1 else [f"{name}_v{n}" for n in range(len(likes))]
-    operation.outputs = tuple(
-        InsertedTensor(title, like.dtype, operation)
-        for title, like in zip(names, likes, strict=True)
-    )
-    return operation
+    pairs = zip(names, likes, strict=True)
+    tensors = tuple(InsertedTensor(title, like.dtype, operation) for title, like in pairs)
+    operation.outputs = tensors
+    return tensors
+
+
+def axes_of(op: AnyOperation) -> tuple[AnyAxis, ...]:
+    """Return the axes of an operation: its dimensions, then those that it reduces over."""
+    match op:
+        case Compute() | InsertedOperation():
+            return (*op.axis, *op.reduce_axis)
+        case Scan():
+            return (op.scan_axis,)
+        case _:
+            return ()
+
+
+def axis_name(axis: AnyAxis) -> str:
+    """Return the name of an axis."""
+    return axis.loop.name if isinstance(axis, ReduceAxis) else axis.name
+
+
+def axis_kind(axis: AnyAxis) -> AxisKind:
+    """Return what the iterations of an axis do."""
+    return "reduce" if isinstance(axis, ReduceAxis) else axis.kind

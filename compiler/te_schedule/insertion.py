@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from compiler.te_schedule.inserted import AnyAxis, AnyTensor, InsertedOperation
-from compiler.te_schedule.stage import Stage, Transformation
+from compiler.te_schedule.stage import Stage
+from compiler.te_schedule.transformations import Transformation
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,9 +3,9 @@
 1. Copies and partial reductions are inserted, in the order in which they were asked for.
 2. Inlined stages vanish, and memories are chosen.
 3. Each stage, those that read before those that are read, goes to its location. Then its loops are
-   split, fused and reordered, and bound to threads: what a stage computes under a loop depends on
-   the threads around it.
-4. Loops become parallel, vectors, unrolled or get hints; last, intrinsics take their places.
+   split, fused and reordered, and run on threads: what is computed under a loop, and whether each
+   iteration has it for itself, depends on the threads around it.
+4. Loops become vectors, are unrolled or get hints; last, intrinsics take their places.
 """
 
 from __future__ import annotations
@@ -19,18 +19,20 @@ from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace.handle import BlockRV, LoopRV
 from compiler.te.create_prim_func import TensorProgram
 from compiler.te.tensor import Definition, Placeholder, Scan, Tensor
-from compiler.te_schedule.inserted import AnyAxis, AnyOperation, AnyTensor
+from compiler.te_schedule.inserted import AnyAxis, AnyOperation, AnyTensor, axes_of, axis_name
 from compiler.te_schedule.insertion import CacheRead, CacheWrite, Insertion, RFactor
 from compiler.te_schedule.nest import (
     Nest,
+    merged,
     nest_in_order,
     nest_of,
     nest_under,
     nests_of,
     step_loop,
 )
-from compiler.te_schedule.stage import Mark, Stage, Transformation, axes_of, axis_name
+from compiler.te_schedule.stage import Stage
 from compiler.te_schedule.tensorize_nest import tensorize_nest
+from compiler.te_schedule.transformations import Mark, Transformation
 
 
 def lower_stages(
@@ -118,9 +120,8 @@ class _StageLowering:
             for index in range(len(self._realize(block).block.writes))
         ]
         self._nests[insertion.stage] = nests_of(self.sch, blocks, axes_of(insertion.op))
-        self._nests[insertion.copying] = [
-            nest_of(self.sch, copy, insertion.copy.axis) for copy in copies
-        ]
+        copied = [nest_of(self.sch, copy, insertion.copy.axis) for copy in copies]
+        self._nests[insertion.copying] = merged(self.sch, copied)
 
     def _rfactor(self, insertion: RFactor) -> None:
         stage, (nest,) = insertion.reducing, self._nests[insertion.reducing]
@@ -146,7 +147,7 @@ class _StageLowering:
         for stage in self._order:
             if isinstance(stage.op, Placeholder):
                 if stage.location != "root" or stage.scope:
-                    raise stage.error("compute_at", "an input is not computed", "fixed_buffer")
+                    raise stage.error("compute_inline", "an input is not computed", "fixed_buffer")
             elif stage.location == "inline":
                 with _step(stage, "compute_inline"):
                     for block in self._blocks(stage):
@@ -171,8 +172,7 @@ class _StageLowering:
             for nest in self._nests[stage]:
                 self._transform(stage, nest, stage.transformations)
                 for mark in stage.marks:
-                    if mark.kind == "bind":
-                        self._bind(stage, nest, mark)
+                    self._mark_first(stage, nest, mark)
 
     def _move(self, stage: Stage, target: Stage, axis: AnyAxis) -> None:
         step = f"compute_at(s[{target.name}], {axis_name(axis)})"
@@ -193,6 +193,7 @@ class _StageLowering:
                     break
                 self.sch.compute_at(block, loop, preserve_unit_loops=True)
                 moved.append(nest_under(self.sch, block, nest.iterators))
+        moved = merged(self.sch, moved)
         for nest in moved:
             nest.reorder(self.sch, axes_of(stage.op))
         self._nests[stage] = moved
@@ -215,8 +216,16 @@ class _StageLowering:
             with _step(stage, str(transformation)):
                 nest.transform(self.sch, transformation)
 
-    def _bind(self, stage: Stage, nest: Nest, mark: Mark) -> None:
+    def _mark_first(self, stage: Stage, nest: Nest, mark: Mark) -> None:
+        """Mark a loop before other stages are computed under it."""
         loop = self._marked(stage, nest, mark)
+        if mark.kind == "parallel":
+            with _step(stage, f"parallel({axis_name(mark.axis)})"):
+                self.sch.parallel(loop)
+        elif mark.kind == "bind":
+            self._bind(stage, mark, loop)
+
+    def _bind(self, stage: Stage, mark: Mark, loop: LoopRV) -> None:
         thread = mark.value
         extents = self._for(loop).extent, thread.extent
         match extents:
@@ -244,15 +253,13 @@ class _StageLowering:
             loop = self._marked(stage, nest, mark)
             with _step(stage, f"{mark.kind}({axis_name(mark.axis)})"):
                 match mark.kind:
-                    case "parallel":
-                        self.sch.parallel(loop)
                     case "vectorize":
                         self.sch.vectorize(loop)
                     case "unroll":
                         self.sch.unroll(loop)
                     case "pragma":
                         self.sch.annotate(loop, *mark.value)
-                    case "bind" | "tensorize":
+                    case "bind" | "parallel" | "tensorize":
                         pass
         for block in nest.blocks:
             for axis, factor, offset in stage.alignments:

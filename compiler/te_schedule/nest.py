@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from compiler.ir.core.nodes import BlockRealize, For, Var
+from compiler.schedule.error import ScheduleError
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace.handle import BlockRV, LoopRV
 from compiler.te.axis import Axis
 from compiler.te.value import ReduceAxis
 from compiler.te_schedule.inserted import AnyAxis
-from compiler.te_schedule.stage import Fuse, Reorder, Split, Transformation
+from compiler.te_schedule.transformations import Fuse, Reorder, Split, Transformation
 
 
 @dataclass(slots=True)
@@ -134,6 +135,24 @@ def nest_under(sch: Schedule, block: BlockRV, iterators: Sequence[AnyAxis]) -> N
     for axis, handle in zip(iterators, handles[len(handles) - len(iterators) :], strict=True):
         nest.put(axis, handle)
     return nest
+
+
+def merged(sch: Schedule, nests: list[Nest]) -> list[Nest]:
+    """Return one nest of several that have the same loops, next to each other, where that is legal.
+
+    The tensors of one operation have one nest in TVM, and other stages are computed under it.
+    """
+    iterators = nests[0].iterators if nests else []
+    if len(nests) < 2 or not iterators:
+        return nests
+    try:
+        sch.merge(*(nest.loop(iterators[-1]) for nest in nests))
+    except ScheduleError:
+        return nests
+    blocks = [block for nest in nests for block in nest.blocks]
+    whole = nest_under(sch, blocks[0], iterators)
+    whole.blocks = blocks
+    return [whole]
 
 
 def _loops(sch: Schedule, block: BlockRV) -> Iterator[tuple[Var, LoopRV]]:

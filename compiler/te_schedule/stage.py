@@ -7,66 +7,30 @@ from where the stage is computed, and that may be decided later. `lower_onto.py`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, TypeAlias
 
 from compiler.ir.core.nodes import IntImm
 from compiler.keywords import suggestion
 from compiler.te.axis import Axis
-from compiler.te.tensor import Compute, Scan
 from compiler.te.value import ReduceAxis, Value
 from compiler.te_schedule.error import StageError
-from compiler.te_schedule.inserted import AnyAxis, AnyOperation, AnyTensor, InsertedOperation
+from compiler.te_schedule.inserted import (
+    AnyAxis,
+    AnyOperation,
+    AnyTensor,
+    axes_of,
+    axis_kind,
+    axis_name,
+)
 from compiler.te_schedule.tensor_intrin import DeclaredIntrin
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Split:
-    """A loop became two; one of `factor` and `nparts` is given."""
-
-    parent: AnyAxis
-    outer: Axis
-    inner: Axis
-    factor: int | None
-    nparts: int | None
-
-    def __str__(self) -> str:
-        return f"split({axis_name(self.parent)})"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Fuse:
-    """Nested loops became one; of none, a loop of one iteration."""
-
-    parts: tuple[AnyAxis, ...]
-    fused: Axis
-
-    def __str__(self) -> str:
-        return f"fuse({', '.join(map(axis_name, self.parts))})"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Reorder:
-    """All loops of a stage, in their new order."""
-
-    order: tuple[AnyAxis, ...]
-
-    def __str__(self) -> str:
-        return f"reorder({', '.join(map(axis_name, self.order))})"
-
-
-Transformation: TypeAlias = Split | Fuse | Reorder
-MarkKind: TypeAlias = Literal["bind", "parallel", "vectorize", "unroll", "pragma", "tensorize"]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Mark:
-    """How a loop runs; `value` is the thread, the intrinsic, or the key and value of a pragma."""
-
-    kind: MarkKind
-    axis: AnyAxis
-    value: Any = None
-
+from compiler.te_schedule.transformations import (
+    Fuse,
+    Mark,
+    MarkKind,
+    Reorder,
+    Split,
+    Transformation,
+)
 
 Location: TypeAlias = "Literal['root', 'inline'] | tuple[Stage, AnyAxis]"
 """Where a stage is computed: by itself, where it is read, or under a loop of another stage."""
@@ -111,6 +75,16 @@ class Stage:
     def name(self) -> str:
         """Return the name of the operation."""
         return self.op.name
+
+    @property
+    def axis(self) -> tuple[AnyAxis, ...]:
+        """Return the dimensions of the operation."""
+        return tuple(axis for axis in axes_of(self.op) if axis_kind(axis) == "spatial")
+
+    @property
+    def reduce_axis(self) -> tuple[AnyAxis, ...]:
+        """Return the axes that the operation reduces over."""
+        return tuple(axis for axis in axes_of(self.op) if axis_kind(axis) == "reduce")
 
     def __repr__(self) -> str:
         return f"<Stage {self.name}: {', '.join(map(axis_name, self.leaf_iter_vars))}>"
@@ -329,8 +303,7 @@ class Stage:
 
     def dimension(self, axis: AnyAxis) -> int | None:
         """Return the position of an axis among the dimensions of the operation; None if none."""
-        dimensions = [a for a in axes_of(self.op) if axis_kind(a) == "spatial"]
-        return next((n for n, a in enumerate(dimensions) if a is axis), None)
+        return next((n for n, dimension in enumerate(self.axis) if dimension is axis), None)
 
     def error(self, step: str, reason: str, code: Any = "invalid_argument") -> StageError:
         """Return the error of a step of this stage."""
@@ -378,24 +351,3 @@ class Stage:
         if not isinstance(number, int) or isinstance(number, bool) or number < 1:
             raise self.error(step, f"factor {size!r} is no positive integer")
         return number
-
-
-def axes_of(op: AnyOperation) -> tuple[AnyAxis, ...]:
-    """Return the axes of an operation: its dimensions, then those that it reduces over."""
-    match op:
-        case Compute() | InsertedOperation():
-            return (*op.axis, *op.reduce_axis)
-        case Scan():
-            return (op.scan_axis,)
-        case _:
-            return ()
-
-
-def axis_name(axis: AnyAxis) -> str:
-    """Return the name of an axis."""
-    return axis.loop.name if isinstance(axis, ReduceAxis) else axis.name
-
-
-def axis_kind(axis: AnyAxis) -> Any:
-    """Return what the iterations of an axis do."""
-    return "reduce" if isinstance(axis, ReduceAxis) else axis.kind

@@ -14,7 +14,7 @@ one schedule may be lowered several times, and changed in between.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias, TypeGuard
+from typing import Any, TypeAlias, TypeGuard, overload
 
 from compiler.ir.core.program import IRModule, PrimFunc
 from compiler.ir.core.spelling import Dialect
@@ -31,11 +31,13 @@ from compiler.te_schedule.inserted import (
     AnyTensor,
     InsertedOperation,
     InsertedTensor,
+    axis_kind,
+    axis_name,
     insert,
 )
 from compiler.te_schedule.insertion import CacheRead, CacheWrite, Insertion, RFactor
 from compiler.te_schedule.lower_stages import lower_stages
-from compiler.te_schedule.stage import Stage, axis_kind, axis_name
+from compiler.te_schedule.stage import Stage
 
 Readers: TypeAlias = Sequence[AnyTensor | AnyOperation] | AnyTensor | AnyOperation
 
@@ -103,13 +105,17 @@ class TensorSchedule:
                 reason = f"{reader.name} does not read {tensor.name}, but"
                 names = ", ".join(read.name for read in reader.reads) or "nothing"
                 raise StageError(step, f"{reason} {names}")
-        op = insert(f"{tensor.name}_{scope}", (tensor,), _dimensions(tensor))
-        stage = self._add(op, self.stages.index(source) + 1, [tensor])
+        (copy,) = insert(f"{tensor.name}_{scope}", (tensor,), _dimensions(tensor))
+        stage = self._add(copy.op, self.stages.index(source) + 1, [tensor])
         for reader in stages:
-            reader.reads = [op.outputs[0] if r is tensor else r for r in reader.reads]
-        self._insertions.append(CacheRead(stage, op, tensor, scope, tuple(stages)))
-        return op.outputs[0]
+            reader.reads = [copy if read is tensor else read for read in reader.reads]
+        self._insertions.append(CacheRead(stage, copy.op, tensor, scope, tuple(stages)))
+        return copy
 
+    @overload
+    def cache_write(self, tensor: AnyTensor, scope: str) -> InsertedTensor: ...
+    @overload
+    def cache_write(self, tensor: Sequence[AnyTensor], scope: str) -> list[InsertedTensor]: ...
     def cache_write(
         self, tensor: AnyTensor | Sequence[AnyTensor], scope: str
     ) -> InsertedTensor | list[InsertedTensor]:
@@ -135,16 +141,15 @@ class TensorSchedule:
             reason = f"the loops of {stage.name} were changed before: cache_write comes first"
             raise StageError(step, reason, "structure")
         axis = tuple(Axis(axis_name(a), "spatial", a.extent) for a in op.axis)
-        cache = insert(f"{stage.name}_{scope}", tuple(several), axis, op.reduce_axis)
-        added = self._add(cache, self.stages.index(stage), stage.reads)
-        copy = InsertedOperation(stage.name, op.axis)
-        stage.restart(copy, cache.outputs)
-        self._insertions.append(CacheWrite(added, cache, stage, copy, scope))
-        return list(cache.outputs) if len(several) > 1 else cache.outputs[0]
+        caches = insert(f"{stage.name}_{scope}", tuple(several), axis, op.reduce_axis)
+        computing = caches[0].op
+        added = self._add(computing, self.stages.index(stage), stage.reads)
+        copying = InsertedOperation(stage.name, op.axis, outputs=op.outputs)
+        self._replace(stage, copying, caches)
+        self._insertions.append(CacheWrite(added, computing, stage, copying, scope))
+        return list(caches) if isinstance(tensor, Sequence) else caches[0]
 
-    def rfactor(
-        self, tensor: AnyTensor, axis: AnyAxis, factor_axis: int = 0
-    ) -> InsertedTensor | list[InsertedTensor]:
+    def rfactor(self, tensor: AnyTensor, axis: AnyAxis, factor_axis: int = 0) -> Any:
         """Reduce for each iteration of a reduction axis, then over it.
 
         Args:
@@ -153,7 +158,7 @@ class TensorSchedule:
             factor_axis: The position of the axis among the dimensions of the partial results.
 
         Returns:
-            The partial results, which have a stage; several if the reduction has several outputs.
+            The partial results, a tensor with a stage; a list if the reduction has several outputs.
 
         Raises:
             StageError: If it is no loop of a reduction, or other loops were changed before.
@@ -180,15 +185,14 @@ class TensorSchedule:
             for leaf in stage.leaf_iter_vars
             if axis_kind(leaf) == "reduce" and leaf is not axis
         ]
-        partial = insert(f"{stage.name}_rf", op.outputs, tuple(dimensions), tuple(others))
-        added = self._add(partial, self.stages.index(stage), stage.reads)
-        combination = InsertedOperation(
-            stage.name, tuple(op.axis), (Axis(axis_name(axis), "reduce"),)
-        )
+        partials = insert(f"{stage.name}_rf", op.outputs, tuple(dimensions), tuple(others))
+        added = self._add(partials[0].op, self.stages.index(stage), stage.reads)
+        reduced = Axis(axis_name(axis), "reduce")
+        combination = InsertedOperation(stage.name, op.axis, (reduced,), op.outputs)
         self._insertions.append(
             RFactor(
                 added,
-                partial,
+                partials[0].op,
                 stage,
                 combination,
                 tuple(stage.transformations),
@@ -198,8 +202,8 @@ class TensorSchedule:
                 factor_axis,
             )
         )
-        stage.restart(combination, partial.outputs)
-        return list(partial.outputs) if len(partial.outputs) > 1 else partial.outputs[0]
+        self._replace(stage, combination, partials)
+        return list(partials) if len(partials) > 1 else partials[0]
 
     # Lowering
 
@@ -264,6 +268,11 @@ class TensorSchedule:
         self.stages.insert(position, stage)
         self._stage_of[op] = stage
         return stage
+
+    def _replace(self, stage: Stage, op: InsertedOperation, reads: Sequence[AnyTensor]) -> None:
+        """Let a stage compute its tensors by another operation."""
+        stage.restart(op, reads)
+        self._stage_of[op] = stage
 
     def _default_args(self) -> list[Tensor]:
         inputs = [t for s in self.stages if isinstance(s.op, Placeholder) for t in s.op.outputs]

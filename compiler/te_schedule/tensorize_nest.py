@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from compiler.schedule.schedule import Schedule
-from compiler.te_schedule.inserted import AnyAxis
+from compiler.te_schedule.inserted import AnyAxis, axis_kind
 from compiler.te_schedule.nest import Nest
-from compiler.te_schedule.stage import Stage, axis_kind
+from compiler.te_schedule.stage import Stage
 from compiler.te_schedule.tensor_intrin import DeclaredIntrin
 
 

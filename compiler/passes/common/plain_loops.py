@@ -19,7 +19,7 @@ from compiler.ir.analysis.specialize import symbolic_problem
 from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.dtypes import is_integer
 from compiler.ir.core.expr_types import dtype_of
-from compiler.ir.core.nodes import TRUE, Block, BlockRealize, Call, Expr, For, IntImm, Load, Stmt
+from compiler.ir.core.nodes import TRUE, BinOp, Block, BlockRealize, Expr, For, IntImm, Stmt, Var
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import map_expr, map_stmt, substitute, walk
 from compiler.passes.common.align_buffers import alignments_of
@@ -47,8 +47,9 @@ def _without_unit_loops(stmt: Stmt) -> Stmt:
 
 
 def _simple(expr: Expr) -> Expr:
-    """Simplify what follows from loops alone."""
-    is_index = is_integer(dtype_of(expr)) and not any(
-        isinstance(n, Load | Call) for n in walk(expr)
-    )
-    return simplify(expr) if is_index else map_expr(expr, _simple)
+    """Simplify indices: what follows from loops by integer arithmetic alone."""
+    nodes = tuple(walk(expr))
+    is_sum = all(isinstance(node, BinOp | Var | IntImm) for node in nodes)
+    if is_sum and not any(isinstance(node, Var) and node.dtype == "handle" for node in nodes):
+        return simplify(expr) if is_integer(dtype_of(expr)) else expr
+    return map_expr(expr, _simple)
