@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from compiler.script import ScriptError, parse, parse_module
     from compiler.target.error import TargetError
     from compiler.target.target import Target
-    from loopwright import script, te
+    from compiler.te_schedule.error import StageError
+    from loopwright import script, te, tir
     from loopwright.client.best import Best
     from loopwright.client.client import AsyncClient, Client
     from loopwright.client.group import AsyncGroupHandle, GroupHandle
@@ -146,6 +147,7 @@ __all__ = [
     "ServerUnreachableError",
     "SignatureError",
     "SketchBuilder",
+    "StageError",
     "StaleAnswerWarning",
     "Target",
     "TargetError",
@@ -188,6 +190,7 @@ __all__ = [
     "structural_hash",
     "te",
     "time_evaluator",
+    "tir",
     "tune",
 ]
 
@@ -196,6 +199,7 @@ _MODULES = {
     "ops": "compiler.ops",
     "script": "loopwright.script",
     "te": "loopwright.te",
+    "tir": "loopwright.tir",
 }
 _HOMES = {
     "compiler.backends.error": ("BuildError",),
@@ -231,6 +235,7 @@ _HOMES = {
     "compiler.schedule.trace.trace": ("Trace",),
     "compiler.script": ("ScriptError", "parse", "parse_module"),
     "compiler.target.target": ("Target",),
+    "compiler.te_schedule.error": ("StageError",),
     "loopwright.client.best": ("Best",),
     "loopwright.client.client": ("AsyncClient", "Client"),
     "loopwright.local.design_space": ("DesignSpace", "design_space"),

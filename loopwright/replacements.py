@@ -19,7 +19,6 @@ REPLACEMENTS: dict[str, str] = {
     "rpc": "copy the file of module.export_library(path), and call lw.Module.load(path) there",
     "runtime": "lw.Module.load(path) for load_module, lw.nd for arrays",
     "target": 'lw.Target("cpu")',
-    "tir": "lw.Schedule for tir.Schedule, lw.PrimFunc for tir.PrimFunc, lw.TensorIntrin",
 }
 
 

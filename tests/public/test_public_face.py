@@ -69,6 +69,7 @@ NAMES = [
     "ServerUnreachableError",
     "SignatureError",
     "SketchBuilder",
+    "StageError",
     "StaleAnswerWarning",
     "Target",
     "TargetError",
@@ -111,6 +112,7 @@ NAMES = [
     "structural_hash",
     "te",
     "time_evaluator",
+    "tir",
     "tune",
 ]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ import pytest
 import loopwright as lw
 from compiler.driver import emit
 from compiler.ir.analysis.structural import structural_equal
-from loopwright import te
 from tests.tutorials.mm_relu import MY_MODULE
 
 TARGET = "cpu -num-cores=1"
@@ -112,25 +110,13 @@ def test_a_printed_trace_is_a_program_that_runs() -> None:
     assert structural_equal(again.func, sch.func)
 
 
-@pytest.mark.parametrize("module", [lw, te])
 @pytest.mark.parametrize(
     ("name", "instead"),
     [
-        ("create_schedule", r"sch = lw\.Schedule\(te\.create_prim_func\(\[A, B, C\]\)\)"),
-        ("thread_axis", r'sch\.bind\(loop, "threadIdx\.x"\)'),
-        ("decl_tensor_intrin", r"lw\.TensorIntrin\.register"),
+        ("placeholder", r"te\.placeholder"),
+        ("gpu", r"lw\.cpu\(\)"),
+        *((name, rf"te\.{name}\(") for name in ("create_schedule", "thread_axis")),
     ],
-)
-def test_what_old_schedules_had_names_its_replacement(
-    module: ModuleType, name: str, instead: str
-) -> None:
-    with pytest.raises(AttributeError, match=rf"{name}'; instead: .*{instead}"):
-        getattr(module, name)
-
-
-@pytest.mark.parametrize(
-    ("name", "instead"),
-    [("placeholder", r"te\.placeholder"), ("gpu", r"lw\.cpu\(\)"), ("tir", r"lw\.Schedule")],
 )
 def test_names_of_other_modules_name_their_replacement(name: str, instead: str) -> None:
     with pytest.raises(AttributeError, match=f"'{name}'; instead: .*{instead}"):
