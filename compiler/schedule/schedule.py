@@ -20,6 +20,7 @@ from compiler.schedule.methods.primitive import primitive
 from compiler.schedule.methods.sampling_methods import SamplingMethods
 from compiler.schedule.methods.storage_methods import StorageMethods
 from compiler.schedule.methods.tensor_methods import TensorMethods
+from compiler.schedule.state import State
 from compiler.schedule.trace.trace import Trace
 
 _MAX_SEED = 2**31
@@ -36,7 +37,7 @@ class Schedule(
     Args:
         mod: The program; it is not changed. Of a module, the function `main` is the current one, or
             the first one without a `main`. Blocks that share a name get unique names, and a program
-            of plain loops gets blocks: see `compiler.schedule.rewrite.derive_blocks`.
+            of plain loops gets blocks: see `compiler.schedule.rewrite.plain_loops.derive_blocks`.
         seed: The seed of random decisions; equal seeds draw equal decisions.
         debug_mask: Ignored; it exists for compatibility with TVM. Every primitive is checked.
         error_render_level: The detail of errors: the program with the node marked ("detail"), the
@@ -45,7 +46,8 @@ class Schedule(
     Raises:
         TypeError: If `mod` is not a program.
         ValueError: If the level is none of those, or the module is empty.
-        ScheduleError: If schedules do not support the program.
+        ScheduleError: If schedules do not support the program, or it has no blocks, and none can be
+            derived of its loops.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class Schedule(
             levels = ", ".join(get_args(Detail))
             raise ValueError(f"error_render_level is {error_render_level!r}: expected {levels}")
         super().__init__(mod, seed=seed)
+        self._require_blocks()
         self._detail = error_render_level
 
     def __repr__(self) -> str:
@@ -123,3 +126,13 @@ class Schedule(
     def show(self, dialect: Dialect = "new") -> None:
         """Print the current program, in a spelling of `PrimFunc.script`."""
         (self.mod if len(self._functions) > 1 else self.func).show(dialect)
+
+
+def schedule_for_trace(mod: PrimFunc | IRModule, seed: int | None = None) -> Schedule:
+    """Return a schedule to which a trace can be applied.
+
+    A program of which no blocks can be derived is accepted: it has the trace without instructions.
+    """
+    schedule = Schedule.__new__(Schedule)
+    State.__init__(schedule, mod, seed=seed)
+    return schedule

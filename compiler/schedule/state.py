@@ -29,7 +29,8 @@ from compiler.schedule.legality.legal_result import (
     require_legal,
 )
 from compiler.schedule.legality.thread_memory import require_sound_threads
-from compiler.schedule.rewrite.derive_blocks import derive_blocks
+from compiler.schedule.rewrite.plain_loops.derive_blocks import derive_blocks
+from compiler.schedule.rewrite.plain_loops.statements import UnderivableError
 from compiler.schedule.trace.handle import BlockRV, ExprRV, Handle, LoopRV, SpecialLocation, TermRV
 from compiler.schedule.trace.instruction import Argument, Decision, Instruction, NoteDict, Ref, Term
 from compiler.schedule.tree.tree import block_path, loops_on, realize_at, statements, with_block
@@ -44,7 +45,9 @@ class State:
         functions = inline_calls(mod).functions if isinstance(mod, IRModule) else (mod,)
         if not functions:
             raise ValueError("the module has no function to schedule")
-        self._functions = {func.name: _schedulable(derive_blocks(func)) for func in functions}
+        # The functions that no blocks can be derived of.
+        self._without_blocks: dict[str, UnderivableError] = {}
+        self._functions = {func.name: self._with_blocks(func) for func in functions}
         self._default_function = "main" if "main" in self._functions else functions[0].name
         self._working = self._default_function
         self._blocks: dict[BlockRV, tuple[str, str]] = {}
@@ -62,6 +65,21 @@ class State:
         # primitive.
         self._unverified: dict[str, tuple[PrimFunc, str]] | None = None
         self._defers_threads = False
+
+    def _with_blocks(self, func: PrimFunc) -> PrimFunc:
+        """Return a function with blocks, which are derived of plain loops if it has none."""
+        try:
+            return _schedulable(derive_blocks(func))
+        except UnderivableError as error:
+            self._without_blocks[func.name] = error
+            return func
+
+    def _require_blocks(self) -> None:
+        """Refuse functions without blocks: no primitive would apply to them."""
+        for name, error in self._without_blocks.items():
+            func = self._functions[name]
+            reason = f"{name} has no blocks, and none can be derived: {error.reason}"
+            raise ScheduleError("Schedule", reason, func, error.at, "structure") from error
 
     @property
     def func(self) -> PrimFunc:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from compiler.bounded_cache import BoundedCache
 from compiler.ir.core.program import PrimFunc
-from compiler.schedule.schedule import Schedule
+from compiler.schedule.schedule import Schedule, schedule_for_trace
 from compiler.schedule.trace.handle import Handle
 from compiler.schedule.trace.instruction import Instruction
 from compiler.schedule.trace.replay import replay
@@ -45,7 +45,7 @@ class TracePrefixCache:
         first = instructions[:count]
         prefix = self._prefixes.get(first)
         if prefix is None:
-            begun = Schedule(func)
+            begun = schedule_for_trace(func)
             prefix = begun, replay(first, begun)
             self._prefixes.put(first, prefix)
         begun, handles = prefix

@@ -122,7 +122,7 @@ def call(context: Context, node: ast.Call) -> Expr:
     Raises:
         ScriptError: If the function does not exist, or does not take these arguments.
     """
-    name = dialect_name(node.func)
+    name = dialect_name(node.func) or _python_name(context, node.func)
     if name is None:
         return _method(context, node)
     name = _ALIASES.get(name, name)
@@ -137,6 +137,15 @@ def call(context: Context, node: ast.Call) -> Expr:
     raise context.error(
         f"unknown function T.{name}{near(name, names)}", node.func, code="undefined"
     )
+
+
+def _python_name(context: Context, node: ast.expr) -> str | None:
+    """Return the name of `max` or `min`, unless the program calls something else so."""
+    match node:
+        case ast.Name(id="max" | "min" as name) if not context.is_function(node):
+            return name
+        case _:
+            return None
 
 
 def _functions() -> list[str]:

@@ -20,8 +20,11 @@ from service.wire.requests import Workload
 from tuner.space.registry import built_in_rules
 
 
-def read_workload(workload: Workload) -> NewWorkload:
+def read_workload(workload: Workload, *, to_tune: bool = False) -> NewWorkload:
     """Return a workload of a request in its stored form; parse it in a child if one is set.
+
+    Args:
+        to_tune: Whether it must be one that can be tuned.
 
     Raises:
         UnprocessableError: If the script or the operator is not a legal program of constant shapes;
@@ -30,8 +33,8 @@ def read_workload(workload: Workload) -> NewWorkload:
     """
     reader = child_reader()
     if reader is None:
-        return read_here(workload)
-    return NewWorkload(**reader.ask("workload", **workload.model_dump()))
+        return read_here(workload, to_tune=to_tune)
+    return NewWorkload(**reader.ask("workload", to_tune=to_tune, **workload.model_dump()))
 
 
 def parse_target(text: str) -> Target:

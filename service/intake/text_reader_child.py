@@ -24,7 +24,7 @@ from service.wire.requests import Workload
 Work: TypeAlias = Mapping[str, Callable[..., Any]]
 """What to do for each task of a request."""
 _WORK: Work = {
-    "workload": lambda **fields: asdict(read_here(Workload(**fields))),
+    "workload": lambda to_tune, **fields: asdict(read_here(Workload(**fields), to_tune=to_tune)),
     "look": lambda **fields: look_here(Workload(**fields)).model_dump(mode="json"),
     "space": space_here,
 }

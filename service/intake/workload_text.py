@@ -23,6 +23,8 @@ from compiler.ir.text.printer import script
 from compiler.ir.verify.verify import VerifyError, verify
 from compiler.ops.error import OperatorError
 from compiler.ops.spec import from_spec
+from compiler.schedule.error import ScheduleError
+from compiler.schedule.schedule import Schedule
 from compiler.script.error import ScriptError
 from compiler.script.parser import parse
 from compiler.target.target import Target
@@ -53,12 +55,15 @@ def look_here(workload: Workload) -> Looked:
     Raises:
         UnprocessableError: If the workload is invalid; the message says where.
     """
-    read = read_here(workload)
+    read = read_here(workload, to_tune=True)
     return Looked(workload=read, parameters=_parameters(parse(read.script)))
 
 
-def read_here(workload: Workload) -> NewWorkload:
+def read_here(workload: Workload, *, to_tune: bool = False) -> NewWorkload:
     """Return a workload of a request in the form in which it is stored.
+
+    Args:
+        to_tune: Whether schedules are asked for, which require blocks, of the program or derived.
 
     Raises:
         UnprocessableError: If the script or the operator is not a legal program of constant shapes;
@@ -66,6 +71,8 @@ def read_here(workload: Workload) -> NewWorkload:
     """
     func = _program(workload)
     _check_static(func, _pointer(workload))
+    if to_tune:
+        _blocks(func, _pointer(workload))
     return stored_form(func, _pointer(workload), workload.script)
 
 
@@ -97,7 +104,7 @@ def stored_form(func: PrimFunc, pointer: str, given: str | None = None) -> NewWo
 def space_here(script: str, target: str) -> dict[str, Any] | None:
     """Return the size of a design space, counted in this process; None if that takes too long."""
     func = parse(script)
-    if sum(isinstance(node, BlockRealize) for node in walk_stmts(func.body)) > MAX_BLOCKS:
+    if _blocks(func, "/workload/script") > MAX_BLOCKS:
         return None
     space = design_space(Task(func, Target(target)))
     counts = [space.count(index) for index in range(len(space.sketches))]
@@ -139,6 +146,16 @@ def _check_static(func: PrimFunc, pointer: str) -> None:
     if problem is not None:
         reason = "schedules are measured for constant shapes"
         raise _refused(f"function {func.name} is symbolic: {reason}, and {problem}", pointer)
+
+
+def _blocks(func: PrimFunc, pointer: str) -> int:
+    """Return the number of blocks that a schedule of a program has."""
+    try:
+        scheduled = Schedule(func).func
+    except ScheduleError as error:
+        flaw = Flaw(error.reason, pointer)
+        raise UnprocessableError(f"function {func.name} can't be tuned: {error}", flaw) from error
+    return sum(isinstance(node, BlockRealize) for node in walk_stmts(scheduled.body))
 
 
 def _check_printed(func: PrimFunc, text: str, pointer: str) -> None:

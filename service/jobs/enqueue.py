@@ -64,7 +64,7 @@ def enqueue(database: Database, query: ScheduleQuery, *, caller: Caller) -> Enqu
         ForbiddenError: If the caller may never submit this.
         QuotaError: If the jobs in the queue exceed the caller's quota.
     """
-    workload = read_workload(query.workload)
+    workload = read_workload(query.workload, to_tune=True)
     name = parse_target(query.target).name
     with database.read() as session:
         is_asked_for, existing = _existing(session, workload.key, name)

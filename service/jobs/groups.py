@@ -115,7 +115,7 @@ def _read_tasks(request: GroupCreate) -> list[NewWorkload]:
     by_key: dict[str, NewWorkload] = {}
     for index, task in enumerate(request.tasks):
         try:
-            workload = read_workload(task.workload)
+            workload = read_workload(task.workload, to_tune=True)
         except UnprocessableError as error:
             raise _within(error, f"/tasks/{index}") from error
         if workload.key in by_key:

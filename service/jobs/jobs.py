@@ -51,7 +51,7 @@ def submit_job(
         database,
         IdempotencyKey.of(request, idempotency_key, caller),
         caller,
-        read_body=lambda: read_workload(request.workload),
+        read_body=lambda: read_workload(request.workload, to_tune=True),
         add=lambda session, workload: _add(session, request, workload, caller),
         read_result=lambda _, row: jobs.read(row),
     )

@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from numpy.typing import NDArray
-
-Array = NDArray[Any]
-
-
-def linear_relu(x: Array, w: Array, out: Array) -> None:
-    """The reference of the lecture: plain loops on NumPy arrays."""
-    for i in range(x.shape[0]):
-        for j in range(w.shape[0]):
-            out[i, j] = 0
-            for k in range(x.shape[1]):
-                out[i, j] += x[i, k] * w[j, k]
-            out[i, j] = max(out[i, j], 0)
-
-
-LINEAR_RELU_LOOPS = """
+_LINEAR_RELU = """
 @T.prim_func
 def linear_relu(
     x: T.Buffer[(1, 3072), "float32"],
     w: T.Buffer[(200, 3072), "float32"],
     out: T.Buffer[(1, 200), "float32"],
 ):
+"""
+
+LINEAR_RELU_AS_PRINTED = """
+def linear_relu(x, w, out):
     for i in range(1):
         for j in range(200):
-            out[i, j] = T.float32(0)
+            out[i, j] = 0
             for k in range(3072):
-                out[i, j] = out[i, j] + x[i, k] * w[j, k]
-            out[i, j] = T.max(out[i, j], T.float32(0))
+                out[i, j] += x[i, k] * w[j, k]
+            out[i, j] = max(out[i, j], 0)
 """
+
+# The parameters of a program have types, and nothing else is added.
+LINEAR_RELU_LOOPS = _LINEAR_RELU + LINEAR_RELU_AS_PRINTED.partition("out):\n")[2]
 
 LINEAR_RELU_BLOCKS = """
 @T.prim_func
@@ -94,45 +84,53 @@ def vector_add(
 ):
 """
 
-VECTOR_ADD = (
-    _VECTOR_ADD
-    + """
-    for x in range(128):
-        with T.block("C"):
-            vx = T.axis.spatial(128, x)
-            C[vx] = A[vx] + B[vx]
-"""
-)
 
-VECTOR_ADD_SPLIT = (
-    _VECTOR_ADD
-    + """
-    for xo in range(32):
-        for xi in range(4):
-            with T.block("C"):
-                vx = T.axis.spatial(128, xo * 4 + xi)
-                C[vx] = A[vx] + B[vx]
-"""
-)
+def vector_add(loops: str) -> str:
+    """Return a program of loops of the lecture."""
+    return _VECTOR_ADD + "".join(f"    {line}\n" for line in loops.strip().splitlines())
 
-VECTOR_ADD_REORDERED = (
-    _VECTOR_ADD
-    + """
+
+CODE = """
+for x in range(128):
+    C[x] = A[x] + B[x]
+"""
+
+SPLIT = """
+x = get_loop("x")
+xo, xi = split(x, 4)
+"""
+
+CODE_SPLIT = """
+for xo in range(32):
     for xi in range(4):
-        for xo in range(32):
-            with T.block("C"):
-                vx = T.axis.spatial(128, xo * 4 + xi)
-                C[vx] = A[vx] + B[vx]
+        C[xo * 4 + xi]= A[xo * 4 + xi] + B[xo * 4 + xi]
+"""
+
+REORDER = (
+    SPLIT
+    + """
+reorder(xi, xo)
 """
 )
 
-VECTOR_ADD_BOUND = (
-    _VECTOR_ADD
+CODE_REORDERED = """
+for xi in range(4):
+    for xo in range(32):
+        C[xo * 4 + xi] = A[xo * 4 + xi] + B[xo * 4 + xi]
+"""
+
+BIND = (
+    REORDER
     + """
-    for xi in T.thread_binding(4, thread="blockIdx.x"):
-        for xo in T.thread_binding(32, thread="threadIdx.x"):
-            with T.block("C"):
-                vx = T.axis.spatial(128, xo * 4 + xi)
-                C[vx] = A[vx] + B[vx]
+bind_thread(xo, "threadIdx.x")
+bind_thread(xi, "blockIdx.x")
 """
 )
+
+# def gpu_kernel():
+#     C[threadId.x * 4 + blockIdx.x] = . . .
+CODE_BOUND = """
+for xi in T.thread_binding(4, thread="blockIdx.x"):
+    for xo in T.thread_binding(32, thread="threadIdx.x"):
+        C[xo * 4 + xi] = A[xo * 4 + xi] + B[xo * 4 + xi]
+"""

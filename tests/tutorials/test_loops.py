@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import loopwright as lw
 from compiler.ir.analysis.structural import structural_equal
+from compiler.passes.common.plain_loops import plain_loops
 from loopwright import te
 from tests.tutorials import loops as lecture
 from tests.tutorials.running import Array, assert_close, random_array, run
@@ -16,13 +19,6 @@ def layer() -> tuple[Array, Array, Array]:
     """Return the input and the weights of the lecture's layer, and what it computes from them."""
     x, w = random_array(1, 3072), random_array(200, 3072, seed=1)
     return x, w, np.maximum(x @ w.T, 0)
-
-
-def test_the_reference_of_the_lecture_is_the_layer() -> None:
-    x, w = random_array(1, 30), random_array(20, 30, seed=1)
-    out = np.empty((1, 20), "float32")
-    lecture.linear_relu(x, w, out)
-    assert_close(out, np.maximum(x @ w.T, 0))
 
 
 @pytest.mark.parametrize("text", [lecture.LINEAR_RELU_LOOPS, lecture.LINEAR_RELU_BLOCKS])
@@ -54,20 +50,36 @@ def test_the_layer_fused_into_one_nest() -> None:
     assert_close(run(sch, x, w), expected)
 
 
-def test_loops_are_split_reordered_and_bound_to_threads() -> None:
-    sch = lw.Schedule(lw.parse(lecture.VECTOR_ADD))
-    (x,) = sch.get_loops("C")
+@pytest.mark.parametrize(
+    ("program", "code"),
+    [
+        ("", lecture.CODE),
+        (lecture.SPLIT, lecture.CODE_SPLIT),
+        (lecture.REORDER, lecture.CODE_REORDERED),
+        (lecture.BIND, lecture.CODE_BOUND),
+    ],
+)
+def test_transformations_have_the_code_of_the_lecture(program: str, code: str) -> None:
+    sch = lw.Schedule(lw.parse(lecture.vector_add(lecture.CODE)))
+    names: dict[str, object] = {
+        "get_loop": sch.get_loop,
+        "split": lambda loop, factor: sch.split(loop, factor=factor),
+        "reorder": sch.reorder,
+        "bind_thread": sch.bind,
+    }
+    exec(program, names)
+    expected = lw.parse(lecture.vector_add(code))
+    assert structural_equal(plain_loops(sch.func), expected)
+    a, b = random_array(128), random_array(128, seed=1)
+    for result in (run(sch, a, b), run(expected, a, b)):
+        np.testing.assert_array_equal(result, a + b)
 
-    def check(text: str) -> None:
-        assert structural_equal(sch.func, lw.parse(text))
-        a, b = random_array(128), random_array(128, seed=1)
-        np.testing.assert_array_equal(run(sch, a, b), a + b)
 
-    check(lecture.VECTOR_ADD)
-    xo, xi = sch.split(x, factors=[None, 4])
-    check(lecture.VECTOR_ADD_SPLIT)
-    sch.reorder(xi, xo)
-    check(lecture.VECTOR_ADD_REORDERED)
-    sch.bind(xo, "threadIdx.x")
-    sch.bind(xi, "blockIdx.x")
-    check(lecture.VECTOR_ADD_BOUND)
+def test_the_function_as_it_is_printed_runs_on_arrays() -> None:
+    names: dict[str, Any] = {}
+    small = lecture.LINEAR_RELU_AS_PRINTED.replace("3072", "30").replace("200", "20")
+    exec(small, names)
+    x, w = random_array(1, 30), random_array(20, 30, seed=1)
+    out = np.empty((1, 20), "float32")
+    names["linear_relu"](x, w, out)
+    assert_close(out, np.maximum(x @ w.T, 0))

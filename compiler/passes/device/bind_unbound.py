@@ -15,6 +15,7 @@ numbers are those of TVM's AutoBind.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -45,7 +46,8 @@ from compiler.schedule.primitives.loops.bind import bind
 from compiler.schedule.primitives.loops.fuse import fuse
 from compiler.schedule.primitives.loops.reorder import reorder
 from compiler.schedule.primitives.loops.split import split
-from compiler.schedule.rewrite.derive_blocks import derive_blocks
+from compiler.schedule.rewrite.plain_loops.derive_blocks import derive_blocks
+from compiler.schedule.rewrite.plain_loops.statements import UnderivableError
 from compiler.schedule.tree.tree import find_loop, loop_at, replace_at
 from compiler.target.gpus import WARP_SIZE
 
@@ -58,7 +60,9 @@ _MAX_EXTENT = 2**31 - 1  # of a loop, and of a grid along x
 def bind_unbound(func: PrimFunc) -> PrimFunc:
     """Return a program each of whose nests is bound, as far as its iterations are independent."""
     if not has_threads(func.body):
-        func = derive_blocks(func)
+        # Loops without blocks are bound, too, as far as that is proved to be legal.
+        with suppress(UnderivableError):
+            func = derive_blocks(func)
     return _Binder(func).bound()
 
 

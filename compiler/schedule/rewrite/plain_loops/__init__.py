@@ -1,0 +1,1 @@
+"""From programs of plain loops to programs of blocks, which schedules need."""
