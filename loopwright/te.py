@@ -2,7 +2,7 @@
 
 from compiler import te as _expressions
 from compiler.te import *  # noqa: F403 - all of its public names
-from compiler.te.axis import Axis
+from compiler.te.axis import TensorAxis
 from compiler.te_schedule.error import StageError
 from compiler.te_schedule.inserted import InsertedTensor
 from compiler.te_schedule.stage import Stage
@@ -11,10 +11,10 @@ from compiler.te_schedule.tensor_schedule import TensorSchedule, create_schedule
 from compiler.te_schedule.thread_axis import thread_axis
 
 __all__ = [
-    "Axis",
     "InsertedTensor",
     "Stage",
     "StageError",
+    "TensorAxis",
     "TensorSchedule",
     "create_schedule",
     "decl_tensor_intrin",

@@ -11,7 +11,7 @@ AxisKind: TypeAlias = Literal["spatial", "reduce", "scan", "thread"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Axis:
+class TensorAxis:
     """An axis of a tensor, a part of one, or an axis of threads; TVM's `IterVar`.
 
     Attributes:
@@ -28,4 +28,4 @@ class Axis:
     thread_tag: str = ""
 
     def __repr__(self) -> str:
-        return f"<Axis {self.name}>"
+        return f"<TensorAxis {self.name}>"

@@ -17,7 +17,7 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.text.one_line import describe_buffer
-from compiler.te.axis import Axis
+from compiler.te.axis import TensorAxis
 from compiler.te.elements import ElementsOnly
 from compiler.te.value import ReduceAxis, Value, ValueLike, as_value
 
@@ -60,7 +60,7 @@ class _Operation:
     __slots__ = ()
 
     @property
-    def axis(self) -> tuple[Axis, ...]:
+    def axis(self) -> tuple[TensorAxis, ...]:
         """Return the dimensions that a schedule may change; by default none."""
         return ()
 
@@ -116,11 +116,11 @@ class Compute(_Operation):
     value: Reduction | tuple[Value, ...]
     attrs: Annotations = ()
     outputs: tuple[Tensor, ...] = ()
-    axis: tuple[Axis, ...] = field(init=False)
+    axis: tuple[TensorAxis, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         dimensions = zip(self.indices, self.extents, strict=True)
-        self.axis = tuple(Axis(index.name, "spatial", extent) for index, extent in dimensions)
+        self.axis = tuple(TensorAxis(index.name, "spatial", extent) for index, extent in dimensions)
 
     @property
     def reduce_axis(self) -> tuple[ReduceAxis, ...]:
@@ -155,10 +155,10 @@ class Scan(_Operation):
     update: tuple[Tensor, ...]
     state: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...] = ()
-    scan_axis: Axis = field(init=False)
+    scan_axis: TensorAxis = field(init=False)
 
     def __post_init__(self) -> None:
-        self.scan_axis = Axis(f"{self.name}_step", "scan")
+        self.scan_axis = TensorAxis(f"{self.name}_step", "scan")
 
     @property
     def steps(self) -> tuple[Compute, ...]:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from compiler.ir.core.dtypes import DType
-from compiler.te.axis import Axis, AxisKind
+from compiler.te.axis import AxisKind, TensorAxis
 from compiler.te.elements import ElementsOnly
 from compiler.te.tensor import Compute, Operation, Scan, Tensor
 from compiler.te.value import ReduceAxis
 
-AnyAxis: TypeAlias = Axis | ReduceAxis
+AnyAxis: TypeAlias = TensorAxis | ReduceAxis
 
 
 @dataclass(slots=True, eq=False)
@@ -24,7 +24,7 @@ class InsertedOperation:
     """
 
     name: str
-    axis: tuple[Axis, ...]
+    axis: tuple[TensorAxis, ...]
     reduce_axis: tuple[AnyAxis, ...] = ()
     outputs: tuple[AnyTensor, ...] = ()
 
@@ -45,7 +45,7 @@ AnyOperation: TypeAlias = Operation | InsertedOperation
 def insert(
     name: str,
     likes: tuple[AnyTensor, ...],
-    axis: tuple[Axis, ...],
+    axis: tuple[TensorAxis, ...],
     reduce_axis: tuple[AnyAxis, ...] = (),
 ) -> tuple[InsertedTensor, ...]:
     """Return the tensors of a new operation: one for each of some others, of its type."""

@@ -9,7 +9,7 @@ from compiler.ir.core.nodes import BlockRealize, For, Var
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace.handle import BlockRV, LoopRV
-from compiler.te.axis import Axis
+from compiler.te.axis import TensorAxis
 from compiler.te.value import ReduceAxis
 from compiler.te_schedule.inserted import AnyAxis
 from compiler.te_schedule.transformations import Fuse, Reorder, Split, Transformation
@@ -28,7 +28,7 @@ class Nest:
     blocks: list[BlockRV]
     iterators: list[AnyAxis]
     leaves: list[AnyAxis] = field(default_factory=list)
-    _loops: dict[Axis | Var, LoopRV] = field(default_factory=dict)
+    _loops: dict[TensorAxis | Var, LoopRV] = field(default_factory=dict)
 
     def loop(self, axis: AnyAxis) -> LoopRV:
         """Return the loop of an axis."""
@@ -121,7 +121,7 @@ def nest_in_order(sch: Schedule, block: BlockRV, leaves: Sequence[AnyAxis]) -> N
     return nest
 
 
-def step_loop(sch: Schedule, step: BlockRV, axis: Axis) -> Nest:
+def step_loop(sch: Schedule, step: BlockRV, axis: TensorAxis) -> Nest:
     """Return the nest of a scan: the loop over its steps, in which each step has a nest."""
     nest = Nest([], [], [axis])
     nest.put(axis, sch.get_loops(step)[0])
@@ -171,6 +171,6 @@ def _bindings(sch: Schedule, block: BlockRV) -> list[Var]:
     return variables
 
 
-def _key(axis: AnyAxis) -> Axis | Var:
+def _key(axis: AnyAxis) -> TensorAxis | Var:
     # Axes of reductions are values, whose `==` is an expression.
     return axis.loop if isinstance(axis, ReduceAxis) else axis

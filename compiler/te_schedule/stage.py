@@ -1,7 +1,7 @@
 """`Stage`: how the tensors of one operation are computed.
 
-A stage only keeps what is asked for, in its order: TVM's stages describe loops whose extents follow
-from where the stage is computed, and that may be decided later. `lower_onto.py` does it.
+A stage only records its steps, in their order: TVM's stages describe loops whose extents follow
+from where the stage is computed, and that may be decided later. `lower_stages.py` applies them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Literal, NoReturn, TypeAlias
 
 from compiler.ir.core.nodes import IntImm
 from compiler.keywords import suggestion
-from compiler.te.axis import Axis
+from compiler.te.axis import TensorAxis
 from compiler.te.value import ReduceAxis, Value
 from compiler.te_schedule.error import StageError
 from compiler.te_schedule.inserted import (
@@ -33,7 +33,7 @@ from compiler.te_schedule.transformations import (
 )
 
 Location: TypeAlias = "Literal['root', 'inline'] | tuple[Stage, AnyAxis]"
-"""Where a stage is computed: by itself, where it is read, or under a loop of another stage."""
+"""Where a stage is computed: before its readers, in them, or under a loop of another stage."""
 
 _PRAGMAS = ("auto_unroll_max_step", "unroll_explicit", "parallel_launch_point")
 """TVM's pragmas that are hints: they change no result."""
@@ -100,7 +100,7 @@ class Stage:
 
     def split(
         self, parent: AnyAxis, factor: object = None, nparts: object = None
-    ) -> tuple[Axis, Axis]:
+    ) -> tuple[TensorAxis, TensorAxis]:
         """Split a loop in two. A factor that does not divide leaves a guard.
 
         Args:
@@ -116,12 +116,12 @@ class Stage:
             raise self.error("split", "expected either factor or nparts")
         sizes = [None if size is None else self._size("split", size) for size in (factor, nparts)]
         name, kind = axis_name(parent), axis_kind(parent)
-        outer, inner = Axis(f"{name}_0", kind), Axis(f"{name}_1", kind)
+        outer, inner = TensorAxis(f"{name}_0", kind), TensorAxis(f"{name}_1", kind)
         self.transformations.append(Split(parent, outer, inner, *sizes))
         self.leaf_iter_vars[position : position + 1] = [outer, inner]
         return outer, inner
 
-    def fuse(self, *parts: AnyAxis) -> Axis:
+    def fuse(self, *parts: AnyAxis) -> TensorAxis:
         """Fuse loops, each directly inside the previous one. Of none, add a loop of one iteration.
 
         Raises:
@@ -143,7 +143,7 @@ class Stage:
                 "fuse", "a spatial axis and a reduction axis are not fused", "loop_kind"
             )
         name = "_".join([*map(axis_name, parts), "fused"])
-        fused = Axis(name, kinds.pop() if kinds else "spatial")
+        fused = TensorAxis(name, kinds.pop() if kinds else "spatial")
         self.transformations.append(Fuse(parts, fused))
         first = positions[0] if positions else 0
         self.leaf_iter_vars[first : first + len(parts)] = [fused]
@@ -164,7 +164,7 @@ class Stage:
 
     def tile(
         self, x_parent: AnyAxis, y_parent: AnyAxis, x_factor: object, y_factor: object
-    ) -> tuple[Axis, Axis, Axis, Axis]:
+    ) -> tuple[TensorAxis, TensorAxis, TensorAxis, TensorAxis]:
         """Split two loops, and run the outer ones first: x_outer, y_outer, x_inner, y_inner.
 
         Raises:
@@ -179,14 +179,14 @@ class Stage:
 
     # How loops run
 
-    def bind(self, ivar: AnyAxis, thread_ivar: Axis) -> None:
+    def bind(self, ivar: AnyAxis, thread_ivar: TensorAxis) -> None:
         """Run a loop on the threads of a GPU.
 
         Raises:
             StageError: If it is no loop of the stage, or the other no axis of threads.
         """
         argument: object = thread_ivar
-        if not isinstance(argument, Axis) or argument.kind != "thread":
+        if not isinstance(argument, TensorAxis) or argument.kind != "thread":
             reason = f"{argument!r} is no axis of threads: expected te.thread_axis(...)"
             raise self.error("bind", reason)
         self._mark("bind", ivar, argument)
@@ -273,7 +273,7 @@ class Stage:
         self.location = "inline"
 
     def compute_root(self) -> None:
-        """Compute the tensors by themselves, before the stages that read them."""
+        """Compute the tensors in loops of their own, before the stages that read them."""
         self.location = "root"
 
     def set_scope(self, scope: str) -> None:
@@ -323,7 +323,7 @@ class Stage:
             if leaf is axis:
                 return position
         argument: object = axis
-        if not isinstance(argument, Axis | ReduceAxis):
+        if not isinstance(argument, TensorAxis | ReduceAxis):
             what = f"{argument!r} is no loop"
         elif any(argument is used for used in self._used_up()):
             what = f"{axis_name(argument)} was split or fused"

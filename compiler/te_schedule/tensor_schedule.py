@@ -7,8 +7,8 @@
     add = lw.build(s, [A, B, C], "llvm", name="add")
     sch = s.to_schedule([A, B, C])  # an `lw.Schedule`: with a trace, and open to more primitives
 
-A stage keeps what is asked for. `to_schedule` applies all of it to the program of the tensors, so
-one schedule may be lowered several times, and changed in between.
+A stage records its steps. `to_schedule` applies them to the program of the tensors, so one schedule
+may be lowered several times, and changed in between.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from compiler.ir.core.program import IRModule, PrimFunc
 from compiler.ir.core.spelling import Dialect
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace.trace import Trace
-from compiler.te.axis import Axis
+from compiler.te.axis import TensorAxis
 from compiler.te.create_prim_func import create_program, needed
 from compiler.te.tensor import Compute, Extern, Operation, Placeholder, Scan, Tensor
 from compiler.te.value import Variable
@@ -140,7 +140,7 @@ class TensorSchedule:
         if stage.transformations or stage.marks:
             reason = f"the loops of {stage.name} were changed before: cache_write comes first"
             raise StageError(step, reason, "structure")
-        axis = tuple(Axis(axis_name(a), "spatial", a.extent) for a in op.axis)
+        axis = tuple(TensorAxis(axis_name(a), "spatial", a.extent) for a in op.axis)
         caches = insert(f"{stage.name}_{scope}", tuple(several), axis, op.reduce_axis)
         computing = caches[0].op
         added = self._add(computing, self.stages.index(stage), stage.reads)
@@ -177,7 +177,7 @@ class TensorSchedule:
         if spatial != list(op.axis) or stage.marks:
             reason = f"other loops of {stage.name} were changed before: rfactor comes first"
             raise StageError(step, reason, "structure")
-        factored = Axis(axis_name(axis), "spatial")
+        factored = TensorAxis(axis_name(axis), "spatial")
         dimensions = list(op.axis)
         dimensions.insert(factor_axis % (ndim + 1), factored)
         others = [
@@ -187,7 +187,7 @@ class TensorSchedule:
         ]
         partials = insert(f"{stage.name}_rf", op.outputs, tuple(dimensions), tuple(others))
         added = self._add(partials[0].op, self.stages.index(stage), stage.reads)
-        reduced = Axis(axis_name(axis), "reduce")
+        reduced = TensorAxis(axis_name(axis), "reduce")
         combination = InsertedOperation(stage.name, op.axis, (reduced,), op.outputs)
         self._insertions.append(
             RFactor(
@@ -319,14 +319,14 @@ def _operations(outputs: Sequence[Tensor]) -> Iterator[Operation]:
                 yield op
 
 
-def _dimensions(tensor: AnyTensor) -> tuple[Axis, ...]:
+def _dimensions(tensor: AnyTensor) -> tuple[TensorAxis, ...]:
     """Return an axis for each dimension of a tensor."""
     extents = (
         [axis.extent for axis in tensor.op.axis]
         if isinstance(tensor, InsertedTensor)
         else list(tensor.buffer.shape)
     )
-    return tuple(Axis(f"ax{n}", "spatial", extent) for n, extent in enumerate(extents))
+    return tuple(TensorAxis(f"ax{n}", "spatial", extent) for n, extent in enumerate(extents))
 
 
 def _is_operation(op: object) -> TypeGuard[AnyOperation]:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from compiler.ir.core.nodes import IntImm
 from compiler.schedule.primitives.loops.bind import THREAD_TAGS
-from compiler.te.axis import Axis
+from compiler.te.axis import TensorAxis
 from compiler.te_schedule.error import StageError
 
 
 def thread_axis(
     dom: Sequence[int] | int | str | None = None, tag: str = "", name: str = ""
-) -> Axis:
+) -> TensorAxis:
     """Declare an axis of threads, as the argument of `s[C].bind`.
 
     Args:
@@ -31,7 +31,7 @@ def thread_axis(
         raise StageError(
             "te.thread_axis", f"there is no axis {tag!r}; there are: {tags}", "not_found"
         )
-    return Axis(name or tag, "thread", _extent(dom), tag)
+    return TensorAxis(name or tag, "thread", _extent(dom), tag)
 
 
 def _extent(dom: Sequence[int] | int | None) -> IntImm | None:

@@ -1,11 +1,11 @@
-"""What is asked of the loops of a stage, in the words of TVM's stages."""
+"""The steps that a stage records: transformations of its loops, and how each loop runs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from compiler.te.axis import Axis
+from compiler.te.axis import TensorAxis
 from compiler.te_schedule.inserted import AnyAxis, axis_name
 
 
@@ -14,8 +14,8 @@ class Split:
     """A loop became two; one of `factor` and `nparts` is given."""
 
     parent: AnyAxis
-    outer: Axis
-    inner: Axis
+    outer: TensorAxis
+    inner: TensorAxis
     factor: int | None
     nparts: int | None
 
@@ -28,7 +28,7 @@ class Fuse:
     """Nested loops became one; of none, a loop of one iteration."""
 
     parts: tuple[AnyAxis, ...]
-    fused: Axis
+    fused: TensorAxis
 
     def __str__(self) -> str:
         return f"fuse({', '.join(map(axis_name, self.parts))})"

@@ -251,6 +251,13 @@ def is_all_written(site: PlacedBlock, buffer: Buffer, box: Box, fixed: set[Var])
     )
 
 
+def require_certain_write(site: PlacedBlock, buffer: Buffer, refuse: Refuse) -> None:
+    """Refuse if a run of a block may leave its element unwritten: a copy would overwrite it."""
+    if not any(a.buffer == buffer and a.is_certain for a in site.facts.writes):
+        reason = f"block {site.name} writes {buffer.name} under a condition, and a copy of all that"
+        raise refuse(f"{reason} it may write would overwrite the rest", site.realize, "dependence")
+
+
 # Who
 
 

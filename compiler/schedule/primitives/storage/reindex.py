@@ -34,6 +34,7 @@ from compiler.schedule.rewrite.cache import (
     child_position,
     insert_copy,
     region_buffer,
+    require_certain_write,
     require_no_pointer,
     stmts_of,
 )
@@ -65,8 +66,8 @@ def reindex(func: PrimFunc, block: str, mode: Mode, index: int) -> tuple[PrimFun
         other blocks. Each of its loops but the innermost contains only the next one; its scope is
         in no vectorized loop. For a read, all elements that the iterators may address are in the
         buffer, and no block in its loops writes it. For a write, no other block in the block's
-        loops accesses the buffer; the block does not read its previous contents, and runs for the
-        whole ranges of its iterators.
+        loops accesses the buffer; the block does not read its previous contents, writes its element
+        in every run, and runs for the whole ranges of its iterators.
 
     Rewrites:
         for i, j in T.grid(n, m):            for ax0, ax1 in T.grid(n, m):
@@ -165,6 +166,7 @@ def _require_movable(
             reason = f"block {other.name} touches {buffer.name}, which block {site.name} writes"
             raise refuse(f"{reason} in the same loops", other.realize, "dependence")
     require_no_old_values(site, buffer, refuse)
+    require_certain_write(site, buffer, refuse)
     if not runs_whole_domain(site):
         reason = f"block {site.name} is not proved to run for the whole of its iterators' ranges"
         raise refuse(reason, site.realize, "dependence")

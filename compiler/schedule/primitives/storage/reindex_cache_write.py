@@ -10,6 +10,7 @@ from compiler.schedule.primitives.storage.cache_write import place_after, requir
 from compiler.schedule.rewrite.cache import (
     insert_copy,
     region_buffer,
+    require_certain_write,
     require_memory_scope,
     require_no_pointer,
 )
@@ -29,8 +30,8 @@ def reindex_cache_write(
         index_map: The indices in the new buffer, in terms of the block's iterators.
 
     Requires:
-        The block has such a write, of one element in a run; `memory_scope` is valid. The block is
-        the only one of the scope that writes the buffer, does not read its previous contents,
+        The block has such a write, of one element in every run; `memory_scope` is valid. The block
+        is the only one of the scope that writes the buffer, does not read its previous contents,
         contains no other blocks, and runs for all values that its loops give the iterators that
         determine the element. No block in the same loops reads the buffer before it. The map takes
         as many indices as the block has iterators, uses the same ones as the index in the buffer,
@@ -55,6 +56,7 @@ def reindex_cache_write(
     require_memory_scope(memory_scope, site.realize, refuse)
     require_no_pointer(scope, buffer)
     require_written_anew(scope, site, buffer)
+    require_certain_write(site, buffer, refuse)
     reindexing = reindexed(scope, site, buffer, memory_scope, index_map)
     location = place_after(scope, site, buffer, [])
     name = copy_name(func, buffer, memory_scope)

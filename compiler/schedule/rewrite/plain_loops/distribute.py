@@ -1,4 +1,4 @@
-"""Distribute loops over their statements, so that each can be scheduled by itself.
+"""Distribute loops over their statements, so that each can be scheduled separately.
 
     for i in range(n):                for i in range(n):
         B[i] = f(A[i])        ->          B[i] = f(A[i])

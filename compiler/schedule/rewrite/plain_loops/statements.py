@@ -118,9 +118,9 @@ class _Reader:
                     yield from self.parts(child, loops, conditions)
             case For():
                 self._check_loop(stmt)
-                inner = tuple(self.parts(stmt.body, (*loops, stmt), conditions))
-                if inner:
-                    yield LoopBody(stmt, inner)
+                parts = tuple(self.parts(stmt.body, (*loops, stmt), conditions))
+                if parts:
+                    yield LoopBody(stmt, parts)
             case If() if self._may_be_repeated(stmt):
                 yield from self._branches(stmt, loops, conditions)
             case Let(var, value, body) if _has_loops(stmt):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compiler.schedule.schedule import Schedule
+from compiler.script import parse
 from tests.unit.compiler.schedule.primitives.programs import STENCIL
 from tests.unit.compiler.schedule.schedule_asserts import (
     HALF,
@@ -121,3 +122,24 @@ def test_reindex_refuses_old_values_and_part_of_the_range() -> None:
     reason = "block C is not proved to run for the whole of its iterators' ranges"
     with refused(sch, reason, at='"C"'):
         sch.reindex("C", ("write", 0))
+
+
+SOME_ELEMENTS = """
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16, 16), "float32")):
+    for i in range(16):
+        with T.sblock("B"):
+            vi = T.axis.spatial(16, i)
+            if A[vi] > T.float32(1):
+                B[vi, vi] = A[vi]
+"""
+
+
+def test_a_write_under_a_condition_is_not_copied() -> None:
+    """What a run leaves unwritten keeps its value, which a copy would overwrite."""
+    sch = Schedule(parse(SOME_ELEMENTS))
+    reason = "block B writes B under a condition, and a copy of all that it may write"
+    with refused(sch, reason, at="T.sblock"):
+        sch.reindex("B", ("write", 0))
+    with refused(sch, reason, at="T.sblock"):
+        sch.reindex_cache_write("B", 0, "global", lambda i: (i,))
