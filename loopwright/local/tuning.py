@@ -133,6 +133,7 @@ def tune(
     Raises:
         ScriptError: If the text of a script is invalid.
         OperatorError: If the operator is unknown.
+        ScheduleError: If a program has no blocks, and none can be derived of its loops.
         TargetError: If the target is unknown, or this host can't measure kernels for it.
         ValueError: If `strategy` or a rule is unknown, a budget is not positive, the weights or
             trials do not fit the workloads, a shape is symbolic, a module has several entries, or a

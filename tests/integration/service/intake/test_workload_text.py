@@ -60,6 +60,35 @@ def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
     assert (refused["errors"][0]["line"], "^" in refused["detail"]) == (12, True)
 
 
+PLAIN = """
+@T.prim_func
+def double(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    for i in range(16):
+        B[i] = A[i] * T.float32(2)
+"""
+BOUND = PLAIN.replace("range(16)", 'T.thread_binding(16, thread="threadIdx.x")')
+
+
+def test_plain_loops_are_a_workload_unless_no_blocks_can_be_derived(client: TestClient) -> None:
+    check = client.post("/workloads/check", json={"workload": {"script": PLAIN}, "space": True})
+    assert check.json()["space"]["num_schedules"] > 1
+    task = {"workload": {"script": PLAIN}, "max_trials": 1}
+    assert client.post("/jobs", json=task).status_code == 201
+
+    refused = {"workload": {"script": BOUND}}
+    for path, body in (
+        ("/jobs", {**refused, "max_trials": 1}),
+        ("/groups", {"tasks": [refused], "max_trials": 16}),
+        ("/workloads/check", refused),
+    ):
+        answer = problem(client.post(path, json=body), 422)
+        assert "function double can't be tuned: Schedule: double has no blocks" in answer["detail"]
+        assert "none can be derived: loop i is bound to threadIdx.x" in answer["detail"]
+        assert answer["errors"][0]["pointer"].endswith("/workload/script")
+    # What is stored may be looked up.
+    assert client.post("/schedules/best", json=refused).status_code == 404
+
+
 @pytest.mark.on_both_databases
 def test_programs_of_one_structure_are_one_workload(client: TestClient) -> None:
     renamed = SCRIPT.replace("double", "twice").replace("vi", "x")
