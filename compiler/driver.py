@@ -21,7 +21,7 @@ from compiler.ir.core.program import IRModule, PrimFunc
 from compiler.ir.modules.inline_calls import inline_calls, only_entry
 from compiler.ir.verify.verify import VerifyError, verify, verify_but_for_races
 from compiler.ir.verify.verify_buffers import stored_buffers
-from compiler.keywords import suggests_keywords
+from compiler.keywords import check_keywords, keywords_of, suggests_keywords
 from compiler.passes.common.plain_loops import plain_loops
 from compiler.runtime.kernel_params import params_of
 from compiler.target.target import Target, complete_target
@@ -55,15 +55,16 @@ def _or_stages(
     def decorate(of_programs: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(of_programs)
         def either(*args: Any, **kwargs: Any) -> Any:
-            is_stages = bool(args) and isinstance(args[0], TensorSchedule)
-            return (of_stages if is_stages else of_programs)(*args, **kwargs)
+            if not args or not isinstance(args[0], TensorSchedule):
+                return of_programs(*args, **kwargs)
+            check_keywords(of_programs.__name__, kwargs, keywords_of(of_stages))
+            return of_stages(*args, **kwargs)
 
         return either
 
     return decorate
 
 
-@suggests_keywords
 def _lower_stages(
     schedule: TensorSchedule,
     args: _Args = None,
@@ -205,7 +206,6 @@ def _legal(func: PrimFunc, *, is_schedule: bool) -> PrimFunc:
     return func
 
 
-@suggests_keywords
 def _build_stages(
     schedule: TensorSchedule,
     args: _Args = None,

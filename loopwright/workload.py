@@ -1,8 +1,9 @@
 """The forms of a workload, and their conversion to a program or a request.
 
 A workload is a program (`PrimFunc`), a module (`IRModule`) of a function and those that it calls,
-which are inlined, a schedule, which stands for its current program, a task of a module, the text of
-a script, or an operator such as `matmul:512,512,512:float32`.
+which are inlined, a schedule (also one of tensor expressions), which stands for its current
+program, a task of a module, the text of a script, or an operator such as
+`matmul:512,512,512:float32`.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from compiler.ir.verify.verify import VerifyError
 from compiler.ops import from_spec
 from compiler.schedule.schedule import Schedule
 from compiler.script import parse
+from compiler.te_schedule.tensor_schedule import TensorSchedule
 from loopwright.module_tasks import ExtractedTask
 from service.wire.requests import Workload
 
-Program: TypeAlias = PrimFunc | IRModule | Schedule | ExtractedTask
+Program: TypeAlias = PrimFunc | IRModule | Schedule | TensorSchedule | ExtractedTask
 WorkloadLike: TypeAlias = Program | str
 Workloads: TypeAlias = (
     list[str]
@@ -28,6 +30,7 @@ Workloads: TypeAlias = (
     | list[PrimFunc | str]
     | list[IRModule]
     | list[Schedule]
+    | list[TensorSchedule]
     | list[ExtractedTask]
     | list[WorkloadLike]
     | tuple[WorkloadLike, ...]
@@ -72,7 +75,7 @@ def is_script(text: str) -> bool:
 
 
 def _only_function(program: Program) -> PrimFunc:
-    if isinstance(program, Schedule | ExtractedTask):
+    if isinstance(program, Schedule | TensorSchedule | ExtractedTask):
         return program.func
     try:
         return only_entry(IRModule((program,)) if isinstance(program, PrimFunc) else program)

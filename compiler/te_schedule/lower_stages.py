@@ -306,5 +306,5 @@ def _step(stage: Stage, step: str) -> Iterator[None]:
     try:
         yield
     except ScheduleError as error:
-        place = f"s[{stage.name}].{step}: {error.primitive}"
-        raise ScheduleError(place, error.reason, error.program, error.at, error.code) from error
+        full_step = f"s[{stage.name}].{step}: {error.primitive}"
+        raise ScheduleError(full_step, error.reason, error.program, error.at, error.code) from error

@@ -92,8 +92,8 @@ class Stage:
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):
             raise AttributeError(name)
-        known = [n for n in dir(type(self)) if not n.startswith("_")]
-        hint = f"instead: {_INSTEAD[name]}" if name in _INSTEAD else suggestion(name, known)
+        names = [n for n in dir(type(self)) if not n.startswith("_")]
+        hint = f"instead: {_INSTEAD[name]}" if name in _INSTEAD else suggestion(name, names)
         raise AttributeError(f"a stage has no attribute {name!r}; {hint}")
 
     # Loops
@@ -227,8 +227,8 @@ class Stage:
             StageError: If it is no loop of the stage, or the pragma is none of those.
         """
         if pragma_type not in _PRAGMAS:
-            known = ", ".join(_PRAGMAS)
-            raise self.error("pragma", f"there is no pragma {pragma_type!r}; there are: {known}")
+            names = ", ".join(_PRAGMAS)
+            raise self.error("pragma", f"there is no pragma {pragma_type!r}; there are: {names}")
         value = pragma_value if isinstance(pragma_value, int | float | str) else 1
         self._mark("pragma", var, (f"pragma_{pragma_type}", value))
 

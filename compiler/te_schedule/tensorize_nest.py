@@ -39,6 +39,6 @@ def tensorize_nest(
         spatial = [leaf for leaf in nest.leaves[first:] if axis_kind(leaf) != "reduce"]
         inside = [leaf for leaf in nest.leaves[position:] if axis_kind(leaf) != "reduce"]
         loops = sch.get_loops(init)
-        own = loops[len(loops) - len(spatial) :]
-        sch.tensorize(own[len(spatial) - len(inside)] if inside else init, intrin.reset)
+        reset_loops = loops[len(loops) - len(spatial) :]
+        sch.tensorize(reset_loops[len(spatial) - len(inside)] if inside else init, intrin.reset)
     sch.tensorize(nest.loop(axis), intrin.update)

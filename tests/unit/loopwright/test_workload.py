@@ -42,6 +42,14 @@ def test_a_schedule_means_its_program_as_it_is_now() -> None:
     assert to_wire(sch) == to_wire(sch.func)
 
 
+def test_a_schedule_of_tensor_expressions_means_its_program() -> None:
+    A = lw.te.placeholder((8,), name="A")
+    B = lw.te.compute((8,), lambda i: A[i] * 2.0, name="B")
+    s = lw.te.create_schedule(B.op)
+    s[B].split(B.op.axis[0], factor=4)
+    assert structural_equal(to_func(s), s.to_schedule([A, B]).func)
+
+
 def test_a_module_of_several_functions_is_refused_with_their_names() -> None:
     module = lw.parse_module(SEVERAL)
     for use in (to_func, to_wire, lw.tune):

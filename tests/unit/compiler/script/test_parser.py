@@ -153,6 +153,7 @@ def main(a: T.handle, b: T.handle) -> None:
     ("value", "printed"),
     [
         ("T.max(A[vi, vj], 0)", "T.max(A[vi, vj], T.float32(0.0))"),
+        ("max(A[vi, vj], min(0, 1.5))", "T.max(A[vi, vj], T.min(T.float32(0.0), T.float32(1.5)))"),
         ("1 + A[vi, vj]", "T.float32(1.0) + A[vi, vj]"),
         ("-A[vi, vj]", "A[vi, vj] * T.float32(-1.0)"),
         ("A[7 - vi, vj]", "A[7 - vi, vj]"),
