@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 
 from compiler.ir.arith.bijectivity import determined
+from compiler.ir.arith.guards import conjuncts
 from compiler.ir.arith.iter_map import IterSplit, split_of, variables, variables_of
-from compiler.ir.core.nodes import Var
+from compiler.ir.arith.simplify import prove
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import Expr, IntImm, Var
+from compiler.ir.core.visit import substitute
+from compiler.schedule.legality.block_kind import extents_of_iterators
 from compiler.schedule.legality.coverage import is_whole
-from compiler.schedule.legality.guard import dense_spans
+from compiler.schedule.legality.guard import conjunction, dense_spans
 from compiler.schedule.legality.placed_block import PlacedBlock
 
 
@@ -57,6 +63,39 @@ def is_whole_reduction(site: PlacedBlock) -> bool:
             for iter_var, span in zip(site.block.iter_vars, spans, strict=True)
         )
     )
+
+
+def masked_points(site: PlacedBlock) -> tuple[Expr, ...] | None:
+    """Return the conditions, on iterators, that exclude points of a whole reduction.
+
+    The factoring of a sum of 100 terms by 16 leaves such a condition: of the partial sums over
+    `k_0` below 7, those of `k_1` from 4 on have 6 terms, `k_0 * 16 + k_1 < 100`. The first term of
+    each element must not be excluded, since it starts the reduction.
+
+    Returns:
+        No conditions if all points are run; None if not every element is proved to be reduced over
+        all other points, once.
+    """
+    if is_whole_reduction(site):
+        return ()
+    iterator_of: dict[Var, Expr] = {
+        value: iter_var.var
+        for iter_var, value in zip(site.block.iter_vars, site.realize.iter_values, strict=True)
+        if isinstance(value, Var)
+    }
+    conditions = conjuncts(site.realize.predicate)
+    masks = [c for c in conditions if variables(c) <= iterator_of.keys()]
+    others = tuple(c for c in conditions if c not in masks)
+    whole = replace(site.realize, predicate=conjunction(others))
+    if not masks or not is_whole_reduction(PlacedBlock((*site.path[:-1], whole))):
+        return None
+    start: dict[Var, Expr] = {
+        i.var: IntImm(0, dtype_of(i.var)) for i in site.block.iter_vars if i.kind != "spatial"
+    }
+    extents = extents_of_iterators(site.block)
+    on_iterators = tuple(substitute(mask, iterator_of) for mask in masks)
+    starts = all(prove(substitute(mask, start), extents) for mask in on_iterators)
+    return on_iterators if starts else None
 
 
 def unmixed_loops(site: PlacedBlock) -> set[Var]:

@@ -12,6 +12,7 @@ from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.limits import MAX_EXTENT
 from compiler.ir.core.nodes import Block, BlockRealize, Expr, For, IntImm, IterVar, Seq, Stmt, Var
 from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import substitute
 from compiler.schedule.error import Refuse
 from compiler.schedule.index.range_guard import guards_of
 from compiler.schedule.index.region import Span, hull
@@ -19,7 +20,7 @@ from compiler.schedule.index.solve import without_units
 from compiler.schedule.legality.block_kind import Unclassified
 from compiler.schedule.legality.guard import conjunction
 from compiler.schedule.legality.placed_block import PlacedBlock
-from compiler.schedule.legality.reduction import is_whole_reduction
+from compiler.schedule.legality.reduction import masked_points
 from compiler.schedule.legality.same_threads import require_no_shared_work
 from compiler.schedule.legality.scope import BlockScope
 from compiler.schedule.tree.tree import Path, find_loop, insert_in, loop_at, loop_path, replace_at
@@ -59,10 +60,18 @@ class ComputeLocation:
         return next(n for n, stmt in enumerate(stmts) if site.is_under(stmt))
 
 
-def require_movable(scope: BlockScope, site: PlacedBlock) -> None:
+def require_movable(
+    scope: BlockScope, site: PlacedBlock, *, may_be_masked: bool = False
+) -> tuple[Expr, ...]:
     """Refuse unless a block computes each element from its inputs alone.
 
     That is: it is complete, or a whole reduction; and it is the only writer of its buffers.
+
+    Args:
+        may_be_masked: Whether conditions may exclude points of its reduction.
+
+    Returns:
+        The conditions on iterators that exclude points of its reduction.
     """
     kind = site.kind
     if isinstance(kind, Unclassified):
@@ -70,11 +79,13 @@ def require_movable(scope: BlockScope, site: PlacedBlock) -> None:
     if kind not in ("complete", "reduction"):
         reason = f"block {site.name} adds to previous values: it can't be computed again"
         raise scope.refuse(reason, site.realize, "block_kind")
-    if kind == "reduction" and not is_whole_reduction(site):
+    masks = masked_points(site) if kind == "reduction" else ()
+    if masks is None or (masks and not may_be_masked):
         reason = f"block {site.name} is not proved to reduce each element over all points, once"
         raise scope.refuse(reason, site.realize, "not_proved")
     scope.require_only_writer(site)
     scope.require_outputs_finished(site)
+    return masks
 
 
 def find_target(scope: BlockScope, site: PlacedBlock, loop: Var) -> ComputeLocation:
@@ -132,6 +143,7 @@ def make_nest(
     loops: Sequence[For],
     *,
     keep_unit_loops: bool = False,
+    masks: Sequence[Expr] = (),
 ) -> Stmt:
     """Return loops `ax0, ax1, ...` over the spans of a block's iterators, and the block.
 
@@ -140,6 +152,7 @@ def make_nest(
     Args:
         around: The extents of the variables in the spans.
         loops: The loops among them.
+        masks: Conditions on the iterators.
     """
     new: list[tuple[Var, Expr]] = []
     values: list[Expr] = []
@@ -157,6 +170,8 @@ def make_nest(
             value += Affine(((var, 1),), 0, dtype)
         values.append(value.to_expr())
         guards.extend(guards_of(value, span, iter_var.extent, extents, loops))
+    values_of = {i.var: value for i, value in zip(block.iter_vars, values, strict=True)}
+    guards.extend(substitute(mask, values_of) for mask in masks)
     body: Stmt = BlockRealize(tuple(values), conjunction(tuple(guards)), block)
     for var, extent in reversed(new):
         body = For(var, extent, body)

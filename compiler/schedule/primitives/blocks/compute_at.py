@@ -50,11 +50,11 @@ def compute_at(
             first.
 
     Requires:
-        The block is complete, or reduces each element over all points, once. It is the only
-        writer of its buffers, and not an output. Its inputs are finished before it. It has
-        consumers, all under the loop and after the block; none reads partial results. The loop is
-        in the same scope and does not contain the block. Neither it nor a loop around it is
-        vectorized.
+        The block is complete, or reduces each element over all points, once, except those that a
+        condition on its iterators excludes. It is the only writer of its buffers, and not an
+        output. Its inputs are finished before it. It has consumers, all under the loop and after
+        the block; none reads partial results. The loop is in the same scope and does not contain
+        the block. Neither it nor a loop around it is vectorized.
 
     Rewrites:
         for i in range(n):             for i_0 in range(n // f):
@@ -69,7 +69,7 @@ def compute_at(
     refuse = refusal("compute_at", func)
     scope, site = scope_of_block(func, block, refuse)
     target = find_target(scope, site, loop)
-    require_movable(scope, site)
+    masks = require_movable(scope, site, may_be_masked=True)
     scope.require_local(site)
     scope.require_inputs_settled(site)
     consumers = _require_consumers_under(scope, site, target)
@@ -78,7 +78,9 @@ def compute_at(
     loops = loops_on(target.path)
     around = {**consumers[0].extents, **extents_of(loops)}
     spans = [clip(i, spans_by_var.get(i.var)) for i in site.block.iter_vars]
-    nest = make_nest(site.block, spans, around, loops, keep_unit_loops=preserve_unit_loops)
+    nest = make_nest(
+        site.block, spans, around, loops, keep_unit_loops=preserve_unit_loops, masks=masks
+    )
     last = min(target.child_of(consumer) for consumer in consumers)
     position = insert_position(index, 0, last, refuse, target.loop)
     return move(func, scope.whole_path(site), loop, position, nest)

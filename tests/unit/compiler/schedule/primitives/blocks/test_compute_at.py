@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from compiler import te
 from compiler.ir.core.program import IRModule
+from compiler.ir.interpret.evaluator.evaluate import evaluate
 from compiler.schedule.schedule import Schedule
 from tests.unit.compiler.schedule.schedule_asserts import (
     HALF,
@@ -203,4 +206,48 @@ def main(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4,), "float32")):
 """)
     (i,) = sch.get_loops("C")
     with refused(sch, "block B is not proved to reduce each element over all points", at='"B"'):
+        sch.compute_at("B", i)
+
+
+def test_points_that_a_condition_excludes_stay_excluded() -> None:
+    """Partial sums of 10 terms by 4: those of the last two have one term less."""
+    A = te.placeholder((6, 10), name="A")
+    k = te.reduce_axis((0, 10), "k")
+    B = te.compute((6,), lambda i: te.sum(A[i, k], axis=k), "B")
+    func = te.create_prim_func([A, B])
+    sch = Schedule(func)
+    _, reduced = sch.get_loops("B")
+    _, inner = sch.split(reduced, factor=4)
+    partial = sch.rfactor(inner, 0)
+    k_1 = sch.get_loops("B")[1]
+    sch.compute_at(partial, k_1)
+    text = sch.func.script()
+    assert "T.where(ax0 * 4 + k_1 < 10)" in text
+    inputs = {"A": np.arange(60, dtype="float32").reshape(6, 10)}
+    np.testing.assert_array_equal(evaluate(sch.func, inputs)["B"], inputs["A"].sum(1))
+
+
+MASKED_START = """
+@T.prim_func
+def main(A: T.Buffer((6, 4), "float32"), C: T.Buffer((6,), "float32")):
+    B = T.alloc_buffer((6,), "float32")
+    for i, k in T.grid(6, 4):
+        with T.sblock("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            T.where(i < k)
+            with T.init():
+                B[vi] = T.float32(0)
+            B[vi] = B[vi] + A[vi, vk]
+    for i in range(6):
+        with T.sblock("C"):
+            vi = T.axis.spatial(6, i)
+            C[vi] = B[vi]
+"""
+
+
+def test_a_reduction_whose_start_may_be_excluded_is_not_moved() -> None:
+    sch = scheduled(MASKED_START)
+    (i,) = sch.get_loops("C")
+    reason = "block B is not proved to reduce each element over all points, once"
+    with refused(sch, reason, at='"B"'):
         sch.compute_at("B", i)
