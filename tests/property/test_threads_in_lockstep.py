@@ -35,7 +35,7 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.evaluator.evaluate import EvaluationError, evaluate
-from compiler.schedule.schedule import Schedule
+from compiler.schedule.trace.trace import Trace
 from tests.property.acceptance import Acceptance
 
 AXES = {"threadIdx.y": 2, "threadIdx.x": 4, "vthread.x": 2}
@@ -156,7 +156,7 @@ def test_threads_compute_what_they_do_in_lockstep(func: PrimFunc) -> None:
     inputs = {"A": np.arange(16, dtype=np.int32) * 7 % 11, "G": np.arange(16, dtype=np.int32)}
     try:
         # Of a schedule's program the order of accesses is not verified: lowering must keep to it.
-        module = build(Schedule(func), "cpu -num-cores=1")
+        module = build(Trace().apply_to(func), "cpu -num-cores=1")
     except BuildError as error:
         event(f"refused: {str(error)[:40]}")
         compared.count(False)

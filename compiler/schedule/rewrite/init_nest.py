@@ -55,13 +55,16 @@ def init_nest(
         ScheduleError: If the predicate may leave out the start of the reduction.
     """
     assert realize.block.init is not None, "the block is a reduction"
+    start: dict[Var, Expr] = {
+        i.var: IntImm(0, dtype_of(i.var)) for i in realize.block.iter_vars if i.kind != "spatial"
+    }
     return element_nest(
         realize,
         loops,
         name,
         extents,
         refuse,
-        statement=realize.block.init,
+        statement=substitute(realize.block.init, start),
         iter_suffix=iter_suffix,
         loop_suffix=loop_suffix,
         only_used=only_used,

@@ -45,9 +45,23 @@ def _nest(choose: Choose, loops: tuple[str, ...]) -> list[str]:
 
 def _statement(choose: Choose, loops: tuple[str, ...]) -> list[str]:
     target = _element(choose, loops)
+    if choose((False, False, True)):
+        return _sum(choose, loops, target)
     operands = [_element(choose, loops), choose((target, _element(choose, loops)))]
     value = choose(("{} + {}", "{} * 2 + {}", "T.max({}, {})", "{} - {}")).format(*operands)
     return [f"{target} = {choose((value, value, '3'))}"]
+
+
+def _sum(choose: Choose, loops: tuple[str, ...], target: str) -> list[str]:
+    """Return an update, perhaps with a start: in the first iteration, or in each."""
+    term = _element(choose, loops)
+    reduced = choose(loops)
+    start = f"{target} = {choose((_element(choose, loops), '0'))}"
+    starts = ([], [start], [f"if {reduced} == 0:", f"    {start}"])
+    return [
+        *choose(starts),
+        f"{target} = {choose(('{} + {}', 'T.max({}, {})')).format(target, term)}",
+    ]
 
 
 def _element(choose: Choose, loops: tuple[str, ...]) -> str:

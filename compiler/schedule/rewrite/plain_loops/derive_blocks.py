@@ -162,7 +162,7 @@ class _Emitter:
 
     def _nest(self, statement: Statement, loops: Mapping[For, For]) -> Stmt:
         """Return a statement in a block, in loops of its own below those that exist."""
-        kinds = self._legal_kinds(statement, loops)
+        statement, kinds = self._with_legal_kinds(statement, loops)
         around = dict(loops)
         for loop in statement.loops:
             if loop not in around:
@@ -199,13 +199,28 @@ class _Emitter:
                 nest = replace(loop, body=nest)
         return nest
 
-    def _legal_kinds(self, statement: Statement, shared: Mapping[For, For]) -> list[IterKind]:
-        """Return the kinds of the iterators, given the loops that hold other statements, too."""
-        # Another statement in the loop may start what this one seems to go on with.
-        return [
-            "opaque" if kind == "reduce" and loop in shared else kind
-            for loop, kind in zip(statement.loops, self._kinds[statement], strict=True)
+    def _with_legal_kinds(
+        self, statement: Statement, shared: Mapping[For, For]
+    ) -> tuple[Statement, Sequence[IterKind]]:
+        """Return a statement and the kinds of its iterators, if others are in some of its loops.
+
+        Another one may change what a reduction over such a loop goes on with, so it runs in order.
+        """
+        kinds = self._kinds[statement]
+        reduced = [
+            loop for loop, kind in zip(statement.loops, kinds, strict=True) if kind == "reduce"
         ]
+        if not any(loop in shared for loop in reduced):
+            return statement, kinds
+        ordered: list[IterKind] = [
+            "opaque" if kind == "reduce" and loop in shared else kind
+            for loop, kind in zip(statement.loops, kinds, strict=True)
+        ]
+        if statement.init is None:
+            return statement, ordered
+        zeros = [Compare("==", lp.var, IntImm(0, dtype_of(lp.var))) for lp in reduced]
+        body = seq(If(conjunction(tuple(zeros)), statement.init), statement.body)
+        return replace(statement, body=body, init=None), ordered
 
     def _is_predicate(self, condition: Expr) -> bool:
         return self._facts != "conditions" and not any(isinstance(n, Load) for n in walk(condition))

@@ -89,7 +89,7 @@ def _in_first_iteration(
     if remaining or not _is_start(starting, statement, reduced):
         return None
     assert isinstance(part.body, Store), "the part is a store"
-    return _at_zero(part.body, reduced)
+    return _at_zero(part.body, reduction_loops(statement))
 
 
 def _before_loops(part: Statement, statement: Statement, reduced: Sequence[For]) -> Store | None:
@@ -98,13 +98,13 @@ def _before_loops(part: Statement, statement: Statement, reduced: Sequence[For])
     spatial = [loop for loop in statement.loops if loop not in reduction]
     if len(part.loops) != len(spatial):
         return None
-    mapping: dict[Var, Expr] = {
-        old.var: new.var for old, new in zip(part.loops, spatial, strict=True)
-    }
-    if any(
-        substitute(old.extent, mapping) != new.extent
-        for old, new in zip(part.loops, spatial, strict=True)
-    ):
+    pairs = list(zip(part.loops, spatial, strict=True))
+    mapping: dict[Var, Expr] = {old.var: new.var for old, new in pairs}
+    if any(substitute(old.extent, mapping) != new.extent for old, new in pairs):
+        return None
+    # A loop around both is one for the start and the reduction alike.
+    around = {loop.var for loop in statement.loops}
+    if any(old.var is not new.var for old, new in pairs if old.var in around):
         return None
     # The reduction of each element that is started has a first iteration.
     extents = {loop.var: extent_or_unknown(loop.extent) for loop in statement.loops}
