@@ -102,7 +102,7 @@ def test_a_stripped_program_gets_its_blocks_back(data: st.DataObject) -> None:
 derivable = Acceptance()
 
 
-@derivable.at_least(0.6)
+@derivable.at_least(0.5)
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_blocks_of_random_loops_compute_what_the_loops_do(data: st.DataObject) -> None:

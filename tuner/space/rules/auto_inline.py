@@ -22,18 +22,18 @@ class AutoInline:
             D[c, y, x] = A[y, x, c]
     """
 
-    def __init__(self, kept: AbstractSet[str] = frozenset()) -> None:
+    def __init__(self, not_inlined: AbstractSet[str] = frozenset()) -> None:
         """Store the names of blocks that stay."""
-        self._kept = kept
+        self._not_inlined = not_inlined
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
         """Inline all possible blocks; sample no decisions."""
         for name in list(draft.block_facts()):
             facts = draft.block_facts()
-            if name in facts and name not in self._kept and _is_inlined(draft, facts, name):
+            if name in facts and name not in self._not_inlined and _is_inlined(draft, facts, name):
                 draft.schedule.compute_inline(draft.schedule.get_block(name))
         for name, block in draft.block_facts().items():
-            if name not in self._kept and block.is_conditional and _gains_rows(draft, name):
+            if name not in self._not_inlined and block.is_conditional and _gains_rows(draft, name):
                 draft.schedule.compute_inline(draft.schedule.get_block(name))
         return [draft]
 

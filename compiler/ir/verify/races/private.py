@@ -113,13 +113,13 @@ def _read_what_they_wrote(
     for access in accesses:
         if access.is_store:
             continue
-        known = [is_known(index, access) for index in access.indices]
+        is_exact = [is_known(index, access) for index in access.indices]
         exprs = [e for e in (*access.indices, *access.conditions) if is_known(e, access)]
         touched = _touched(access, exprs, iterations, max_points)
         if touched is None:
             return True
         # A read at an unknown index may be of any element, so also of the last one written.
-        any_of = tuple(d for d, is_exact in enumerate(known, 1) if not is_exact)
+        any_of = tuple(d for d, exact in enumerate(is_exact, 1) if not exact)
         written = first.max(axis=any_of, keepdims=True) if any_of else first
         if (written[touched[0]] >= touched[1]).any():
             return False

@@ -299,8 +299,8 @@ def _dividing(extent: int, *sizes: int) -> int:
 def _contiguous(facts: BlockFacts, access: TensorAccess) -> int:
     """Return the innermost axis along which an access is contiguous, or the last axis."""
     axes = enumerate(facts.axes)
-    found = [i for i, axis in axes if axis.extent > 1 and access.strides[i] == 1]
-    return max(found, default=len(facts.axes) - 1)
+    unit_strides = [i for i, axis in axes if axis.extent > 1 and access.strides[i] == 1]
+    return max(unit_strides, default=len(facts.axes) - 1)
 
 
 def _sort_dimensions(draft: SketchBuilder, name: str) -> None:
