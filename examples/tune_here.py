@@ -14,6 +14,7 @@ trials = int(sys.argv[2]) if len(sys.argv) > 2 else 64
 
 result = lw.tune(operator, target="cpu -num-cores=1", max_trials=trials, seed=0)
 default, best = result.default, result.best
+assert default is not None, "only a limit on time may leave it out"
 print(f"default {1e3 * default.run_secs:.3f} ms, {default.kind}")
 print(f"best    {1e3 * best.run_secs:.3f} ms, {best.kind}, trial {best.number}, by this schedule:")
 print(result.best.trace.python())

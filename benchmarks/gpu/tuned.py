@@ -70,7 +70,7 @@ def _tune(
         "max_error": measured.max_error,
         "resources": None if measured.resources is None else asdict(measured.resources),
         "conditions": None if measured.conditions is None else asdict(measured.conditions),
-        "default_secs": result.default.provisional_secs,
+        "default_secs": result.default_time.provisional_secs,
         "trials": [
             {"sketch": t.sketch, "secs": t.measurement.run_secs, "error": t.measurement.error}
             for t in result.trials

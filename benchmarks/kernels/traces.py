@@ -106,6 +106,7 @@ def tune_and_store(
         print(f"{workload.name}: {error}", flush=True)
         return
     best, default = result.best, result.default
+    assert default is not None, "only a limit on time may leave it out"
     secs = time.perf_counter() - start
     stored = {
         "workload": workload.name,

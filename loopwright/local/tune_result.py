@@ -78,9 +78,10 @@ class Trial:
 class TuneResult:
     """The result of tuning; `trials` are in order, and trial 0 is the default schedule.
 
-    `stop_reason` says why it ended: `"budget"`, `"time_budget"`, `"plateau"`, `"exhausted"` (there
-    are no more candidates) or `"cancelled"`. `baseline` is NumPy on the same inputs, timed in turns
-    with the best; None if NumPy has no such operator, or was not timed.
+    There may be no trial 0 if time was limited. `stop_reason` says why it ended: `"budget"`,
+    `"time_budget"`, `"plateau"`, `"exhausted"` (there are no more candidates) or `"cancelled"`.
+    `baseline` is NumPy on the same inputs, timed in turns with the best; None if NumPy has no such
+    operator, or was not timed.
     """
 
     func: PrimFunc
@@ -99,7 +100,7 @@ class TuneResult:
 
     @property
     def best(self) -> Trial:
-        """Return the trial to use; never slower than the default.
+        """Return the trial to use; never slower than the default, if that was measured.
 
         It won the final comparison. Of several tied trials it is the first, unless another is
         faster by more than a percent. Its time is confirmed. Without a final comparison, it is the
@@ -113,9 +114,10 @@ class TuneResult:
     def speedup(self) -> float | None:
         """Return the speed-up of the best over the default schedule.
 
-        Both times are confirmed, or both provisional. None if the default schedule failed.
+        Both times are confirmed, or both provisional. None if the default schedule failed, or was
+        not measured.
         """
-        if not self.default.measurement.ok:
+        if self.default is None or not self.default.measurement.ok:
             return None
         ratio = speed_up(self.default.time, self.best.time)
         return None if ratio is None else ratio.ratio
@@ -126,9 +128,15 @@ class TuneResult:
         return any(t.final and t.final.outcome is Outcome.TIED for t in self.trials)
 
     @property
-    def default(self) -> Trial:
-        """Return the trial of the default schedule."""
-        return self.trials[0]
+    def default(self) -> Trial | None:
+        """Return the trial of the default schedule; None if there was no time to measure it."""
+        return self.trials[0] if self.trials[0].number == 0 else None
+
+    @property
+    def default_time(self) -> RunTime:
+        """Return the time of the default schedule, without seconds if it is unknown."""
+        default = self.default
+        return default.time if default and default.measurement.ok else RunTime(None)
 
     def schedule(self) -> Schedule:
         """Return the program under the best schedule."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import overload
 
@@ -14,6 +16,8 @@ from compiler.user_cache import default_directory
 from loopwright.client.progress import TrialProgress
 from loopwright.earlier_names import takes_earlier_names
 from loopwright.errors import JobFailedError
+from loopwright.local.kept_runner import kept_runner
+from loopwright.local.time_limit import TimeLimit
 from loopwright.local.tune_result import Trial, TuneResult
 from loopwright.workload import WorkloadLike, Workloads, check_names, to_func, weights_of
 from service.coordinator.measurer import WorkerMeasurer
@@ -31,7 +35,6 @@ from tuner.search.make import STRATEGIES, uses_model
 from tuner.task import Task
 from tuner.transfer.from_measurements import warm_start_of
 from tuner.warm_start import COLD, WarmStart
-from workers.child.runner import ChildRunner
 from workers.libraries.load import chosen_libraries
 from workers.wire.request import MeasureLimits
 
@@ -114,7 +117,10 @@ def tune(
             default the weight of a task, and 1 for any other workload.
         max_trials: The limit on trials; trial 0 is the default schedule. Each of several workloads
             needs at least 16.
-        max_secs: The time after which the search ends; the default schedule is always measured.
+        max_secs: The limit on the time of this call, in seconds. The search leaves a fifth for the
+            final comparison, of fewer trials if time is short. Without time for them, the default
+            schedule and NumPy are left out. The trial in progress may end a little later, and one
+            correct trial of each workload is measured in any case.
         plateau: End after so many trials in a row that brought less than 1% together.
         seed: The same seed and the same measurements give the same search.
         strategy: `"evolutionary"`, guided by a cost model, `"annealing"`, `"local"`,
@@ -142,33 +148,37 @@ def tune(
         JobFailedError: If no trial of a workload is correct, not even the default schedule; its
             `results` hold those of all workloads.
     """
-    _check_options(max_trials, rules, warm_start)
+    _check_options(max_trials, max_secs, rules, warm_start)
+    begun = time.monotonic()
     tasks = _tasks(workload, weights, target)
+    time_limit = TimeLimit(max_secs, len(tasks), begun)
     name = tasks[0].func.name if len(tasks) == 1 else f"{len(tasks)} tasks"
     with (
         TrialProgress(name, max_trials, show=progress) as bar,
-        ChildRunner(limits or MeasureLimits(), device=device_for(tasks[0].target)) as runner,
+        kept_runner(device_for(tasks[0].target)) as runner,
     ):
         seen = _TrialReporter(tasks, bar, on_trial)
         # Not PyTorch: loading it takes as long as a short search.
         libraries = tuple(name for name in chosen_libraries() if name in ("numpy", "cublas"))
-        measurer = WorkerMeasurer(runner, libraries=libraries)
+        measurer = WorkerMeasurer(runner, limits, libraries=libraries)
+        warm_starts = {t.key: _warm_start(t, warm_start, seed, strategy, rules) for t in tasks}
         searches = tune_tasks(
             tasks,
             measurer=measurer,
             max_trials=max_trials,
-            max_secs=max_secs,
+            max_secs=time_limit.search_secs(),
             plateau=plateau,
             seed=seed,
             strategy=strategy,
             rules=rules,
-            warm_starts={t.key: _warm_start(t, warm_start, seed, strategy, rules) for t in tasks},
+            warm_starts=warm_starts,
             on_trials=seen.see,
             should_stop=should_stop,
+            without_default={t.key for t in tasks if not time_limit.affords_default(t)},
         )
         results = [
-            _finished(task, search, measurer, seed, should_stop)
-            for task, search in zip(tasks, searches, strict=True)
+            _finished(task, search, measurer, seed, should_stop, time_limit, len(tasks) - number)
+            for number, (task, search) in enumerate(zip(tasks, searches, strict=True))
         ]
     for result in results:
         if not result.best.measurement.ok:
@@ -177,10 +187,15 @@ def tune(
 
 
 def _check_options(
-    max_trials: int, rules: Collection[str] | None, warm_start: Sequence[TuneResult] | None
+    max_trials: int,
+    max_secs: float | None,
+    rules: Collection[str] | None,
+    warm_start: Sequence[TuneResult] | None,
 ) -> None:
     if max_trials not in range(1, MAX_TRIALS + 1):
         raise ValueError(f"max_trials is {max_trials!r}: expected a number from 1 to {MAX_TRIALS}")
+    if max_secs is not None and not 0 < max_secs < math.inf:
+        raise ValueError(f"max_secs is {max_secs!r}: expected a positive number of seconds")
     check_names("rules", rules)
     if isinstance(warm_start, bool):
         raise TypeError(
@@ -247,10 +262,11 @@ class _TrialReporter:
 
 
 def _failure(result: TuneResult) -> str:
-    default = result.default.measurement
+    first = result.trials[0]
+    name = "default schedule" if first.number == 0 else "first trial"
     return (
         f"none of {len(result.trials)} trials of {result.func.name} is correct;"
-        f" the default schedule: {default.error}: {default.message}"
+        f" the {name}: {first.measurement.error}: {first.measurement.message}"
     )
 
 
@@ -276,17 +292,26 @@ def _warm_start(
     return warm_start_of(task, measured_tasks, seed=seed, rules=rules, base=base)
 
 
-def _finished(
+def _finished(  # noqa: PLR0917
     task: Task,
     search: SearchResult,
     measurer: WorkerMeasurer,
     seed: int,
     should_stop: Callable[[], bool],
+    time_limit: TimeLimit,
+    num_unfinished: int,
 ) -> TuneResult:
     """Run the final comparison of a search, and time NumPy beside the winner."""
-    final = finish(task, search.trials, measurer, seed=seed, should_stop=should_stop)
+    final = finish(
+        task,
+        search.trials,
+        measurer,
+        seed=seed,
+        max_secs=time_limit.finish_secs(num_unfinished),
+        should_stop=should_stop,
+    )
     baselines: list[Baseline] = []
-    if final is not None and final.kept is not None:
+    if final is not None and final.kept is not None and time_limit.affords_baseline():
         baselines = measure_baselines(
             task, final.kept.trial, measurer, seed=seed, should_stop=should_stop
         )

@@ -119,11 +119,11 @@ def _locked(result: Tuned) -> list[LockedKernel]:
 
 
 def _locked_result(result: TuneResult) -> LockedKernel:
-    best_trial, default = result.best, result.default
+    best_trial = result.best
     measurement = best_trial.measurement
     record = _record(
         best_trial.time,
-        default.time if default.measurement.ok else RunTime(None),
+        result.default_time,
         measurement.worker,
         measurement.toolchain,
         None,

@@ -134,7 +134,7 @@ class JobRunner:
             if _gives_up(job.id, heartbeat, is_stopping):
                 return StopReason.CANCELLED
             active_secs = job.active_secs + time.monotonic() - start_secs
-            return _user_stop(heartbeat.controls[job.id], active_secs, rounds.has_default)
+            return _user_stop(heartbeat.controls[job.id], active_secs, rounds.has_result)
 
         rounds = SearchLoop(
             task,
@@ -207,12 +207,12 @@ def _gives_up(job_id: UUID, heartbeat: Heartbeat, is_stopping: Callable[[], bool
     return is_put_back or heartbeat.is_lost or heartbeat.controls[job_id].is_cancelled
 
 
-def _user_stop(controls: JobControls, active_secs: float, has_default: bool) -> StopReason | None:
+def _user_stop(controls: JobControls, active_secs: float, has_result: bool) -> StopReason | None:
     """Return the reason if a user ended the search, or limited its time to less than it took."""
     if controls.is_stopped:
         return StopReason.STOPPED
     max_secs = controls.budget.max_secs
-    is_over = has_default and max_secs is not None and active_secs >= max_secs
+    is_over = has_result and max_secs is not None and active_secs >= max_secs
     return StopReason.TIME_BUDGET if is_over else None
 
 

@@ -69,6 +69,12 @@ LEAST_SECS = 5.0
 """
 MAX_SECS = 20.0
 """After this time the current round is the last: a user waits for the result. Chosen."""
+_ROUND_SECS = 8e-3
+"""Time of a finalist in a round beside its runs: other arrays, and loading the kernel. 5 to 8 ms
+for workloads of 0.1 to 1.4 ms on a Zen 3.
+"""
+_ROUND_RUNS = 5
+"""Runs of a finalist in a round: one to warm up, and samples; see `workers.measure.compare`."""
 _NUM_ATTEMPTS = 3
 """If all finalists fail, the next best replace them, so often. Chosen: three sets of failures point
 to a broken host.
@@ -139,6 +145,7 @@ def finish(
     *,
     seed: int = 0,
     also: Collection[int] = (),
+    max_secs: float | None = None,
     should_stop: Callable[[], bool] = _never,
     clock: Callable[[], float] = time.monotonic,
 ) -> Finish | None:
@@ -146,12 +153,18 @@ def finish(
 
     Args:
         also: The numbers of trials to measure again in any case.
+        max_secs: A limit on the time, if it is shorter than `MAX_SECS`. Below `LEAST_SECS` there
+            are only as many finalists as it suffices for, and one analysis.
 
     Returns:
-        The result; None if there is nothing to measure, or `should_stop` returned true meanwhile.
+        The result; None if there is nothing to measure, the time does not suffice for two
+        finalists, or `should_stop` returned true meanwhile.
     """
     if task.target.is_emulated:
         return None  # an estimate is the same each time
+    most_secs = MAX_SECS if max_secs is None else min(max_secs, MAX_SECS)
+    if most_secs < LEAST_SECS:
+        return _short_finish(task, trials, comparer, seed, most_secs, should_stop)
     start_secs = clock()
     enough_secs = max(LEAST_SECS, MAX_TIME_SHARE * sum(_secs(t.measurement) for t in trials))
     failed: list[Finalist] = []
@@ -164,12 +177,12 @@ def finish(
         for _ in final.play(lambda: clock() - start_secs > enough_secs):
             if should_stop():
                 return None
-            if clock() - start_secs > MAX_SECS:
+            if clock() - start_secs > most_secs:
                 final.analyse()
                 break
         if final.remaining:
             comparison = final.result(failed)
-            if clock() - start_secs > MAX_SECS:
+            if clock() - start_secs > most_secs:
                 return comparison
             return _with_default(
                 comparison, task, trials, comparer, seed=seed, should_stop=should_stop
@@ -177,6 +190,38 @@ def finish(
         # All of them failed, although their trials did not: the next best replace them.
         failed += final.result().finalists
     return Finish(tuple(failed)) if failed else None
+
+
+def _short_finish(  # noqa: PLR0917
+    task: Task,
+    trials: Sequence[MeasuredTrial],
+    comparer: Comparer,
+    seed: int,
+    max_secs: float,
+    should_stop: Callable[[], bool],
+) -> Finish | None:
+    """Compare as many finalists as `max_secs` suffices for, in six to ten rounds.
+
+    The default schedule is among them only if it is one of the fastest. The time of building is not
+    counted: a child still has the kernels of a short search.
+    """
+    best = sorted(choose_finalists(trials), key=lambda t: (t.best_secs, t.number))[:NUM_FINALISTS]
+    round_secs = [_ROUND_SECS + _ROUND_RUNS * trial.best_secs for trial in best]
+    for num in range(len(best), 0, -1):
+        num_rounds = int(max_secs / sum(round_secs[:num]))
+        if num_rounds >= _LEAST_ROUNDS:
+            break
+    else:
+        return None
+    if num == 1 < len(best):
+        return None
+    finalists = sorted(best[:num], key=lambda t: t.number)
+    final = _Final(task, finalists, comparer, seed)
+    for _ in final.measure(min(num_rounds, ANALYSIS_ROUNDS[0])):
+        if should_stop():
+            return None
+    final.analyse()
+    return final.result()
 
 
 def _with_default(

@@ -54,6 +54,9 @@ class SearchLoop:
         on_trials: Called with new trials as they arrive, in the order of completion.
         interrupted: Called between results; a reason ends the search at once.
         overlap: Whether to propose during measuring. The proposals are the same without it.
+        default_at: How many candidates of the first round are measured before the default schedule,
+            which is trial 0 in any case. With None it is measured only if none of the first round
+            is correct.
 
     Raises:
         ValueError: If a number occurs twice in `history`.
@@ -70,6 +73,7 @@ class SearchLoop:
         on_trials: Callable[[Sequence[MeasuredTrial]], None],
         interrupted: Callable[[], StopReason | None],
         overlap: bool,
+        default_at: int | None = 0,
     ) -> None:
         self.task = task
         self._measurer = measurer
@@ -78,6 +82,7 @@ class SearchLoop:
         self._on_trials = on_trials
         self._interrupted = interrupted
         self._overlap = overlap
+        self._default_at = default_at
         self._trials = {t.number: t for t in history}
         if len(self._trials) != len(history):
             raise ValueError("a trial number occurs twice in the history")
@@ -109,9 +114,13 @@ class SearchLoop:
         return any(number >= self._next * ROUND_SIZE for number in self._trials)
 
     @property
-    def has_default(self) -> bool:
-        """Return whether the default schedule was measured."""
-        return 0 in self._trials
+    def has_result(self) -> bool:
+        """Return whether a time limit may end the search.
+
+        The default schedule was measured, or another is correct that came before it.
+        """
+        is_correct = self._default_at != 0 and fastest(self._trials.values()) is not None
+        return is_correct or 0 in self._trials
 
     def trials(self) -> tuple[MeasuredTrial, ...]:
         """Return the trials of all rounds, including the history, by number."""
@@ -164,7 +173,7 @@ class SearchLoop:
         is_last = is_exhausted or self._next * ROUND_SIZE >= budget.max_trials
         if self._overlap and number > 0 and not is_last:
             self._prepare(number)
-        if (reason := self._measure(number, proposals, budget.max_trials)) is not None:
+        if (reason := self._measure_round(number, proposals, budget.max_trials)) is not None:
             return reason
         if is_last:
             # The space may hold more candidates than the budget allows.
@@ -212,6 +221,15 @@ class SearchLoop:
         start = number * ROUND_SIZE
         return all(n in self._trials for n in range(start, start + ROUND_SIZE))
 
+    def _measure_round(
+        self, number: int, proposals: Sequence[Proposal], end: int
+    ) -> StopReason | None:
+        """Measure a round, and the default schedule at last if it was left out in vain."""
+        if (reason := self._measure(number, proposals, end)) is not None or self.has_result:
+            return reason
+        self._default_at = 0
+        return self._measure(number, proposals[:1], end)
+
     def _measure(self, number: int, proposals: Sequence[Proposal], end: int) -> StopReason | None:
         """Measure the missing proposals of a round; return why some were not measured."""
         start = number * ROUND_SIZE
@@ -221,7 +239,12 @@ class SearchLoop:
         missing = [n for n in round_numbers if n not in self._trials]
         measured = {t.candidate.key for t in self._trials.values()}
         fresh = [p for p in proposals if p.candidate.key not in measured]
-        waiting = dict(enumerate(zip(missing, fresh, strict=False)))
+        pairs = list(zip(missing, fresh, strict=False))
+        if pairs and pairs[0][0] == 0:
+            default = pairs.pop(0)
+            if self._default_at is not None:
+                pairs.insert(self._default_at, default)
+        waiting = dict(enumerate(pairs))
         if not waiting:
             return None
         size = len(waiting)

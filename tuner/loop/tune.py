@@ -86,6 +86,7 @@ def tune_tasks(
     history: Mapping[str, Sequence[MeasuredTrial]] | None = None,
     on_trials: Callable[[Task, Sequence[MeasuredTrial]], None] = _ignore_of_task,
     should_stop: Callable[[], bool] = _never,
+    without_default: Collection[str] = (),
     clock: Callable[[], float] = time.monotonic,
 ) -> list[SearchResult]:
     """Search for fast schedules of tasks that share a budget by expected gain.
@@ -96,7 +97,8 @@ def tune_tasks(
 
     Args:
         max_trials: The budget of all tasks together, counted with `history` included.
-        max_secs: The time from now after which the searches end; see `Budget`.
+        max_secs: The time from now after which the searches end, once each has a correct trial. The
+            default schedules are measured second then: time may suffice for one trial only.
         plateau: After how many trials of a task without progress its search ends; see `Budget`.
         strategy: One of `tuner.search.make.STRATEGIES`.
         rules: The names of the schedule rules that make the design spaces; None for all.
@@ -107,6 +109,8 @@ def tune_tasks(
         on_trials: Called with a task and its new trials as they arrive, in the order of completion.
         should_stop: Called between results; once it returns true, the results hold the trials
             measured so far.
+        without_default: The keys of tasks whose default schedule is not measured, unless no other
+            trial is correct: there is no time for it.
         clock: Returns the current time in seconds.
 
     Returns:
@@ -128,7 +132,7 @@ def tune_tasks(
     def interrupted() -> StopReason | None:
         if should_stop():
             return StopReason.CANCELLED
-        if deadline is not None and all(s.has_default for s in searches) and clock() >= deadline:
+        if deadline is not None and all(s.has_result for s in searches) and clock() >= deadline:
             return StopReason.TIME_BUDGET
         return None
 
@@ -142,6 +146,7 @@ def tune_tasks(
             on_trials=lambda measured: on_trials(task, measured),
             interrupted=interrupted,
             overlap=has_spare_core(task.target),
+            default_at=None if task.key in without_default else int(max_secs is not None),
         )
 
     searches: list[SearchLoop] = []

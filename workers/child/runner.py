@@ -126,6 +126,15 @@ class ChildRunner:
             yield [self._stamped(measured, request.target) for measured in rounds]
         yield [self._stamped(measured, request.target) for measured in comparison.skipped_rounds()]
 
+    def start(self) -> None:
+        """Start a child, without waiting until it is ready.
+
+        Raises:
+            RunnerClosedError: If the runner was closed.
+        """
+        with self._turn:
+            self._child.start_ahead()
+
     def host(self) -> Host:
         """Return the facts of this host, as the child reports them; start a child if needed.
 

@@ -86,6 +86,17 @@ class ChildSupervisor:
         with self._state:
             return None if self._child is None else self._child.pid
 
+    def start_ahead(self) -> None:
+        """Start a child without waiting for it, so that it is ready when it is needed.
+
+        Raises:
+            RunnerClosedError: If this is closed.
+        """
+        with self._state:
+            self._raise_if_closed()
+            if self._child is None and self._spare is None:
+                self._spare = self._new()
+
     def close(self) -> None:
         """Kill all children, from any thread; the current request raises `RunnerClosedError`.
 

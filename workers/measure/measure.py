@@ -33,6 +33,7 @@ from compiler.target.error import TargetError
 from compiler.target.target import Target
 from workers.libraries.library import LibraryError
 from workers.libraries.load import Load, load_library
+from workers.measure.build_cache import BuildCache
 from workers.measure.compare import Announce, Build, CompareRequest, FaultError, compare
 from workers.measure.prepared import PreparedWorkloads
 from workers.measure.seat import CandidateSeat, LibrarySeat
@@ -88,7 +89,7 @@ class CandidateMeasurer:
         slots: Sequence[int] = (),
         load: Load = load_library,
     ) -> None:
-        self._build = build
+        self._build = BuildCache(build)
         self._load = load
         self._prepared = PreparedWorkloads(slots)
         self._programs: BoundedCache[str, PrimFunc] = BoundedCache(_MAX_PROGRAMS)

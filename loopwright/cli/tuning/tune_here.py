@@ -16,7 +16,6 @@ from loopwright.cli.shared.where import say_in_process
 from loopwright.cli.tuning.outcome import Search, Several, TuneOutcome, baseline_read
 from loopwright.local import tune_result, tuning
 from loopwright.workload import to_func
-from service.wire.times import RunTime
 from tuner.loop.budget import StopReason
 from tuner.loop.search_result import NothingMeasuredError
 from tuner.transfer.shape import shape_of
@@ -48,10 +47,7 @@ def tune_one_here(search: Search, *, warm_start: bool) -> TuneOutcome:
             raise typer.Exit(ExitCode.INTERRUPTED) from None
         err_console.print(f"{measured}; the best so far:", highlight=False)
         was_interrupted = True
-    # Trials arrive as they finish, so the first to arrive may not be the default.
-    first = result.trials[0]
-    default = first.time if first.number == 0 and first.measurement.ok else RunTime(None)
-    return _outcome(result, default, was_interrupted=was_interrupted)
+    return _outcome(result, was_interrupted=was_interrupted)
 
 
 def tune_several_here(several: Several, *, warm_start: bool) -> list[TuneOutcome]:
@@ -71,25 +67,19 @@ def tune_several_here(several: Several, *, warm_start: bool) -> list[TuneOutcome
             err_console.print(f"interrupted: {error}", highlight=False, soft_wrap=True)
             raise typer.Exit(ExitCode.INTERRUPTED) from None
     return [
-        _outcome(
-            result,
-            result.default.time if result.default.measurement.ok else RunTime(None),
-            was_interrupted=result.stop_reason is StopReason.CANCELLED,
-        )
+        _outcome(result, was_interrupted=result.stop_reason is StopReason.CANCELLED)
         for result in results
     ]
 
 
-def _outcome(
-    result: tune_result.TuneResult, default: RunTime, *, was_interrupted: bool
-) -> TuneOutcome:
+def _outcome(result: tune_result.TuneResult, *, was_interrupted: bool) -> TuneOutcome:
     return TuneOutcome(
         result.func.name,
         shape_of(result.func).in_words(),
         result.target.name,
         None,
         len(result.trials),
-        default,
+        result.default_time,
         result.best.time,
         result.stop_reason.value,
         result.best.trace,

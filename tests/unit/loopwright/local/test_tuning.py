@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import TracebackType
+from contextlib import contextmanager
 from typing import Self
 
 import numpy as np
@@ -12,7 +12,7 @@ from compiler.backends.host_device import HostDevice
 from compiler.runtime.measurement import ErrorKind, Measurement
 from loopwright.local import tune_result, tuning
 from workers.measure.compare import CompareRequest
-from workers.wire.request import MeasureLimits, MeasureRequest
+from workers.wire.request import MeasureRequest
 
 OPERATOR = "matmul:16,16,16"
 
@@ -23,20 +23,14 @@ class AnsweringRunner:
     first = Measurement(run_secs=(2.0,))
     others = Measurement(run_secs=(3.0, 1.0))
 
-    def __init__(self, limits: MeasureLimits, device: HostDevice | None) -> None:
-        assert device is None, "the CPU is no device"
+    def __init__(self) -> None:
         self.num_asked = 0
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        pass
+    @classmethod
+    @contextmanager
+    def kept(cls, device: HostDevice | None) -> Iterator[Self]:
+        assert device is None, "the CPU is no device"
+        yield cls()
 
     def measure(self, request: MeasureRequest) -> Iterator[tuple[int, Measurement]]:
         for index in reversed(range(len(request.traces))):
@@ -58,6 +52,7 @@ def test_tuning_measures_for_real_and_finds_a_right_kernel(
         OPERATOR, target="cpu -num-cores=1", max_trials=5, on_trial=lambda t: seen.append(t.number)
     )
     assert sorted(seen) == [trial.number for trial in result.trials] == [0, 1, 2, 3, 4]
+    assert result.default is not None
     assert result.default.trace.instructions == ()
     assert result.stop_reason == "budget"
     assert result.best.interval is not None
@@ -77,16 +72,17 @@ def test_tuning_measures_for_real_and_finds_a_right_kernel(
 def test_trials_come_in_order_and_the_earliest_of_equals_wins(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(tuning, "ChildRunner", AnsweringRunner)
+    monkeypatch.setattr(tuning, "kept_runner", AnsweringRunner.kept)
     result = lw.tune(OPERATOR, max_trials=20)
     assert [trial.number for trial in result.trials] == list(range(20))
+    assert result.default is not None
     assert (result.default.run_secs, result.best.run_secs, result.best.number) == (2.0, 1.0, 1)
 
 
 @pytest.mark.parametrize(
     ("options", "reason", "num_trials"),
     [
-        ({"max_secs": 1e-9}, "time_budget", 16),  # the default comes last
+        ({"max_secs": 1e-9}, "time_budget", 1),
         ({"plateau": 16}, "plateau", 32),
         ({"should_stop": lambda: True}, "cancelled", 0),
         ({"rules": ["spatial_blocks"]}, "exhausted", None),
@@ -98,7 +94,7 @@ def test_a_result_says_why_the_search_ended(
     reason: str,
     num_trials: int | None,
 ) -> None:
-    monkeypatch.setattr(tuning, "ChildRunner", AnsweringRunner)
+    monkeypatch.setattr(tuning, "kept_runner", AnsweringRunner.kept)
     if num_trials == 0:
         with pytest.raises(LookupError, match="stopped before the first measurement"):
             lw.tune(OPERATOR, max_trials=99, **options)  # type: ignore[call-overload]
@@ -108,8 +104,21 @@ def test_a_result_says_why_the_search_ended(
     assert num_trials in (None, len(result.trials))
 
 
+def test_a_short_call_leaves_out_a_slow_default_schedule(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tuning, "kept_runner", AnsweringRunner.kept)
+    result = lw.tune("matmul:512,512,512", max_secs=1e-3, max_trials=4)
+    assert result.trials[0].number > 0
+    assert (result.default, result.speedup, result.default_time.secs) == (None, None, None)
+    assert result.baseline is None
+    assert "the default" not in repr(result)
+    long = lw.tune("matmul:512,512,512", max_secs=1e3, max_trials=4)
+    assert long.default is not None
+
+
 def test_a_search_that_is_stopped_keeps_its_best(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "ChildRunner", AnsweringRunner)
+    monkeypatch.setattr(tuning, "kept_runner", AnsweringRunner.kept)
     seen: list[tune_result.Trial] = []
     result = lw.tune(OPERATOR, on_trial=seen.append, should_stop=lambda: len(seen) == 5)
     assert result.stop_reason == "cancelled"
@@ -122,7 +131,7 @@ def test_without_one_right_trial_tuning_fails_with_the_reason(
     crash = Measurement(error=ErrorKind.CRASH, message="signal 11")
     monkeypatch.setattr(AnsweringRunner, "first", crash)
     monkeypatch.setattr(AnsweringRunner, "others", crash)
-    monkeypatch.setattr(tuning, "ChildRunner", AnsweringRunner)
+    monkeypatch.setattr(tuning, "kept_runner", AnsweringRunner.kept)
     with pytest.raises(lw.JobFailedError, match=r"none of 3 trials .*: crash: signal 11"):
         lw.tune(OPERATOR, max_trials=3)
 
@@ -138,7 +147,7 @@ def test_a_workload_without_a_right_trial_costs_no_other_its_result(
                 crash = Measurement(error=ErrorKind.CRASH, message="signal 11")
                 yield from ((index, crash) for index in range(len(request.traces)))
 
-    monkeypatch.setattr(tuning, "ChildRunner", HalfBroken)
+    monkeypatch.setattr(tuning, "kept_runner", HalfBroken.kept)
     with pytest.raises(lw.JobFailedError, match="of matmul is correct") as caught:
         lw.tune(["matmul:64,64,64", OPERATOR], max_trials=40)
     broken, right = caught.value.results
@@ -156,6 +165,7 @@ def test_a_workload_without_a_right_trial_costs_no_other_its_result(
         (OPERATOR, {"strategy": "luck"}, ValueError),
         (OPERATOR, {"rules": ["luck"]}, ValueError),
         (OPERATOR, {"max_secs": 0.0}, ValueError),
+        (OPERATOR, {"max_secs": float("nan")}, ValueError),
         (OPERATOR, {"plateau": 0}, ValueError),
     ],
 )
@@ -178,7 +188,7 @@ def test_what_is_no_workload_is_refused() -> None:
 
 
 def test_several_workloads_share_the_trials(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "ChildRunner", AnsweringRunner)
+    monkeypatch.setattr(tuning, "kept_runner", AnsweringRunner.kept)
     other = lw.ops.from_spec("matmul:16,16,8")
     workloads: list[lw.PrimFunc | str] = [OPERATOR, other, "batch_matmul:2,16,16,16"]
     results = lw.tune(workloads, weights=[1.0, 50.0, 1.0], max_trials=96, strategy="random")
@@ -186,7 +196,7 @@ def test_several_workloads_share_the_trials(monkeypatch: pytest.MonkeyPatch) -> 
     counts = [len(result.trials) for result in results]
     assert (sum(counts), min(counts)) == (96, 16)
     assert max(counts) == counts[1]
-    assert all(result.default.number == 0 for result in results)
+    assert all(result.default is not None for result in results)
 
 
 def test_several_workloads_that_cannot_share_are_refused() -> None:

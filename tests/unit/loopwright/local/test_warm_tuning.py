@@ -21,4 +21,5 @@ def test_results_of_another_operator_do_no_harm() -> None:
         "matmul:24,24,24", target=TARGET, max_trials=4, progress=False, warm_start=[other]
     )
     assert [trial.number for trial in found.trials] == [0, 1, 2, 3]
+    assert found.default is not None
     assert found.best.run_secs <= found.default.run_secs

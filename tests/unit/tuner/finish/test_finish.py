@@ -290,3 +290,42 @@ def test_a_default_that_would_take_long_or_failed_is_left_alone(default_secs: fl
     found = finish(TASK, [first, trial(1, 0.009)], Fixed(lambda *_: 0.01))
     assert found is not None
     assert [f.trial.number for f in found.finalists] == [1]
+
+
+@pytest.mark.parametrize(
+    ("secs", "max_secs", "num_finalists", "num_rounds"),
+    [
+        (1e-3, 4.0, NUM_FINALISTS, ANALYSIS_ROUNDS[0]),
+        (1e-3, 0.2, 2, 7),
+        (1e-3, 0.1, 0, 0),  # two finalists need 0.16 s
+        (1.0, 4.0, 0, 0),
+    ],
+)
+def test_a_short_time_has_as_many_finalists_as_it_suffices_for(
+    secs: float, max_secs: float, num_finalists: int, num_rounds: int
+) -> None:
+    trials = [trial(n, (1 + 0.01 * n) * secs) for n in range(8)]
+    machine = Machine([t.best_secs for t in trials])
+    found = finish(TASK, trials, machine, max_secs=max_secs)
+    asked = machine.asked[0] if machine.asked else []
+    assert asked == [f"sketch {n}" for n in range(num_finalists)]
+    assert machine.num_rounds == num_rounds
+    assert (found is None) == (num_finalists == 0)
+    if found is not None:
+        assert [len(f.rounds) for f in found.finalists] == [num_rounds] * num_finalists
+
+
+def test_the_only_finalist_of_a_short_time_gets_its_interval() -> None:
+    found = finish(TASK, [trial(1, 1e-3)], Machine([0.0, 1e-3]), max_secs=0.2)
+    assert found is not None
+    assert found.kept is not None
+    assert len(found.kept.rounds) == ANALYSIS_ROUNDS[0]
+
+
+def test_a_longer_time_ends_the_comparison_like_the_limit_of_all() -> None:
+    clock = iter(range(0, 1000, 3)).__next__
+    machine = Machine([1.0, 1.04])
+    trials = [trial(0), trial(1)]
+    found = finish(TASK, trials, machine, max_secs=LEAST_SECS + 1, clock=lambda: float(clock()))
+    assert found is not None
+    assert machine.num_rounds < ANALYSIS_ROUNDS[0]

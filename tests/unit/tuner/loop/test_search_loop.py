@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
 from compiler import ops
-from compiler.runtime.measurement import Measurement
+from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.schedule.trace.trace import Trace
 from compiler.target.target import Target
 from tests.patience import PATIENCE_SECS
-from tuner.candidate import Candidate
+from tuner.candidate import DEFAULT_SKETCH, Candidate
 from tuner.loop.budget import Budget, StopReason
 from tuner.loop.search_loop import ROUND_SIZE, SearchLoop
 from tuner.measurer.measurer import Measurer
@@ -57,7 +57,13 @@ class _Numbered(Trace):
 
 
 def rounds(
-    search: Diary, measurer: Measurer, *, overlap: bool, history: Sequence[MeasuredTrial] = ()
+    search: Diary,
+    measurer: Measurer,
+    *,
+    overlap: bool = False,
+    history: Sequence[MeasuredTrial] = (),
+    interrupted: Callable[[], StopReason | None] = lambda: None,
+    default_at: int | None = 0,
 ) -> SearchLoop:
     return SearchLoop(
         TASK,
@@ -66,8 +72,9 @@ def rounds(
         lambda: Budget(4 * ROUND_SIZE),
         history=history,
         on_trials=lambda _: None,
-        interrupted=lambda: None,
+        interrupted=interrupted,
         overlap=overlap,
+        default_at=default_at,
     )
 
 
@@ -189,3 +196,48 @@ def test_an_error_of_the_search_ends_it(
             running.run_next()
         with pytest.raises(ZeroDivisionError):
             running.run_next()
+
+
+def _sketches(measurer: MemoryMeasurer) -> list[str]:
+    return [candidate.sketch for candidate in measurer.asked]
+
+
+def test_the_default_schedule_may_come_second_and_stays_trial_0() -> None:
+    measurer = MemoryMeasurer(lambda _: 1.0)
+    with rounds(Diary(), measurer, default_at=1) as running:
+        running.run_next()
+        assert _sketches(measurer)[:3] == ["s0", DEFAULT_SKETCH, "s1"]
+        numbers = {t.candidate.sketch: t.number for t in running.trials()}
+    assert [numbers[sketch] for sketch in (DEFAULT_SKETCH, "s0", "s14")] == [0, 1, 15]
+
+
+def test_the_default_schedule_may_be_left_out() -> None:
+    search, measurer = Diary(), MemoryMeasurer(lambda _: 1.0)
+    with rounds(search, measurer, default_at=None) as running:
+        assert not running.has_result
+        running.run_next()
+        assert running.has_result
+        running.run_next()
+        assert [t.number for t in running.trials()] == list(range(1, 2 * ROUND_SIZE))
+    assert DEFAULT_SKETCH not in _sketches(measurer)
+    assert search.entries[:2] == ["ask 15", "tell 1-15"]
+
+
+def test_a_default_schedule_that_was_left_out_is_measured_if_nothing_else_is_correct() -> None:
+    failed = Measurement(error=ErrorKind.CRASH, message="signal 11")
+    measurer = MemoryMeasurer(lambda c: 1.0 if c.sketch == DEFAULT_SKETCH else failed)
+    with rounds(Diary(), measurer, default_at=None) as running:
+        running.run_next()
+        assert [t.number for t in running.trials() if t.measurement.ok] == [0]
+    assert _sketches(measurer) == [*(f"s{n}" for n in range(15)), DEFAULT_SKETCH]
+
+
+@pytest.mark.parametrize("default_at", [0, 1, None])
+def test_a_search_has_a_result_after_its_first_trial(default_at: int | None) -> None:
+    def interrupted() -> StopReason | None:
+        return StopReason.TIME_BUDGET if running.has_result else None
+
+    measurer = MemoryMeasurer(lambda _: 1.0)
+    with rounds(Diary(), measurer, interrupted=interrupted, default_at=default_at) as running:
+        assert running.run_next() is StopReason.TIME_BUDGET
+        assert running.num_measured == 1
