@@ -63,10 +63,22 @@ def tune(
         ),
     ] = None,
     target: TargetOption = "cpu",
-    max_trials: Annotated[int, typer.Option(min=1, max=MAX_TRIALS, help="Trial limit.")] = 200,
+    max_trials: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=MAX_TRIALS,
+            help="Trial limit. Default: 200; without a server, all of a space of at most 256"
+            " schedules.",
+        ),
+    ] = None,
     max_secs: Annotated[
         float | None,
-        typer.Option(min=1e-3, max=MAX_SECONDS, help="Time limit."),
+        typer.Option(
+            min=1e-3,
+            max=MAX_SECONDS,
+            help="Time limit: of the search on a server, else of the whole search and comparison.",
+        ),
     ] = None,
     patience: Annotated[
         int | None,
@@ -107,10 +119,9 @@ def tune(
     texts = [read_workload(path) for path in workload]
     if output is not None and not output.parent.is_dir():
         raise InputError(f"the kernel cannot be written to {output}: the directory does not exist")
+    limits = {"max_trials": max_trials, "max_secs": max_secs, "plateau": patience}
     options = {
-        "max_trials": max_trials,
-        "max_secs": max_secs,
-        "plateau": patience,
+        **{limit: value for limit, value in limits.items() if value is not None},
         "seed": seed,
         "strategy": strategy.value,
         "rules": _validated_rules(rule or ()),
@@ -219,7 +230,8 @@ def _tune_there(client: Client, search: Search, *, warm_start: bool) -> TuneOutc
 
 def _show(outcome: TuneOutcome, text: str) -> None:
     default, best = outcome.default, outcome.best
-    faster = times_faster(*(outcome.speedup or (None, None)))
+    speedup = outcome.speedup
+    faster = "" if speedup is None else f"{times_faster(*speedup)} over the default, "
     assert best.secs is not None, "a search without a best fails"
     func = to_func(text)
     dtype = multiplied_dtype(func)
@@ -235,7 +247,8 @@ def _show(outcome: TuneOutcome, text: str) -> None:
                 "finished": stop_reason_in_words(outcome.stop_reason),
                 "default": labelled(default.secs, default.kind) + between(default.interval),
                 "best": f"{labelled(best.secs, best.kind)}{between(best.interval)}"
-                f" ({faster} over the default, {rate})",
+                f" ({faster}{rate})",
+                **({} if outcome.whole_space is None else {"space": str(outcome.whole_space)}),
                 **against(outcome.baseline),
             }
         )

@@ -9,9 +9,10 @@ from collections.abc import Callable
 from compiler.ir.core.nodes import static_shape
 from tuner.task import Task
 
-FINISH_SHARE = 0.2
-"""Share of the time for the final comparisons. Two finalists of a millisecond take 0.15 s for the
-ten rounds before the first analysis, on a Zen 3.
+FINISH_SHARE = 0.3
+"""Share of the time for the final comparisons. Three finalists of 0.1 ms take 0.2 s for six to ten
+rounds on a Zen 3. With a fifth, a call of a second chose by single trials, and kept down to 0.90 of
+the speed of its best first proposal.
 """
 MAX_FINISH_SECS = 20.0
 """The time for the final comparison of a workload, however long the search was; see

@@ -16,7 +16,8 @@ from compiler.target.target import Target
 from loopwright.client.progress import format_ratio, format_secs
 from service.wire.times import RunTime, TimeKind, speed_up
 from tuner.finish.baseline import Baseline
-from tuner.finish.finish import Finalist, Outcome
+from tuner.finish.contest import Finalist, Outcome
+from tuner.finish.whole_space import WholeSpace
 from tuner.loop.budget import StopReason
 
 
@@ -81,7 +82,8 @@ class TuneResult:
     There may be no trial 0 if time was limited. `stop_reason` says why it ended: `"budget"`,
     `"time_budget"`, `"plateau"`, `"exhausted"` (there are no more candidates) or `"cancelled"`.
     `baseline` is NumPy on the same inputs, timed in turns with the best; None if NumPy has no such
-    operator, or was not timed.
+    operator, or was not timed. `whole_space` says how certain the best is, if all schedules of
+    the space were measured; None otherwise.
     """
 
     func: PrimFunc
@@ -89,13 +91,15 @@ class TuneResult:
     trials: tuple[Trial, ...]
     stop_reason: StopReason
     baseline: Baseline | None = None
+    whole_space: WholeSpace | None = None
 
     def __repr__(self) -> str:
         best, ratio = self.best, self.speedup
         faster = "" if ratio is None else f", {format_ratio(ratio)} the default"
         return (
             f"<TuneResult of {self.func.name} on {self.target.name}: {len(self.trials)} trials,"
-            f" best {format_secs(best.run_secs)} {best.kind}{faster}>"
+            f" best {format_secs(best.run_secs)} {best.kind}{faster}"
+            f"{'' if self.whole_space is None else f', {self.whole_space}'}>"
         )
 
     @property

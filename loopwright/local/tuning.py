@@ -27,16 +27,24 @@ from tuner import trial as tuner_trial
 from tuner.candidate import Candidate
 from tuner.cost_model.training import Measured, MeasuredTask
 from tuner.finish.baseline import Baseline, measure_baselines
-from tuner.finish.finish import Finalist, Finish, finish
+from tuner.finish.contest import Finalist, Finish
+from tuner.finish.finish import finish
+from tuner.finish.whole_space import WholeSpace
 from tuner.loop.search_result import NothingMeasuredError, SearchResult
 from tuner.loop.tune import tune_tasks
 from tuner.replay import base_model
 from tuner.search.make import STRATEGIES, uses_model
+from tuner.space.generate import design_space
 from tuner.task import Task
 from tuner.transfer.from_measurements import warm_start_of
 from tuner.warm_start import COLD, WarmStart
 from workers.libraries.load import chosen_libraries
 from workers.wire.request import MeasureLimits
+
+DEFAULT_TRIALS = 200
+"""Trials without a limit of the user; `docs/tuning.md` has the time that they take. Chosen."""
+WHOLE_SPACE = 256
+"""A space of at most so many schedules is measured whole: in about 15 s. Chosen."""
 
 
 def _never() -> bool:
@@ -48,7 +56,7 @@ def tune(
     workload: WorkloadLike,
     *,
     target: Target | str = "cpu",
-    max_trials: int = 200,
+    max_trials: int | None = None,
     max_secs: float | None = None,
     plateau: int | None = None,
     seed: int = 0,
@@ -66,7 +74,7 @@ def tune(
     *,
     weights: Sequence[float] | None = None,
     target: Target | str = "cpu",
-    max_trials: int = 200,
+    max_trials: int | None = None,
     max_secs: float | None = None,
     plateau: int | None = None,
     seed: int = 0,
@@ -85,7 +93,7 @@ def tune(
     *,
     weights: Sequence[float] | None = None,
     target: Target | str = "cpu",
-    max_trials: int = 200,
+    max_trials: int | None = None,
     max_secs: float | None = None,
     plateau: int | None = None,
     seed: int = 0,
@@ -115,12 +123,12 @@ def tune(
             loops and blocks.
         weights: The weight of each workload's time, such as the number of its runs in a model; by
             default the weight of a task, and 1 for any other workload.
-        max_trials: The limit on trials; trial 0 is the default schedule. Each of several workloads
-            needs at least 16.
-        max_secs: The limit on the time of this call, in seconds. The search leaves a fifth for the
-            final comparison, of fewer trials if time is short. Without time for them, the default
-            schedule and NumPy are left out. The trial in progress may end a little later, and one
-            correct trial of each workload is measured in any case.
+        max_trials: The limit on trials; trial 0 is the default schedule. By default 200, or all of
+            a space of at most 256 schedules. Each of several workloads needs at least 16.
+        max_secs: The limit on the time of this call, in seconds. The search leaves three tenths for
+            the final comparison, of fewer trials if time is short. Without time for them, the
+            default schedule and NumPy are left out. The trial in progress may end a little later,
+            and one correct trial of each workload is measured in any case.
         plateau: End after so many trials in a row that brought less than 1% together.
         seed: The same seed and the same measurements give the same search.
         strategy: `"evolutionary"`, guided by a cost model, `"annealing"`, `"local"`,
@@ -152,9 +160,10 @@ def tune(
     begun = time.monotonic()
     tasks = _tasks(workload, weights, target)
     time_limit = TimeLimit(max_secs, len(tasks), begun)
+    most_trials = _default_trials(tasks, rules) if max_trials is None else max_trials
     name = tasks[0].func.name if len(tasks) == 1 else f"{len(tasks)} tasks"
     with (
-        TrialProgress(name, max_trials, show=progress) as bar,
+        TrialProgress(name, most_trials, show=progress) as bar,
         kept_runner(device_for(tasks[0].target)) as runner,
     ):
         seen = _TrialReporter(tasks, bar, on_trial)
@@ -165,7 +174,7 @@ def tune(
         searches = tune_tasks(
             tasks,
             measurer=measurer,
-            max_trials=max_trials,
+            max_trials=most_trials,
             max_secs=time_limit.search_secs(),
             plateau=plateau,
             seed=seed,
@@ -177,7 +186,16 @@ def tune(
             without_default={t.key for t in tasks if not time_limit.affords_default(t)},
         )
         results = [
-            _finished(task, search, measurer, seed, should_stop, time_limit, len(tasks) - number)
+            _finished(
+                task,
+                search,
+                measurer,
+                seed,
+                _num_schedules(task, search, rules),
+                should_stop,
+                time_limit,
+                len(tasks) - number,
+            )
             for number, (task, search) in enumerate(zip(tasks, searches, strict=True))
         ]
     for result in results:
@@ -187,12 +205,12 @@ def tune(
 
 
 def _check_options(
-    max_trials: int,
+    max_trials: int | None,
     max_secs: float | None,
     rules: Collection[str] | None,
     warm_start: Sequence[TuneResult] | None,
 ) -> None:
-    if max_trials not in range(1, MAX_TRIALS + 1):
+    if max_trials is not None and max_trials not in range(1, MAX_TRIALS + 1):
         raise ValueError(f"max_trials is {max_trials!r}: expected a number from 1 to {MAX_TRIALS}")
     if max_secs is not None and not 0 < max_secs < math.inf:
         raise ValueError(f"max_secs is {max_secs!r}: expected a positive number of seconds")
@@ -202,6 +220,30 @@ def _check_options(
             f"warm_start is {warm_start}: expected earlier results of lw.tune, () for none, or "
             "None for no warm start"
         )
+
+
+def _default_trials(tasks: Sequence[Task], rules: Collection[str] | None) -> int:
+    """Return the number of trials of a search without a limit."""
+    if len(tasks) > 1:
+        return DEFAULT_TRIALS
+    num_schedules = _small_space(tasks[0], rules)
+    return DEFAULT_TRIALS if num_schedules is None else max(DEFAULT_TRIALS, 1 + num_schedules)
+
+
+def _small_space(task: Task, rules: Collection[str] | None) -> int | None:
+    """Return the number of schedules of a small space; None for a larger one."""
+    space = design_space(task, rules)
+    if not all(map(space.is_small, range(len(space.sketches)))):
+        return None
+    number = sum(space.count(sketch).number for sketch in range(len(space.sketches)))
+    return number if number <= WHOLE_SPACE else None
+
+
+def _num_schedules(task: Task, search: SearchResult, rules: Collection[str] | None) -> int | None:
+    """Return the number of schedules of the space, if the search measured all of them."""
+    number = _small_space(task, rules)
+    num_measured = sum(trial.number > 0 for trial in search.trials)
+    return number if number and num_measured >= number else None
 
 
 def _tasks(
@@ -297,6 +339,7 @@ def _finished(  # noqa: PLR0917
     search: SearchResult,
     measurer: WorkerMeasurer,
     seed: int,
+    num_schedules: int | None,
     should_stop: Callable[[], bool],
     time_limit: TimeLimit,
     num_unfinished: int,
@@ -307,6 +350,7 @@ def _finished(  # noqa: PLR0917
         search.trials,
         measurer,
         seed=seed,
+        is_whole=num_schedules is not None,
         max_secs=time_limit.finish_secs(num_unfinished),
         should_stop=should_stop,
     )
@@ -315,7 +359,10 @@ def _finished(  # noqa: PLR0917
         baselines = measure_baselines(
             task, final.kept.trial, measurer, seed=seed, should_stop=should_stop
         )
-    return _result(task, search, final, next(iter(baselines), None))
+    whole = None
+    if num_schedules is not None and final is not None and final.margin is not None:
+        whole = WholeSpace(num_schedules, final.margin)
+    return _result(task, search, final, next(iter(baselines), None), whole)
 
 
 def _result(
@@ -323,6 +370,7 @@ def _result(
     search: SearchResult,
     final: Finish | None,
     baseline: Baseline | None,
+    whole: WholeSpace | None,
 ) -> TuneResult:
     finalists = {} if final is None else {f.trial.number: f for f in final.finalists}
     trials = tuple(
@@ -332,7 +380,7 @@ def _result(
         raise NothingMeasuredError(
             f"tuning {task.func.name} was stopped before the first measurement"
         )
-    return TuneResult(task.func, task.target, trials, search.stop_reason, baseline)
+    return TuneResult(task.func, task.target, trials, search.stop_reason, baseline, whole)
 
 
 def _public_trial(

@@ -25,7 +25,8 @@ from loopwright.locks.lock_file import LockedKernel, LockFile, TimeRecord
 from loopwright.locks.locked_kernel import build_locked
 from service.wire.times import Interval, TimeKind
 from tuner.candidate import Candidate, default_candidate
-from tuner.finish.finish import DEFAULT_ROUNDS, ERROR_RATE, MAX_DEFAULT_SECS
+from tuner.finish.contest import ERROR_RATE
+from tuner.finish.finish import DEFAULT_ROUNDS, MAX_DEFAULT_SECS
 from tuner.finish.signed_rank import median_interval, shift, shift_interval
 from tuner.measurer.comparer import Comparer
 from tuner.task import Task

@@ -25,7 +25,7 @@ from compiler.executor.executor import Executor
 from compiler.executor.memory import aligned_empty
 from compiler.package.plan import ModelPlan
 from compiler.package.stepped_model import SteppedModel
-from tuner.finish.finish import EQUIVALENCE_MARGIN, ERROR_RATE
+from tuner.finish.contest import EQUIVALENCE_MARGIN, ERROR_RATE
 from tuner.finish.signed_rank import shift, shift_interval
 
 MIN_ROUNDS, MAX_ROUNDS = 10, 40

@@ -26,7 +26,8 @@ from service.store.results import finals
 from service.store.results.sql_store import SqlStore
 from service.store.tasks import load_task
 from tuner.finish.baseline import Baseline, BaselineMeasurer, measure_baselines
-from tuner.finish.finish import Finish, finish
+from tuner.finish.contest import Finish
+from tuner.finish.finish import finish
 from tuner.loop.budget import StopReason
 from tuner.loop.interleave import interleave
 from tuner.loop.search_loop import SearchLoop, has_spare_core

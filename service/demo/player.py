@@ -23,7 +23,7 @@ from service.store.results.sql_store import SqlStore
 from service.store.tasks import load_task
 from service.store.trials import trials
 from tuner.finish.baseline import Baseline
-from tuner.finish.finish import Finalist, Finish
+from tuner.finish.contest import Finalist, Finish
 from tuner.loop.budget import StopReason
 from tuner.loop.search_result import SearchResult
 from tuner.trial import MeasuredTrial

@@ -37,7 +37,7 @@ from service.wire.requests import (
     Strategy,
     Tags,
 )
-from tuner.finish.finish import Outcome
+from tuner.finish.contest import Outcome
 from tuner.loop.budget import StopReason
 
 VERSION = 3

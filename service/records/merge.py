@@ -46,7 +46,7 @@ from service.store.workloads import WorkloadRow
 from service.wire.models import JobState
 from service.wire.requests import Workload
 from service.wire.server_models import ImportRead
-from tuner.finish.finish import Outcome
+from tuner.finish.contest import Outcome
 from tuner.loop.budget import StopReason
 from tuner.loop.progress import add_point
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from compiler.schedule.trace.trace import Trace
 from service.wire.models import BaselineRead
 from service.wire.times import RunTime, SpeedUp, speed_up
 from tuner.finish.baseline import Baseline
+from tuner.finish.whole_space import WholeSpace
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ class TuneOutcome:
     trace: Trace
     baseline: BaselineRead | None = None
     was_interrupted: bool = False
+    whole_space: WholeSpace | None = None
 
     @property
     def speedup(self) -> SpeedUp | None:
@@ -65,7 +67,9 @@ class TuneOutcome:
     def to_json(self) -> dict[str, Any]:
         """Return what `--json` prints; times have the names that `GET /jobs/{id}` gives them."""
         plain_fields = {
-            name: value for name, value in vars(self).items() if name not in ("default", "best")
+            name: value
+            for name, value in vars(self).items()
+            if name not in ("default", "best", "whole_space")
         }
         ratio = self.speedup
         return {
@@ -77,6 +81,7 @@ class TuneOutcome:
             "best_interval": self.best.interval,
             "best_kind": self.best.kind,
             "provisional_secs": self.best.provisional_secs,
+            "whole_space": None if self.whole_space is None else asdict(self.whole_space),
             "speedup": None if ratio is None else ratio.ratio,
             "speedup_kind": None if ratio is None else ratio.kind,
             "trace": self.trace.to_json(),

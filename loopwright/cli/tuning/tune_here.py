@@ -35,7 +35,9 @@ def tune_one_here(search: Search, *, warm_start: bool) -> TuneOutcome:
             on_trial=seen.append,
         )
     except KeyboardInterrupt:
-        measured = f"interrupted after {len(seen)} of {search.options['max_trials']} trials"
+        limit = search.options.get("max_trials")
+        of_all = "" if limit is None else f" of {limit}"
+        measured = f"interrupted after {len(seen)}{of_all} trials"
         result = tune_result.TuneResult(
             to_func(search.workload),
             Target(search.target),
@@ -85,6 +87,7 @@ def _outcome(result: tune_result.TuneResult, *, was_interrupted: bool) -> TuneOu
         result.best.trace,
         baseline_read(result.baseline),
         was_interrupted,
+        result.whole_space,
     )
 
 

@@ -45,7 +45,7 @@ from service.store.workloads import WorkloadRow
 from service.wire.models import BaselineRead, EventKind, JobRead, JobState, WebhookRead
 from service.wire.requests import Strategy
 from service.wire.times import RunTime
-from tuner.finish.finish import Outcome
+from tuner.finish.contest import Outcome
 from tuner.loop.budget import Budget, StopReason
 from tuner.loop.progress import sparkline
 

@@ -30,7 +30,7 @@ from service.store.trials import trials
 from service.store.trials.trials import TrialRow
 from service.wire.models import EventKind, FinalRead
 from service.wire.times import RunTime, holds_against
-from tuner.finish.finish import Finalist, Finish, Outcome
+from tuner.finish.contest import Finalist, Finish, Outcome
 
 
 class FinalRow(Base):

@@ -17,7 +17,7 @@ from service.store.trials import trials
 from service.store.trials.trials import TrialRow
 from service.wire.models import JobState
 from service.wire.times import RunTime, holds_against
-from tuner.finish.finish import Outcome
+from tuner.finish.contest import Outcome
 
 _ENDED = [state for state in JobState if state.is_final]
 

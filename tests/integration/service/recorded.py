@@ -38,7 +38,7 @@ from service.wire.requests import Strategy
 from service.wire.server_models import ImportRead
 from tests.integration.service.tuned import some_candidates, task_of
 from tuner.candidate import Candidate, default_candidate
-from tuner.finish.finish import Outcome
+from tuner.finish.contest import Outcome
 from tuner.loop.budget import StopReason
 from tuner.space.generate import design_space
 from tuner.task import Task

@@ -117,6 +117,29 @@ def test_a_short_call_leaves_out_a_slow_default_schedule(
     assert long.default is not None
 
 
+def test_a_small_space_is_measured_whole_and_the_result_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tuning, "kept_runner", AnsweringRunner.kept)
+    space = lw.design_space("relu:64,64")
+    result = lw.tune("relu:64,64")
+    assert result.whole_space is not None
+    assert result.whole_space.num_schedules == space.num_schedules == len(result.trials) - 1
+    assert result.whole_space.margin == 0.0  # all are equal
+    assert f"best of all {space.num_schedules} schedules, at 95%" in repr(result)
+    assert lw.tune("relu:64,64", max_trials=space.num_schedules).whole_space is None
+
+
+def test_a_space_above_the_default_limit_is_measured_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tuning, "kept_runner", AnsweringRunner.kept)
+    monkeypatch.setattr(tuning, "DEFAULT_TRIALS", 16)
+    assert len(lw.tune("relu:64,64").trials) == 1 + lw.design_space("relu:64,64").num_schedules
+    monkeypatch.setattr(tuning, "WHOLE_SPACE", 16)
+    assert len(lw.tune("relu:64,64").trials) == 16
+
+
 def test_a_search_that_is_stopped_keeps_its_best(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning, "kept_runner", AnsweringRunner.kept)
     seen: list[tune_result.Trial] = []

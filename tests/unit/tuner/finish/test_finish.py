@@ -14,15 +14,14 @@ from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.schedule.trace.trace import Trace
 from compiler.target.target import Target
 from tuner.candidate import Candidate
+from tuner.finish.contest import ANALYSIS_ROUNDS, Finish, Outcome
 from tuner.finish.finish import (
-    ANALYSIS_ROUNDS,
     DEFAULT_ROUNDS,
     FINALIST_RATIO,
     LEAST_SECS,
     MAX_SECS,
     NUM_FINALISTS,
-    Finish,
-    Outcome,
+    NUM_WHOLE_FINALISTS,
     choose_finalists,
     finish,
 )
@@ -329,3 +328,42 @@ def test_a_longer_time_ends_the_comparison_like_the_limit_of_all() -> None:
     found = finish(TASK, trials, machine, max_secs=LEAST_SECS + 1, clock=lambda: float(clock()))
     assert found is not None
     assert machine.num_rounds < ANALYSIS_ROUNDS[0]
+
+
+def whole(secs: Sequence[float], seed: int = 0) -> Finish:
+    trials = [trial(n, own) for n, own in enumerate(secs)]
+    found = finish(TASK, trials, Machine(secs, seed), seed=seed, is_whole=True)
+    assert found is not None
+    assert found.kept is not None
+    return found
+
+
+def test_a_search_that_did_not_measure_everything_has_no_margin() -> None:
+    assert run([1.0, 1.0]).margin is None
+
+
+def test_all_close_schedules_of_a_whole_space_are_finalists() -> None:
+    found = whole([1.0 + 0.02 * n for n in range(20)])
+    assert [f.trial.number for f in found.finalists] == list(range(13))  # within 25%
+
+
+def test_the_margin_of_a_whole_space_holds_in_at_least_95_percent_of_runs() -> None:
+    secs = [1.03, 1.0, 1.01, 1.0, 1.02, 1.1, 1.15, 1.005]
+    wrong = 0
+    for seed in range(60):
+        found = whole(secs, seed)
+        assert found.kept is not None
+        assert found.margin is not None
+        best = min(secs) / secs[found.kept.trial.number]
+        wrong += found.margin < 1 - best - 1e-9
+    assert wrong <= 3
+
+
+def test_who_wins_against_all_others_of_a_whole_space_has_no_margin_left() -> None:
+    assert whole([1.2, 1.0, 1.22]).margin == 0.0
+
+
+def test_too_many_close_schedules_have_no_margin() -> None:
+    found = whole([1.0] * (NUM_WHOLE_FINALISTS + 1))
+    assert len(found.finalists) == NUM_WHOLE_FINALISTS
+    assert found.margin is None
