@@ -76,7 +76,7 @@ class _IdleRunners:
             runner.close()
 
     def forget(self) -> None:
-        """Forget all runners: a fork must not use the children of its parent."""
+        """Forget all runners: a fork must neither use nor end the children of its parent."""
         self._lock = threading.Lock()
         self._runners = []
 
@@ -89,6 +89,10 @@ class _IdleRunners:
             runner.close()
 
 
+def _forget() -> None:
+    _idle.forget()
+
+
 _idle = _IdleRunners()
 atexit.register(_idle.close)
-os.register_at_fork(after_in_child=_idle.forget)
+os.register_at_fork(after_in_child=_forget)

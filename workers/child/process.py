@@ -295,5 +295,9 @@ def _spawner() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
 
 
+# The thread does not exist in a fork: its children would never start.
+os.register_at_fork(after_in_child=_spawner.cache_clear)
+
+
 def _millis_until(deadline: float) -> int:
     return min(max(0, int(1000 * (deadline - time.monotonic())) + 1), _MAX_POLL_MILLIS)

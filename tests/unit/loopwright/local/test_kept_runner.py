@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 
 import pytest
 
 from loopwright.local import kept_runner as module
 from loopwright.local.kept_runner import kept_runner
+from tests.patience import PATIENCE_SECS
 from workers.child.supervisor import RunnerClosedError
 
 
@@ -51,12 +54,17 @@ def test_a_runner_that_nobody_uses_is_closed() -> None:
         other.start()
 
 
-def test_a_fork_does_not_use_the_runners_of_its_parent() -> None:
-    with kept_runner(None):
-        pass
-    forgotten = module._idle._runners
-    module._idle.forget()
-    assert module._idle._runners == []
-    assert len(forgotten) == 1
-    forgotten[0][1].cancel()
-    forgotten[0][0].close()
+def test_a_fork_has_children_of_its_own() -> None:
+    with kept_runner(None) as runner:
+        label = runner.host().label
+    fork = os.fork()
+    if fork == 0:
+        signal.alarm(int(PATIENCE_SECS))
+        try:
+            with kept_runner(None) as other:
+                os._exit(0 if other is not runner and other.host().label == label else 1)
+        finally:
+            os._exit(2)
+    assert os.waitpid(fork, 0) == (fork, 0)
+    with kept_runner(None) as again:
+        assert again.host().label == label
