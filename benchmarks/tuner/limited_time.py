@@ -66,12 +66,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--secs", type=float, default=MAX_SECS)
-    parser.add_argument("specs", nargs="*", default=SPECS)
-    args = parser.parse_args()
+    parser.add_argument("--spec", action="append", help="instead of all workloads")
+    args, _ = parser.parse_known_args()
     metrics = []
     with compiled_once():
         _limited("matmul:32,32,32", 0, args.secs)  # compiles the modules
-        for spec in args.specs:
+        for spec in args.spec or SPECS:
             runs = [_limited(spec, seed, args.secs) for seed in range(args.seeds)]
             metrics += _compared(spec, [run[0] for run in runs], [run[1] for run in runs])
     for call in ("first", "second"):
