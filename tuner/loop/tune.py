@@ -52,7 +52,8 @@ def tune(
 ) -> SearchResult:
     """Search for a fast schedule of one task; see `tune_tasks`.
 
-    Trial 0 is the default schedule, so the best is never slower than it.
+    Trial 0 is the default schedule, so the best is never slower than it, unless `max_secs` ended
+    the search before it was measured.
     """
     [result] = tune_tasks(
         [task],
