@@ -12,7 +12,7 @@ from tuner.candidate import DEFAULT_SKETCH, Candidate, default_candidate
 from tuner.loop.budget import Budget, StopReason
 from tuner.loop.search_loop import ROUND_SIZE
 from tuner.loop.search_result import SearchResult
-from tuner.loop.tune import tune
+from tuner.loop.tune import tune, tune_tasks
 from tuner.measurer.memory import MemoryMeasurer
 from tuner.task import Task
 from tuner.trial import MeasuredTrial
@@ -61,11 +61,34 @@ def test_a_search_ends_when_its_seconds_are_spent(seconds: int) -> None:
     assert result.trials == run().trials[:seconds], "a clock decides when, and not what"
 
 
-def test_the_default_schedule_is_measured_however_short_the_time_is() -> None:
+@pytest.mark.parametrize("seconds", [1e-9, 1.0])
+def test_the_first_proposal_is_measured_however_short_the_time_is(seconds: float) -> None:
     clock = Clock()
-    result = run(measurer=clock.measurer(), clock=clock, max_secs=1e-9)
-    assert [t.candidate for t in result.trials] == [default_candidate()]
+    result = run(measurer=clock.measurer(), clock=clock, max_secs=seconds)
+    assert [t.number for t in result.trials] == [1]
+    assert result.trials[0] == run().trials[1]
     assert result.stop_reason is StopReason.TIME_BUDGET
+
+
+def test_the_default_schedule_comes_second_if_time_is_limited() -> None:
+    clock = Clock()
+    result = run(measurer=clock.measurer(), clock=clock, max_secs=2.0)
+    assert [t.number for t in result.trials] == [0, 1]
+    assert result.default.candidate == default_candidate()
+
+
+def test_a_time_for_candidates_alone_leaves_the_default_schedule_out() -> None:
+    clock = Clock()
+    [result] = tune_tasks(
+        [TASK],
+        measurer=clock.measurer(),
+        strategy="random",
+        max_trials=80,
+        max_secs=20.0,
+        without_default=[TASK.key],
+        clock=clock,
+    )
+    assert [t.number for t in result.trials] == list(range(1, 21))
 
 
 def test_what_is_spent_first_ends_the_search() -> None:
