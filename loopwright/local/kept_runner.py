@@ -1,6 +1,6 @@
 """The child of `lw.tune`, kept for the next call: a new one takes half a second to start.
 
-A child that nobody uses for `IDLE_SECS` is ended, to free its memory. A runner serves one call at a
+A child that is idle for `IDLE_SECS` is ended, to free its memory. A runner serves one call at a
 time; calls at the same time have one each. On a device nothing is kept: other processes may wait
 for its memory.
 """
@@ -82,9 +82,9 @@ class _IdleRunners:
 
     def _drop(self, runner: ChildRunner) -> None:
         with self._lock:
-            kept = [entry for entry in self._runners if entry[0] is not runner]
-            is_idle = len(kept) < len(self._runners)
-            self._runners = kept
+            others = [entry for entry in self._runners if entry[0] is not runner]
+            is_idle = len(others) < len(self._runners)
+            self._runners = others
         if is_idle:
             runner.close()
 

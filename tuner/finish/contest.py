@@ -188,16 +188,16 @@ class Contest:
         by_number = tuple(sorted(finalists, key=lambda f: f.trial.number))
         return Finish(by_number, margin if self._has_margin and margin < 1 else None)
 
-    def _margin(self, kept: int) -> float:
+    def _margin(self, index: int) -> float:
         """Return how much less time than one finalist another one takes at most, as a share.
 
         It is 1 as long as the rounds are too few.
         """
-        others = [p for p in self.remaining if p != kept]
+        rivals = [rival for rival in self.remaining if rival != index]
         # Of the two sides of an interval, one counts.
-        rate = 2 * self._error_rate / len(ANALYSIS_ROUNDS) / max(len(others), 1)
-        gains = [shift_interval(self._differences(kept, p), rate)[1] for p in others]
-        return -math.expm1(-max(gains, default=0.0)) if max(gains, default=0.0) > 0 else 0.0
+        rate = 2 * self._error_rate / len(ANALYSIS_ROUNDS) / max(len(rivals), 1)
+        gains = [shift_interval(self._differences(index, rival), rate)[1] for rival in rivals]
+        return -math.expm1(-max(0.0, *gains)) if gains else 0.0
 
     def _differences(self, index: int, rival: int) -> list[float]:
         """Return the logarithms of the ratio of the times of `index` and `rival`, by round."""

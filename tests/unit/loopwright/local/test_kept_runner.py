@@ -42,7 +42,7 @@ def test_a_runner_that_was_interrupted_is_closed() -> None:
         assert other is not runner
 
 
-def test_a_runner_that_nobody_uses_is_closed() -> None:
+def test_an_idle_runner_is_closed() -> None:
     with kept_runner(None) as runner:
         pass
     module._idle._drop(runner)
