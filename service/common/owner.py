@@ -16,28 +16,32 @@ class Owner:
 
     Process ids can be compared within one `machine`: one boot of one host, and one process
     namespace. Two containers may share a host name and a database file. `started` is the start of
-    the process in clock ticks. `nonce` distinguishes two coordinators of one process.
+    the process in clock ticks. `nonce` distinguishes two coordinators of one process. `lock` is the
+    number of the session lock that the process holds while it runs; None without one.
     """
 
     machine: str
     pid: int
     started: int
     nonce: str
+    lock: int | None = None
 
     @classmethod
-    def here(cls) -> Owner:
+    def here(cls, lock: int | None = None) -> Owner:
         """Return a new owner for this process."""
         pid = os.getpid()
-        return cls(_this_machine(), pid, _start_of(pid) or 0, token_hex(4))
+        return cls(_this_machine(), pid, _start_of(pid) or 0, token_hex(4), lock)
 
     @classmethod
     def parse(cls, text: str) -> Owner:
         """Parse the text that `str` wrote."""
-        machine, pid, started, nonce = text.rsplit("/", 3)
-        return cls(machine, int(pid), int(started), nonce)
+        machine, pid, started, last = text.rsplit("/", 3)
+        nonce, _, lock = last.partition("+")
+        return cls(machine, int(pid), int(started), nonce, int(lock) if lock else None)
 
     def __str__(self) -> str:
-        return f"{self.machine}/{self.pid}/{self.started}/{self.nonce}"
+        lock = "" if self.lock is None else f"+{self.lock}"
+        return f"{self.machine}/{self.pid}/{self.started}/{self.nonce}{lock}"
 
     def is_gone(self) -> bool:
         """Return whether the process has ended; False for processes of other machines."""

@@ -25,6 +25,7 @@ from service.common.owner import Owner
 from service.coordinator.heartbeat import PATIENCE_SECS, Heartbeat
 from service.coordinator.heartbeat_measurer import Measuring
 from service.coordinator.job_runner import JobDriver, JobOutcome, JobRunner
+from service.coordinator.presence import Presence
 from service.coordinator.pulse import Pulse
 from service.learning import training
 from service.learning.retrain import Retrainer
@@ -93,12 +94,14 @@ class SharedParts:
         pulse: Renews the leases of all.
         commits: Stores the trials of all.
         turn: Held by the one that polls the queue.
+        presence: The session lock of the process, by which others see its end.
     """
 
     def __init__(self, database: Database, lease_secs: float = leases.LEASE_SECS) -> None:
         self.pulse = Pulse(database, lease_secs)
         self.commits = GroupCommit(database)
         self.turn = Lock()
+        self.presence = Presence(database)
 
 
 class Coordinator:
@@ -134,7 +137,8 @@ class Coordinator:
         shared: SharedParts | None = None,
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
-        self.owner = Owner.here()
+        self._shared = shared or SharedParts(database, lease_secs)
+        self.owner = Owner.here(self._shared.presence.number)
         self._database = database
         self._interrupt = interrupt
         self._lease_secs = lease_secs
@@ -142,7 +146,6 @@ class Coordinator:
         self._retrainer = retrainer
         self._prove = prove
         self._serves = serves
-        self._shared = shared or SharedParts(database, lease_secs)
         self._clock = clock
         self._num_errors = 0  # consecutive
         self.driver: JobDriver = JobRunner(
@@ -185,13 +188,14 @@ class Coordinator:
 
     def run_one(self) -> bool:
         """Claim a job or a group and run it to its end; return whether one was claimed."""
-        jobs = self._claim()
-        self._drive_claimed(jobs)
+        with self._shared.presence.kept(self.wake):
+            jobs = self._claim()
+            self._drive_claimed(jobs)
         return bool(jobs)
 
     def _claim(self) -> list[JobRow]:
         served = () if self._serves is None else self._serves()
-        if served is None:
+        if served is None or not self._shared.presence.is_held:
             return []
         others = set[str]()
         if self._serves is not None:
@@ -204,6 +208,7 @@ class Coordinator:
                 lease_secs=self._lease_secs,
                 leave=others,
                 at=self._clock(),
+                is_gone=self._shared.presence.is_gone,
             )
 
     def _drive_claimed(self, jobs: Sequence[JobRow]) -> None:
@@ -230,6 +235,10 @@ class Coordinator:
             self._give_up(work, error)
 
     def _run(self) -> None:
+        with self._shared.presence.kept(self.wake):
+            self._run_jobs()
+
+    def _run_jobs(self) -> None:
         while not self._stopping.is_set():
             with self._shared.turn:
                 jobs = self._next_jobs()

@@ -26,6 +26,10 @@ _NUM_KEPT = 24
 clients that look up schedules, 24 instead of 8 need a third of the server's processor time.
 """
 _WRITE_LOCK = 0x6C6F6F7077726974  # "loopwrit"
+_SILENCE_SECS = 3
+"""After so long without an answer, a connection ends on both sides. So a host that vanished holds
+neither the lock of writers nor its session lock; by default its connections last two hours. Chosen.
+"""
 
 
 def open_engine(url: URL, busy_timeout_secs: float) -> Engine:
@@ -79,6 +83,25 @@ def refusal_to_write(engine: Engine) -> str | None:
     return "the PostgreSQL database is read-only" if read_only == "on" else None
 
 
+def _connection_settings(busy_timeout_secs: float) -> dict[str, Any]:
+    """Return the parameters of connections, for libpq and, in `options`, for the server."""
+    keepalives = {"idle": 1, "interval": 1, "count": _SILENCE_SECS - 1}
+    of_server = {
+        "timezone": "UTC",
+        "lock_timeout": int(busy_timeout_secs * 1000),
+        "tcp_user_timeout": 1000 * _SILENCE_SECS,
+        **{f"tcp_keepalives_{name}": value for name, value in keepalives.items()},
+    }
+    return {
+        "connect_timeout": 10,
+        "application_name": "loopwright",
+        "client_encoding": "utf8",  # that of the database may be none: texts would be bytes
+        "options": " ".join(f"-c {name}={value}" for name, value in of_server.items()),
+        "tcp_user_timeout": 1000 * _SILENCE_SECS,
+        **{f"keepalives_{name}": value for name, value in keepalives.items()},
+    }
+
+
 def _engine(url: URL, busy_timeout_secs: float) -> Engine:
     password_file = url.query.get(PASSWORD_FILE)
     if password_file is not None and (url.password or not isinstance(password_file, str)):
@@ -89,12 +112,7 @@ def _engine(url: URL, busy_timeout_secs: float) -> Engine:
     try:
         engine = create_engine(
             url.set(drivername="postgresql+psycopg").difference_update_query([PASSWORD_FILE]),
-            connect_args={
-                "connect_timeout": 10,
-                "application_name": "loopwright",
-                "client_encoding": "utf8",  # that of the database may be none: texts would be bytes
-                "options": f"-c timezone=UTC -c lock_timeout={int(busy_timeout_secs * 1000)}",
-            },
+            connect_args=_connection_settings(busy_timeout_secs),
             pool_size=_NUM_KEPT,
             max_overflow=_MAX_CONNECTIONS - _NUM_KEPT,
             pool_pre_ping=True,  # the server may have been restarted

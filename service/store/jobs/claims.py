@@ -14,7 +14,7 @@ fails.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -23,6 +23,7 @@ from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session
 
 from service.common.owner import Owner
+from service.store.database import session_locks
 from service.store.database.base import shared_now
 from service.store.jobs import blame, groups, jobs, leases
 from service.store.jobs.jobs import JobRow
@@ -45,6 +46,7 @@ def claim(
     lease_secs: float = leases.LEASE_SECS,
     leave: Collection[str] = (),
     at: datetime | None = None,
+    is_gone: Callable[[int], bool] | None = None,
 ) -> list[JobRow]:
     """Claim the first free job, with the others of its group; return none if no job is free.
 
@@ -52,19 +54,22 @@ def claim(
     others.
 
     A running job is free when its lease has expired, or at once if its owner was a process of this
-    host that has ended. A job with a request to cancel ends here, as does one that has crashed its
-    coordinators too often.
+    host that has ended, or one whose session lock is free. A job with a request to cancel ends
+    here, as does one that has crashed its coordinators too often.
 
     Args:
         leave: The kinds of target whose jobs are left to other coordinators.
         at: The time that decides which windows are open; by default now.
+        is_gone: Returns whether the process of a session lock is gone; by default none is.
     """
     open_jobs = _open_jobs(session, leave)
     now = shared_now(session)
     at = at or now
-    is_put_off = now < _put_off_until(session, open_jobs, now)
-    for waiting in _in_order(session, open_jobs, now):
-        if not leases.is_free(waiting, now):
+    locks = _free_locks(session, open_jobs, is_gone)
+    free = {row.id for row in open_jobs if leases.is_free(row, now, locks)}
+    is_put_off = now < _put_off_until(session, [row for row in open_jobs if row.id in free], now)
+    for waiting in _in_order(session, open_jobs, free, now):
+        if waiting.id not in free:
             continue
         must_wait = is_put_off or _is_delayed(waiting, now) or not is_open(waiting.window, at)
         if not waiting.cancel_requested and must_wait:
@@ -75,7 +80,10 @@ def claim(
             leases.end(session, row, JobState.CANCELLED, None)
             continue
         together = [row] if row.group_id is None else _open_members(session, row.group_id)
-        if any(not leases.is_free(member, now) or _is_delayed(member, now) for member in together):
+        if any(
+            not leases.is_free(member, now, locks) or _is_delayed(member, now)
+            for member in together
+        ):
             continue
         if not all(is_open(member.window, at) for member in together):
             continue
@@ -100,10 +108,24 @@ def _open_jobs(session: Session, leave: Collection[str]) -> Sequence[Row[Any]]:
     return list(rows)
 
 
-def _in_order(session: Session, open_jobs: Sequence[Row[Any]], now: datetime) -> Sequence[Row[Any]]:
+def _free_locks(
+    session: Session, open_jobs: Sequence[Row[Any]], is_gone: Callable[[int], bool] | None
+) -> set[int]:
+    """Return the session locks of owners of jobs that no process holds any more."""
+    if is_gone is None:
+        return set()
+    owners = {Owner.parse(row.lease_owner) for row in open_jobs if row.lease_owner is not None}
+    gone = {owner.lock for owner in owners if owner.lock is not None and is_gone(owner.lock)}
+    # A process may have taken its lock again since the last look.
+    return gone - session_locks.held(session) if gone else gone
+
+
+def _in_order(
+    session: Session, open_jobs: Sequence[Row[Any]], free: Collection[UUID], now: datetime
+) -> Sequence[Row[Any]]:
     running: defaultdict[str | None, int] = defaultdict(int)
     for row in open_jobs:
-        running[row.owner] += not leases.is_free(row, now)
+        running[row.owner] += row.id not in free
     recent: dict[str | None, float] = {}
     if len(running) > 1:  # else all belong to one owner
         recent = _recent_secs(session, now)
@@ -128,13 +150,9 @@ def _recent_secs(session: Session, now: datetime) -> dict[str | None, float]:
     return {row[0]: row[1] for row in session.execute(query.group_by(JobRow.owner))}
 
 
-def _put_off_until(session: Session, open_jobs: Sequence[Row[Any]], now: datetime) -> datetime:
+def _put_off_until(session: Session, free_jobs: Sequence[Row[Any]], now: datetime) -> datetime:
     """Return when any job may be claimed again after consecutive claims in vain."""
-    in_vain = [
-        row
-        for row in open_jobs
-        if row.fruitless_claims and row.claimed_at is not None and leases.is_free(row, now)
-    ]
+    in_vain = [row for row in free_jobs if row.fruitless_claims and row.claimed_at is not None]
     if in_vain:
         progress_at = session.scalar(select(func.max(JobRow.progress_at)))
         in_vain = [r for r in in_vain if progress_at is None or r.claimed_at > progress_at]

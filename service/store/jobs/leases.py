@@ -7,7 +7,7 @@ and lost its lease cannot write into a job of another.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -118,15 +118,17 @@ def finish(
     end(session, row, state, error)
 
 
-def is_free(row: Any, now: datetime) -> bool:
+def is_free(row: Any, now: datetime, free_locks: Collection[int] = ()) -> bool:
     """Return whether no coordinator runs a job, from a row with its state and its lease.
 
     Args:
         now: The time of `shared_now`.
+        free_locks: The session locks whose processes are gone; see `Owner.lock`.
     """
     if row.state is JobState.QUEUED or row.lease_owner is None or row.lease_until is None:
         return True
-    return row.lease_until < now or Owner.parse(row.lease_owner).is_gone()
+    owner = Owner.parse(row.lease_owner)
+    return row.lease_until < now or owner.lock in free_locks or owner.is_gone()
 
 
 def _is_owned(row: JobRow, owner: str) -> bool:

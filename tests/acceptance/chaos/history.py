@@ -1,8 +1,8 @@
 """The history of leases and trials, written by triggers of PostgreSQL, and a model that checks it.
 
 A trigger sees every transaction that commits, in its order, whatever is killed. The model knows
-nothing of coordinators but when their processes ended. Times are those of the database, which no
-fault changes.
+nothing of coordinators but when their processes ended, and who held session locks. Times are those
+of the database, which no fault changes.
 """
 
 from __future__ import annotations
@@ -26,11 +26,19 @@ CREATE TABLE {TABLE} (
     state text,
     owner text,
     lease_until double precision,
-    num_measured integer
+    num_measured integer,
+    lock_was_free boolean NOT NULL DEFAULT false
 );
-CREATE FUNCTION chaos_note_job() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-    INSERT INTO {TABLE} (job, state, owner, lease_until, num_measured) VALUES (
-        NEW.id, NEW.state, NEW.lease_owner, extract(epoch FROM NEW.lease_until), NEW.num_measured);
+CREATE FUNCTION chaos_note_job() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    lock text := substring(OLD.lease_owner FROM '[+]([0-9]+)$');
+    is_free boolean := lock IS NOT NULL AND NEW.lease_owner IS DISTINCT FROM OLD.lease_owner
+        AND NOT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2
+            AND objid = lock::bigint);
+BEGIN
+    INSERT INTO {TABLE} (job, state, owner, lease_until, num_measured, lock_was_free) VALUES (
+        NEW.id, NEW.state, NEW.lease_owner, extract(epoch FROM NEW.lease_until), NEW.num_measured,
+        is_free);
     RETURN NULL;
 END $$;
 CREATE FUNCTION chaos_note_trial() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -60,7 +68,10 @@ _MOVES: dict[str | None, set[str]] = {
 
 
 class Entry(NamedTuple):
-    """A change of a job, or a new trial: then `number` is not None."""
+    """A change of a job, or a new trial: then `number` is not None.
+
+    `lock_was_free` says that the change took a job whose last owner had lost its session lock.
+    """
 
     at: float
     session: str
@@ -70,6 +81,7 @@ class Entry(NamedTuple):
     owner: str | None
     lease_until: float | None
     num_measured: int | None
+    lock_was_free: bool = False
 
 
 @dataclass
@@ -139,7 +151,7 @@ def _of_move(job: str, last: Entry | None, entry: Entry, processes: Processes) -
     assert last.owner is not None
     assert last.lease_until is not None
     has_run_out = last.lease_until <= entry.at
-    if not (has_run_out or processes.had_ended(last.owner, entry.at)):
+    if not (has_run_out or entry.lock_was_free or processes.had_ended(last.owner, entry.at)):
         left = last.lease_until - entry.at
         yield f"job {job}: {entry.owner} took it from {last.owner}, whose lease had {left:.1f} s"
 

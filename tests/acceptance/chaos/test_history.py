@@ -55,6 +55,11 @@ def test_each_violation_is_found(index: int, entry: Entry, words: str) -> None:
     assert any(words in problem for problem in violations(history, Processes()))
 
 
+def test_a_lease_may_be_taken_from_a_process_without_its_session_lock() -> None:
+    taken = state(20, "running", B, 2, until=50)._replace(lock_was_free=True)
+    assert violations([*CORRECT[:6], taken, *CORRECT[7:]], Processes()) == []
+
+
 def test_a_lease_may_be_taken_from_a_process_that_ended() -> None:
     early = [*CORRECT[:6], state(20, "running", B, 2, until=50), *CORRECT[7:]]
     assert violations(early, Processes()) != []

@@ -1,7 +1,7 @@
 """A coordinator in a process of its own: drives jobs of a database as long as there are any.
 
 It measures by a formula. With `hold`, it says when it has a first candidate in hand, and waits for
-a line of input.
+a line of input. With `elsewhere`, others take it for a process of another host.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 
 from compiler.runtime.measurement import Measurement
+from service.common import owner
 from service.coordinator.coordinator import Coordinator
 from service.store.database.database import open_database
 from tuner.candidate import Candidate
@@ -39,11 +40,14 @@ class Holding(MemoryMeasurer):
         yield from super().measure(task, candidates, incumbent_secs)
 
 
-def main(url: str, *, hold: bool) -> None:
+def main(url: str, options: Sequence[str]) -> None:
     """Drive jobs until there is none that is free."""
     configure_logs()  # to standard error
+    if "elsewhere" in options:
+        owner._this_machine = lambda: "another host"  # type: ignore[assignment]
     with closing(open_database(url)) as database:
-        coordinator = Coordinator(database, (Holding if hold else MemoryMeasurer)(cost))
+        measurer = (Holding if "hold" in options else MemoryMeasurer)(cost)
+        coordinator = Coordinator(database, measurer, lease_secs=3600.0)
         driven = 0
         while coordinator.run_one():
             driven += 1
@@ -51,4 +55,4 @@ def main(url: str, *, hold: bool) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], hold=sys.argv[2:] == ["hold"])
+    main(sys.argv[1], sys.argv[2:])

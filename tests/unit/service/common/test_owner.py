@@ -11,6 +11,7 @@ from service.common.owner import Owner
 def test_an_owner_survives_its_text() -> None:
     owner = Owner.here()
     assert Owner.parse(str(owner)) == owner
+    assert Owner.parse(str(Owner.here(lock=7))).lock == 7
 
 
 def test_two_owners_in_one_process_differ() -> None:
