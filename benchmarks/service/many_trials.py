@@ -17,8 +17,7 @@ from service.store.database.base import utc_now
 from service.store.database.database import Database
 from service.store.jobs import jobs
 from service.store.jobs.jobs import JobRow, NewJob
-from service.store.results import best_schedules
-from service.store.trials import trials
+from service.store.results.settle import settle
 from service.store.trials.trials import TrialRow
 from service.wire.models import JobState
 from service.wire.requests import Strategy, Workload
@@ -53,8 +52,7 @@ def add_many_trials(
             secs = rng.lognormal(-8, 1, asked.max_trials)
             session.execute(insert(TrialRow), [_row(job, n, s) for n, s in enumerate(secs)])
             _end(job, secs)
-            best = trials.get(session, job.id, int(secs.argmin()))
-            best_schedules.offer(session, job, best)
+            settle(session, workload.key, target.name)
         tasks.append((workload.key, target.name))
     with database.write() as session:
         return tasks, jobs.submit(session, asked).id

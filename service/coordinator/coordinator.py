@@ -33,10 +33,10 @@ from service.store import workers
 from service.store.database.base import utc_now
 from service.store.database.database import Database
 from service.store.database.error import log_error
-from service.store.database.together import GroupCommit
 from service.store.jobs import baselines, blame, claims, controls, leases
 from service.store.jobs.jobs import JobRow
 from service.store.results import finals
+from service.store.results.trial_writer import TrialWriter
 from service.store.trials import trials
 from service.wire.models import JobState
 from service.wire.windows import is_open
@@ -92,14 +92,14 @@ class SharedParts:
 
     Attributes:
         pulse: Renews the leases of all.
-        commits: Stores the trials of all.
+        writer: Stores the trials of all.
         turn: Held by the one that polls the queue.
         presence: The session lock of the process, by which others see its end.
     """
 
     def __init__(self, database: Database, lease_secs: float = leases.LEASE_SECS) -> None:
         self.pulse = Pulse(database, lease_secs)
-        self.commits = GroupCommit(database)
+        self.writer = TrialWriter(database)
         self.turn = Lock()
         self.presence = Presence(database)
 
@@ -149,7 +149,7 @@ class Coordinator:
         self._clock = clock
         self._num_errors = 0  # consecutive
         self.driver: JobDriver = JobRunner(
-            database, measuring, self.owner, baselines, self._shared.commits
+            database, measuring, self.owner, baselines, self._shared.writer
         )
         self._stopping = Event()
         self._work = Event()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
@@ -18,12 +18,13 @@ from service.coordinator.heartbeat import Heartbeat
 from service.coordinator.heartbeat_measurer import HeartbeatMeasurer, Measuring
 from service.learning import warm_start
 from service.store.database.database import Database
-from service.store.database.together import GroupCommit
 from service.store.jobs import groups
 from service.store.jobs.controls import JobControls
 from service.store.jobs.jobs import JobRow
 from service.store.results import finals
+from service.store.results.add_trials import NewTrials
 from service.store.results.sql_store import SqlStore
+from service.store.results.trial_writer import TrialWriter
 from service.store.tasks import load_task
 from tuner.finish.baseline import Baseline, BaselineMeasurer, measure_baselines
 from tuner.finish.contest import Finish
@@ -77,7 +78,7 @@ class JobRunner:
 
     Args:
         baselines: Times libraries beside the best kernels; if None, none are timed.
-        commits: Stores trials together with those of other jobs of the process.
+        writer: Stores trials together with those of other jobs of the process.
     """
 
     def __init__(
@@ -86,13 +87,14 @@ class JobRunner:
         measuring: Measuring,
         owner: Owner,
         baselines: BaselineMeasurer | None = None,
-        commits: GroupCommit | None = None,
+        writer: TrialWriter | None = None,
     ) -> None:
         self._database = database
         self._measuring = measuring
         self._baselines = baselines
         self._owner = owner
-        self._store = SqlStore(database, owner, commits)
+        self._store = SqlStore(database, owner)
+        self._writer = writer or TrialWriter(database)
 
     def drive(
         self, jobs: Sequence[JobRow], heartbeat: Heartbeat, is_stopping: Callable[[], bool]
@@ -105,6 +107,7 @@ class JobRunner:
             is_stopping: Returns whether all jobs must return to the queue.
         """
         with ExitStack() as stack:
+            stack.callback(self._settle, jobs)
             searches = []
             for job in jobs:
                 searches.append(self._search(job, heartbeat, is_stopping))
@@ -115,11 +118,18 @@ class JobRunner:
                 self._ended(jobs),
             )
             for index, reason in ends:
+                self._writer.flush(searches[index].job.id)
                 yield self._finished(
                     searches[index],
                     reason,
                     lambda job_id: _gives_up(job_id, heartbeat, is_stopping),
                 )
+
+    def _settle(self, jobs: Sequence[JobRow]) -> None:
+        """Wait for trials that are being stored; at an error of the jobs, theirs adds nothing."""
+        for job in jobs:
+            with suppress(Exception):
+                self._writer.flush(job.id)
 
     def _search(
         self, job: JobRow, heartbeat: Heartbeat, is_stopping: Callable[[], bool]
@@ -127,7 +137,6 @@ class JobRunner:
         with self._database.read() as session:
             task = _task(session, job)
             kept_before = finals.kept_numbers(session, job.id)
-        job_id = str(job.id)
         measuring = HeartbeatMeasurer(self._measuring, self._baselines, job.id, heartbeat)
         start_secs = time.monotonic()
 
@@ -142,8 +151,10 @@ class JobRunner:
             measuring,
             self._strategy(job, task),
             lambda: heartbeat.controls[job.id].budget,
-            history=self._store.trials(job_id),
-            on_trials=lambda measured: self._store.add(job_id, task, measured),
+            history=self._store.trials(str(job.id)),
+            on_trials=lambda measured: self._writer.put(
+                NewTrials(job.id, self._owner, task, measured)
+            ),
             interrupted=interrupted,
             # Kernels for other targets are timed on other hosts.
             overlap=has_spare_core(task.target) or task.target.label not in host_labels(),

@@ -16,6 +16,7 @@ from sqlalchemy import (
     String,
     bindparam,
     func,
+    insert,
     select,
 )
 from sqlalchemy.orm import Mapped, Session, mapped_column
@@ -46,6 +47,20 @@ class EventRow(Base):
 def append(session: Session, job_id: UUID, kind: EventKind, payload: Mapping[str, Any]) -> None:
     """Add an event to a job; it is visible when the caller's transaction commits."""
     session.add(EventRow(job_id=job_id, kind=kind.value, at=utc_now(), payload=dict(payload)))
+
+
+def append_all(
+    session: Session, kind: EventKind, payloads: Mapping[UUID, Mapping[str, Any]]
+) -> None:
+    """Add an event to each of several jobs, by one statement; see `append`."""
+    now = utc_now()
+    session.execute(
+        insert(EventRow),
+        [
+            {"job_id": job_id, "kind": kind.value, "at": now, "payload": dict(payload)}
+            for job_id, payload in payloads.items()
+        ],
+    )
 
 
 def after(session: Session, job_id: UUID, last_id: int, limit: int = 500) -> list[Event]:

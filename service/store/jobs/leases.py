@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import select
-from sqlalchemy.orm import Session, lazyload
+from sqlalchemy.orm import Session, lazyload, load_only
 
 from service.common.errors import LeaseLostError, ServiceNotFoundError
 from service.common.owner import Owner
@@ -30,6 +30,13 @@ that a short hang loses no job. Chosen.
 
 _WITHOUT_RELATED = (lazyload(JobRow.baselines), lazyload(JobRow.finals))
 """Rows that are changed for each trial: what belongs to them is read only if it is used."""
+_OF_TRIALS = load_only(
+    *(JobRow.state, JobRow.lease_owner, JobRow.active_secs, JobRow.active_at, JobRow.workload_key),
+    *(JobRow.target, JobRow.group_id, JobRow.fruitless_claims, JobRow.crashes, JobRow.retry_at),
+    *(JobRow.progress_at, JobRow.num_measured, JobRow.best_secs, JobRow.best_low_secs),
+    *(JobRow.best_high_secs, JobRow.default_secs, JobRow.progress),
+)
+"""The columns that trials change or read: the others are read only if they are used."""
 
 
 def owned(session: Session, job_id: UUID, owner: str) -> JobRow:
@@ -38,14 +45,31 @@ def owned(session: Session, job_id: UUID, owner: str) -> JobRow:
     Raises:
         LeaseLostError: If `owner` does not hold the lease.
     """
-    row = session.get(JobRow, job_id, options=_WITHOUT_RELATED, with_for_update=True)
+    stored_row = session.get(JobRow, job_id, options=_WITHOUT_RELATED, with_for_update=True)
+    row = require(stored_row, job_id, owner)
+    row.count_time(shared_now(session))
+    return row
+
+
+def lock(session: Session, job_ids: Collection[UUID]) -> dict[UUID, JobRow]:
+    """Return those jobs that exist, locked, with the columns that trials change or read."""
+    query = select(JobRow).where(JobRow.id.in_(job_ids)).options(*_WITHOUT_RELATED, _OF_TRIALS)
+    return {row.id: row for row in session.scalars(query.with_for_update())}
+
+
+def require(row: JobRow | None, job_id: UUID, owner: Owner | str | None) -> JobRow:
+    """Return a locked job if it exists, and `owner` holds its lease, unless that is None.
+
+    Raises:
+        ServiceNotFoundError: If the job does not exist.
+        LeaseLostError: If `owner` does not hold the lease.
+    """
     if row is None:
         raise ServiceNotFoundError(f"no job {job_id}")
-    if not _is_owned(row, owner):
+    if owner is not None and not _is_owned(row, str(owner)):
         raise LeaseLostError(
             f"job {job_id} is {row.state}, owned by {row.lease_owner}, not by {owner}"
         )
-    row.count_time(shared_now(session))
     return row
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
 from uuid import UUID
@@ -16,6 +17,7 @@ from sqlalchemy import (
     bindparam,
     func,
     select,
+    tuple_,
 )
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
@@ -29,6 +31,7 @@ from service.store.trials import trials
 from service.store.trials.trials import TrialRow
 from service.wire.models import BaselineRead
 from service.wire.times import RunTime, holds_against
+from tuner.trial import MeasuredTrial
 
 
 class BestScheduleRow(Base):
@@ -63,44 +66,86 @@ class BestScheduleRow(Base):
 
     def time(self, session: Session) -> RunTime:
         """Return the time of its trial, with the provisional one."""
-        provisional = self.run_secs
-        if self.interval is not None:
-            trial_secs = trials.provisional_secs(session, self.job_id, self.trial_number)
-            provisional = self.run_secs if trial_secs is None else trial_secs
-        return RunTime(self.run_secs, self.interval, provisional)
+        if self.interval is None:
+            return self.time_with(self.run_secs)
+        return self.time_with(trials.provisional_secs(session, self.job_id, self.trial_number))
+
+    def time_with(self, provisional_secs: float | None) -> RunTime:
+        """Return the time of its trial, from the shortest sample of that."""
+        if self.interval is None or provisional_secs is None:
+            return RunTime(self.run_secs, self.interval, self.run_secs)
+        return RunTime(self.run_secs, self.interval, provisional_secs)
 
 
-def offer(session: Session, job: JobRow, trial: TrialRow) -> None:
-    """Make `trial` the best of its task if it is faster than the current best.
+@dataclass(frozen=True)
+class _Incumbent:
+    """A best schedule with facts of its trial."""
 
-    A time of the current code generator replaces that of an older one for the same candidate. A
-    sample replaces a confirmed best only if it is far shorter: see `holds_against`.
-    """
-    if trial.best_secs is None:
-        return
-    row = session.get(BestScheduleRow, (job.workload_key, job.target), with_for_update=True)
-    if row is None:
-        row = BestScheduleRow(workload_key=job.workload_key, target=job.target)
-        session.add(row)
-    elif not _is_measured_again(session, row, trial) and holds_against(
-        row.time(session), RunTime(trial.best_secs)
-    ):
-        return
-    row.job_id, row.trial_number = trial.job_id, trial.number
-    row.run_secs, row.low_secs, row.high_secs = trial.best_secs, None, None
-    row.updated_at = utc_now()
-    session.flush()  # the next offer reads the row again
+    row: BestScheduleRow
+    candidate_key: str
+    toolchain: str
+    provisional_secs: float | None
 
 
-def _is_measured_again(session: Session, best: BestScheduleRow, trial: TrialRow) -> bool:
-    if toolchains.is_outdated(trial.toolchain):
-        return False
-    # Without its trace, which is long: this is read for each trial.
-    query = select(TrialRow.candidate_key, TrialRow.toolchain).where(
-        TrialRow.job_id == best.job_id, TrialRow.number == best.trial_number
+class Incumbents:
+    """The best schedules of some tasks, locked, to which trials are offered."""
+
+    def __init__(self, session: Session, tasks: Collection[tuple[str, str]]) -> None:
+        self._session = session
+        # Without the traces, which are long: this is read for each set of trials.
+        query = (
+            select(BestScheduleRow, TrialRow.candidate_key, TrialRow.toolchain, TrialRow.best_secs)
+            .join(
+                TrialRow,
+                (TrialRow.job_id == BestScheduleRow.job_id)
+                & (TrialRow.number == BestScheduleRow.trial_number),
+            )
+            .where(tuple_(BestScheduleRow.workload_key, BestScheduleRow.target).in_(tasks))
+            .with_for_update(of=BestScheduleRow)
+        )
+        self._by_task = {
+            (row.workload_key, row.target): _Incumbent(row, key, toolchain, secs)
+            for row, key, toolchain, secs in session.execute(query)
+        }
+
+    def key_of(self, task: tuple[str, str]) -> str | None:
+        """Return the key of the candidate that is the best of a task; None without one."""
+        incumbent = self._by_task.get(task)
+        return None if incumbent is None else incumbent.candidate_key
+
+    def offer(self, task: tuple[str, str], job_id: UUID, trial: MeasuredTrial) -> None:
+        """Make a stored trial the best of its task if it is faster than the current best.
+
+        A time of the current code generator replaces that of an older one for the same candidate.
+        A sample replaces a confirmed best only if it is far shorter: see `holds_against`.
+        """
+        measured = trial.measurement
+        if not measured.ok:
+            return
+        incumbent = self._by_task.get(task)
+        if incumbent is None:
+            row = BestScheduleRow(workload_key=task[0], target=task[1])
+            self._session.add(row)
+        elif not _is_measured_again(incumbent, trial) and holds_against(
+            incumbent.row.time_with(incumbent.provisional_secs), RunTime(trial.best_secs)
+        ):
+            return
+        else:
+            row = incumbent.row
+        row.job_id, row.trial_number = job_id, trial.number
+        row.run_secs, row.low_secs, row.high_secs = trial.best_secs, None, None
+        row.updated_at = utc_now()
+        self._by_task[task] = _Incumbent(
+            row, trial.candidate.key, measured.toolchain, trial.best_secs
+        )
+
+
+def _is_measured_again(incumbent: _Incumbent, trial: MeasuredTrial) -> bool:
+    return (
+        incumbent.candidate_key == trial.candidate.key
+        and toolchains.is_outdated(incumbent.toolchain)
+        and not toolchains.is_outdated(trial.measurement.toolchain)
     )
-    key, toolchain = session.execute(query).one()
-    return bool(key == trial.candidate_key) and toolchains.is_outdated(toolchain)
 
 
 class BestSchedule(NamedTuple):

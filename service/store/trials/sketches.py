@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 from uuid import UUID
 
 from sqlalchemy import JSON, ForeignKey, String, select
@@ -12,6 +13,9 @@ from service.store.database.base import Base
 from service.store.trials.trials import TrialRow
 from service.store.workloads import WorkloadRow
 from tuner.space.tables.labels import stored_labels
+
+SketchKey: TypeAlias = tuple[UUID, str]
+"""A job and the name of one of its sketches."""
 
 
 class SketchRow(Base):

@@ -40,7 +40,7 @@ def row_of(database: Database, job_id: UUID) -> JobRow:
 def measure(database: Database, job_id: UUID) -> None:
     """Note that a trial of a job was measured."""
     with database.write() as session:
-        blame.note_progress(session, jobs.get(session, job_id))
+        blame.note_progress(session, jobs.get(session, job_id), utc_now())
 
 
 def finish(database: Database, job_id: UUID, owner: Owner, secs: float) -> None:
