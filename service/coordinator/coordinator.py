@@ -6,6 +6,7 @@ trials.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -50,12 +51,17 @@ from workers.engine.engine import (
     NoWorkerError,
     WorkersGoneError,
 )
+from workers.engine.fair_share import Standing
 
 _log = structlog.get_logger()
 
 _IDLE_SECS = 1.0
 """Interval at which the queue is polled: the delay of a job's start against the load of the
 database. Chosen.
+"""
+_MAX_CLAIMS = 15
+"""Most further claims in a transaction: the jobs of a killed coordinator are claimed in a few
+transactions, and each is short. Chosen.
 """
 _MAX_BACKOFF_SECS = 60.0
 """Longest pause after consecutive errors. Chosen."""
@@ -79,6 +85,10 @@ def _do_nothing() -> None:
     pass
 
 
+def _ignore(_: Callable[[], Standing]) -> None:
+    pass
+
+
 @dataclass
 class _Work:
     """The claimed jobs; `has_begun` is True once the health checks before them have passed."""
@@ -94,6 +104,7 @@ class SharedParts:
         pulse: Renews the leases of all.
         writer: Stores the trials of all.
         turn: Held by the one that polls the queue.
+        waiting: Those that wait for the turn: the one that polls claims for them, too.
         presence: The session lock of the process, by which others see its end.
     """
 
@@ -101,6 +112,7 @@ class SharedParts:
         self.pulse = Pulse(database, lease_secs)
         self.writer = TrialWriter(database)
         self.turn = Lock()
+        self.waiting: deque[Coordinator] = deque()
         self.presence = Presence(database)
 
 
@@ -111,6 +123,7 @@ class Coordinator:
         measuring: Measures candidates, and compares the finalists.
         baselines: Times libraries beside the best kernels; if None, none are timed.
         interrupt: Makes the measurement in progress end with an error.
+        stand: Called before jobs are measured with a function that returns their standing.
         lease_secs: How long a lease lasts without a heartbeat.
         retrainer: Receives the kind of target of each finished job.
         prove: Measures a known kernel, and raises if that fails. Called before a job whose last
@@ -129,6 +142,7 @@ class Coordinator:
         *,
         baselines: BaselineMeasurer | None = None,
         interrupt: Callable[[], None] = _do_nothing,
+        stand: Callable[[Callable[[], Standing]], None] = _ignore,
         lease_secs: float = leases.LEASE_SECS,
         patience_secs: float = PATIENCE_SECS,
         retrainer: Retrainer | None = None,
@@ -141,6 +155,7 @@ class Coordinator:
         self.owner = Owner.here(self._shared.presence.number)
         self._database = database
         self._interrupt = interrupt
+        self._stand = stand
         self._lease_secs = lease_secs
         self._patience_secs = patience_secs
         self._retrainer = retrainer
@@ -148,6 +163,7 @@ class Coordinator:
         self._serves = serves
         self._clock = clock
         self._num_errors = 0  # consecutive
+        self._granted: list[JobRow] = []  # claimed by another one
         self.driver: JobDriver = JobRunner(
             database, measuring, self.owner, baselines, self._shared.writer
         )
@@ -194,22 +210,38 @@ class Coordinator:
         return bool(jobs)
 
     def _claim(self) -> list[JobRow]:
+        """Claim jobs for this coordinator, and for those that wait for the turn."""
         served = () if self._serves is None else self._serves()
         if served is None or not self._shared.presence.is_held:
             return []
         others = set[str]()
-        if self._serves is not None:
-            with self._database.read() as session:
-                others = set(workers.served(session, now=True)) - set(served)
+        with self._database.read() as session:
+            if not claims.may_claim(session, self._shared.presence.is_gone):
+                return []
+            if self._serves is not None:
+                others = workers.labels_now(session) - set(served)
+        seats = [self, *list(self._shared.waiting)[:_MAX_CLAIMS]]
+        claimed = []
         with self._database.write() as session:
-            return claims.claim(
-                session,
-                self.owner,
-                lease_secs=self._lease_secs,
-                leave=others,
-                at=self._clock(),
-                is_gone=self._shared.presence.is_gone,
-            )
+            for seat in seats:
+                jobs = claims.claim(
+                    session,
+                    seat.owner,
+                    lease_secs=self._lease_secs,
+                    leave=others,
+                    at=self._clock(),
+                    is_gone=self._shared.presence.is_gone,
+                )
+                if not jobs:
+                    break
+                claimed.append(jobs)
+        for seat, jobs in zip(seats, claimed, strict=False):
+            seat._granted = jobs
+        return self._take_granted()
+
+    def _take_granted(self) -> list[JobRow]:
+        granted, self._granted = self._granted, []
+        return granted
 
     def _drive_claimed(self, jobs: Sequence[JobRow]) -> None:
         if jobs:
@@ -240,8 +272,10 @@ class Coordinator:
 
     def _run_jobs(self) -> None:
         while not self._stopping.is_set():
+            self._shared.waiting.append(self)
             with self._shared.turn:
-                jobs = self._next_jobs()
+                self._shared.waiting.remove(self)
+                jobs = self._take_granted() or self._next_jobs()
             try:
                 self._drive_claimed(jobs)
             except Exception as error:
@@ -277,6 +311,7 @@ class Coordinator:
             patience_secs=self._patience_secs,
             pulse=self._shared.pulse,
         ) as heartbeat:
+            self._stand(lambda: heartbeat.standing)
             if any(map(blame.is_suspect, jobs)):
                 self._prove()
                 with self._database.write() as session:

@@ -16,6 +16,7 @@ from service.common.owner import Owner
 from service.coordinator.pulse import Pulse
 from service.store.database.database import Database
 from service.store.jobs.controls import JobControls
+from workers.engine.fair_share import alone
 
 _log = structlog.get_logger()
 
@@ -27,7 +28,8 @@ class Heartbeat:
     """Keeps the leases of a job, or of the jobs of a group, by a `Pulse`.
 
     Used as a context manager. `controls` holds the controls of each job as last read. `is_joined`
-    says whether another job of the group waits to run with these.
+    says whether another job of the group waits to run with these. `standing` says how many workers
+    the jobs may use beside others.
 
     Args:
         group_id: The group of the jobs, if they have one.
@@ -49,6 +51,7 @@ class Heartbeat:
         self.is_lost = False
         self.is_joined = False
         self.controls: dict[UUID, JobControls] = {}
+        self.standing = alone()
         self.owner = owner
         self.group_id = group_id
         self._job_ids = tuple(job_ids)

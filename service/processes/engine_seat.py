@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from threading import Event
 
 from compiler.runtime.measurement import Measurement
 from service.processes.engine_supervisor import EngineSupervisor
+from workers.engine.fair_share import Standing, alone
 from workers.measure.compare import CompareRequest
 from workers.wire.request import MeasureRequest
 
@@ -17,16 +18,21 @@ class EngineSeat:
     def __init__(self, workers: EngineSupervisor) -> None:
         self._workers = workers
         self._is_interrupted = Event()
+        self._standing: Callable[[], Standing] = alone
 
     def measure(self, request: MeasureRequest) -> Iterator[tuple[int, Measurement]]:
         """Yield the index of each of the request's traces with its measurement."""
         self._is_interrupted.clear()
-        return self._workers.measure(request, self._is_interrupted.is_set)
+        return self._workers.measure(request, self._is_interrupted.is_set, self._standing)
 
     def compare(self, request: CompareRequest) -> Iterator[list[Measurement]]:
         """Yield rounds, each with a measurement of each of the request's traces."""
         self._is_interrupted.clear()
-        return self._workers.compare(request, self._is_interrupted.is_set)
+        return self._workers.compare(request, self._is_interrupted.is_set, self._standing)
+
+    def stand(self, standing: Callable[[], Standing]) -> None:
+        """Measure the next requests with a standing among those of other coordinators."""
+        self._standing = standing
 
     def interrupt(self) -> None:
         """End the current request with an error; the workers finish their current batches."""

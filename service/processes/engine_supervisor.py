@@ -15,6 +15,7 @@ from service.store import workers
 from service.store.database.database import Database
 from service.store.database.error import log_error
 from workers.engine.engine import Engine, EngineStartError, RequestInterruptedError, never
+from workers.engine.fair_share import Standing, alone
 from workers.health.self_test import known_kernel
 from workers.measure.compare import CompareRequest
 from workers.wire.request import MeasureRequest
@@ -79,16 +80,25 @@ class EngineSupervisor:
         return self._labels if can_measure else None
 
     def measure(
-        self, request: MeasureRequest, is_interrupted: Callable[[], bool] = never
+        self,
+        request: MeasureRequest,
+        is_interrupted: Callable[[], bool] = never,
+        standing: Callable[[], Standing] = alone,
     ) -> Iterator[tuple[int, Measurement]]:
         """Yield the index of each of the request's traces with its measurement."""
-        return self._results(lambda engine: engine.measure(request, is_interrupted))
+        return self._results(lambda engine: engine.measure(request, is_interrupted, standing))
 
     def compare(
-        self, request: CompareRequest, is_interrupted: Callable[[], bool] = never
+        self,
+        request: CompareRequest,
+        is_interrupted: Callable[[], bool] = never,
+        standing: Callable[[], Standing] = alone,
     ) -> Iterator[list[Measurement]]:
         """Yield rounds, each with a measurement of each of the request's traces."""
-        return self._results(lambda engine: engine.compare(request, is_interrupted))
+        return self._results(lambda engine: engine.compare(request, is_interrupted, standing))
+
+    def stand(self, standing: Callable[[], Standing]) -> None:
+        """Do nothing: its workers serve one request at a time."""
 
     def prove(self) -> None:
         """Measure a known kernel with the workers of this host; those of a cluster did so already.

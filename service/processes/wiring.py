@@ -49,6 +49,7 @@ def coordinate(
             measurer,
             baselines=measurer,
             interrupt=seat.interrupt,
+            stand=seat.stand,
             retrainer=retrainer,
             serves=workers.labels,
             prove=workers.prove,

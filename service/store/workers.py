@@ -115,6 +115,15 @@ def served(session: Session, *, now: bool) -> dict[str, int]:
     return cores_by_label
 
 
+def labels_now(session: Session) -> set[str]:
+    """Return the kinds of target that connected workers serve; see `served`."""
+    is_there = WorkerRow.state.in_((WorkerState.BUSY, WorkerState.IDLE)) & (
+        WorkerRow.last_seen_at >= utc_now() - timedelta(seconds=LOST_AFTER_SECS)
+    )
+    accepts_work = WorkerRow.facts["refuses"].as_string().is_(None)
+    return set(session.scalars(select(WorkerRow.label).where(is_there, accepts_work).distinct()))
+
+
 def _read(
     row: WorkerRow, canary: Canary, running: Mapping[tuple[str, str], UUID | None]
 ) -> WorkerRead:

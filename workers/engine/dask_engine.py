@@ -31,6 +31,7 @@ from workers.engine.engine import (
     WorkerFacts,
     never,
 )
+from workers.engine.fair_share import Standing, alone
 from workers.engine.local_cluster import LocalCluster
 from workers.engine.unpickling import restrict_dask
 from workers.engine.worker_list import WorkerList, connected_workers, raise_if_closed
@@ -40,7 +41,6 @@ from workers.wire.request import MeasureRequest
 
 # Bounds that are chosen, not measured; Dask's default for a connection is 30 s.
 _MAX_RESUBMISSIONS = 3  # a batch that is lost more often may be what ends its workers
-_PER_SLOT = 2  # batches in flight: one runs, one waits, so that no slot is idle between them
 _CLOSE_SECS = 5.0  # for the end of the cluster's processes
 _CONNECT_SECS = 15.0
 
@@ -117,7 +117,10 @@ class DaskEngine:
         return str(scheduler.address)
 
     def measure(
-        self, request: MeasureRequest, is_interrupted: Callable[[], bool] = never
+        self,
+        request: MeasureRequest,
+        is_interrupted: Callable[[], bool] = never,
+        standing: Callable[[], Standing] = alone,
     ) -> Iterator[tuple[int, Measurement]]:
         """Yield the index of each trace with its measurement, batch by batch.
 
@@ -126,14 +129,18 @@ class DaskEngine:
             EngineClosedError: If the engine is closed, now or meanwhile.
             RequestInterruptedError: If `is_interrupted` returns True.
         """
-        run = _RoutedRequest(self._slots_for(request.target), request, is_interrupted)
+        slots = self._slots_for(request.target)
+        run = _RoutedRequest(slots, request, is_interrupted, standing)
         try:
             yield from run.results()
         finally:
             run.abandon()
 
     def compare(
-        self, request: CompareRequest, is_interrupted: Callable[[], bool] = never
+        self,
+        request: CompareRequest,
+        is_interrupted: Callable[[], bool] = never,
+        standing: Callable[[], Standing] = alone,
     ) -> Iterator[list[Measurement]]:
         """Yield rounds, each measured by one worker: a measurement of each contestant.
 
@@ -146,7 +153,7 @@ class DaskEngine:
         num_losses = 0
         while request.first_round < request.num_rounds:
             try:
-                rounds = slots.compare(request, is_interrupted)
+                rounds = slots.compare(request, is_interrupted, standing().priority)
             except LostBatchError as error:
                 num_losses += 1
                 if num_losses > _MAX_RESUBMISSIONS:
@@ -212,11 +219,16 @@ class _RoutedRequest:
     """One request in the cluster."""
 
     def __init__(
-        self, slots: DaskSlots, request: MeasureRequest, is_interrupted: Callable[[], bool]
+        self,
+        slots: DaskSlots,
+        request: MeasureRequest,
+        is_interrupted: Callable[[], bool],
+        standing: Callable[[], Standing],
     ) -> None:
         self._slots = slots
         self._request = request
         self._is_interrupted = is_interrupted
+        self._standing = standing
         self._left = deque(range(len(request.traces)))
         self._in_flight: dict[_Batch, Future[str]] = {}
         # Dask reports finished batches from another thread.
@@ -237,12 +249,15 @@ class _RoutedRequest:
 
     def _fill(self) -> None:
         num_slots = self._slots.num_slots
-        while self._left and len(self._in_flight) < _PER_SLOT * num_slots:
-            size = self._slots.sizer.size(self._request.workload, len(self._left), num_slots)
+        most = self._standing().max_in_flight(num_slots)
+        while self._left and len(self._in_flight) < most:
+            num = min(num_slots, most)
+            size = self._slots.sizer.size(self._request.workload, len(self._left), num)
             self._submit(_Batch(tuple(self._left.popleft() for _ in range(size))))
 
     def _submit(self, batch: _Batch) -> None:
-        future = self._slots.submit(dask_worker.measure_batch, self._request.part(batch.indices))
+        request, priority = self._request.part(batch.indices), self._standing().priority
+        future = self._slots.submit(dask_worker.measure_batch, request, priority)
         self._in_flight[batch] = future
         future.add_done_callback(lambda _: self._done.put(batch))
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from itertools import count
 from queue import Empty, SimpleQueue
 from threading import Event
-from time import monotonic
+from time import monotonic, time
 from typing import TypeVar
 
 from dask.typing import Key
@@ -35,6 +34,7 @@ ItemT = TypeVar("ItemT")
 # Bounds that are chosen, not measured.
 _POLL_SECS = 0.5  # wait for a result, after which lost workers are noticed
 _NO_WORKER_SECS = 60.0  # a nanny replaces a worker in a second: without any for so long, none comes
+_PRIORITY_SECS = 1e6  # a priority higher by one goes before all that waits for less than 11 days
 _CHECK_SECS = 10.0  # interval at which the scheduler is asked about the batches that are awaited
 
 
@@ -54,24 +54,28 @@ class DaskSlots:
         self.sizer = BatchSizer()
         self.is_closed = is_closed
         self._workers = workers
-        self._order = count()
 
     def submit(
-        self, act: Callable[[str], str], request: MeasureRequest | CompareRequest
+        self,
+        act: Callable[[str], str],
+        request: MeasureRequest | CompareRequest,
+        priority: int = 0,
     ) -> Future[str]:
-        """Send a request to the first free slot."""
+        """Send a request to the first free slot; a higher priority goes before others."""
         with calling_dask(self.is_closed):
             return self.client.submit(
                 act,
                 json.dumps(request.to_json()),
                 pure=False,
                 retries=0,
-                priority=-next(self._order),  # equal priorities are not first come, first served
+                # Equal priorities are not first come, first served. Engines of other processes
+                # send requests, too.
+                priority=priority * _PRIORITY_SECS - time(),
                 resources={self.label: 1},
             )
 
     def compare(
-        self, request: CompareRequest, is_interrupted: Callable[[], bool]
+        self, request: CompareRequest, is_interrupted: Callable[[], bool], priority: int = 0
     ) -> list[list[Measurement]]:
         """Return the first rounds of a request, at least one.
 
@@ -80,7 +84,7 @@ class DaskSlots:
             RequestInterruptedError: If `is_interrupted` returns True.
         """
         done: SimpleQueue[None] = SimpleQueue()
-        future = self.submit(dask_worker.compare_batch, request)
+        future = self.submit(dask_worker.compare_batch, request, priority)
         future.add_done_callback(lambda _: done.put(None))
         try:
             self.next_of(done, is_interrupted, lambda: [future])

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from compiler.runtime.measurement import Measurement
 from compiler.user_errors import NoResultError
+from workers.engine.fair_share import Standing, alone
 from workers.measure.compare import CompareRequest
 from workers.measure.request_measurer import RequestMeasurer
 from workers.wire.request import MeasureRequest
@@ -77,18 +78,25 @@ class Engine(RequestMeasurer, Protocol):
     """
 
     def measure(
-        self, request: MeasureRequest, is_interrupted: Callable[[], bool] = never
+        self,
+        request: MeasureRequest,
+        is_interrupted: Callable[[], bool] = never,
+        standing: Callable[[], Standing] = alone,
     ) -> Iterator[tuple[int, Measurement]]:
         """Yield the index of each trace with its measurement; see `RequestMeasurer`.
 
         Args:
             is_interrupted: Called twice a second or more often; if it returns True, a
                 `RequestInterruptedError` is raised.
+            standing: Returns what the request is entitled to now, beside others.
         """
         ...
 
     def compare(
-        self, request: CompareRequest, is_interrupted: Callable[[], bool] = never
+        self,
+        request: CompareRequest,
+        is_interrupted: Callable[[], bool] = never,
+        standing: Callable[[], Standing] = alone,
     ) -> Iterator[list[Measurement]]:
         """Yield rounds; see `RequestMeasurer` and `measure`."""
         ...

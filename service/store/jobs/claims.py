@@ -32,11 +32,21 @@ from service.wire.models import JobState
 from service.wire.windows import is_open
 from tuner.loop.budget import StopReason
 
+_IS_OPEN = JobRow.state.in_((JobState.QUEUED, JobState.RUNNING))
 _RECENT = timedelta(hours=1)
 _TOLERATED = 2
 """After so many claims in vain in a row, the next claim still follows at once: a service is killed,
 too. Chosen.
 """
+
+
+def may_claim(session: Session, is_gone: Callable[[int], bool]) -> bool:
+    """Return whether a job may be free, without the lock that writers wait for; see `claim`."""
+    query = select(JobRow.state, JobRow.lease_owner, JobRow.lease_until).where(_IS_OPEN)
+    open_jobs: Any = session.execute(query).all()
+    now = shared_now(session)
+    locks = _free_locks(session, open_jobs, is_gone)
+    return any(leases.is_free(row, now, locks) for row in open_jobs)
 
 
 def claim(
@@ -100,7 +110,7 @@ def _open_jobs(session: Session, leave: Collection[str]) -> Sequence[Row[Any]]:
         *(JobRow.stop_requested, JobRow.cancel_requested, JobRow.lease_owner, JobRow.lease_until),
         *(JobRow.fruitless_claims, JobRow.claimed_at, JobRow.retry_at, JobRow.group_id),
         JobRow.window,
-    ).where(JobRow.state.in_((JobState.QUEUED, JobState.RUNNING)))
+    ).where(_IS_OPEN)
     if leave:
         others = select(TargetRow.name).where(TargetRow.label.in_(leave))
         query = query.where(JobRow.target.not_in(others))

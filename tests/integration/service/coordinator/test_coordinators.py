@@ -11,15 +11,21 @@ from uuid import UUID
 from sqlalchemy import event
 
 from compiler.runtime.measurement import Measurement
+from service.common.owner import Owner
 from service.coordinator.coordinator import Coordinator, SharedParts
 from service.coordinator.coordinators import Coordinators
+from service.coordinator.heartbeat import Heartbeat
 from service.store.database.database import Database
+from service.store.jobs import claims, jobs
 from service.wire.models import JobState
 from tests.integration.service.driving import TRIALS, act, cost, read, rows, submit, wait_for_end
 from tests.patience import PATIENCE_SECS
 from tuner.candidate import Candidate
 from tuner.measurer.memory import MemoryMeasurer
 from tuner.task import Task
+from workers.engine.fair_share import Standing
+
+OWNER = Owner.here()
 
 
 class Meeting(MemoryMeasurer):
@@ -69,6 +75,18 @@ def test_idle_coordinators_poll_the_queue_no_more_often_than_one(database: Datab
     time.sleep(0.5)
     assert coordinators.stop(PATIENCE_SECS)
     assert num_writes <= 2
+
+
+def test_jobs_stand_beside_the_running_jobs_of_all_owners(database: Database) -> None:
+    ids = [submit(database, priority=priority) for priority in (3, 2, 1, 0)]
+    with database.write() as session:
+        for job_id, owner in zip(ids, ["ann", "bob", "bob", "cyd"], strict=True):
+            jobs.get(session, job_id).owner = owner
+        for _ in range(3):  # the last one waits
+            claims.claim(session, OWNER)
+    with Heartbeat(database, ids[1:2], OWNER, interrupt=lambda: None) as heartbeat:
+        standing = heartbeat.standing
+    assert standing == Standing("bob", {"ann": 1, "bob": 2}, priority=2)
 
 
 def test_a_cancelled_job_ends_while_the_others_of_its_process_continue(database: Database) -> None:

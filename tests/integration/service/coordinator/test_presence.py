@@ -66,6 +66,10 @@ def test_a_coordinator_that_lost_its_lock_loses_its_jobs_and_stores_nothing(
         with database.write() as session:
             claims.claim(session, ELSEWHERE, lease_secs=3600)
             assert claims.claim(session, Owner.here(me.number), is_gone=me.is_gone) == []
+        end = time.monotonic() + PATIENCE_SECS
+        while ELSEWHERE.lock not in me._seen:
+            assert time.monotonic() < end
+            time.sleep(0.02)
         lock.close()  # as if its connection had been cut; the process lives on
         assert has_woken.wait(PATIENCE_SECS)
         with database.write() as session:

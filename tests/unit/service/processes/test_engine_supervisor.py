@@ -13,6 +13,7 @@ from service.store.database.database import Database
 from service.wire.server_models import WorkerRead, WorkerState
 from tests.patience import PATIENCE_SECS
 from workers.engine.engine import RequestInterruptedError, WorkerFacts, never
+from workers.engine.fair_share import Standing, alone
 from workers.measure.compare import CompareRequest
 from workers.wire.request import MeasureRequest
 
@@ -31,6 +32,7 @@ class MemoryEngine:
         self,
         request: MeasureRequest | CompareRequest,
         is_interrupted: Callable[[], bool] = never,
+        standing: Callable[[], Standing] = alone,
     ) -> Iterator[tuple[int, Measurement]]:
         if self._is_broken:
             raise ConnectionError("the engine is gone")
@@ -40,7 +42,10 @@ class MemoryEngine:
             yield index, Measurement((1.0,))
 
     def compare(
-        self, request: CompareRequest, is_interrupted: Callable[[], bool] = never
+        self,
+        request: CompareRequest,
+        is_interrupted: Callable[[], bool] = never,
+        standing: Callable[[], Standing] = alone,
     ) -> Iterator[list[Measurement]]:
         for _ in range(request.num_rounds):
             yield [measurement for _, measurement in self.measure(request, is_interrupted)]

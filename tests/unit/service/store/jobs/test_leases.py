@@ -5,6 +5,7 @@ from threading import Thread
 from uuid import UUID, uuid4
 
 import pytest
+from sqlalchemy import select
 
 from service.common.errors import LeaseLostError, ServiceNotFoundError
 from service.common.owner import Owner
@@ -83,6 +84,21 @@ def test_a_job_whose_lease_ran_out_is_free(database: Database) -> None:
     job_id = add_job(database)
     claimed(database, ELSEWHERE, lease_secs=-1.0)
     assert claimed(database, ME) == job_id
+
+
+def test_a_free_job_is_seen_without_the_lock_of_writers(database: Database) -> None:
+    def may_claim() -> bool:
+        with database.read() as session:
+            return claims.may_claim(session, lambda _: False)
+
+    assert not may_claim()
+    add_job(database)
+    assert may_claim()
+    claimed(database, ELSEWHERE)
+    assert not may_claim()
+    with database.write() as session:
+        session.scalars(select(JobRow)).one().lease_owner = str(DEAD)
+    assert may_claim()
 
 
 def test_a_job_is_claimed_once_however_many_try(database: Database) -> None:
