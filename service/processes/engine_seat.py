@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from threading import Event
 
 from compiler.runtime.measurement import Measurement
 from service.processes.engine_supervisor import EngineSupervisor
-from workers.engine.fair_share import Standing, alone
+from workers.engine.engine import Requester
+from workers.engine.fair_share import Standing
 from workers.measure.compare import CompareRequest
 from workers.wire.request import MeasureRequest
 
@@ -18,21 +20,21 @@ class EngineSeat:
     def __init__(self, workers: EngineSupervisor) -> None:
         self._workers = workers
         self._is_interrupted = Event()
-        self._standing: Callable[[], Standing] = alone
+        self._requester = Requester(self._is_interrupted.is_set)
 
     def measure(self, request: MeasureRequest) -> Iterator[tuple[int, Measurement]]:
         """Yield the index of each of the request's traces with its measurement."""
         self._is_interrupted.clear()
-        return self._workers.measure(request, self._is_interrupted.is_set, self._standing)
+        return self._workers.measure(request, self._requester)
 
     def compare(self, request: CompareRequest) -> Iterator[list[Measurement]]:
         """Yield rounds, each with a measurement of each of the request's traces."""
         self._is_interrupted.clear()
-        return self._workers.compare(request, self._is_interrupted.is_set, self._standing)
+        return self._workers.compare(request, self._requester)
 
     def stand(self, standing: Callable[[], Standing]) -> None:
         """Measure the next requests with a standing among those of other coordinators."""
-        self._standing = standing
+        self._requester = replace(self._requester, standing=standing)
 
     def interrupt(self) -> None:
         """End the current request with an error; the workers finish their current batches."""

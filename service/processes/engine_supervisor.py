@@ -14,8 +14,14 @@ from compiler.runtime.measurement import Measurement
 from service.store import workers
 from service.store.database.database import Database
 from service.store.database.error import log_error
-from workers.engine.engine import Engine, EngineStartError, RequestInterruptedError, never
-from workers.engine.fair_share import Standing, alone
+from workers.engine.engine import (
+    ANYONE,
+    Engine,
+    EngineStartError,
+    Requester,
+    RequestInterruptedError,
+)
+from workers.engine.fair_share import Standing
 from workers.health.self_test import known_kernel
 from workers.measure.compare import CompareRequest
 from workers.wire.request import MeasureRequest
@@ -80,22 +86,16 @@ class EngineSupervisor:
         return self._labels if can_measure else None
 
     def measure(
-        self,
-        request: MeasureRequest,
-        is_interrupted: Callable[[], bool] = never,
-        standing: Callable[[], Standing] = alone,
+        self, request: MeasureRequest, requester: Requester = ANYONE
     ) -> Iterator[tuple[int, Measurement]]:
         """Yield the index of each of the request's traces with its measurement."""
-        return self._results(lambda engine: engine.measure(request, is_interrupted, standing))
+        return self._results(lambda engine: engine.measure(request, requester))
 
     def compare(
-        self,
-        request: CompareRequest,
-        is_interrupted: Callable[[], bool] = never,
-        standing: Callable[[], Standing] = alone,
+        self, request: CompareRequest, requester: Requester = ANYONE
     ) -> Iterator[list[Measurement]]:
         """Yield rounds, each with a measurement of each of the request's traces."""
-        return self._results(lambda engine: engine.compare(request, is_interrupted, standing))
+        return self._results(lambda engine: engine.compare(request, requester))
 
     def stand(self, standing: Callable[[], Standing]) -> None:
         """Do nothing: its workers serve one request at a time."""

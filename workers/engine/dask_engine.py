@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from queue import SimpleQueue
+from random import random
 from threading import Event
 from typing import Self
 
@@ -24,14 +25,14 @@ from workers.engine import certificates, dask_worker
 from workers.engine.dask_settings import SETTINGS
 from workers.engine.dask_slots import DaskSlots, LostBatchError
 from workers.engine.engine import (
+    ANYONE,
     ClusterAddress,
     EngineClosedError,
     EngineStartError,
     NoWorkerError,
+    Requester,
     WorkerFacts,
-    never,
 )
-from workers.engine.fair_share import Standing, alone
 from workers.engine.local_cluster import LocalCluster
 from workers.engine.unpickling import restrict_dask
 from workers.engine.worker_list import WorkerList, connected_workers, raise_if_closed
@@ -117,43 +118,39 @@ class DaskEngine:
         return str(scheduler.address)
 
     def measure(
-        self,
-        request: MeasureRequest,
-        is_interrupted: Callable[[], bool] = never,
-        standing: Callable[[], Standing] = alone,
+        self, request: MeasureRequest, requester: Requester = ANYONE
     ) -> Iterator[tuple[int, Measurement]]:
         """Yield the index of each trace with its measurement, batch by batch.
 
         Raises:
             NoWorkerError: If no worker serves the target.
             EngineClosedError: If the engine is closed, now or meanwhile.
-            RequestInterruptedError: If `is_interrupted` returns True.
+            RequestInterruptedError: If the requester interrupts it.
         """
         slots = self._slots_for(request.target)
-        run = _RoutedRequest(slots, request, is_interrupted, standing)
+        run = _RoutedRequest(slots, request, requester)
         try:
             yield from run.results()
         finally:
             run.abandon()
 
     def compare(
-        self,
-        request: CompareRequest,
-        is_interrupted: Callable[[], bool] = never,
-        standing: Callable[[], Standing] = alone,
+        self, request: CompareRequest, requester: Requester = ANYONE
     ) -> Iterator[list[Measurement]]:
         """Yield rounds, each measured by one worker: a measurement of each contestant.
 
         Raises:
             NoWorkerError: If no worker serves the target, or all that tried were lost.
             EngineClosedError: If the engine is closed, now or meanwhile.
-            RequestInterruptedError: If `is_interrupted` returns True.
+            RequestInterruptedError: If the requester interrupts it.
         """
         slots = self._slots_for(request.target)
         num_losses = 0
         while request.first_round < request.num_rounds:
             try:
-                rounds = slots.compare(request, is_interrupted, standing().priority)
+                rounds = slots.compare(
+                    request, requester.is_interrupted, requester.standing().priority
+                )
             except LostBatchError as error:
                 num_losses += 1
                 if num_losses > _MAX_RESUBMISSIONS:
@@ -218,17 +215,12 @@ class _Batch:
 class _RoutedRequest:
     """One request in the cluster."""
 
-    def __init__(
-        self,
-        slots: DaskSlots,
-        request: MeasureRequest,
-        is_interrupted: Callable[[], bool],
-        standing: Callable[[], Standing],
-    ) -> None:
+    def __init__(self, slots: DaskSlots, request: MeasureRequest, requester: Requester) -> None:
         self._slots = slots
         self._request = request
-        self._is_interrupted = is_interrupted
-        self._standing = standing
+        self._is_interrupted = requester.is_interrupted
+        self._standing = requester.standing
+        self._rounding = random()  # limits are small: rounded up or down, their mean is kept
         self._left = deque(range(len(request.traces)))
         self._in_flight: dict[_Batch, Future[str]] = {}
         # Dask reports finished batches from another thread.
@@ -249,7 +241,7 @@ class _RoutedRequest:
 
     def _fill(self) -> None:
         num_slots = self._slots.num_slots
-        most = self._standing().max_in_flight(num_slots)
+        most = int(self._standing().max_in_flight(num_slots) + self._rounding)
         while self._left and len(self._in_flight) < most:
             num = min(num_slots, most)
             size = self._slots.sizer.size(self._request.workload, len(self._left), num)

@@ -36,12 +36,30 @@ class EngineClosedError(RuntimeError):
 
 
 class RequestInterruptedError(RuntimeError):
-    """The caller of a request interrupted it."""
+    """The requester of a request interrupted it."""
 
 
 def never() -> bool:
     """Return False: a request is not interrupted."""
     return False
+
+
+@dataclass(frozen=True, slots=True)
+class Requester:
+    """Who makes a request.
+
+    Attributes:
+        is_interrupted: Called twice a second or more often; if it returns True, a
+            `RequestInterruptedError` is raised.
+        standing: Returns what the request is entitled to now, beside others.
+    """
+
+    is_interrupted: Callable[[], bool] = never
+    standing: Callable[[], Standing] = alone
+
+
+ANYONE = Requester()
+"""A requester that interrupts nothing, beside whom there are no others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,25 +96,13 @@ class Engine(RequestMeasurer, Protocol):
     """
 
     def measure(
-        self,
-        request: MeasureRequest,
-        is_interrupted: Callable[[], bool] = never,
-        standing: Callable[[], Standing] = alone,
+        self, request: MeasureRequest, requester: Requester = ANYONE
     ) -> Iterator[tuple[int, Measurement]]:
-        """Yield the index of each trace with its measurement; see `RequestMeasurer`.
-
-        Args:
-            is_interrupted: Called twice a second or more often; if it returns True, a
-                `RequestInterruptedError` is raised.
-            standing: Returns what the request is entitled to now, beside others.
-        """
+        """Yield the index of each trace with its measurement; see `RequestMeasurer`."""
         ...
 
     def compare(
-        self,
-        request: CompareRequest,
-        is_interrupted: Callable[[], bool] = never,
-        standing: Callable[[], Standing] = alone,
+        self, request: CompareRequest, requester: Requester = ANYONE
     ) -> Iterator[list[Measurement]]:
         """Yield rounds; see `RequestMeasurer` and `measure`."""
         ...

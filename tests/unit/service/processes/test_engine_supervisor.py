@@ -12,8 +12,7 @@ from service.store import workers
 from service.store.database.database import Database
 from service.wire.server_models import WorkerRead, WorkerState
 from tests.patience import PATIENCE_SECS
-from workers.engine.engine import RequestInterruptedError, WorkerFacts, never
-from workers.engine.fair_share import Standing, alone
+from workers.engine.engine import ANYONE, Requester, RequestInterruptedError, WorkerFacts
 from workers.measure.compare import CompareRequest
 from workers.wire.request import MeasureRequest
 
@@ -31,24 +30,22 @@ class MemoryEngine:
     def measure(
         self,
         request: MeasureRequest | CompareRequest,
-        is_interrupted: Callable[[], bool] = never,
-        standing: Callable[[], Standing] = alone,
+        requester: Requester = ANYONE,
     ) -> Iterator[tuple[int, Measurement]]:
         if self._is_broken:
             raise ConnectionError("the engine is gone")
         for index in range(len(request.traces)):
-            if is_interrupted():
+            if requester.is_interrupted():
                 raise RequestInterruptedError
             yield index, Measurement((1.0,))
 
     def compare(
         self,
         request: CompareRequest,
-        is_interrupted: Callable[[], bool] = never,
-        standing: Callable[[], Standing] = alone,
+        requester: Requester = ANYONE,
     ) -> Iterator[list[Measurement]]:
         for _ in range(request.num_rounds):
-            yield [measurement for _, measurement in self.measure(request, is_interrupted)]
+            yield [measurement for _, measurement in self.measure(request, requester)]
 
     def workers(self) -> list[WorkerFacts]:
         if self.is_gone:
