@@ -20,18 +20,32 @@ _SHARES = (0.6, 0.1, 0.3)
 """Shares of build, check and timing in the time of a trial: `trial_rate` in docs/benchmarks.md."""
 _ROUND_SHARE = 0.2
 """Time of a round of a comparison, as a share of that of a trial. Chosen."""
+_OF_LARGE_SPACES = frozenset(
+    {
+        "avg_pool2d",
+        "conv1d",
+        "conv2d_nchwc",
+        "conv2d_transpose",
+        "conv2d_winograd",
+        "conv3d",
+        "depthwise_conv2d",
+        "max_pool2d",
+    }
+)
+"""Programs with 100,000 candidates or more, so that no job measures all."""
 MAX_ROUNDS = 10
 """Rounds of one answer. Chosen: a real worker answers after two seconds."""
 
 
 def outcomes() -> dict[str, list[Outcome]]:
-    """Return the outcomes of each recorded set, by the text of its program."""
+    """Return the outcomes of recorded sets with large spaces, by the texts of their programs."""
     return {
         script(recorded.task.func): [
             secs if math.isfinite(secs) else str(recorded.errors[point])
             for point, secs in recorded.by_point.items()
         ]
         for recorded in packaged_sets()
+        if recorded.task.func.name in _OF_LARGE_SPACES
     }
 
 

@@ -1,7 +1,7 @@
 """Simulated workers of a cluster, many in one process: real workers of Dask without kernels.
 
-They speak the real protocol with the real scheduler. Only the functions that measure are replaced:
-they sleep, and answer from the recorded sets. The module runs until SIGTERM or a kill; its one
+They speak the real protocol with the real scheduler. Only what measures is replaced: it sleeps, and
+answers from the recorded sets. The module runs until SIGTERM or a kill; its one
 argument is JSON.
 """
 
@@ -15,14 +15,17 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import dask
-from distributed import Worker, get_worker
+from distributed import Worker
 
 from benchmarks.fleet.recorded import RecordedAnswers
-from workers.engine import certificates, dask_worker
+from workers.engine import certificates
+from workers.engine.batch_protocol import FACTS, PROTOCOL
+from workers.engine.batch_runner import BatchRunner
 from workers.engine.dask_settings import SETTINGS
 from workers.engine.unpickling import restrict_dask
 
@@ -88,7 +91,6 @@ class SimulatedWorkers:
         """Run the workers until SIGTERM."""
         is_over = asyncio.Event()
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, is_over.set)
-        dask_worker.measure_batch = dask_worker.compare_batch = self._measure  # type: ignore[assignment]
         first, count = self._settings["first"], self._settings["count"]
         workers = [self._worker(f"s{number}") for number in range(first, first + count)]
         await asyncio.gather(*(worker.start() for worker in workers))
@@ -114,20 +116,20 @@ class SimulatedWorkers:
         self._clocks[name] = WorkClock(time.monotonic())
 
         async def facts(_: object) -> dict[str, Any]:
-            return {"host": "simulated", "pid": os.getpid(), "num_cores": 1}
+            return {"protocol": PROTOCOL, "host": "simulated", "pid": os.getpid(), "num_cores": 1}
 
         def health(_: object) -> dict[str, Any]:
             is_busy = self._clocks[name].busy_since is not None
             details = {"workload": "", "target": "", "candidates": 1, "since": time.time()}
             return {"task": details if is_busy else None, "utilisation": 1.0 if is_busy else 0.0}
 
-        worker.startup_information[dask_worker.FACTS] = facts
-        worker.metrics[dask_worker.FACTS] = health
+        worker.startup_information[FACTS] = facts
+        worker.metrics[FACTS] = health
+        BatchRunner(worker, partial(self._measure, name))
         return worker
 
-    async def _measure(self, text: str) -> str:
+    async def _measure(self, name: str, _: str, text: str) -> str:
         request = json.loads(text)
-        name = str(get_worker().name)
         clock = self._clocks[name]
         clock.begin(time.monotonic())
         await asyncio.sleep(self._answers.secs(request))

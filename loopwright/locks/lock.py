@@ -170,7 +170,7 @@ def lock_schedule(
         record=record,
         script=script_lines(func),
         trace_key=trace.key(),
-        trace=json.loads(trace.to_text()),
+        trace=json.loads(json.dumps(trace.to_json())),
     )
 
 

@@ -49,9 +49,9 @@ from workers.engine.engine import (
     EngineClosedError,
     EngineStartError,
     NoWorkerError,
+    Standing,
     WorkersGoneError,
 )
-from workers.engine.fair_share import Standing
 
 _log = structlog.get_logger()
 

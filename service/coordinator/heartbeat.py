@@ -16,7 +16,7 @@ from service.common.owner import Owner
 from service.coordinator.pulse import Pulse
 from service.store.database.database import Database
 from service.store.jobs.controls import JobControls
-from workers.engine.fair_share import alone
+from workers.engine.engine import alone
 
 _log = structlog.get_logger()
 

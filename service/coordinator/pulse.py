@@ -7,7 +7,7 @@ transaction renews all their leases: the load of the database does not grow with
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from threading import Event, Lock, Thread
 from typing import Protocol
 from uuid import UUID
@@ -20,7 +20,7 @@ from service.store.database.database import Database
 from service.store.database.error import log_error
 from service.store.jobs import controls, groups, leases
 from service.store.jobs.controls import JobControls
-from workers.engine.fair_share import Standing
+from workers.engine.engine import Standing
 
 _log = structlog.get_logger()
 
@@ -126,16 +126,15 @@ class Pulse:
         job_ids = [job_id for heartbeat in heartbeats for job_id in heartbeat.job_ids]
         with self._database.read() as session:
             read = controls.of_jobs(session, job_ids)
-            num_running = controls.num_running(session)
             for heartbeat in heartbeats:
                 heartbeat.controls |= {
                     job_id: read[job_id] for job_id in heartbeat.job_ids if job_id in read
                 }
                 for job_id in heartbeat.job_ids[:1]:  # those of a group take turns
-                    heartbeat.standing = _standing(heartbeat.controls[job_id], num_running)
+                    heartbeat.standing = _standing(heartbeat.controls[job_id])
                 if heartbeat.group_id is not None:
                     heartbeat.is_joined = groups.has_waiting(session, heartbeat.group_id)
 
 
-def _standing(job: JobControls, num_running: Mapping[str, Mapping[str, int]]) -> Standing:
-    return Standing(job.owner, num_running.get(job.label, {}), job.priority)
+def _standing(job: JobControls) -> Standing:
+    return Standing(job.owner, job.priority)

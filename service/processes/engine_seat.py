@@ -8,8 +8,7 @@ from threading import Event
 
 from compiler.runtime.measurement import Measurement
 from service.processes.engine_supervisor import EngineSupervisor
-from workers.engine.engine import Requester
-from workers.engine.fair_share import Standing
+from workers.engine.engine import Requester, Standing
 from workers.measure.compare import CompareRequest
 from workers.wire.request import MeasureRequest
 

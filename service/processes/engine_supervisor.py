@@ -20,8 +20,8 @@ from workers.engine.engine import (
     EngineStartError,
     Requester,
     RequestInterruptedError,
+    Standing,
 )
-from workers.engine.fair_share import Standing
 from workers.health.self_test import known_kernel
 from workers.measure.compare import CompareRequest
 from workers.wire.request import MeasureRequest

@@ -34,7 +34,7 @@ def measure_batch(request: str) -> Any:
     """Answer with a payload, raise one, and answer with nonsense."""
     number = next(_calls)
     if number == 0:
-        return Payload("result")
+        return ToPickle(Payload("result"))
     if number == 1:
         raise Payload("error")
     return ["[", '{"found": [{"run_secs": "x"}]}'][number % 2]
@@ -44,7 +44,7 @@ def dask_setup(worker: Any) -> None:
     """Send payloads beside the answers, too."""
     dask_worker.dask_setup(worker)
     # Its own process unpickles as before: what matters is where things arrive.
-    dask_worker.measure_batch = measure_batch
+    dask_worker.ACTS["measure"] = measure_batch
     warning = pickle.dumps(Payload("warning"))
     worker.log_event("warn", {"message": warning, "category": warning})
     worker.log_event("print", {"args": (ToPickle(Payload("event")),)})

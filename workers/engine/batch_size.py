@@ -34,9 +34,13 @@ class BatchSizer:
     def size(self, workload: str, num_left: int, num_slots: int) -> int:
         """Return the number of remaining candidates in the next batch, at least one."""
         # A candidate of an unknown workload may take a minute: send the first one alone.
-        secs = self._secs.get(workload) or _BATCH_SECS
+        secs = self.secs(workload) or _BATCH_SECS
         share = -(-num_left // num_slots)
         return max(1, min(int(_BATCH_SECS / secs), share, _MAX_CANDIDATES))
+
+    def secs(self, workload: str) -> float:
+        """Return the estimate for a candidate; 0 without one."""
+        return self._secs.get(workload) or 0.0
 
     def learn(self, workload: str, measurements: Sequence[Measurement]) -> None:
         """Update the estimate with the time of a batch."""

@@ -16,6 +16,7 @@ from distributed import Nanny, Scheduler
 
 from workers.child.runner import ChildRunner
 from workers.engine import certificates
+from workers.engine.batch_exchange import EXTENSIONS
 from workers.engine.dask_settings import SETTINGS
 from workers.engine.engine import ClusterAddress, EngineStartError
 from workers.engine.host_workers import HostWorker, host_workers
@@ -99,6 +100,7 @@ async def _schedule(
         security=certificates.read(cluster.certificates),
         dashboard=False,
         dashboard_address="127.0.0.1:0",
+        extensions=EXTENSIONS,
     )
     async with scheduler:
         announce(scheduler.address)

@@ -1,27 +1,26 @@
 """The engine on dask.distributed.
 
-Dask holds only as many batches as its slots can take now, receives only text, and runs only
-`measure_batch` and `compare_batch` of `workers.engine.dask_worker`. Candidates run in that
-process's child.
+Dask keeps the connections, and the workers alive. Batches are texts that the scheduler passes on
+(`workers.engine.batch_exchange`). Candidates run in the child of a worker's process.
 """
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from queue import SimpleQueue
-from random import random
 from threading import Event
 from typing import Self
 
 import dask
-from distributed import Client, Future
+from distributed import Client
 
 from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.target.target import Target
-from workers.engine import certificates, dask_worker
+from workers.engine import certificates
+from workers.engine.batch_client import Answer, BatchClient, Loss
 from workers.engine.dask_settings import SETTINGS
 from workers.engine.dask_slots import DaskSlots, LostBatchError
 from workers.engine.engine import (
@@ -35,9 +34,9 @@ from workers.engine.engine import (
 )
 from workers.engine.local_cluster import LocalCluster
 from workers.engine.unpickling import restrict_dask
-from workers.engine.worker_list import WorkerList, connected_workers, raise_if_closed
+from workers.engine.worker_list import connected_workers, raise_if_closed
 from workers.measure.compare import CompareRequest
-from workers.wire.answers import read_batch
+from workers.wire.answers import AnswerError, read_batch
 from workers.wire.request import MeasureRequest
 
 # Bounds that are chosen, not measured; Dask's default for a connection is 30 s.
@@ -52,14 +51,12 @@ class DaskEngine:
     Use `embedded` or `connected` to make one.
     """
 
-    def __init__(
-        self, client: Client, end_cluster: Callable[[], object], labels: Mapping[str, int]
-    ) -> None:
+    def __init__(self, client: Client, end_cluster: Callable[[], object]) -> None:
         self._client = client
+        self._batches = BatchClient(client)
         self._end_cluster = end_cluster
         self._is_closed = Event()
-        self._workers = WorkerList(client, self._is_closed)
-        self._slots = {label: self._new_slots(label, num) for label, num in labels.items()}
+        self._slots: dict[str, DaskSlots] = {}
 
     @classmethod
     def embedded(cls, num_workers: int = 1) -> Self:
@@ -78,10 +75,12 @@ class DaskEngine:
             except (OSError, RuntimeError) as error:
                 raise EngineStartError(f"the workers can't be started: {error}") from error
         client = Client(cluster, set_as_default=False)
-        workers = connected_workers(client, Event())
-        labels = Counter(worker.label for worker in workers if not worker.refusal)
-        engine = cls(client, partial(cluster.close, timeout=_CLOSE_SECS), labels)
-        if not labels:
+        engine = cls(client, partial(cluster.close, timeout=_CLOSE_SECS))
+        workers = engine.workers()
+        for worker in workers:
+            if not worker.refusal:
+                engine._open_slots(worker.label)
+        if not engine._slots:
             engine.close()
             refusals = {worker.refusal for worker in workers}
             raise EngineStartError(f"no worker accepts work: {'; '.join(sorted(refusals))}")
@@ -108,7 +107,7 @@ class DaskEngine:
                     f"the scheduler at {cluster.url} does not respond: {error}; start one with "
                     "`loopwright scheduler`, with the same certificates"
                 ) from error
-        return cls(client, lambda: None, {})
+        return cls(client, lambda: None)
 
     @property
     def address(self) -> str:
@@ -148,9 +147,7 @@ class DaskEngine:
         num_losses = 0
         while request.first_round < request.num_rounds:
             try:
-                rounds = slots.compare(
-                    request, requester.is_interrupted, requester.standing().priority
-                )
+                rounds = slots.compare(request, requester)
             except LostBatchError as error:
                 num_losses += 1
                 if num_losses > _MAX_RESUBMISSIONS:
@@ -164,36 +161,31 @@ class DaskEngine:
     def workers(self) -> list[WorkerFacts]:
         """Return the workers that are connected, by name; none once it is closed."""
         try:
-            return self._workers.current()
+            return connected_workers(self._client, self._is_closed)
         except EngineClosedError:
             return []
 
     def _slots_for(self, target: str) -> DaskSlots:
+        raise_if_closed(self._is_closed)
         label = Target(target).label
-        workers = self._workers.recent()
-        if not any(worker.label == label and not worker.refusal for worker in workers):
-            workers = self._workers.current()
-        num_served = Counter(worker.label for worker in workers if not worker.refusal)
+        # Workers that are gone may be about to come back.
         if label in self._slots:
-            slots = self._slots[label]
-            # Workers that are gone may be about to come back.
-            slots.num_slots = num_served[label] or slots.num_slots
-            return slots
-        if label not in num_served:
-            raise_if_closed(self._is_closed)
-            served_labels = ", ".join(sorted({*num_served, *self._slots})) or "none at all"
-            refusals = {w.refusal for w in workers if w.label == label}
-            raise NoWorkerError(
-                f"no worker serves {label}, which the target {target!r} needs (there is:"
-                f" {served_labels}); start `loopwright worker` on such a host and resume the job, "
-                "or submit it for another target"
-                + "".join(f"; one refuses work: {refusal}" for refusal in sorted(refusals))
-            )
-        self._slots[label] = self._new_slots(label, num_served[label])
-        return self._slots[label]
+            return self._slots[label]
+        if label in self._batches.slots(_CONNECT_SECS):
+            return self._open_slots(label)
+        workers = self.workers()
+        raise_if_closed(self._is_closed)
+        served_labels = sorted({worker.label for worker in workers if not worker.refusal})
+        refusals = {w.refusal for w in workers if w.label == label}
+        raise NoWorkerError(
+            f"no worker serves {label}, which the target {target!r} needs (there is:"
+            f" {', '.join(served_labels) or 'none at all'}); start `loopwright worker` on such a "
+            "host and resume the job, or submit it for another target"
+            + "".join(f"; one refuses work: {refusal}" for refusal in sorted(refusals))
+        )
 
-    def _new_slots(self, label: str, num_slots: int) -> DaskSlots:
-        return DaskSlots(self._client, self._workers, label, num_slots, self._is_closed)
+    def _open_slots(self, label: str) -> DaskSlots:
+        return self._slots.setdefault(label, DaskSlots(self._batches, label, self._is_closed))
 
     def close(self) -> None:
         """Release the workers and abandon current work; a second call does nothing."""
@@ -218,58 +210,56 @@ class _RoutedRequest:
     def __init__(self, slots: DaskSlots, request: MeasureRequest, requester: Requester) -> None:
         self._slots = slots
         self._request = request
-        self._is_interrupted = requester.is_interrupted
-        self._standing = requester.standing
-        self._rounding = random()  # limits are small: rounded up or down, their mean is kept
+        self._requester = requester
+        self._name = slots.new_requester()
         self._left = deque(range(len(request.traces)))
-        self._in_flight: dict[_Batch, Future[str]] = {}
-        # Dask reports finished batches from another thread.
-        self._done: SimpleQueue[_Batch] = SimpleQueue()
+        self._in_flight: dict[_Batch, int] = {}  # with their numbers
+        # Answers come from another thread.
+        self._answers: SimpleQueue[tuple[_Batch, Answer]] = SimpleQueue()
 
     def results(self) -> Iterator[tuple[int, Measurement]]:
         """Yield each index with its measurement as batches come back."""
         while self._left or self._in_flight:
             self._fill()
-            batch = self._slots.next_of(self._done, self._is_interrupted, self._in_flight.values)
-            yield from self._read(batch)
+            batch, answer = self._slots.next_of(self._answers, self._requester)
+            del self._in_flight[batch]
+            yield from self._read(batch, answer)
 
     def abandon(self) -> None:
-        """Cancel the batches that have not begun; ignore the results of the others."""
-        while self._in_flight:
-            _, future = self._in_flight.popitem()
-            future.release()
+        """Drop the batches that have not begun; ignore the results of the others."""
+        self._slots.drop(list(self._in_flight.values()))
+        self._in_flight.clear()
 
     def _fill(self) -> None:
-        num_slots = self._slots.num_slots
-        most = int(self._standing().max_in_flight(num_slots) + self._rounding)
-        while self._left and len(self._in_flight) < most:
-            num = min(num_slots, most)
-            size = self._slots.sizer.size(self._request.workload, len(self._left), num)
+        while self._left and len(self._in_flight) < self._slots.max_in_flight:
+            size = self._slots.size(self._request.workload, len(self._left))
             self._submit(_Batch(tuple(self._left.popleft() for _ in range(size))))
 
     def _submit(self, batch: _Batch) -> None:
-        request, priority = self._request.part(batch.indices), self._standing().priority
-        future = self._slots.submit(dask_worker.measure_batch, request, priority)
-        self._in_flight[batch] = future
-        future.add_done_callback(lambda _: self._done.put(batch))
+        self._in_flight[batch] = self._slots.submit(
+            self._request.part(batch.indices),
+            self._requester,
+            self._name,
+            lambda answer: self._answers.put((batch, answer)),
+        )
 
-    def _read(self, batch: _Batch) -> Iterator[tuple[int, Measurement]]:
+    def _read(self, batch: _Batch, answer: Answer) -> Iterator[tuple[int, Measurement]]:
         """Yield the results of a batch; submit it again if it was lost."""
-        future = self._in_flight.pop(batch)
+        if answer is Loss.CONNECTION:
+            self._submit(batch)
+            return
         try:
-            measurements = read_batch(future.result(), len(batch.indices))
-        except Exception as error:
-            self._slots.raise_if_closed()
+            if answer is Loss.WORKER:
+                raise AnswerError("its process ended")
+            measurements = read_batch(answer, len(batch.indices))
+        except AnswerError as error:
             batch.num_losses += 1
             if batch.num_losses <= _MAX_RESUBMISSIONS:
                 self._submit(batch)
                 return
-            message = f"its worker was lost {batch.num_losses} times: {error!r}"
+            message = f"its worker was lost {batch.num_losses} times: {error}"
             lost = Measurement(error=ErrorKind.WORKER_LOST, message=message)
             measurements = [lost] * len(batch.indices)
         else:
             self._slots.sizer.learn(self._request.workload, measurements)
-        finally:
-            # A result that is kept would be computed again if its worker went.
-            future.release()
         yield from zip(batch.indices, measurements, strict=True)

@@ -1,11 +1,12 @@
 """The code in an engine's worker process: one runner, which owns one child.
 
-Dask imports this module in each worker it starts (`preload`) and calls `measure_batch` and
-`compare_batch` there. Only text crosses between processes.
+Dask imports this module in each worker it starts (`preload`). Batches come and answers go as text
+(`workers.engine.batch_runner`).
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import multiprocessing
 import os
@@ -28,6 +29,8 @@ from compiler.runtime.measurement import Measurement
 from workers.child.parent_death import die_with_parent
 from workers.child.runner import ChildRunner
 from workers.child.supervisor import ChildStartError
+from workers.engine import batch_protocol
+from workers.engine.batch_runner import BatchRunner
 from workers.engine.unpickling import restrict_dask
 from workers.health.health import WorkerHealth
 from workers.health.self_test import SelfTest, SelfTestError, self_test
@@ -36,7 +39,6 @@ from workers.measure.compare import BATCH_SECS, CompareRequest
 from workers.wire import answers
 from workers.wire.request import MeasureRequest
 
-FACTS = "loopwright"
 _STATE_SECS = 5.0
 """Seconds for which the state of a device is valid; Dask asks for it twice a second. Chosen."""
 
@@ -69,6 +71,7 @@ class DaskWorker:
         """
         self._device = device
         self.facts = {
+            "protocol": batch_protocol.PROTOCOL,
             "host": socket.gethostname(),
             "pid": os.getpid(),
             "num_cores": available_cores(),
@@ -200,6 +203,9 @@ def compare_batch(request: str) -> str:
     )
 
 
+ACTS = {"measure": measure_batch, "compare": compare_batch}
+
+
 def dask_setup(worker: Any) -> None:
     """Prepare the worker before it connects to the scheduler."""
     parent = multiprocessing.parent_process()
@@ -216,8 +222,14 @@ def dask_setup(worker: Any) -> None:
     def report(_: Any) -> dict[str, Any]:
         return _slot.report()
 
-    worker.startup_information[FACTS] = facts
-    worker.metrics[FACTS] = report
+    async def answer(act: str, request: str) -> str:
+        loop = asyncio.get_running_loop()
+        # One thread, and this process's own runner: one batch at a time.
+        return await loop.run_in_executor(worker.executors["default"], ACTS[act], request)
+
+    worker.startup_information[batch_protocol.FACTS] = facts
+    worker.metrics[batch_protocol.FACTS] = report
+    BatchRunner(worker, answer)
 
 
 def dask_teardown(worker: Any) -> None:

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 from compiler.runtime.measurement import Measurement
 from compiler.user_errors import NoResultError
-from workers.engine.fair_share import Standing, alone
 from workers.measure.compare import CompareRequest
 from workers.measure.request_measurer import RequestMeasurer
 from workers.wire.request import MeasureRequest
@@ -42,6 +41,24 @@ class RequestInterruptedError(RuntimeError):
 def never() -> bool:
     """Return False: a request is not interrupted."""
     return False
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the batches of a request are entitled to beside those of others.
+
+    Attributes:
+        owner: Whom the request belongs to: owners share the workers evenly.
+        priority: Batches of a higher priority go first.
+    """
+
+    owner: str = ""
+    priority: int = 0
+
+
+def alone() -> Standing:
+    """Return the standing of a request beside which there are no others."""
+    return Standing()
 
 
 @dataclass(frozen=True, slots=True)

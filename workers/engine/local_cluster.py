@@ -9,6 +9,7 @@ from distributed import Nanny, Scheduler, SpecCluster
 from distributed.deploy.cluster import Cluster
 from distributed.security import Security
 
+from workers.engine.batch_exchange import EXTENSIONS
 from workers.engine.host_workers import host_workers
 
 _LOOPBACK = "127.0.0.1"
@@ -25,7 +26,13 @@ class LocalCluster(SpecCluster):
         security = Security.temporary()
         common = {"host": _LOOPBACK, "security": security, "protocol": "tls://"}
         # There is no dashboard, yet Dask opens a port for it: at least any port.
-        scheduler = {**common, "port": 0, "dashboard": False, "dashboard_address": f"{_LOOPBACK}:0"}
+        scheduler = {
+            **common,
+            "port": 0,
+            "dashboard": False,
+            "dashboard_address": f"{_LOOPBACK}:0",
+            "extensions": EXTENSIONS,
+        }
         quiet = {**common, "silence_logs": logging.ERROR}
         super().__init__(  # type: ignore[no-untyped-call]
             workers={

@@ -8,55 +8,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Event, Lock
-from time import monotonic
+from threading import Event
 from typing import Any
 
 import structlog
 from distributed import Client
 
-from workers.engine import dask_worker
+from workers.engine.batch_protocol import FACTS
 from workers.engine.engine import EngineClosedError, WorkerFacts
 
 _log = structlog.get_logger()
-
-_RECENT_SECS = 5.0
-"""Age up to which a list of workers is used again. A list of a thousand workers takes the scheduler
-and the reader a tenth of a second of processor time. Chosen.
-"""
-
-
-class WorkerList:
-    """The workers of a cluster; safe to use from several threads.
-
-    Many requests use one list: it is read again only after some seconds.
-    """
-
-    def __init__(self, client: Client, is_closed: Event) -> None:
-        self._client = client
-        self._is_closed = is_closed
-        self._lock = Lock()  # one thread reads, the others wait for its result
-        self._workers: list[WorkerFacts] = []
-        self._until = -float("inf")
-
-    def recent(self) -> list[WorkerFacts]:
-        """Return the workers, by name, as they were connected at most some seconds ago."""
-        raise_if_closed(self._is_closed)
-        with self._lock:
-            if monotonic() >= self._until:
-                self._read()
-            return self._workers
-
-    def current(self) -> list[WorkerFacts]:
-        """Return the workers that are connected now, by name."""
-        with self._lock:
-            self._read()
-            return self._workers
-
-    def _read(self) -> None:
-        self._workers = connected_workers(self._client, self._is_closed)
-        # An empty list is read again at once: the first worker is awaited.
-        self._until = monotonic() + (_RECENT_SECS if self._workers else 0.0)
 
 
 def connected_workers(client: Client, is_closed: Event) -> list[WorkerFacts]:
@@ -93,7 +54,10 @@ def raise_if_closed(is_closed: Event) -> None:
 
 def _facts(worker: dict[str, Any]) -> WorkerFacts:
     """Parse the facts that a worker reports, which are not trusted."""
-    reported = {**worker.get(dask_worker.FACTS, {}), **worker["metrics"].get(dask_worker.FACTS, {})}
+    reported = {
+        **worker.get(FACTS, {}),
+        **worker["metrics"].get(FACTS, {}),
+    }
     facts: dict[str, Any] = json.loads(json.dumps(reported, allow_nan=False))
     host, pid = str(facts.pop("host", worker["host"])), int(facts.pop("pid", 0))
     (label,) = worker["resources"]

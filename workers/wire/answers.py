@@ -30,8 +30,12 @@ def write(find: Callable[[], Any]) -> str:
     try:
         return json.dumps({"found": find()}, allow_nan=False)
     except Exception as error:
-        text = f"{type(error).__name__}: {error}"
-        return json.dumps({"error": text[:_MAX_ERROR_CHARS]})
+        return of_error(error)
+
+
+def of_error(error: Exception) -> str:
+    """Return an error as an answer."""
+    return json.dumps({"error": f"{type(error).__name__}: {error}"[:_MAX_ERROR_CHARS]})
 
 
 def read_batch(answer: object, num_candidates: int) -> list[Measurement]:

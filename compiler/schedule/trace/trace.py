@@ -6,7 +6,6 @@ A trace is plain data without a program. It can be replayed on the program it wa
 from __future__ import annotations
 
 import hashlib
-import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,14 +13,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from compiler.schedule.error import TraceError
+from compiler.schedule.trace.canonical_text import canonical_text, text_around_decisions
 from compiler.schedule.trace.instruction import Decision, Instruction
 from compiler.schedule.trace.replay import replay
 from compiler.schedule.trace.trace_diff import diff
-from compiler.schedule.trace.trace_json import (
-    check_decision,
-    read_trace,
-    write_trace,
-)
+from compiler.schedule.trace.trace_json import check_decision, read_trace, write_trace
 from compiler.schedule.trace.trace_text import python_lines
 from compiler.schedule.trace.tvm_json import from_tvm, write_tvm
 
@@ -66,22 +62,39 @@ class Trace:
         """Return the decisions of the sampling instructions, in order."""
         return tuple(i.decision for i in self.instructions if i.decision is not None)
 
+    def decided_numbers(self) -> list[int]:
+        """Return the decisions as numbers: each factor of a tile, the value of each choice."""
+        numbers: list[int] = []
+        for instruction in (self.instructions[position] for position in self._sampling):
+            decision = instruction.decision
+            if isinstance(decision, tuple):
+                numbers += decision
+            elif decision is not None:
+                candidates = dict(instruction.arguments).get("candidates")
+                value = candidates[decision] if isinstance(candidates, tuple) else decision
+                assert isinstance(value, int), "candidates are integers"
+                numbers.append(value)
+        return numbers
+
     def with_decisions(self, decisions: Sequence[Decision | Sequence[int]]) -> Trace:
         """Return the trace with other decisions, one for each sampling instruction.
 
         Raises:
             TraceError: If the number of decisions is wrong, or one has not its instruction's form.
         """
-        sampling = [n for n, i in enumerate(self.instructions) if i.spec.decides]
+        sampling = self._sampling
         if len(sampling) != len(decisions):
             reason = f"expected {len(sampling)} decisions, got {len(decisions)}"
             raise TraceError("decisions", reason)
         new = list(self.instructions)
         for number, (position, decision) in enumerate(zip(sampling, decisions, strict=True)):
-            plain = decision if isinstance(decision, int) else tuple(decision)
-            check_decision(new[position], plain, f"decisions[{number}]")
-            new[position] = replace(new[position], decision=plain)
-        return Trace(tuple(new), self.function)
+            old, plain = new[position], decision if isinstance(decision, int) else tuple(decision)
+            check_decision(old, plain, f"decisions[{number}]")
+            new[position] = Instruction(old.name, old.arguments, old.outputs, plain)
+        trace = Trace(tuple(new), self.function)
+        # The same instructions up to decisions.
+        trace.__dict__.update(_sampling=sampling, _around_decisions=self._around_decisions)
+        return trace
 
     def apply_to(
         self,
@@ -183,16 +196,18 @@ class Trace:
         return write_trace(self.instructions)
 
     def to_text(self) -> str:
-        """Return the trace as JSON text."""
-        return self._text
+        """Return the trace as canonical JSON text: without spaces, keys in alphabetical order."""
+        decisions = [self.instructions[position].decision for position in self._sampling]
+        return canonical_text(self._around_decisions, decisions)
 
     @cached_property
-    def _written(self) -> dict[str, object]:
-        return self.to_json()
+    def _sampling(self) -> tuple[int, ...]:
+        """The positions of the sampling instructions."""
+        return tuple(n for n, i in enumerate(self.instructions) if i.spec.decides)
 
     @cached_property
-    def _text(self) -> str:
-        return json.dumps(self._written)
+    def _around_decisions(self) -> list[str]:
+        return text_around_decisions(self.instructions)
 
     @classmethod
     def from_json(cls, obj: object) -> Trace:
@@ -209,8 +224,7 @@ class Trace:
 
     @cached_property
     def _key(self) -> str:
-        text = json.dumps(self._written, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
+        return hashlib.sha256(self.to_text().encode()).hexdigest()
 
     def as_json(self, remove_postproc: bool = False) -> list[list[object]]:
         """Return the trace in TVM's JSON format."""

@@ -77,12 +77,7 @@ def write_trace(instructions: tuple[Instruction, ...]) -> dict[str, object]:
 
 
 def _write(instruction: Instruction) -> dict[str, object]:
-    spec = instruction.spec
-    arguments: dict[str, object] = {}
-    for name, value in instruction.arguments:
-        parameter = spec.parameter(name)
-        assert parameter is not None, "instructions have the parameters of their spec"
-        arguments[name] = _write_argument(value, parameter.kind)
+    arguments = write_arguments(instruction)
     entry: dict[str, object] = {"name": instruction.name, "arguments": arguments}
     if instruction.outputs:
         entry["outputs"] = list(instruction.outputs)
@@ -90,6 +85,17 @@ def _write(instruction: Instruction) -> dict[str, object]:
         decision = instruction.decision
         entry["decision"] = decision if isinstance(decision, int) else list(decision)
     return entry
+
+
+def write_arguments(instruction: Instruction) -> dict[str, object]:
+    """Return the arguments of an instruction as a JSON object."""
+    spec = instruction.spec
+    arguments: dict[str, object] = {}
+    for name, value in instruction.arguments:
+        parameter = spec.parameter(name)
+        assert parameter is not None, "instructions have the parameters of their spec"
+        arguments[name] = _write_argument(value, parameter.kind)
+    return arguments
 
 
 def _write_argument(value: Argument, kind: ParameterKind) -> object:

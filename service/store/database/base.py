@@ -6,6 +6,7 @@ that a migration can name what it drops.
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TypeVar
@@ -47,6 +48,17 @@ class UtcDateTime(TypeDecorator[datetime]):
         if value is None:
             return None
         return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+
+
+class JsonText(str):
+    """JSON that is text already, as the value of a JSON column."""
+
+    __slots__ = ()
+
+
+def json_text(value: object) -> str:
+    """Return the value of a JSON column as text: the `json_serializer` of engines."""
+    return value if isinstance(value, JsonText) else json.dumps(value)
 
 
 def utc_now() -> datetime:

@@ -16,6 +16,7 @@ from sqlalchemy.exc import DBAPIError
 
 from service.common.errors import ServeError
 from service.store.database import migrate
+from service.store.database.base import json_text
 
 PASSWORD_FILE = "password_file"
 """The parameter of a database URL that names a file with the password."""
@@ -115,6 +116,7 @@ def _engine(url: URL, busy_timeout_secs: float) -> Engine:
             connect_args=_connection_settings(busy_timeout_secs),
             pool_size=_NUM_KEPT,
             max_overflow=_MAX_CONNECTIONS - _NUM_KEPT,
+            json_serializer=json_text,
             pool_pre_ping=True,  # the server may have been restarted
         )
     except ImportError as error:

@@ -20,6 +20,7 @@ from sqlalchemy.exc import DBAPIError
 
 from service.common.errors import ServeError
 from service.store.database import migrate
+from service.store.database.base import json_text
 
 _MAGIC = b"SQLite format 3\0"
 _SWITCH_SECS = 30.0
@@ -105,6 +106,7 @@ def _engine(path: Path, busy_timeout_secs: float) -> Engine:
         # time.
         pool_size=40,
         max_overflow=32,
+        json_serializer=json_text,
         pool_use_lifo=True,
     )
     event.listen(engine, "do_connect", partial(_connect, path))

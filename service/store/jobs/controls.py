@@ -25,7 +25,6 @@ from service.store.database.base import utc_now
 from service.store.jobs import blame, groups, jobs
 from service.store.jobs.groups import GroupRow
 from service.store.jobs.jobs import JobRow
-from service.store.targets import TargetRow
 from service.wire.models import JobState
 from tuner.loop.budget import Budget, StopReason
 from tuner.loop.search_result import SearchResult
@@ -38,8 +37,7 @@ BUDGETS = frozenset({"max_trials", "max_secs", "plateau"})
 class JobControls:
     """The current controls of a job.
 
-    `shared_trials` is the trial limit of its group, or its own. `label` is the kind of target that
-    its workers serve.
+    `shared_trials` is the trial limit of its group, or its own.
     """
 
     is_cancelled: bool
@@ -48,7 +46,6 @@ class JobControls:
     shared_trials: int
     owner: str = ""
     priority: int = 0
-    label: str = ""
 
 
 def of_jobs(session: Session, job_ids: Collection[UUID]) -> dict[UUID, JobControls]:
@@ -58,9 +55,8 @@ def of_jobs(session: Session, job_ids: Collection[UUID]) -> dict[UUID, JobContro
             *(JobRow.id, JobRow.cancel_requested, JobRow.stop_requested),
             *(JobRow.max_trials, JobRow.max_secs, JobRow.plateau, JobRow.plateau_from),
             func.coalesce(GroupRow.max_trials, JobRow.max_trials).label("shared_trials"),
-            *(JobRow.owner, JobRow.priority, TargetRow.label),
+            *(JobRow.owner, JobRow.priority),
         )
-        .join(TargetRow, TargetRow.name == JobRow.target)
         .outerjoin(GroupRow, GroupRow.id == JobRow.group_id)
         .where(JobRow.id.in_(job_ids))
     )
@@ -72,25 +68,9 @@ def of_jobs(session: Session, job_ids: Collection[UUID]) -> dict[UUID, JobContro
             shared_trials=row.shared_trials,
             owner=row.owner or "",
             priority=row.priority,
-            label=row.label,
         )
         for row in rows
     }
-
-
-def num_running(session: Session) -> dict[str, dict[str, int]]:
-    """Return how many jobs of each owner run, by kind of target; a group counts as one."""
-    num = func.count(func.distinct(func.coalesce(JobRow.group_id, JobRow.id)))
-    rows = session.execute(
-        select(TargetRow.label, JobRow.owner, num)
-        .join(TargetRow, TargetRow.name == JobRow.target)
-        .where(JobRow.state == JobState.RUNNING)
-        .group_by(TargetRow.label, JobRow.owner)
-    )
-    counts: dict[str, dict[str, int]] = {}
-    for label, owner, count in rows:
-        counts.setdefault(label, {})[owner or ""] = count
-    return counts
 
 
 def cancel(session: Session, job_id: UUID) -> JobRow:

@@ -13,10 +13,9 @@ from sqlalchemy.orm import Session
 
 from compiler.bounded_cache import BoundedCache
 from compiler.runtime.measurement import STORED_FIELDS
-from compiler.schedule.trace.trace_json import decided_numbers
 from service.common.errors import LeaseLostError, ServiceNotFoundError
 from service.common.owner import Owner
-from service.store.database.base import shared_now, utc_now
+from service.store.database.base import JsonText, shared_now, utc_now
 from service.store.jobs import blame, events, leases
 from service.store.jobs.jobs import JobRow
 from service.store.results import toolchains
@@ -227,15 +226,15 @@ def _values(job_id: UUID, trial: MeasuredTrial) -> dict[str, Any]:
     conditions = measurement.conditions
     stored["conditions"] = None if conditions is None else asdict(conditions)
     stored["message"] = measurement.message.replace("\0", "\\0")
-    trace = trial.candidate.trace.to_json()
+    trace = trial.candidate.trace
     return {
         "job_id": job_id,
         "number": trial.number,
         "candidate_key": trial.candidate.key,
         "round": trial.round,
         "sketch": trial.candidate.sketch,
-        "trace": trace,
-        "decisions": decided_numbers(trace),
+        "trace": JsonText(trace.to_text()),
+        "decisions": trace.decided_numbers(),
         "predicted": trial.predicted,
         "best_secs": measurement.best_secs if measurement.ok else None,
         "created_at": utc_now(),

@@ -23,7 +23,7 @@ from tests.patience import PATIENCE_SECS
 from tuner.candidate import Candidate
 from tuner.measurer.memory import MemoryMeasurer
 from tuner.task import Task
-from workers.engine.fair_share import Standing
+from workers.engine.engine import Standing
 
 OWNER = Owner.here()
 
@@ -77,16 +77,19 @@ def test_idle_coordinators_poll_the_queue_no_more_often_than_one(database: Datab
     assert num_writes <= 2
 
 
-def test_jobs_stand_beside_the_running_jobs_of_all_owners(database: Database) -> None:
-    ids = [submit(database, priority=priority) for priority in (3, 2, 1, 0)]
+def test_jobs_stand_for_their_owner_and_their_priority(database: Database) -> None:
+    job_id = submit(database, priority=2)
     with database.write() as session:
-        for job_id, owner in zip(ids, ["ann", "bob", "bob", "cyd"], strict=True):
-            jobs.get(session, job_id).owner = owner
-        for _ in range(3):  # the last one waits
-            claims.claim(session, OWNER)
-    with Heartbeat(database, ids[1:2], OWNER, interrupt=lambda: None) as heartbeat:
-        standing = heartbeat.standing
-    assert standing == Standing("bob", {"ann": 1, "bob": 2}, priority=2)
+        jobs.get(session, job_id).owner = "bob"
+        claims.claim(session, OWNER)
+    with Heartbeat(database, [job_id], OWNER, interrupt=lambda: None) as heartbeat:
+        assert heartbeat.standing == Standing("bob", priority=2)
+        with database.write() as session:
+            jobs.get(session, job_id).priority = 3
+        end = time.monotonic() + PATIENCE_SECS
+        while heartbeat.standing != Standing("bob", priority=3):
+            assert time.monotonic() < end
+            time.sleep(0.02)
 
 
 def test_a_cancelled_job_ends_while_the_others_of_its_process_continue(database: Database) -> None:

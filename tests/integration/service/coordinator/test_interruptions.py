@@ -227,6 +227,7 @@ def test_a_database_that_does_not_respond_is_one_line_of_the_log(
         is_claimed.set()
         return []
 
+    submit(database)
     monkeypatch.setattr(claims, "claim", fail)
     monkeypatch.setattr("service.coordinator.coordinator._NO_CLAIM_SECS", 0.01)
     coordinator = Coordinator(database, MemoryMeasurer(cost))

@@ -1,0 +1,270 @@
+"""The queue of batches against a model of the workers: what is sent, recalled and returned."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import count
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from workers.engine.batch_queue import Batch, BatchQueue
+
+
+class Fleet:
+    """Workers as they are: each runs one batch, and keeps others that it got in its own order."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.numbers = count()
+        self.at_worker: dict[str, list[Batch]] = {}
+        self.asked_back: list[Batch] = []
+        self.queue = BatchQueue(self.run, self.asked_back.append, lambda: self.now)
+
+    def run(self, batch: Batch) -> None:
+        assert batch.worker is not None
+        first, *others = [*self.at_worker[batch.worker], batch]
+        # A worker begins those of the highest priority first.
+        self.at_worker[batch.worker] = [first, *sorted(others, key=lambda b: -b.priority)]
+
+    def join(self, name: str) -> None:
+        self.at_worker[name] = []
+        self.queue.join(name)
+
+    def leave(self, name: str) -> list[Batch]:
+        del self.at_worker[name]
+        self.asked_back[:] = [batch for batch in self.asked_back if batch.worker != name]
+        return self.queue.leave(name)
+
+    def add(
+        self, owner: str = "a", requester: str = "", priority: int = 0, secs: float = 1.0
+    ) -> Batch:
+        batch = Batch("c", next(self.numbers), owner, requester or owner, priority, secs, None)
+        self.queue.add(batch)
+        return batch
+
+    def end(self, name: str) -> Batch:
+        batch = self.at_worker[name].pop(0)
+        self.queue.ended(batch)
+        return batch
+
+    def answer_recalls(self) -> list[Batch]:
+        """Return what was asked back, unless it runs; return those that came back."""
+        asked, self.asked_back[:] = list(self.asked_back), []
+        returned = []
+        for batch in asked:
+            if batch.worker is not None and batch in self.at_worker[batch.worker][1:]:
+                self.at_worker[batch.worker].remove(batch)
+                self.queue.returned(batch)
+                returned.append(batch)
+        return returned
+
+    def shares(self) -> Counter[str]:
+        return Counter(batch.owner for batches in self.at_worker.values() for batch in batches)
+
+
+def test_a_batch_goes_to_an_idle_worker_before_it_waits_at_a_busy_one() -> None:
+    fleet = Fleet()
+    fleet.join("w1")
+    fleet.join("w2")
+    batches = [fleet.add() for _ in range(5)]
+    assert [batch.worker for batch in batches] == ["w1", "w2", "w1", "w2", None]
+    fleet.end("w2")
+    assert batches[4].worker == "w2"
+
+
+def test_a_batch_that_waits_at_a_busy_worker_is_recalled_for_an_idle_one() -> None:
+    fleet = Fleet()
+    fleet.join("w1")
+    fleet.join("w2")
+    first, _, third = (fleet.add() for _ in range(3))
+    fleet.end("w2")
+    assert fleet.asked_back == [third]
+    assert fleet.answer_recalls() == [third]
+    assert (first.worker, third.worker) == ("w1", "w2")
+
+
+def test_a_recall_that_comes_too_late_changes_nothing() -> None:
+    fleet = Fleet()
+    fleet.join("w1")
+    fleet.join("w2")
+    _, _, third = (fleet.add() for _ in range(3))
+    fleet.end("w2")
+    fleet.end("w1")  # and it begins the third
+    assert fleet.answer_recalls() == []
+    assert fleet.end("w1") is third
+    assert fleet.add().worker is not None
+
+
+def test_owners_get_as_many_workers_whatever_the_number_of_their_requests() -> None:
+    fleet = Fleet()
+    for number in range(8):
+        fleet.join(f"w{number}")
+    for request in range(6):
+        for _ in range(16):
+            fleet.add("many", f"many{request}")
+    for _ in range(16):
+        fleet.add("few", "few0")
+    for turn in range(16):
+        fleet.end(f"w{turn % 8}")
+    assert fleet.shares() == {"many": 8, "few": 8}
+
+
+def test_requests_of_an_owner_share_its_part() -> None:
+    fleet = Fleet()
+    for request in range(4):
+        for _ in range(16):
+            fleet.add("a", f"a{request}")
+    for number in range(8):
+        fleet.join(f"w{number}")
+    requesters = [b.requester for batches in fleet.at_worker.values() for b in batches]
+    assert Counter(requesters) == {f"a{request}": 4 for request in range(4)}
+
+
+def test_what_an_owner_cannot_use_is_left_to_the_others() -> None:
+    fleet = Fleet()
+    fleet.add("few")
+    for _ in range(20):
+        fleet.add("many")
+    for number in range(4):
+        fleet.join(f"w{number}")
+    assert fleet.shares() == {"few": 1, "many": 7}
+
+
+def test_an_urgent_batch_goes_before_others_to_the_worker_that_is_free_first() -> None:
+    fleet = Fleet()
+    for name, secs in (("w1", 9.0), ("w2", 2.0), ("w3", 5.0)):
+        fleet.join(name)
+        fleet.add(secs=secs)
+    for _ in range(10):
+        fleet.add()
+    urgent = [fleet.add("b", priority=1) for _ in range(4)]
+    assert [batch.worker for batch in urgent] == ["w2", "w3", "w1", None]
+    fleet.end("w2")
+    assert fleet.at_worker["w2"][0] is urgent[0]
+    assert urgent[3].worker == "w2"  # the place is free again; w2 has one of a lower priority
+
+
+def test_the_batch_that_runs_leaves_with_its_worker_and_others_return() -> None:
+    fleet = Fleet()
+    fleet.join("w1")
+    runs, waits, dropped = fleet.add(), fleet.add(), fleet.add()
+    fleet.queue.drop(dropped)
+    assert fleet.leave("w1") == [runs]
+    assert waits.worker is None
+    fleet.join("w2")
+    assert (waits.worker, dropped.worker) == ("w2", None)
+
+
+def test_a_dropped_batch_frees_the_place_where_it_waits() -> None:
+    fleet = Fleet()
+    fleet.join("w1")
+    runs, waits, later = fleet.add(), fleet.add(), fleet.add()
+    fleet.queue.drop(waits)
+    fleet.queue.drop(runs)  # has no effect before its end
+    assert fleet.answer_recalls() == [waits]
+    assert later.worker == "w1"
+    assert fleet.at_worker["w1"] == [runs, later]
+
+
+class QueueMachine(RuleBasedStateMachine):
+    """Any order of joins, losses, batches, ends, late answers to recalls."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fleet = Fleet()
+        self.open: set[Batch] = set()
+
+    @initialize()
+    def begin(self) -> None:
+        self.fleet.join("w")
+
+    @rule(name=st.sampled_from("wxyz"))
+    def join(self, name: str) -> None:
+        if name not in self.fleet.at_worker:
+            self.fleet.join(name)
+
+    @rule(
+        owner=st.sampled_from("ab"), request=st.integers(0, 1), priority=st.sampled_from([0, 0, 1])
+    )
+    def add(self, owner: str, request: int, priority: int) -> None:
+        self.open.add(self.fleet.add(owner, f"{owner}{request}", priority))
+
+    @rule(data=st.data())
+    def leave(self, data: st.DataObject) -> None:
+        if self.fleet.at_worker:
+            name = data.draw(st.sampled_from(sorted(self.fleet.at_worker)))
+            self.open -= set(self.fleet.leave(name))
+
+    @rule(data=st.data())
+    def end(self, data: st.DataObject) -> None:
+        if busy := [name for name, batches in self.fleet.at_worker.items() if batches]:
+            self.open.remove(self.fleet.end(data.draw(st.sampled_from(sorted(busy)))))
+
+    @rule(data=st.data())
+    def drop(self, data: st.DataObject) -> None:
+        if self.open:
+            batches = sorted(self.open, key=lambda batch: batch.number)
+            batch = data.draw(st.sampled_from(batches))
+            self.fleet.queue.drop(batch)
+            if batch.worker is None:
+                self.open.remove(batch)
+
+    @precondition(lambda self: self.fleet.asked_back)
+    @rule()
+    def answer_recalls(self) -> None:
+        for batch in self.fleet.answer_recalls():
+            if batch.is_dropped:
+                self.open.remove(batch)
+
+    @invariant()
+    def workers_have_what_the_queue_gave_them(self) -> None:
+        at_workers = [b for batches in self.fleet.at_worker.values() for b in batches]
+        assert len(at_workers) == len(set(at_workers))
+        assert set(at_workers) <= self.open
+        for name, batches in self.fleet.at_worker.items():
+            assert {batch.worker for batch in batches} <= {name}
+
+    @invariant()
+    def no_worker_is_idle_while_a_batch_waits(self) -> None:
+        waiting = [batch for batch in self.open if batch.worker is None]
+        loads = [len(batches) for batches in self.fleet.at_worker.values()]
+        assert not waiting or min(loads, default=2) >= 2
+
+    @invariant()
+    def waiting_batches_are_recalled_for_idle_workers(self) -> None:
+        if not self.fleet.asked_back:
+            loads = [len(batches) for batches in self.fleet.at_worker.values()]
+            assert not loads or min(loads) > 0 or max(loads) < 2
+
+    def teardown(self) -> None:
+        """Every batch that was not lost or dropped comes to its end."""
+        if not self.fleet.at_worker:
+            self.fleet.join("w")
+        while busy := [name for name, batches in self.fleet.at_worker.items() if batches]:
+            self.answer_recalls()
+            for name in busy:
+                if self.fleet.at_worker[name]:
+                    self.open.remove(self.fleet.end(name))
+        assert self.open == set()
+        assert self.fleet.queue.num_requesters == 0
+
+
+QueueMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestQueue = QueueMachine.TestCase
+
+
+@given(requests=st.lists(st.integers(1, 12), min_size=2, max_size=5))
+@settings(deadline=None, max_examples=30)
+def test_owners_with_enough_work_have_equal_numbers_of_busy_workers(requests: list[int]) -> None:
+    fleet = Fleet()
+    for number in range(10):
+        fleet.join(f"w{number}")
+    for owner, num in enumerate(requests):
+        for number in range(60):
+            fleet.add(str(owner), f"{owner}/{number % num}")
+    for turn in range(40):
+        fleet.end(f"w{turn % 10}")
+    shares = fleet.shares()
+    assert max(shares.values()) - min(shares.values()) <= 1
