@@ -8,6 +8,7 @@ from functools import cached_property
 from compiler.ir.analysis.flops import flops
 from compiler.ir.analysis.structural import structural_hash
 from compiler.ir.core.program import PrimFunc
+from compiler.ir.text.printer import script
 from compiler.target.target import Target
 
 
@@ -28,6 +29,11 @@ class Task:
     def key(self) -> str:
         """The identity of the task: workload and target, without the weight."""
         return f"{self.workload_key}@{self.target.name}"
+
+    @cached_property
+    def script(self) -> str:
+        """The workload as text."""
+        return script(self.func)
 
     @cached_property
     def flops(self) -> int:

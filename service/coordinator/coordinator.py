@@ -28,6 +28,7 @@ from service.coordinator.heartbeat_measurer import Measuring
 from service.coordinator.job_runner import JobDriver, JobOutcome, JobRunner
 from service.coordinator.presence import Presence
 from service.coordinator.pulse import Pulse
+from service.coordinator.turns import Turns
 from service.learning import training
 from service.learning.retrain import Retrainer
 from service.store import workers
@@ -105,6 +106,7 @@ class SharedParts:
         writer: Stores the trials of all.
         turn: Held by the one that polls the queue.
         waiting: Those that wait for the turn: the one that polls claims for them, too.
+        preparation: Held by the job that is prepared.
         presence: The session lock of the process, by which others see its end.
     """
 
@@ -113,6 +115,7 @@ class SharedParts:
         self.writer = TrialWriter(database)
         self.turn = Lock()
         self.waiting: deque[Coordinator] = deque()
+        self.preparation = Turns()
         self.presence = Presence(database)
 
 
@@ -165,7 +168,12 @@ class Coordinator:
         self._num_errors = 0  # consecutive
         self._granted: list[JobRow] = []  # claimed by another one
         self.driver: JobDriver = JobRunner(
-            database, measuring, self.owner, baselines, self._shared.writer
+            database,
+            measuring,
+            self.owner,
+            baselines,
+            writer=self._shared.writer,
+            preparation=self._shared.preparation,
         )
         self._stopping = Event()
         self._work = Event()
@@ -221,20 +229,15 @@ class Coordinator:
             if self._serves is not None:
                 others = workers.labels_now(session) - set(served)
         seats = [self, *list(self._shared.waiting)[:_MAX_CLAIMS]]
-        claimed = []
         with self._database.write() as session:
-            for seat in seats:
-                jobs = claims.claim(
-                    session,
-                    seat.owner,
-                    lease_secs=self._lease_secs,
-                    leave=others,
-                    at=self._clock(),
-                    is_gone=self._shared.presence.is_gone,
-                )
-                if not jobs:
-                    break
-                claimed.append(jobs)
+            claimed = claims.claim_all(
+                session,
+                [seat.owner for seat in seats],
+                lease_secs=self._lease_secs,
+                leave=others,
+                at=self._clock(),
+                is_gone=self._shared.presence.is_gone,
+            )
         for seat, jobs in zip(seats, claimed, strict=False):
             seat._granted = jobs
         return self._take_granted()

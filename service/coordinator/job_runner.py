@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 from uuid import UUID
 
@@ -16,6 +17,7 @@ from compiler.backends.backend import host_labels
 from service.common.owner import Owner
 from service.coordinator.heartbeat import Heartbeat
 from service.coordinator.heartbeat_measurer import HeartbeatMeasurer, Measuring
+from service.coordinator.turns import Turns
 from service.learning import warm_start
 from service.store.database.database import Database
 from service.store.jobs import groups
@@ -79,6 +81,8 @@ class JobRunner:
     Args:
         baselines: Times libraries beside the best kernels; if None, none are timed.
         writer: Stores trials together with those of other jobs of the process.
+        preparation: Gives turns to the jobs of the process that are prepared, which takes a
+            processor for a second each: jobs that run already continue meanwhile.
     """
 
     def __init__(
@@ -87,7 +91,9 @@ class JobRunner:
         measuring: Measuring,
         owner: Owner,
         baselines: BaselineMeasurer | None = None,
+        *,
         writer: TrialWriter | None = None,
+        preparation: Turns | None = None,
     ) -> None:
         self._database = database
         self._measuring = measuring
@@ -95,6 +101,7 @@ class JobRunner:
         self._owner = owner
         self._store = SqlStore(database, owner)
         self._writer = writer or TrialWriter(database)
+        self._preparation = preparation or Turns()
 
     def drive(
         self, jobs: Sequence[JobRow], heartbeat: Heartbeat, is_stopping: Callable[[], bool]
@@ -110,7 +117,12 @@ class JobRunner:
             stack.callback(self._settle, jobs)
             searches = []
             for job in jobs:
-                searches.append(self._search(job, heartbeat, is_stopping))
+                gives_up = partial(_gives_up, job.id, heartbeat, is_stopping)
+                with self._preparation.turn(heartbeat.standing.priority, gives_up) as has_turn:
+                    if not has_turn:
+                        yield from [JobOutcome(job.id) for job in jobs]
+                        return
+                    searches.append(self._search(job, heartbeat, is_stopping))
                 stack.enter_context(searches[-1].rounds)
             ends = interleave(
                 [search.rounds for search in searches],

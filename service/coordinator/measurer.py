@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from compiler.ir.text.printer import script
 from compiler.ops.recognize import recognize
 from compiler.runtime.measurement import Measurement
 from service.common import request_ids
@@ -44,7 +43,7 @@ class WorkerMeasurer:
         if not candidates:
             return
         request = MeasureRequest(
-            workload=script(task.func),
+            workload=task.script,
             target=task.target.name,
             traces=tuple(c.trace.to_text() for c in candidates),
             incumbent_secs=incumbent_secs,
@@ -60,7 +59,7 @@ class WorkerMeasurer:
         if not candidates:
             return
         request = CompareRequest(
-            workload=script(task.func),
+            workload=task.script,
             target=task.target.name,
             traces=tuple(c.trace.to_text() for c in candidates),
             num_rounds=num_rounds,
@@ -79,7 +78,7 @@ class WorkerMeasurer:
         if operator is None:
             return
         request = CompareRequest(
-            workload=script(task.func),
+            workload=task.script,
             target=task.target.name,
             traces=(trial.candidate.trace.to_text(),),
             num_rounds=num_rounds,

@@ -9,6 +9,7 @@ from uuid import UUID
 from pydantic import ValidationError
 
 from compiler.schedule.error import TraceError
+from compiler.schedule.trace.trace_reader import TraceReader
 from compiler.target.error import TargetError
 from compiler.target.target import Target
 from service.common.errors import Flaw, UnprocessableError
@@ -27,7 +28,6 @@ from service.records.lines import (
     WorkloadLine,
     parse_line,
 )
-from service.records.traces import TraceChecker
 from service.wire.requests import Workload
 
 MAX_LINE_BYTES = 16 << 20
@@ -124,7 +124,7 @@ class _LineChecker:
         self._candidates: set[str] = set()
         self._finals: set[tuple[int, int]] = set()
         self._libraries: set[str] = set()
-        self._traces = TraceChecker()
+        self._traces = TraceReader()
 
     def see(self, number: int, line: AnyLine) -> None:
         if self.has_ended:
@@ -215,7 +215,7 @@ class _LineChecker:
     def _trial(self, line: TrialLine) -> None:
         self._belongs(line.job_id)
         try:
-            self._traces.check(line.trace)
+            self._traces.read(line.trace)
         except TraceError as error:
             raise _LineError(f"trace: {error}") from None
         # The key is in the form of the version that measured it, which may differ from the current

@@ -14,6 +14,7 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 from compiler.executor.cores import available_cores
 from service.store import targets, worker_samples
 from service.store.database.base import Base, UtcDateTime, enum_column, utc_now
+from service.store.database.bulk import insert_rows, update_rows
 from service.store.jobs.jobs import JobRow
 from service.wire.models import JobState
 from service.wire.server_models import Canary, DeviceRead, WorkerRead, WorkerState, WorkerTask
@@ -44,24 +45,44 @@ class WorkerRow(Base):
 def record_facts(session: Session, seen: Sequence[WorkerFacts]) -> None:
     """Store the facts that an engine reports of its workers."""
     names = [worker.name for worker in seen]
-    stored_rows = session.scalars(select(WorkerRow).where(WorkerRow.name.in_(names)))
-    rows = {row.name: row for row in stored_rows}
+    columns = (WorkerRow.name, WorkerRow.state, WorkerRow.jobs_lost, WorkerRow.restarts)
+    query = select(*columns, WorkerRow.facts["pid"].as_integer().label("pid"))
+    stored = {row.name: row for row in session.execute(query.where(WorkerRow.name.in_(names)))}
+    new: list[dict[str, Any]] = []
+    known: list[dict[str, Any]] = []
+    peaks: dict[str, dict[str, float]] = {}
     for worker in seen:
-        row = rows.get(worker.name)
-        if row is None:
-            row = rows[worker.name] = WorkerRow(name=worker.name, jobs_lost=0, restarts=0)
-            session.add(row)
-        elif row.state is not WorkerState.RESTING and row.facts.get("pid") != worker.pid:
-            row.restarts += 1
-            row.jobs_lost += row.state is WorkerState.BUSY
-        row.host, row.label = worker.host, worker.label
-        row.state = WorkerState.BUSY if worker.is_busy else WorkerState.IDLE
-        row.last_seen_at = datetime.fromtimestamp(worker.last_seen, UTC)
-        row.facts = {**worker.facts, "pid": worker.pid}
-        if peaks := worker.facts.get("peak_flops"):
-            targets.learn_peaks(session, worker.label, peaks)
+        row = stored.get(worker.name)
+        (new if row is None else known).append(_reported(worker, row))
+        peaks.setdefault(worker.label, {}).update(worker.facts.get("peak_flops", {}))
+    table: Any = WorkerRow.__table__
+    if new:
+        insert_rows(session, table, new)
+    if known:
+        update_rows(session, table, "name", known)
+    for label, peaks_of_label in peaks.items():
+        if peaks_of_label:
+            targets.learn_peaks(session, label, peaks_of_label)
     samples = {worker.name: worker.facts.get("sample") for worker in seen}
     worker_samples.keep(session, {name: sample for name, sample in samples.items() if sample})
+
+
+def _reported(worker: WorkerFacts, stored: Any) -> dict[str, Any]:
+    """Return the row of a worker that is seen; `stored` has columns of its row, or is None."""
+    is_replaced = (
+        stored is not None and stored.state is not WorkerState.RESTING and stored.pid != worker.pid
+    )
+    was_busy = is_replaced and stored.state is WorkerState.BUSY
+    return {
+        "name": worker.name,
+        "host": worker.host,
+        "label": worker.label,
+        "state": WorkerState.BUSY if worker.is_busy else WorkerState.IDLE,
+        "last_seen_at": datetime.fromtimestamp(worker.last_seen, UTC),
+        "facts": {**worker.facts, "pid": worker.pid},
+        "jobs_lost": (0 if stored is None else stored.jobs_lost) + was_busy,
+        "restarts": (0 if stored is None else stored.restarts) + is_replaced,
+    }
 
 
 def forget_lost(session: Session, *, after: timedelta = timedelta(hours=1)) -> None:

@@ -86,6 +86,8 @@ class SearchLoop:
         self._trials = {t.number: t for t in history}
         if len(self._trials) != len(history):
             raise ValueError("a trial number occurs twice in the history")
+        self._keys = {t.candidate.key for t in history}
+        self._best = fastest(history)
         self._next = 0
         self._num_told = 0
         # One thread calls `ask` and `tell`, in the order of submission.
@@ -179,7 +181,7 @@ class SearchLoop:
             # The space may hold more candidates than the budget allows.
             is_cut = len(self._trials) >= budget.max_trials
             return StopReason.BUDGET if is_cut else StopReason.EXHAUSTED
-        if budget.is_on_plateau(self.measured_trials()):
+        if budget.plateau is not None and budget.is_on_plateau(self.measured_trials()):
             return StopReason.PLATEAU
         if number == 0:
             self._prepare(1)
@@ -237,8 +239,7 @@ class SearchLoop:
         # larger budget begins like this one.
         round_numbers = range(start, min(start + ROUND_SIZE, end))
         missing = [n for n in round_numbers if n not in self._trials]
-        measured = {t.candidate.key for t in self._trials.values()}
-        fresh = [p for p in proposals if p.candidate.key not in measured]
+        fresh = [p for p in proposals if p.candidate.key not in self._keys]
         pairs = list(zip(missing, fresh, strict=False))
         if pairs and pairs[0][0] == 0:
             default = pairs.pop(0)
@@ -256,7 +257,7 @@ class SearchLoop:
                 trial = MeasuredTrial(
                     n, proposal.candidate, measurement, proposal.predicted, number
                 )
-                self._trials[n] = trial
+                self._add(trial)
                 self._on_trials([trial])
                 if waiting and (reason := self._ends_amid(end)) is not None:
                     return reason
@@ -265,6 +266,11 @@ class SearchLoop:
         if waiting:
             raise MeasurerError(f"the measurer left out {len(waiting)} of {size} candidates")
         return None
+
+    def _add(self, trial: MeasuredTrial) -> None:
+        self._trials[trial.number] = trial
+        self._keys.add(trial.candidate.key)
+        self._best = fastest([trial] if self._best is None else [self._best, trial])
 
     def _ends_amid(self, end: int) -> StopReason | None:
         """Return why a round ends that began when `end` trials were allowed."""
@@ -293,8 +299,7 @@ class SearchLoop:
         self, candidates: Sequence[Candidate]
     ) -> Iterator[Iterator[tuple[int, Measurement]]]:
         """Start measuring, and abandon the remaining candidates at the end."""
-        best = fastest(self._trials.values())
-        incumbent_secs = None if best is None else best.best_secs
+        incumbent_secs = None if self._best is None else self._best.best_secs
         results = self._measurer.measure(self.task, candidates, incumbent_secs)
         try:
             yield results

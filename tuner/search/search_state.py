@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from compiler.runtime.measurement import ErrorKind
+from tuner.candidate import Candidate
 from tuner.cost_model.cost_model import CostModel, Samples, Scores
 from tuner.space.design_space import Point, SketchSpace
 from tuner.space.search_space import FeatureMatrix
@@ -29,6 +30,7 @@ class SearchState:
         self.seen: set[Point] = set()
         self._model = model
         self._task_key = task_key
+        self._proposed: dict[str, Point] = {}  # not measured yet, by their candidates' keys
 
     @property
     def has_model(self) -> bool:
@@ -46,11 +48,19 @@ class SearchState:
         is_estimated = self._model is not None and self.space.search_space.estimates_secs
         return self.has_model or is_estimated
 
+    def candidates(self, points: Sequence[Point]) -> list[Candidate]:
+        """Return the candidates of canonical points, which `record` need not search for."""
+        candidates = list(map(self.space.candidate, points))
+        keys = [candidate.key for candidate in candidates]
+        self._proposed.update(zip(keys, points, strict=True))
+        return candidates
+
     def record(self, trials: Sequence[MeasuredTrial]) -> None:
         """Record measurements, and train the model on them."""
         secs: dict[Point, float] = {}
         for trial in trials:
-            point = self.space.point(trial.candidate)
+            point = self._proposed.pop(trial.candidate.key, None)
+            point = point or self.space.point(trial.candidate)
             if point is None:
                 continue
             self.seen.add(point)

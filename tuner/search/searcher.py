@@ -70,7 +70,7 @@ class Searcher:
             assert seen.isdisjoint(points), "a proposer returns new points only"
             seen.update(points)
             chosen = chosen + points
-        candidates = [self._state.space.candidate(point) for point in chosen]
+        candidates = self._state.candidates(chosen)
         if not chosen or not self._state.compares_sketches:
             return [Proposal(candidate) for candidate in candidates]
         scores = self._state.expected(self._state.features(chosen)).tolist()

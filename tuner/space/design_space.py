@@ -101,13 +101,14 @@ class SketchSpace:
             return rows[rng.permutation(len(rows))[:num]]
         unique = np.empty((0, len(self.sketches[sketch].knobs)), np.int64)
         for _ in range(MAX_DRAWS):
-            drawn = self._representatives(
-                sketch, self.sketches[sketch].draw(max(4 * num, 256), rng)
-            )
-            unique = distinct(np.vstack([unique, drawn]))
-            if len(unique) >= num:
-                break
-        return unique[:num]
+            drawn = self.sketches[sketch].draw(max(4 * num, 256), rng)
+            # The filter takes longer than the draw, and few rows may be enough.
+            for part in np.split(drawn, range(4 * max(1, num), len(drawn), 4 * max(1, num))):
+                rows = self._representatives(sketch, part)
+                unique = distinct(np.vstack([unique, rows]))
+                if len(unique) >= num:
+                    return unique[:num]
+        return unique
 
     def is_small(self, sketch: int) -> bool:
         """Return whether a sketch can be enumerated."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection
 from itertools import islice
+from typing import TypeAlias
+from weakref import WeakValueDictionary
 
 from compiler.bounded_cache import BoundedCache
-from compiler.ir.text.printer import script
 from compiler.schedule.error import ScheduleError
 from tuner.space.design_space import SketchSpace
 from tuner.space.own_rules import finished, own_rules
@@ -24,18 +25,20 @@ Chosen.
 
 
 _MAX_SPACES = 16
-"""Maximum number of design spaces in memory: those of a group of tasks and their relatives. Chosen.
+"""Maximum number of design spaces in memory that no search uses: those of a group of tasks and
+their relatives. Chosen.
 """
-_spaces: BoundedCache[tuple[str, str, tuple[str, ...] | None], SketchSpace]
-_spaces = BoundedCache(_MAX_SPACES)
+_Key: TypeAlias = tuple[str, str, tuple[str, ...] | None]
+_spaces: BoundedCache[_Key, SketchSpace] = BoundedCache(_MAX_SPACES)
+_used: WeakValueDictionary[_Key, SketchSpace] = WeakValueDictionary()
 
 
 def design_space(task: Task, rules: Collection[str] | None = None) -> SketchSpace:
     """Return the non-empty sketches that rules generate for a task; none if no rule applies.
 
-    The default schedule is not part of it, because it has no decisions. The spaces of the last few
-    tasks are cached, because a job also requires those of its relatives. Spaces with user-defined
-    rules are not cached.
+    The default schedule is not part of it, because it has no decisions. The spaces that searches
+    use, and those of the last few tasks, are cached, because a job also requires those of its
+    relatives. Spaces with user-defined rules are not cached.
 
     Args:
         rules: The names of the rules that may run; by default all built-in rules, and the rules
@@ -49,11 +52,11 @@ def design_space(task: Task, rules: Collection[str] | None = None) -> SketchSpac
     if own_rules():
         return _design_space(task, rules)
     # The key is the text, because traces depend on the names of blocks.
-    key = (script(task.func), task.target.name, None if rules is None else tuple(sorted(rules)))
-    space = _spaces.get(key)
+    key = (task.script, task.target.name, None if rules is None else tuple(sorted(rules)))
+    space = _spaces.get(key) or _used.get(key)
     if space is None:
-        space = _design_space(task, rules)
-        _spaces.put(key, space)
+        space = _used[key] = _design_space(task, rules)
+    _spaces.put(key, space)
     return space
 
 

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 import structlog
 from distributed import Client
-from distributed.comm import CommClosedError
+from distributed.comm.core import CommClosedError
 from tornado.ioloop import PeriodicCallback
 
 from workers.engine import batch_protocol as protocol
@@ -76,7 +76,9 @@ class BatchClient:
             protocol.SLOTS: self._note_slots,
         }
         self._checks = PeriodicCallback(self._check, 1000 * _CHECK_SECS)
-        self._client.loop.add_callback(self._begin)
+        assert client.loop is not None
+        self._loop = client.loop
+        self._loop.add_callback(self._begin)
 
     @property
     def is_connected(self) -> bool:
@@ -113,13 +115,13 @@ class BatchClient:
             "ticket": {name: getattr(ticket, name) for name in Ticket.__slots__},
             "work": dict(work),
         }
-        self._client.loop.add_callback(self._submit, number, message, done)
+        self._loop.add_callback(self._submit, number, message, done)
         return number
 
     def drop(self, numbers: Collection[int]) -> None:
         """Wait for batches no longer; those that have not begun never do."""
         if numbers:
-            self._client.loop.add_callback(self._drop, list(numbers))
+            self._loop.add_callback(self._drop, list(numbers))
 
     def _begin(self) -> None:
         self._checks.start()

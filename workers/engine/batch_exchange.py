@@ -25,6 +25,10 @@ _SLOTS_SECS = 0.1
 """Delay after which coordinators hear of workers that came or went: many may come at once. Chosen.
 """
 
+_HEARTBEAT_SECS = 0.02
+"""Interval of heartbeats for each worker: fifty a second at most. A heartbeat costs the scheduler
+as much as a batch. Chosen.
+"""
 _BatchKey: TypeAlias = tuple[str, int]
 """The client of a batch, and its number there."""
 _NOTHING = (None, None)
@@ -48,6 +52,7 @@ class BatchExchange(SchedulerPlugin):
             protocol.ANSWER: self._answer,
             protocol.RETURN: self._return,
         }
+        scheduler.handlers["heartbeat_worker"] = self._heartbeat
         scheduler.add_plugin(self)
 
     def add_worker(self, scheduler: Scheduler, worker: str) -> None:
@@ -78,6 +83,14 @@ class BatchExchange(SchedulerPlugin):
     def remove_client(self, scheduler: Scheduler, client: str) -> None:
         """Drop the batches of a client that is gone."""
         self._drop(client, [number for name, number in self._batches if name == client])
+
+    def _heartbeat(self, **details: Any) -> dict[str, Any]:
+        """Tell a worker to send heartbeats less often than Dask would, if there are many."""
+        response = self._scheduler.heartbeat_worker(**details)
+        if (interval := response.get("heartbeat-interval")) is not None:
+            most = _HEARTBEAT_SECS * len(self._scheduler.workers)
+            response["heartbeat-interval"] = max(interval, most)
+        return response
 
     def _queue(self, label: str) -> BatchQueue:
         if label not in self._queues:

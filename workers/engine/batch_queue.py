@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 ItemT = TypeVar("ItemT")
 
@@ -44,7 +44,7 @@ class Batch:
     requester: str
     priority: int
     secs: float
-    message: object
+    message: dict[str, Any]
     worker: str | None = None
     is_dropped: bool = False
     is_recalled: bool = False

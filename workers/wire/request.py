@@ -101,7 +101,9 @@ class MeasureRequest:
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON-able object that `from_json` reads."""
-        return asdict(self)
+        # Not `asdict`: it copies each trace.
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return {**fields, "limits": None if self.limits is None else asdict(self.limits)}
 
     @classmethod
     def from_json(cls, obj: dict[str, Any]) -> MeasureRequest:

@@ -13,7 +13,7 @@ host, workers that do not start, or a full disk. A job fails only for causes of 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, object_session
@@ -81,13 +81,8 @@ def forget(row: JobRow) -> None:
     row.retry_at = None
 
 
-def note_progress(session: Session, job: JobRow, now: datetime) -> None:
-    """Note that a trial was measured: of this job, for all of its group.
-
-    Args:
-        now: The time of `shared_now`.
-    """
-    job.progress_at = now
+def note_progress(session: Session, job: JobRow) -> None:
+    """Note that a trial was measured: of this job, for all of its group."""
     if not job.fruitless_claims:
         return
     together = [job] if job.group_id is None else groups.members(session, job.group_id, lock=True)

@@ -13,7 +13,7 @@ fails.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -49,16 +49,25 @@ def may_claim(session: Session, is_gone: Callable[[int], bool]) -> bool:
     return any(leases.is_free(row, now, locks) for row in open_jobs)
 
 
-def claim(
+def claim(session: Session, owner: Owner, **options: Any) -> list[JobRow]:
+    """Claim the first free job, with the others of its group; return none if no job is free.
+
+    Args:
+        options: Those of `claim_all`.
+    """
+    return next(iter(claim_all(session, [owner], **options)), [])
+
+
+def claim_all(
     session: Session,
-    owner: Owner,
+    owners: Sequence[Owner],
     *,
     lease_secs: float = leases.LEASE_SECS,
     leave: Collection[str] = (),
     at: datetime | None = None,
     is_gone: Callable[[int], bool] | None = None,
-) -> list[JobRow]:
-    """Claim the first free job, with the others of its group; return none if no job is free.
+) -> list[list[JobRow]]:
+    """Claim a free job for each owner, with the others of its group; fewer if no more are free.
 
     One coordinator runs a group: a job that rejoins it waits until that coordinator returns the
     others.
@@ -72,35 +81,81 @@ def claim(
         at: The time that decides which windows are open; by default now.
         is_gone: Returns whether the process of a session lock is gone; by default none is.
     """
-    open_jobs = _open_jobs(session, leave)
-    now = shared_now(session)
-    at = at or now
-    locks = _free_locks(session, open_jobs, is_gone)
-    free = {row.id for row in open_jobs if leases.is_free(row, now, locks)}
-    is_put_off = now < _put_off_until(session, [row for row in open_jobs if row.id in free], now)
-    for waiting in _in_order(session, open_jobs, free, now):
-        if waiting.id not in free:
-            continue
-        must_wait = is_put_off or _is_delayed(waiting, now) or not is_open(waiting.window, at)
-        if not waiting.cancel_requested and must_wait:
-            continue
-        row = jobs.get(session, waiting.id, lock=True)
-        if row.cancel_requested:  # its owner ended before it read the request
-            row.stop_reason = StopReason.CANCELLED
-            leases.end(session, row, JobState.CANCELLED, None)
-            continue
-        together = [row] if row.group_id is None else _open_members(session, row.group_id)
-        if any(
-            not leases.is_free(member, now, locks) or _is_delayed(member, now)
-            for member in together
-        ):
-            continue
-        if not all(is_open(member.window, at) for member in together):
-            continue
-        taken = [member for member in together if _take(session, member, owner, lease_secs)]
-        if taken:
-            return taken
-    return []
+    queue = _Queue(session, leave, at, is_gone)
+    claimed = []
+    for owner in owners:
+        if not (taken := queue.claim(owner, lease_secs)):
+            break
+        claimed.append(taken)
+    return claimed
+
+
+class _Queue:
+    """The open jobs as a transaction sees them, from which jobs are claimed."""
+
+    def __init__(
+        self,
+        session: Session,
+        leave: Collection[str],
+        at: datetime | None,
+        is_gone: Callable[[int], bool] | None,
+    ) -> None:
+        self._session = session
+        self._open = _open_jobs(session, leave)
+        self._now = shared_now(session)
+        self._at = at or self._now
+        self._locks = _free_locks(session, self._open, is_gone)
+        self._free = {row.id for row in self._open if leases.is_free(row, self._now, self._locks)}
+        self._running = Counter(row.owner for row in self._open if row.id not in self._free)
+        self._recent: dict[str | None, float] = {}
+        if len({row.owner for row in self._open}) > 1:
+            self._recent = _recent_secs(session, self._now)
+
+    def claim(self, owner: Owner, lease_secs: float) -> list[JobRow]:
+        """Claim the first free job, with the others of its group; return none if no job is free."""
+        free = [row for row in self._open if row.id in self._free]
+        is_put_off = self._now < _put_off_until(self._session, free, self._now)
+        for waiting in self._in_order(free):
+            must_wait = is_put_off or not self._may_run(waiting)
+            if not waiting.cancel_requested and must_wait:
+                continue
+            row = jobs.get(self._session, waiting.id, lock=True)
+            if row.cancel_requested:  # its owner ended before it read the request
+                row.stop_reason = StopReason.CANCELLED
+                leases.end(self._session, row, JobState.CANCELLED, None)
+                self._free.remove(row.id)
+                continue
+            together = [row]
+            if row.group_id is not None:
+                together = _open_members(self._session, row.group_id)
+            if not all(map(self._is_free, together)):
+                continue
+            self._free -= {member.id for member in together}
+            taken = [m for m in together if _take(self._session, m, owner, lease_secs)]
+            if taken:
+                self._running.update(member.owner for member in taken)
+                return taken
+        return []
+
+    def _may_run(self, row: Any) -> bool:
+        return not _is_delayed(row, self._now) and is_open(row.window, self._at)
+
+    def _is_free(self, row: JobRow) -> bool:
+        return leases.is_free(row, self._now, self._locks) and self._may_run(row)
+
+    def _in_order(self, free: Sequence[Row[Any]]) -> Sequence[Row[Any]]:
+        return sorted(
+            free,
+            key=lambda row: (
+                not row.stop_requested,
+                -row.priority,
+                max(0, row.fruitless_claims - 1),
+                self._running[row.owner],
+                self._recent.get(row.owner, 0.0),
+                row.created_at,
+                row.id,
+            ),
+        )
 
 
 def _open_jobs(session: Session, leave: Collection[str]) -> Sequence[Row[Any]]:
@@ -128,29 +183,6 @@ def _free_locks(
     gone = {owner.lock for owner in owners if owner.lock is not None and is_gone(owner.lock)}
     # A process may have taken its lock again since the last look.
     return gone - session_locks.held(session) if gone else gone
-
-
-def _in_order(
-    session: Session, open_jobs: Sequence[Row[Any]], free: Collection[UUID], now: datetime
-) -> Sequence[Row[Any]]:
-    running: defaultdict[str | None, int] = defaultdict(int)
-    for row in open_jobs:
-        running[row.owner] += row.id not in free
-    recent: dict[str | None, float] = {}
-    if len(running) > 1:  # else all belong to one owner
-        recent = _recent_secs(session, now)
-    return sorted(
-        open_jobs,
-        key=lambda row: (
-            not row.stop_requested,
-            -row.priority,
-            max(0, row.fruitless_claims - 1),
-            running[row.owner],
-            recent.get(row.owner, 0.0),
-            row.created_at,
-            row.id,
-        ),
-    )
 
 
 def _recent_secs(session: Session, now: datetime) -> dict[str | None, float]:

@@ -16,12 +16,12 @@ from sqlalchemy import (
     String,
     bindparam,
     func,
-    insert,
     select,
 )
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from service.store.database.base import Base, UtcDateTime, utc_now
+from service.store.database.bulk import insert_rows
 from service.store.database.single_reads import SingleReads
 from service.wire.models import Event, EventKind
 
@@ -54,8 +54,9 @@ def append_all(
 ) -> None:
     """Add an event to each of several jobs, by one statement; see `append`."""
     now = utc_now()
-    session.execute(
-        insert(EventRow),
+    insert_rows(
+        session,
+        EventRow.__table__,  # type: ignore[arg-type]
         [
             {"job_id": job_id, "kind": kind.value, "at": now, "payload": dict(payload)}
             for job_id, payload in payloads.items()

@@ -28,7 +28,7 @@ LEASE_SECS = 30.0
 that a short hang loses no job. Chosen.
 """
 
-_WITHOUT_RELATED = (lazyload(JobRow.baselines), lazyload(JobRow.finals))
+_WITHOUT_RELATED = tuple(map(lazyload, (JobRow.baselines, JobRow.finals, JobRow.webhook_row)))
 """Rows that are changed for each trial: what belongs to them is read only if it is used."""
 _OF_TRIALS = load_only(
     *(JobRow.state, JobRow.lease_owner, JobRow.active_secs, JobRow.active_at, JobRow.workload_key),

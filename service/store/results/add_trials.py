@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import insert, select, tuple_
+from sqlalchemy import select, tuple_
 from sqlalchemy.orm import Session
 
 from compiler.bounded_cache import BoundedCache
@@ -16,6 +16,7 @@ from compiler.runtime.measurement import STORED_FIELDS
 from service.common.errors import LeaseLostError, ServiceNotFoundError
 from service.common.owner import Owner
 from service.store.database.base import JsonText, shared_now, utc_now
+from service.store.database.bulk import insert_rows, update_rows
 from service.store.jobs import blame, events, leases
 from service.store.jobs.jobs import JobRow
 from service.store.results import toolchains
@@ -30,6 +31,12 @@ from tuner.loop.progress import add_point
 from tuner.store.store import DuplicateTrialError
 from tuner.task import Task
 from tuner.trial import MeasuredTrial
+
+_COUNTED = (
+    *("id", "active_secs", "active_at", "progress_at", "num_measured", "best_secs"),
+    *("default_secs", "progress"),
+)
+"""The columns of a job that its trials change."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +60,11 @@ class NewTrials:
 
 
 def add_all(
-    session: Session, together: Sequence[NewTrials], labelled: BoundedCache[SketchKey, bool]
+    session: Session,
+    together: Sequence[NewTrials],
+    labelled: BoundedCache[SketchKey, bool],
+    *,
+    looks_for_duplicates: bool = True,
 ) -> list[Exception | None]:
     """Store each set of trials, whole or not at all, with all that follows from them.
 
@@ -62,13 +73,17 @@ def add_all(
 
     Args:
         labelled: Sketches whose labels are stored.
+        looks_for_duplicates: Whether to look for trials that are stored already; if not, one of
+            them makes the transaction fail (`IntegrityError`).
 
     Returns:
         For each set, why it was not stored, or None: the job does not exist, its lease is lost
         (`LeaseLostError`), or a trial is a duplicate (`DuplicateTrialError`).
     """
     rows = leases.lock(session, {trials.job_id for trials in together})
-    stored = _stored_keys(session, together)
+    stored: defaultdict[UUID, _StoredKeys] = defaultdict(_StoredKeys)
+    if looks_for_duplicates:
+        stored |= _stored_keys(session, together)
     refusals: list[Exception | None] = []
     added: defaultdict[UUID, list[NewTrials]] = defaultdict(list)
     for trials in together:
@@ -141,23 +156,16 @@ def _add(
     added: Mapping[UUID, Sequence[NewTrials]],
     labelled: BoundedCache[SketchKey, bool],
 ) -> None:
-    now = shared_now(session)
     new = {
         job_id: sorted((t for trials in sets for t in trials.trials), key=lambda t: t.number)
         for job_id, sets in added.items()
     }
-    due = []
-    for job_id, trials in new.items():
-        job, num_before = rows[job_id], rows[job_id].num_measured
-        job.count_time(now)
-        blame.note_progress(session, job, now)
-        for trial in trials:
-            _count(job, trial)
-        if trial_chunks.is_due(num_before, job.num_measured):
-            due.append(job)
-    session.execute(
-        insert(TrialRow), [_values(job_id, trial) for job_id in new for trial in new[job_id]]
+    insert_rows(
+        session,
+        TrialRow.__table__,  # type: ignore[arg-type]
+        [_values(job_id, trial) for job_id in new for trial in new[job_id]],
     )
+    due = _count_all(session, rows, new)
     _offer(session, rows, new)
     for job_id, trials in new.items():
         names = {trial.candidate.sketch for trial in trials}
@@ -166,6 +174,29 @@ def _add(
     for job in due:
         trial_chunks.pack(session, job.id, job.num_measured)
     events.append_all(session, EventKind.TRIALS, {job_id: _payload(rows[job_id]) for job_id in new})
+
+
+def _count_all(
+    session: Session, rows: Mapping[UUID, JobRow], new: Mapping[UUID, Sequence[MeasuredTrial]]
+) -> list[JobRow]:
+    """Count trials in the rows of their jobs; return the jobs whose trials may be packed."""
+    now = shared_now(session)
+    for job_id in new:
+        blame.note_progress(session, rows[job_id])
+    session.flush()
+    due = []
+    for job_id, trials in new.items():
+        job, num_before = rows[job_id], rows[job_id].num_measured
+        session.expunge(job)  # one statement updates all of them
+        job.count_time(now)
+        job.progress_at = now
+        for trial in trials:
+            _count(job, trial)
+        if trial_chunks.is_due(num_before, job.num_measured):
+            due.append(job)
+    changed = [{name: getattr(rows[job_id], name) for name in _COUNTED} for job_id in new]
+    update_rows(session, JobRow.__table__, "id", changed)  # type: ignore[arg-type]
+    return due
 
 
 def _offer(

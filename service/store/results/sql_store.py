@@ -13,7 +13,7 @@ from service.common.owner import Owner
 from service.store.database.database import Database
 from service.store.results import best_schedules
 from service.store.results.add_trials import NewTrials, add_all
-from service.store.tasks import parse_candidate
+from service.store.tasks import CandidateReader
 from service.store.trials import trials
 from service.store.trials.trials import TrialRow
 from tuner.task import Task
@@ -50,18 +50,19 @@ class SqlStore:
             job_uuid = UUID(job_id)
         except ValueError:
             return []
+        candidates = CandidateReader()
         with self._database.read() as session:
-            return [_trial(row) for row in trials.of_job(session, job_uuid)]
+            return [_trial(row, candidates) for row in trials.of_job(session, job_uuid)]
 
     def best(self, task_key: str) -> MeasuredTrial | None:
         """Return the fastest correct trial of a task over all jobs; the earliest of equals."""
         workload_key, _, target = task_key.partition("@")
         with self._database.read() as session:
             row = best_schedules.find(session, workload_key, target)
-            return None if row is None else _trial(row.trial)
+            return None if row is None else _trial(row.trial, CandidateReader())
 
 
-def _trial(row: TrialRow) -> MeasuredTrial:
+def _trial(row: TrialRow, candidates: CandidateReader) -> MeasuredTrial:
     stored = {name: getattr(row, name) for name in STORED_FIELDS}
     stored["run_secs"] = tuple(row.run_secs)
     stored["resources"] = None if row.resources is None else KernelResources(**row.resources)
@@ -69,7 +70,7 @@ def _trial(row: TrialRow) -> MeasuredTrial:
     stored["conditions"] = None if conditions is None else TimingConditions.from_json(conditions)
     return MeasuredTrial(
         number=row.number,
-        candidate=parse_candidate(row.sketch, row.trace),
+        candidate=candidates.read(row.sketch, row.trace),
         measurement=Measurement(**stored),
         predicted=row.predicted,
         round=row.round,

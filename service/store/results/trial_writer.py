@@ -13,7 +13,7 @@ from threading import Condition, Thread
 from time import monotonic
 from uuid import UUID
 
-from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import IntegrityError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from compiler.bounded_cache import BoundedCache
@@ -108,15 +108,24 @@ class TrialWriter:
         if error is not None:
             self._errors.setdefault(job_id, error)
 
-    def _write(self, together: Sequence[NewTrials]) -> list[Exception | None]:
+    def _write(
+        self, together: Sequence[NewTrials], *, looks_for_duplicates: bool = False
+    ) -> list[Exception | None]:
         """Store trials in one transaction; if one set makes it fail, each in its own."""
         try:
             with self._database.write() as session:
-                errors = add_all(session, together, self._labelled)
+                errors = add_all(
+                    session,
+                    together,
+                    self._labelled,
+                    looks_for_duplicates=looks_for_duplicates,
+                )
         except Exception as error:
+            if isinstance(error, IntegrityError) and not looks_for_duplicates:
+                return self._write(together, looks_for_duplicates=True)
             if len(together) == 1 or isinstance(error, _OF_THE_DATABASE):
                 return [error] * len(together)
-            return [self._write([trials])[0] for trials in together]
+            return [self._write([trials], looks_for_duplicates=True)[0] for trials in together]
         for trials, refusal in zip(together, errors, strict=True):
             if refusal is None:
                 for key in trials.sketch_keys:

@@ -195,14 +195,14 @@ def test_a_job_whose_workers_end_while_it_stops_is_put_back(database: Database) 
 def test_the_thread_outlives_an_error_that_nobody_foresaw(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    claim, calls = claims.claim, iter([ValueError("a row that cannot be read")])
+    claim, calls = claims.claim_all, iter([ValueError("a row that cannot be read")])
 
     def fail_once(*args: Any, **more: Any) -> Any:
         if (error := next(calls, None)) is not None:
             raise error
         return claim(*args, **more)
 
-    monkeypatch.setattr(claims, "claim", fail_once)
+    monkeypatch.setattr(claims, "claim_all", fail_once)
     job_id = submit(database)
     coordinator = Coordinator(database, MemoryMeasurer(cost))
     coordinator.start()
@@ -221,14 +221,14 @@ def test_a_database_that_does_not_respond_is_one_line_of_the_log(
     refused = OperationalError("SELECT 1", {}, OSError("connection\nrefused"))
     failures = iter([refused, refused, ValueError("a bug")])
 
-    def fail(*_: Any, **__: Any) -> list[JobRow]:
+    def fail(*_: Any, **__: Any) -> list[list[JobRow]]:
         if (error := next(failures, None)) is not None:
             raise error
         is_claimed.set()
         return []
 
     submit(database)
-    monkeypatch.setattr(claims, "claim", fail)
+    monkeypatch.setattr(claims, "claim_all", fail)
     monkeypatch.setattr("service.coordinator.coordinator._NO_CLAIM_SECS", 0.01)
     coordinator = Coordinator(database, MemoryMeasurer(cost))
     with capture_logs() as logs:

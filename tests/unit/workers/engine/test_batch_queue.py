@@ -40,7 +40,7 @@ class Fleet:
     def add(
         self, owner: str = "a", requester: str = "", priority: int = 0, secs: float = 1.0
     ) -> Batch:
-        batch = Batch("c", next(self.numbers), owner, requester or owner, priority, secs, None)
+        batch = Batch("c", next(self.numbers), owner, requester or owner, priority, secs, {})
         self.queue.add(batch)
         return batch
 

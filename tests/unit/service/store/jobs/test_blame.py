@@ -29,7 +29,8 @@ def test_a_crash_counts_only_for_a_suspect(database: Database) -> None:
         assert row.crashes == 1
         blame.count_error(row, is_own=True, has_begun=False)
         assert row.crashes == 2
-        blame.note_progress(session, row, utc_now())
+        row.progress_at = utc_now()
+        blame.note_progress(session, row)
         assert (row.crashes, row.fruitless_claims, row.retry_at) == (0, 0, None)
 
 

@@ -40,7 +40,9 @@ def row_of(database: Database, job_id: UUID) -> JobRow:
 def measure(database: Database, job_id: UUID) -> None:
     """Note that a trial of a job was measured."""
     with database.write() as session:
-        blame.note_progress(session, jobs.get(session, job_id), utc_now())
+        row = jobs.get(session, job_id)
+        row.progress_at = utc_now()
+        blame.note_progress(session, row)
 
 
 def finish(database: Database, job_id: UUID, owner: Owner, secs: float) -> None:

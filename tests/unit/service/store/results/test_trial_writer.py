@@ -137,8 +137,8 @@ def test_a_set_that_breaks_a_transaction_is_refused_alone(
 ) -> None:
     good, bad = claimed(database), claimed(database)
 
-    def breaking(session: Session, together: Sequence[NewTrials], labelled: Any) -> Any:
-        added = add_all(session, together, labelled)
+    def breaking(session: Session, together: Sequence[NewTrials], *more: Any, **named: Any) -> Any:
+        added = add_all(session, together, *more, **named)
         if any(trials.job_id == bad for trials in together):
             raise ValueError("of this set")
         return added

@@ -1,4 +1,4 @@
-"""Traces that are alike are checked by their decisions alone, and judged as if read in full."""
+"""Traces that are alike are read by their decisions alone, as if they were read in full."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from compiler.schedule.error import TraceError
 from compiler.schedule.trace.trace import Trace
-from service.records.traces import TraceChecker
+from compiler.schedule.trace.trace_reader import TraceReader
 from tests.integration.service.tuned import some_candidates, task_of
 from tuner.space.generate import design_space
 
@@ -20,7 +20,7 @@ TRACES = [
     json.dumps(candidate.trace.to_json())
     for candidate in some_candidates(design_space(task_of("matmul:16,8,8")), 8)
 ]
-CHECKER = TraceChecker()
+READER = TraceReader()
 
 junk = st.one_of(
     st.none(),
@@ -34,19 +34,20 @@ junk = st.one_of(
 )
 
 
-def verdict(check: Any, trace: Any) -> str | None:
+def found(read: Any, trace: Any) -> Trace | str:
     try:
-        check(trace)
+        trace = read(trace)
     except TraceError as error:
         return str(error)
-    return None
+    assert isinstance(trace, Trace)
+    return trace
 
 
 @settings(max_examples=200)
 @given(data=st.data())
-def test_the_verdict_is_that_of_reading_the_whole_trace(data: st.DataObject) -> None:
+def test_the_trace_or_its_error_is_that_of_reading_all_of_it(data: st.DataObject) -> None:
     trace = json.loads(data.draw(st.sampled_from(TRACES)))
-    CHECKER.check(deepcopy(trace))  # it knows the form
+    READER.read(deepcopy(trace))  # it knows the form
     entry = trace["instructions"][data.draw(st.integers(0, len(trace["instructions"]) - 1))]
     where = data.draw(st.sampled_from([entry, entry["arguments"], trace]))
     name = data.draw(st.sampled_from([*where, "decision"]))
@@ -54,16 +55,23 @@ def test_the_verdict_is_that_of_reading_the_whole_trace(data: st.DataObject) -> 
         where[name] = data.draw(junk)
     else:
         where.pop(name, None)
-    expected = verdict(Trace.from_json, trace)
+    expected = found(Trace.from_json, trace)
     for _ in range(2):
-        assert verdict(CHECKER.check, trace) == expected
+        assert found(READER.read, trace) == expected
 
 
 @pytest.mark.parametrize("size", [1, 300])
-def test_many_forms_are_forgotten_and_checked_again(size: int) -> None:
-    checker = TraceChecker()
+def test_many_forms_are_forgotten_and_read_again(size: int) -> None:
+    reader = TraceReader()
     for number in range(size):
         name = {"name": "get_sblock", "arguments": {"name": f"b{number}"}, "outputs": ["b0"]}
-        checker.check({"format": 2, "instructions": [name]})
+        reader.read({"format": 2, "instructions": [name]})
     with pytest.raises(TraceError, match="decides nothing"):
-        checker.check({"format": 2, "instructions": [{**name, "decision": 1}]})
+        reader.read({"format": 2, "instructions": [{**name, "decision": 1}]})
+
+
+def test_traces_of_a_form_have_the_keys_of_their_own_decisions() -> None:
+    reader = TraceReader()
+    traces = [Trace.from_json(json.loads(text)) for text in TRACES]
+    assert [reader.read(json.loads(text)).key() for text in TRACES] == [t.key() for t in traces]
+    assert len({trace.key() for trace in traces}) == len(TRACES)
