@@ -11,10 +11,12 @@ from threading import Event
 
 import structlog
 
+from compiler.user_cache import default_directory
 from service.common.errors import ServeError
 from service.processes.coordinator_thread import CoordinatorThread
 from service.processes.serve import STOP_SECS
 from service.store.database.database import open_database
+from tuner.space import stored_spaces
 from workers.engine.engine import ClusterAddress
 from workers.health.ready_file import ReadyFile
 from workers.logs import configure_logs
@@ -51,6 +53,7 @@ def run_coordinator(
         ServeError: If the database cannot be used, or no job can run.
     """
     configure_logs()
+    stored_spaces.keep_in(default_directory())
     ready = ready or ReadyFile(None)
     is_over = Event()
     for number in (signal.SIGINT, signal.SIGTERM):

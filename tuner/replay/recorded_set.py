@@ -24,8 +24,8 @@ from compiler.target.target import Target
 from tuner.candidate import Candidate
 from tuner.cost_model.cost_model import Samples, Scores
 from tuner.replay.recorded_space import RecordedSpace
-from tuner.replay.sketch_json import read_sketch, write_sketch
 from tuner.space.design_space import Point
+from tuner.space.sketch_json import read_sketch, write_sketch
 from tuner.space.tables.knob import Ints
 from tuner.space.tables.sketch import Sketch
 from tuner.task import Task

@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 
 from compiler.bounded_cache import BoundedCache
 from compiler.schedule.error import ScheduleError
+from tuner.space import stored_spaces
 from tuner.space.design_space import SketchSpace
 from tuner.space.own_rules import finished, own_rules
 from tuner.space.registry import search_space_of
@@ -55,7 +56,11 @@ def design_space(task: Task, rules: Collection[str] | None = None) -> SketchSpac
     key = (task.script, task.target.name, None if rules is None else tuple(sorted(rules)))
     space = _spaces.get(key) or _used.get(key)
     if space is None:
-        space = _used[key] = _design_space(task, rules)
+        space = stored_spaces.load(task, rules)
+        if space is None:
+            space = _design_space(task, rules)
+            stored_spaces.save(task, rules, space)
+        _used[key] = space
     _spaces.put(key, space)
     return space
 

@@ -11,8 +11,8 @@ from compiler.ir.core.program import PrimFunc
 from compiler.target.cpu import CpuTarget
 from compiler.target.cuda import CudaTarget
 from compiler.target.target import Target
-from tuner.replay.sketch_json import read_sketch, write_sketch
 from tuner.space.generate import design_space
+from tuner.space.sketch_json import read_sketch, write_sketch
 from tuner.task import Task
 
 
