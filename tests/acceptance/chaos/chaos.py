@@ -43,6 +43,8 @@ _OPEN = {"queued", "running"}
 _SECS_PER_FAULT = 1.7
 _LOCKS_OF_DASK = {"purge.lock", "global.lock"}
 """Files of a folder that all processes of a host share: they are empty, and stay."""
+_CACHE = Path("loopwright")
+"""The folder of files that are kept between runs, in `/tmp` of a container (`Dockerfile`)."""
 
 
 class Load:
@@ -223,8 +225,14 @@ def left_files(stack: Stack) -> list[Path]:
     folders = {
         service.paths["/tmp"] for service in stack.services.values() if "/tmp" in service.paths
     }
-    files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
-    return [path for path in files if path.name not in _LOCKS_OF_DASK]
+    return [
+        path
+        for folder in folders
+        for path in folder.rglob("*")
+        if path.is_file()
+        and path.name not in _LOCKS_OF_DASK
+        and not path.is_relative_to(folder / _CACHE)
+    ]
 
 
 def lose_power(seed: int, secs: float, problems: list[str]) -> int:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID
 
 import pytest
+from sqlalchemy import func, select
 
 from service.coordinator.coordinator import Coordinator
 from service.store.database.database import Database, open_database
 from service.store.jobs import groups
+from service.store.trials.trials import TrialRow
 from service.wire.models import JobState
 from service.wire.requests import Strategy
 from tests.integration.service.coordinator import test_groups
@@ -25,6 +28,7 @@ from tests.integration.service.driving import (
     submit,
 )
 from tests.integration.service.recorded import get, put
+from tests.patience import PATIENCE_SECS
 from tuner.measurer.memory import MemoryMeasurer
 
 
@@ -35,11 +39,21 @@ def elsewhere(tmp_path: Path) -> Iterator[Database]:
     database.close()
 
 
+def num_stored(database: Database) -> int:
+    with database.read() as session:
+        return session.scalar(select(func.count()).select_from(TrialRow)) or 0
+
+
 def amid(database: Database, at: int) -> bytes:
     """Drive what waits, and return what is exported before its n-th measurement is kept."""
     files: list[bytes] = []
+    num_before = num_stored(database)
 
     def export() -> None:
+        deadline = time.monotonic() + PATIENCE_SECS
+        while num_stored(database) < num_before + at - 1:  # they are stored by another thread
+            assert time.monotonic() < deadline, "the trials are not stored"
+            time.sleep(0.02)
         files.append(get(database))
         coordinator.stop(0.0)
 
