@@ -36,11 +36,11 @@ class Turns:
 
     def _take(self, priority: int, gives_up: Callable[[], bool]) -> bool:
         with self._changed:
-            place = -priority, next(self._arrivals)
-            heapq.heappush(self._waiting, place)
-            while self._is_taken or self._waiting[0] != place:
+            position = -priority, next(self._arrivals)
+            heapq.heappush(self._waiting, position)
+            while self._is_taken or self._waiting[0] != position:
                 if gives_up():
-                    self._waiting.remove(place)
+                    self._waiting.remove(position)
                     heapq.heapify(self._waiting)
                     self._changed.notify_all()
                     return False

@@ -49,17 +49,17 @@ def record_facts(session: Session, seen: Sequence[WorkerFacts]) -> None:
     query = select(*columns, WorkerRow.facts["pid"].as_integer().label("pid"))
     stored = {row.name: row for row in session.execute(query.where(WorkerRow.name.in_(names)))}
     new: list[dict[str, Any]] = []
-    known: list[dict[str, Any]] = []
+    changed: list[dict[str, Any]] = []
     peaks: dict[str, dict[str, float]] = {}
     for worker in seen:
         row = stored.get(worker.name)
-        (new if row is None else known).append(_reported(worker, row))
+        (new if row is None else changed).append(_reported(worker, row))
         peaks.setdefault(worker.label, {}).update(worker.facts.get("peak_flops", {}))
     table: Any = WorkerRow.__table__
     if new:
         insert_rows(session, table, new)
-    if known:
-        update_rows(session, table, "name", known)
+    if changed:
+        update_rows(session, table, "name", changed)
     for label, peaks_of_label in peaks.items():
         if peaks_of_label:
             targets.learn_peaks(session, label, peaks_of_label)

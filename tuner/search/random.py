@@ -32,8 +32,8 @@ class Random:
             stream[:] = [point for point in stream if point not in state.seen]
             if len(stream) < num:
                 drawn = points_of(sketch, space.draw(sketch, max(num, _AHEAD), rng))
-                known = set(stream)
-                stream += [p for p in drawn if p not in known and p not in state.seen]
+                streamed = set(stream)
+                stream += [p for p in drawn if p not in streamed and p not in state.seen]
         points = _by_turns(self._streams, num, rng)
         if len(points) < num:
             points += draw_points(space, num - len(points), state.seen.union(points), rng)

@@ -34,7 +34,7 @@ class Batch:
         secs: How long it is expected to take; 0 if that is unknown.
         message: What its worker gets.
         worker: The worker that has it; None while it waits in the queue.
-        is_dropped: Whether nobody waits for it any more.
+        is_dropped: Whether its client waits for it no more.
         is_recalled: Whether its worker was asked to return it.
     """
 
@@ -189,7 +189,7 @@ class BatchQueue:
         batch.is_recalled = False
 
     def _put_back(self, batch: Batch) -> None:
-        """Return a batch to the front of the queue, unless nobody waits for it."""
+        """Return a batch to the front of the queue, unless it was dropped."""
         if not batch.is_dropped:
             self._waiting.setdefault(_key(batch), deque()).appendleft(batch)
 
