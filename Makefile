@@ -11,7 +11,7 @@ SECS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dashboard demo test test-cpus check check-python check-dashboard format bench bench-check bench-fleet bench-gpu bench-models bench-parts bench-peers bench-race bench-search chaos fuzz fuzz-cuda fuzz-kills fuzz-models fuzz-requests fuzz-scripts models onnx-cases serve stack clean
+.PHONY: help setup dashboard demo test test-cpus test-targets check check-python check-dashboard format bench bench-check bench-fleet bench-gpu bench-models bench-parts bench-peers bench-race bench-search chaos fuzz fuzz-cuda fuzz-kills fuzz-models fuzz-requests fuzz-scripts models onnx-cases serve stack clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -29,6 +29,9 @@ test: $(VENV)/.dev $(DASHBOARD) ## run the whole test suite (ARGS="tests/unit -k
 
 test-cpus: $(VENV)/.dev ## run what generates code again, with the host reported as other CPUs (ARGS=--all for each)
 	$(BIN)/python -m tests.cpus $(ARGS)
+
+test-targets: $(VENV)/.dev ## run each operator on each kind of CPU, write docs/targets.md (ARGS="cortex-a9")
+	$(BIN)/python -m tests.cross $(ARGS)
 
 chaos: $(VENV)/.dev ## run the whole service amid random faults for an hour (SECS=600, ARGS="--seed 7")
 	$(BIN)/python -m tests.acceptance.chaos.chaos $(if $(SECS),--secs $(SECS)) $(ARGS)

@@ -117,10 +117,13 @@ def emit(func: PrimFunc, target: Target) -> SourceCode:
     return backend.emit(func, target)
 
 
-def compile_artifact(
+def compile_kernel(
     program: PrimFunc | IRModule | Scheduled, target: str | Target = "cpu"
 ) -> Artifact:
     """Compile a program, scheduled or not, for a target that need not be this host.
+
+    `Artifact.save` writes the kernel: as a file that `load_kernel` reads on such a machine, or as
+    an object, a header and a library for programs in C.
 
     The artifact of a program with constant parameters (the attribute `layout_free_buffers`) takes
     them when it is loaded: `Module(artifact, const_params)`.

@@ -6,7 +6,6 @@ client does not load a cost model, and `import loopwright` costs next to nothing
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +17,12 @@ if TYPE_CHECKING:
     from compiler.backends.kernel_set import KernelSet
     from compiler.backends.module import Module
     from compiler.backends.time_evaluator import time_evaluator
-    from compiler.driver import build, inspect, lower
+    from compiler.driver import build, compile_kernel, inspect, lower
     from compiler.executor.artifact import Artifact
     from compiler.executor.error import ArgumentError, ArtifactError, PackageError
     from compiler.executor.executor import Executor
-    from compiler.executor.loading import load, load_kernel
+    from compiler.executor.kernel import load_kernel
+    from compiler.executor.loading import load
     from compiler.executor.memory import aligned_empty
     from compiler.graph.error import ModelError
     from compiler.graph.nodes import Graph
@@ -164,6 +164,7 @@ __all__ = [
     "aligned_empty",
     "build",
     "compile",
+    "compile_kernel",
     "cpu",
     "design_space",
     "extract_tasks",
@@ -204,7 +205,7 @@ _MODULES = {
 _HOMES = {
     "compiler.backends.error": ("BuildError",),
     "compiler.backends.inspection": ("Inspection",),
-    "compiler.driver": ("build", "inspect", "lower"),
+    "compiler.driver": ("build", "compile_kernel", "inspect", "lower"),
     "compiler.graph.error": ("ModelError",),
     "compiler.graph.nodes": ("Graph",),
     "compiler.graph.text.parser": ("parse_graph",),
@@ -223,7 +224,8 @@ _HOMES = {
     "compiler.executor.error": ("ArgumentError", "ArtifactError", "PackageError"),
     "compiler.executor.executor": ("Executor",),
     "compiler.executor.memory": ("aligned_empty",),
-    "compiler.executor.loading": ("load", "load_kernel"),
+    "compiler.executor.kernel": ("load_kernel",),
+    "compiler.executor.loading": ("load",),
     "compiler.runtime.nd": ("cpu",),
     "compiler.backends.cpu.runtime.peak": ("fma_peak_gflops",),
     "compiler.backends.time_evaluator": ("time_evaluator",),
@@ -300,6 +302,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _hint(name: str) -> str:
+    difflib = importlib.import_module("difflib")  # on use: only a mistake needs it
     near = [] if name.startswith("__") else difflib.get_close_matches(name, __all__, n=1)
     return f": did you mean {near[0]!r}?" if near else ""
 

@@ -9,7 +9,7 @@ from benchmarks.kernels.traces import program
 from benchmarks.report import Metric, report
 from benchmarks.workloads.table import BY_NAME
 from benchmarks.workloads.workload import BenchmarkWorkload
-from compiler.driver import compile_artifact
+from compiler.driver import compile_kernel
 from compiler.schedule.error import ScheduleError
 from tuner.search.make import make_strategy
 from tuner.task import Task
@@ -55,7 +55,7 @@ def candidates(workload: BenchmarkWorkload) -> tuple[list[float], list[float]]:
         try:
             schedule = proposal.candidate.trace.apply_to(func)
             middle = time.thread_time()
-            compile_artifact(schedule, target)
+            compile_kernel(schedule, target)
         except (ScheduleError, lw.BuildError):
             continue  # a trial that fails early
         end = time.thread_time()

@@ -11,7 +11,7 @@ from dataclasses import replace
 from compiler.backends.cpu.codegen.machine_code import compile_object
 from compiler.driver import emit
 from compiler.executor.artifact import Artifact
-from compiler.executor.kernel import ENTRY
+from compiler.executor.params import ENTRY
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.trace.trace import Trace
 from compiler.target.cpu import CpuTarget

@@ -1,15 +1,22 @@
 """Run packaged models and kernels: NumPy and ctypes only, without a compiler.
 
 The wheel `loopwright-runtime` is this folder under the name `loopwright_runtime`, so its imports
-are relative.
+are relative. Names are looked up when first used (PEP 562): a process that loads a kernel imports
+nothing for models.
 """
 
-from .artifact import Artifact
-from .error import ArgumentError, ArtifactError, PackageError
-from .executor import Executor
-from .kernel import LoadedKernel
-from .loading import load, load_kernel
-from .package import Package, read_package
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .artifact import Artifact
+    from .error import ArgumentError, ArtifactError, PackageError
+    from .executor import Executor
+    from .kernel import LoadedKernel, load_kernel
+    from .loading import load
+    from .package import Package, read_package
 
 __all__ = [
     "ArgumentError",
@@ -23,3 +30,25 @@ __all__ = [
     "load_kernel",
     "read_package",
 ]
+
+_HOMES = {
+    "ArgumentError": "error",
+    "Artifact": "artifact",
+    "ArtifactError": "error",
+    "Executor": "executor",
+    "LoadedKernel": "kernel",
+    "Package": "package",
+    "PackageError": "error",
+    "load": "loading",
+    "load_kernel": "kernel",
+    "read_package": "package",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Find a name in its module, and cache it here."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+    globals()[name] = value
+    return value

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from . import dlpack
 from .dtypes import numpy_dtype
 from .error import ArgumentError
 from .params import Param
 
-Array = NDArray[Any]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Array: TypeAlias = "NDArray[Any]"
 
 
 class ArrayCheck:
@@ -82,8 +83,11 @@ class ArrayCheck:
         kind = type(array).__name__
         if not hasattr(array, "__dlpack__"):
             raise ArgumentError(f"parameter {self.name} is a {kind}: expected an array")
+        # Imported on use: most callers pass NumPy's arrays.
+        from . import dlpack  # noqa: PLC0415
+
         try:
-            shared = self._shared(array)
+            shared = self._shared(array, dlpack.read)
         except dlpack.StridedError:
             raise self.strided(_copy_of(array)) from None
         except (BufferError, dlpack.DlpackError) as error:
@@ -94,13 +98,13 @@ class ArrayCheck:
             raise self.strided(_copy_of(array))
         return shared
 
-    def _shared(self, array: Any) -> Array:
+    def _shared(self, array: Any, read: Callable[[Any], Array]) -> Array:
         try:
             shared = np.from_dlpack(array)
         except RuntimeError:  # a type or a device that NumPy does not have
-            return dlpack.read(array)
+            return read(array)
         # NumPy marks arrays of older producers as read-only.
-        return dlpack.read(array) if self.is_output and not shared.flags.writeable else shared
+        return read(array) if self.is_output and not shared.flags.writeable else shared
 
     def strided(self, copy: str) -> ArgumentError:
         """Return the error for a strided view; `copy` is the expression that makes a dense copy."""

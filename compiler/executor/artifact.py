@@ -10,17 +10,16 @@ from sources that you trust.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
-import zipfile
-import zlib
+import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from .dtypes import numpy_dtype
 from .error import ArtifactError
 from .params import Param, describe_kernel
+from .zip_reader import read_zip
 
 FORMAT_VERSION = 2
 PACKER_FORMAT_VERSION = 3
@@ -28,19 +27,12 @@ PACKER_FORMAT_VERSION = 3
 # A limit against files that would unpack to more memory than the process has.
 _LIMIT_BYTES = 64 << 20
 _POOL = "pool.o"
+_SUFFIXES_OF_C = (".o", ".h", ".so")
 # Artifacts of versions with a single backend do not name it.
 _OLDEST_BACKEND = "cpu"
 
-# The standard library raises these for bytes that are no zip file or no JSON of this format.
-_MALFORMED = (
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    LookupError,
-    RuntimeError,  # an encrypted entry, a method of compression that is not supported, deep JSON
-    TypeError,
-    ValueError,
-)
+# Raised for bytes that are no zip file or no JSON of this format; the third one for deep JSON.
+_MALFORMED = (LookupError, TypeError, RecursionError, ValueError)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -104,16 +96,14 @@ class Artifact:
         if self.backend == _OLDEST_BACKEND:
             del meta["backend"]  # omitted, so that older versions can read the file
         meta["sha256"] = hashlib.sha256(self.code).hexdigest()
-        buffer = io.BytesIO()
-        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
-            version = FORMAT_VERSION if self.packer is None else PACKER_FORMAT_VERSION
-            _write(file, "meta.json", json.dumps({"format": version, **meta}).encode())
-            _write(file, "kernel.o", self.code)
-            if self.packer is not None:
-                _write(file, "packer.zip", self.packer.to_bytes())
-            if self.pool:
-                _write(file, _POOL, self.pool)
-        return buffer.getvalue()
+        version = FORMAT_VERSION if self.packer is None else PACKER_FORMAT_VERSION
+        files = {"meta.json": json.dumps({"format": version, **meta}).encode()}
+        files["kernel.o"] = self.code
+        if self.packer is not None:
+            files["packer.zip"] = self.packer.to_bytes()
+        if self.pool:
+            files[_POOL] = self.pool
+        return _zip_of(files)
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Artifact:
@@ -123,16 +113,13 @@ class Artifact:
             ArtifactError: If the bytes are not an artifact, or have another format version.
         """
         try:
-            with zipfile.ZipFile(io.BytesIO(content)) as file:
-                if sum(entry.file_size for entry in file.infolist()) > _LIMIT_BYTES:
-                    raise ArtifactError(f"the artifact unpacks to more than {_LIMIT_BYTES} bytes")
-                meta = json.loads(file.read("meta.json"))
-                code = file.read("kernel.o")
-                packer = None
-                if isinstance(meta, dict) and meta.get("format") == PACKER_FORMAT_VERSION:
-                    packer = cls.from_bytes(file.read("packer.zip"))
-                pool = file.read(_POOL) if _POOL in file.namelist() else b""
-            return replace(cls._from_meta(meta, code, packer), pool=pool)
+            files = read_zip(content, _LIMIT_BYTES)
+            meta = json.loads(files["meta.json"])
+            packer = None
+            if isinstance(meta, dict) and meta.get("format") == PACKER_FORMAT_VERSION:
+                packer = cls.from_bytes(files["packer.zip"])
+            artifact = cls._from_meta(meta, files["kernel.o"], packer)
+            return replace(artifact, pool=files.get(_POOL, b""))
         except ArtifactError:
             raise
         except _MALFORMED as error:
@@ -186,23 +173,49 @@ class Artifact:
         if is_nested or self.params[first - len(direct) :] != direct + copies:
             raise ValueError("its packer does not prepare the parameters of its kernel")
 
-    def save(self, path: str | Path) -> None:
-        """Write the artifact to a file."""
-        Path(path).write_bytes(self.to_bytes())
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the kernel to a file; its suffix says in which form.
+
+        `x.o` is an object file for programs in C, `x.h` its header, and `x.so` a shared library, if
+        a linker for its architecture is installed; `docs/cross_compiling.md` has their interface.
+        Any other name, such as `x.lwk`, is the artifact. `load` reads objects and libraries too.
+
+        Raises:
+            ArtifactError: If a file for C was requested of a kernel for another kind of device, or
+                there is no linker for a library.
+            OSError: If it can't be written.
+        """
+        if os.path.splitext(path)[1] in _SUFFIXES_OF_C:
+            # Imported on use: a process that only loads kernels calls no linker.
+            from .c_export import save_for_c  # noqa: PLC0415
+
+            save_for_c(self, os.fspath(path))
+            return
+        with open(path, "wb") as file:
+            file.write(self.to_bytes())
 
     @classmethod
-    def load(cls, path: str | Path) -> Artifact:
+    def load(cls, path: str | os.PathLike[str]) -> Artifact:
         """Read an artifact from a file.
 
         Raises:
             ArtifactError: If the file is not an artifact.
             OSError: If it can't be read.
         """
-        return cls.from_bytes(Path(path).read_bytes())
+        with open(path, "rb") as file:
+            return cls.from_bytes(file.read())
 
 
-def _write(file: zipfile.ZipFile, name: str, content: bytes) -> None:
-    # A fixed date, so that equal kernels give equal files.
-    entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
-    entry.compress_type = zipfile.ZIP_DEFLATED
-    file.writestr(entry, content)
+def _zip_of(files: Mapping[str, bytes]) -> bytes:
+    # Imported on use: reading needs less of it, and it imports a lot.
+    from io import BytesIO  # noqa: PLC0415
+    from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo  # noqa: PLC0415
+
+    buffer = BytesIO()
+    with ZipFile(buffer, "w") as file:
+        for name, content in files.items():
+            # A fixed date, so that equal kernels give equal files.
+            entry = ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+            entry.compress_type = ZIP_DEFLATED
+            file.writestr(entry, content)
+    return buffer.getvalue()

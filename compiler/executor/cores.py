@@ -10,10 +10,9 @@ import math
 import os
 from contextlib import suppress
 from functools import lru_cache
-from pathlib import Path, PurePosixPath
 
-_MEMBERSHIP = Path("/proc/self/cgroup")
-_ROOT = Path("/sys/fs/cgroup")
+_MEMBERSHIP = "/proc/self/cgroup"
+_ROOT = "/sys/fs/cgroup"
 
 
 def available_cores() -> int:
@@ -27,7 +26,7 @@ def _own_quota() -> float:
     return quota_cores(_MEMBERSHIP, _ROOT)
 
 
-def quota_cores(membership: Path, root: Path) -> float:
+def quota_cores(membership: str | os.PathLike[str], root: str | os.PathLike[str]) -> float:
     """Return the CPU time that a process's control groups grant, in cores.
 
     It is infinity without a limit. A group is subject to the quotas of all enclosing groups, so the
@@ -39,23 +38,29 @@ def quota_cores(membership: Path, root: Path) -> float:
     """
     least = math.inf
     with suppress(OSError):
-        for line in membership.read_text().splitlines():
+        for line in _read(os.fspath(membership)).splitlines():
             _, controllers, path = line.split(":", 2)
             if controllers and "cpu" not in controllers.split(","):
                 continue
-            base = root / "cpu" if controllers else root
-            group = PurePosixPath(path)
-            for cgroup in (group, *group.parents):
-                least = min(least, _quota(base / str(cgroup).lstrip("/")))
+            base = f"{os.fspath(root)}/cpu" if controllers else os.fspath(root)
+            names = [name for name in path.split("/") if name]
+            for depth in range(len(names) + 1):
+                least = min(least, _quota("/".join([base, *names[:depth]])))
     return least
 
 
-def _quota(group: Path) -> float:
+def _read(path: str) -> str:
+    # Without `pathlib`, whose import takes as long as loading a kernel.
+    with open(path) as file:
+        return file.read()
+
+
+def _quota(group: str) -> float:
     """Return the quota of one group, in cores; infinity if it has none."""
     with suppress(OSError, ValueError):
-        quota, period = (group / "cpu.max").read_text().split()
+        quota, period = _read(f"{group}/cpu.max").split()
         return math.inf if quota == "max" else int(quota) / int(period)
     with suppress(OSError, ValueError):
-        micros = int((group / "cpu.cfs_quota_us").read_text())
-        return math.inf if micros < 0 else micros / int((group / "cpu.cfs_period_us").read_text())
+        micros = int(_read(f"{group}/cpu.cfs_quota_us"))
+        return math.inf if micros < 0 else micros / int(_read(f"{group}/cpu.cfs_period_us"))
     return math.inf

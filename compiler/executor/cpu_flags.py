@@ -1,7 +1,8 @@
 """From LLVM's names of CPU features to the flags of `/proc/cpuinfo`.
 
 A device has no LLVM that could detect its features. Linux's names are those of
-arch/x86/include/asm/cpufeatures.h and Documentation/arch/arm64/elf_hwcaps.rst.
+arch/x86/include/asm/cpufeatures.h, Documentation/arch/arm64/elf_hwcaps.rst, arch/arm's
+uapi/asm/hwcap.h and Documentation/arch/riscv/uabi.rst.
 """
 
 from __future__ import annotations
@@ -46,12 +47,22 @@ _SAME = frozenset(
 )
 
 
-def cpu_flags(features: str) -> tuple[str, ...]:
+# Of 32-bit ARM, and of RISC-V: there LLVM and Linux have other names, or the same ones.
+_OF_ARM32 = {"neon": "neon", "fp16": "half", "vfp4": "vfpv4", "hwdiv-arm": "idiva"}
+_OF_RISCV = frozenset(("a", "c", "d", "f", "m", "v", "zba", "zbb", "zfh", "zvfh"))
+
+
+def cpu_flags(features: str, arch: str) -> tuple[str, ...]:
     """Return the flags of `/proc/cpuinfo` that code needs, in alphabetical order.
 
     Args:
         features: The features that the code may use, as LLVM's text: `+avx2,-sse4a,...`.
+        arch: The architecture by the name of Linux or of LLVM.
     """
     names = [name[1:] for name in features.split(",") if name.startswith("+")]
+    if arch.startswith("armv7"):
+        return tuple(sorted(_OF_ARM32[name] for name in names if name in _OF_ARM32))
+    if arch == "riscv64":
+        return tuple(sorted(n for n in names if n in _OF_RISCV or n.startswith("zvl")))
     renamed = [_RENAMED[name] for name in names if name in _RENAMED]
     return tuple(sorted({*renamed, *_SAME.intersection(names)}))

@@ -1,34 +1,33 @@
 """Link a relocatable object: place its sections, and resolve what they refer to.
 
-This is the part of a linker that the objects of a model require. They are position independent,
-have no constructors and no thread-local variables, and call few functions of the C library. The
-relocations are those of the psABI of x86-64 and of AArch64 (ELF for the Arm 64-bit Architecture).
+This is the part of a linker that the objects of kernels and models require. They are position
+independent, have no constructors and no thread-local variables, and call few functions of the C
+library.
 
 The image is three parts, each of whole pages: code, constants, variables. Behind the code is one
-stub for each external function, 16 bytes: a jump, and at byte 8 the address. So functions may be
-at any distance.
+stub for each external function.
+
+Records are named tuples: a process that loads one kernel would take longer to make their classes
+as dataclasses than to link it.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from .error import PackageError
+from .relocations import MACHINES, Patch
 
 PAGE_BYTES = 1 << 16  # the largest page of Linux on AArch64
-_STUB_BYTES = 16
-_ADDRESS_IN_STUB = 8
-_MACHINES = {62: "x86_64", 183: "aarch64"}
-_STUBS = {
-    "x86_64": bytes.fromhex("ff2502000000 9090"),  # jmp *2(%rip)
-    "aarch64": bytes.fromhex("50000058 00021fd6"),  # ldr x16, #8; br x16
-}
-_SYMBOL_TABLE, _RELOCATIONS, _NO_BITS = 2, 4, 8  # sh_type
+_STUB_ALIGNMENT = 16
+_SYMBOL_TABLE, _RELOCATIONS, _NO_BITS, _REL = 2, 4, 8, 9  # sh_type
 _WRITE, _ALLOCATE, _EXECUTE, _THREAD_LOCAL = 1, 2, 4, 0x400  # sh_flags
 _UNDEFINED = 0  # st_shndx
 _LOCAL = 0  # the binding in st_info
+# Tables for unwinding the stack, which nothing here does.
+_UNUSED = (".eh_frame", ".ARM.exidx", ".ARM.extab")
 # More than any model has; a guard against sizes that only a damaged file states.
 _LIMIT_BYTES = 64 << 20
 
@@ -36,8 +35,7 @@ _LIMIT_BYTES = 64 << 20
 _MALFORMED = (struct.error, LookupError, OverflowError, ValueError)
 
 
-@dataclass(frozen=True, slots=True)
-class _Section:
+class _Section(NamedTuple):
     name: str
     kind: int
     flags: int
@@ -48,16 +46,14 @@ class _Section:
     alignment: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Symbol:
+class _Symbol(NamedTuple):
     name: str
     is_global: bool
     section: int
     value: int
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
+class Image(NamedTuple):
     """A linked object.
 
     Attributes:
@@ -72,40 +68,29 @@ class Image:
     addresses: dict[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class _Patch:
-    """One place that refers to something.
+class _Layout(NamedTuple):
+    """The forms of a file's tables, for `struct`, with names in the order of ELF's manual.
 
     Attributes:
-        content: The image.
-        offset: Where the reference is in the image.
-        at: Its address.
-        target: The address that it refers to.
-        slot: The address of eight bytes that hold an address; 0 if there are none.
+        tables: Of the header: the offset of the section table, the size and the number of its
+            rows, the number of the section with the names.
+        section: Name, type, flags, address, offset, size, link, info, alignment, size of an entry.
+        symbol: Name, value, info, section; in another order for 64 bits.
+        relocation: Offset, info, and for 64 bits the addend.
+        symbol_bits: The lower bits of the info, which are the number of the relocation.
     """
 
-    content: bytearray
-    offset: int
-    at: int
-    target: int
-    slot: int
+    tables: str
+    section: str
+    symbol: str
+    relocation: str
+    symbol_bits: int
 
-    def store(self, form: str, value: int) -> None:
-        """Write a number."""
-        struct.pack_into(form, self.content, self.offset, value)
 
-    def set_bits(self, value: int, shift: int) -> None:
-        """Set bits of an instruction that are 0 in the object."""
-        (word,) = struct.unpack_from("<I", self.content, self.offset)
-        self.store("<I", word | value << shift)
-
-    def set_page(self, target: int) -> None:
-        """Set the distance in pages of 4 KiB of an instruction `adrp`."""
-        pages = (target >> 12) - (self.at >> 12)
-        if not -(1 << 20) <= pages < 1 << 20:
-            raise OverflowError(f"{pages} pages are too far")
-        self.set_bits(pages & 3, 29)
-        self.set_bits((pages >> 2) & 0x7FFFF, 5)
+_LAYOUTS = {
+    b"\x7fELF\x01\x01": _Layout("<32xI10xHHH", "<10I", "<II4xBxH", "<II", 8),
+    b"\x7fELF\x02\x01": _Layout("<40xQ10xHHH", "<IIQQQQIIQQ", "<IBxHQ8x", "<QQq", 32),
+}
 
 
 class ObjectFile:
@@ -129,27 +114,28 @@ class ObjectFile:
 
     def _parse(self, content: bytes) -> None:
         magic, kind, machine = struct.unpack_from("<6s10xHH", content)
-        if magic != b"\x7fELF\x02\x01" or kind != 1 or machine not in _MACHINES:
+        if magic not in _LAYOUTS or kind != 1 or machine not in MACHINES:
             raise PackageError("the object code is no relocatable ELF file of a known architecture")
-        self.arch = _MACHINES[machine]
+        self._machine = MACHINES[machine]
+        self._layout = _LAYOUTS[magic]
+        self.arch = self._machine.arch
         self._content = content
         self._sections = self._read_sections()
         self._symbols = self._read_symbols()
         self._places, self._ends = self._place_sections()
-        names = [s.name for s in self._symbols if s.section == _UNDEFINED and s.name]
-        self.externals = tuple(dict.fromkeys(names))
-        self._stubs = {name: self._ends[0] + _STUB_BYTES * i for i, name in enumerate(names)}
-        self._code_bytes = _up(self._ends[0] + _STUB_BYTES * len(names), PAGE_BYTES)
+        self.externals = tuple(dict.fromkeys(self._called()))
+        stub_bytes = self._machine.stub_bytes
+        self._stubs = {n: self._ends[0] + stub_bytes * i for i, n in enumerate(self.externals)}
+        self._code_bytes = _up(self._ends[0] + stub_bytes * len(self.externals), PAGE_BYTES)
         self._constant_bytes = _up(self._ends[1], PAGE_BYTES)
         self.size_bytes = self._code_bytes + self._constant_bytes + _up(self._ends[2], PAGE_BYTES)
         if self.size_bytes > _LIMIT_BYTES:
             raise PackageError(f"the object code has {self.size_bytes} bytes")
 
     def _read_sections(self) -> list[_Section]:
-        start, size, count, names = struct.unpack_from("<40xQ10xHHH", self._content)
-        rows = [
-            struct.unpack_from("<IIQQQQIIQQ", self._content, start + size * i) for i in range(count)
-        ]
+        form = self._layout.section
+        start, size, count, names = struct.unpack_from(self._layout.tables, self._content)
+        rows = [struct.unpack_from(form, self._content, start + size * i) for i in range(count)]
         strings = rows[names][4] if rows else 0
         sections = []
         for name, kind, flags, _, at, length, link, info, alignment, _ in rows:
@@ -162,15 +148,42 @@ class ObjectFile:
         return sections
 
     def _read_symbols(self) -> list[_Symbol]:
+        form, is_wide = self._layout.symbol, self._layout.symbol_bits == 32
         symbols = []
         for table in self._sections:
             if table.kind == _SYMBOL_TABLE:
                 strings = self._sections[table.link].start
-                for at in range(table.start, table.start + table.size, 24):
-                    name, info, section, value = struct.unpack_from("<IBxHQ", self._content, at)
+                end = table.start + table.size
+                for at in range(table.start, end, struct.calcsize(form)):
+                    row = struct.unpack_from(form, self._content, at)
+                    name, info, section, value = (
+                        row if is_wide else (row[0], row[2], row[3], row[1])
+                    )
                     text = self._text(strings + name)
                     symbols.append(_Symbol(text, info >> 4 != _LOCAL, section, value))
         return symbols
+
+    def _called(self) -> Iterator[str]:
+        """Yield the names of the external functions that placed sections refer to."""
+        for table in self._sections:
+            for _, _, number, _ in self._relocations(table):
+                symbol = self._symbols[number]
+                if symbol.section == _UNDEFINED and symbol.name:
+                    yield symbol.name
+
+    def _relocations(self, table: _Section) -> list[tuple[int, int, int, int]]:
+        """Return the offset, the kind, the symbol and the addend of each relocation of a table.
+
+        It is empty for a table of something else, or of a section that is not placed.
+        """
+        if table.kind not in (_RELOCATIONS, _REL) or table.info not in self._places:
+            return []
+        form, bits = self._layout.relocation, self._layout.symbol_bits
+        rows = []
+        for at in range(table.start, table.start + table.size, struct.calcsize(form)):
+            offset, info, *addend = struct.unpack_from(form, self._content, at)
+            rows.append((offset, info & ((1 << bits) - 1), info >> bits, sum(addend)))
+        return sorted(rows, key=lambda row: self._machine.is_late(row[1]))
 
     def _text(self, start: int) -> str:
         return self._content[start : self._content.index(b"\0", start)].decode()
@@ -179,13 +192,13 @@ class ObjectFile:
         """Return the part and the offset of each section in it, and the sizes of the parts."""
         places, ends = {}, [0, 0, 0]
         for number, section in enumerate(self._sections):
-            if not section.flags & _ALLOCATE or section.name == ".eh_frame":
+            if not section.flags & _ALLOCATE or section.name.startswith(_UNUSED):
                 continue
             part = 0 if section.flags & _EXECUTE else 2 if section.flags & _WRITE else 1
             start = _up(ends[part], section.alignment)
             places[number] = (part, start)
             ends[part] = start + section.size
-        ends[0] = _up(ends[0], _STUB_BYTES)
+        ends[0] = _up(ends[0], _STUB_ALIGNMENT)
         return places, ends
 
     def link(self, base: int, resolve: Callable[[str], int]) -> Image:
@@ -206,12 +219,11 @@ class ObjectFile:
                 data = self._content[section.start : section.start + section.size]
                 content[offset : offset + len(data)] = data
         for name, offset in self._stubs.items():
-            stub = _STUBS[self.arch] + struct.pack("<Q", resolve(name))
-            content[offset : offset + _STUB_BYTES] = stub
+            stub = self._machine.stub(resolve(name))
+            content[offset : offset + len(stub)] = stub
         try:
             for table in self._sections:
-                if table.kind == _RELOCATIONS and table.info in offsets:
-                    self._relocate(content, table, offsets, base)
+                self._relocate(content, table, offsets, base)
         except PackageError:
             raise
         except _MALFORMED as error:
@@ -227,62 +239,20 @@ class ObjectFile:
     def _relocate(
         self, content: bytearray, table: _Section, offsets: dict[int, int], base: int
     ) -> None:
-        patch = _patch_x86_64 if self.arch == "x86_64" else _patch_aarch64
-        for row in range(table.start, table.start + table.size, 24):
-            position, kind, number, addend = struct.unpack_from("<QIIq", self._content, row)
+        distances: dict[int, int] = {}
+        for position, kind, number, addend in self._relocations(table):
             symbol = self._symbols[number]
             slot = 0
             if symbol.section == _UNDEFINED:
                 target = base + self._stubs[symbol.name]
-                slot = target + _ADDRESS_IN_STUB + addend
+                slot = target + len(self._machine.jump) + addend
             elif symbol.section in offsets:
                 target = base + offsets[symbol.section] + symbol.value
             else:
                 raise PackageError(f"the object code refers to {symbol.name!r}, which is not in it")
             offset = offsets[table.info] + position
-            patch(_Patch(content, offset, base + offset, target + addend, slot), kind)
-
-
-def _patch_x86_64(patch: _Patch, kind: int) -> None:
-    match kind:
-        case 1:  # R_X86_64_64
-            patch.store("<Q", patch.target)
-        case 2 | 4:  # R_X86_64_PC32, R_X86_64_PLT32
-            patch.store("<i", patch.target - patch.at)
-        case 24:  # R_X86_64_PC64
-            patch.store("<q", patch.target - patch.at)
-        case 9 | 41 | 42 if patch.slot:  # R_X86_64_GOTPCREL, and what a linker may relax
-            patch.store("<i", patch.slot - patch.at)
-        case _:
-            raise PackageError(f"relocation {kind} of x86-64 is not supported")
-
-
-# The size of the access of R_AARCH64_ADD_ABS_LO12_NC and R_AARCH64_LDST*_ABS_LO12_NC, as its
-# logarithm: the field of the instruction counts such units.
-_LOW_12_BITS = {277: 0, 278: 0, 284: 1, 285: 2, 286: 3, 299: 4}
-
-
-def _patch_aarch64(patch: _Patch, kind: int) -> None:
-    distance = patch.target - patch.at
-    match kind:
-        case 257:  # R_AARCH64_ABS64
-            patch.store("<Q", patch.target)
-        case 260:  # R_AARCH64_PREL64
-            patch.store("<q", distance)
-        case 261:  # R_AARCH64_PREL32
-            patch.store("<i", distance)
-        case 282 | 283 if -(1 << 27) <= distance < 1 << 27:  # R_AARCH64_JUMP26, R_AARCH64_CALL26
-            patch.set_bits((distance >> 2) & 0x3FFFFFF, 0)
-        case 275:  # R_AARCH64_ADR_PREL_PG_HI21
-            patch.set_page(patch.target)
-        case 311 if patch.slot:  # R_AARCH64_ADR_GOT_PAGE
-            patch.set_page(patch.slot)
-        case 312 if patch.slot:  # R_AARCH64_LD64_GOT_LO12_NC
-            patch.set_bits((patch.slot & 0xFFF) >> 3, 10)
-        case _ if kind in _LOW_12_BITS:
-            patch.set_bits((patch.target & 0xFFF) >> _LOW_12_BITS[kind], 10)
-        case _:
-            raise PackageError(f"relocation {kind} of AArch64 is not supported")
+            at = base + offset
+            self._machine.patch(Patch(content, offset, at, target + addend, slot, distances), kind)
 
 
 def _up(size: int, alignment: int) -> int:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import operator
+import os
 import struct
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .arrays import ArrayCheck, check_overlaps
 from .artifact import Artifact
@@ -22,12 +22,13 @@ from .error import ArgumentError, ArtifactError, PackageError
 from .loaded_code import LoadedCode
 from .machine import check_machine
 from .memory import address_of, aligned_empty
-from .params import describe_kernel
+from .params import ENTRY, describe_kernel
 from .pool import PROCESS_POOL
 
-Array = NDArray[Any]
-ENTRY = "lw_kernel"
-"""The function of an artifact: it takes the address of its arguments."""
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Array: TypeAlias = "NDArray[Any]"
 BACKEND = "cpu"
 """The backend whose artifacts a process loads without a compiler."""
 _bytes_of = ctypes.c_char.from_buffer
@@ -149,6 +150,27 @@ class LoadedKernel:
             return address_of(workspace)
 
 
+def load_kernel(
+    path: str | os.PathLike[str], const_params: Mapping[str, Any] | None = None
+) -> LoadedKernel:
+    """Load a kernel for a CPU from a file: what `lw.build(...).save` wrote.
+
+    It imports no compiler, so it takes a few milliseconds. `lw.Module.load` also loads kernels for
+    GPUs, and returns a module with the methods of TVM's modules. A kernel runs machine code: load
+    only artifacts from sources that you trust.
+
+    Args:
+        path: The file.
+        const_params: An array for each constant parameter, by name.
+
+    Raises:
+        ArtifactError: If the file is not an artifact, or this machine can't run it.
+        ArgumentError: If the constants do not fit the kernel.
+        OSError: If it can't be read.
+    """
+    return LoadedKernel(Artifact.load(path), const_params)
+
+
 def _load(artifact: Artifact) -> Callable[[bytes | int], None]:
     """Link an object into the process; return its entry, which keeps the code loaded."""
     if artifact.backend != BACKEND:
@@ -157,7 +179,8 @@ def _load(artifact: Artifact) -> Callable[[bytes | int], None]:
             f" loads artifacts of the backend {artifact.backend!r}"
         )
     try:
-        check_machine(artifact.name, artifact.triple.split("-")[0], cpu_flags(artifact.features))
+        arch = artifact.triple.split("-")[0]
+        check_machine(artifact.name, arch, cpu_flags(artifact.features, arch))
         code = LoadedCode(artifact.code)
         address = code.address(ENTRY)
     except PackageError as error:

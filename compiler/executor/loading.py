@@ -1,14 +1,10 @@
-"""Load models and kernels from files."""
+"""Load models from files."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from .artifact import Artifact
 from .executor import Executor
-from .kernel import LoadedKernel
 from .package import read_package
 
 
@@ -29,22 +25,3 @@ def load(path: str | Path, *, num_threads: int | None = None) -> Executor:
         OSError: If it can't be read.
     """
     return Executor(read_package(path), num_threads=num_threads)
-
-
-def load_kernel(path: str | Path, const_params: Mapping[str, Any] | None = None) -> LoadedKernel:
-    """Load a kernel for a CPU from a file: what `lw.build(...).save` wrote.
-
-    It imports no compiler, so it takes a few milliseconds. `lw.Module.load` also loads kernels for
-    GPUs, and returns a module with the methods of TVM's modules. A kernel runs machine code: load
-    only artifacts from sources that you trust.
-
-    Args:
-        path: The file.
-        const_params: An array for each constant parameter, by name.
-
-    Raises:
-        ArtifactError: If the file is not an artifact, or this machine can't run it.
-        ArgumentError: If the constants do not fit the kernel.
-        OSError: If it can't be read.
-    """
-    return LoadedKernel(Artifact.load(path), const_params)

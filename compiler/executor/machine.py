@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
 import platform
 import re
 from collections.abc import Iterable
 from functools import cache
-from pathlib import Path
 
 from .error import PackageError
 
@@ -19,19 +19,35 @@ _ARCH_REQ_XCOMP_PERM = 0x1023
 _XFEATURE_XTILEDATA = 18
 
 
+_POINTER_BYTES = ctypes.sizeof(ctypes.c_void_p)
+
+
+def architecture() -> str:
+    """Return the architecture of this process by Linux's name: a kernel of 64 bits runs both."""
+    machine = platform.machine()
+    if _POINTER_BYTES == 4:
+        return {"aarch64": "armv7l", "armv8l": "armv7l", "x86_64": "i686"}.get(machine, machine)
+    return machine
+
+
+def linux_name(arch: str) -> str:
+    """Return Linux's name of an architecture that LLVM names, as the first part of a triple."""
+    return "armv7l" if arch == "armv7" else arch
+
+
 def check_machine(name: str, arch: str, flags: Iterable[str]) -> None:
     """Refuse code that this machine cannot run: an illegal instruction would kill the process.
 
     Args:
         name: The name of the package, for errors.
-        arch: The architecture by Linux's name.
+        arch: The architecture by the name of Linux or of LLVM.
         flags: The flags of `/proc/cpuinfo` that the code needs.
 
     Raises:
         PackageError: If the architecture is another one, or flags are missing.
     """
-    if arch != platform.machine():
-        raise PackageError(f"{name} was built for {arch}: this machine is {platform.machine()}")
+    if linux_name(arch) != architecture():
+        raise PackageError(f"{name} was built for {arch}: this machine is {architecture()}")
     missing = sorted(set(flags) - cpu_flags())
     if missing:
         raise PackageError(
@@ -47,10 +63,41 @@ def check_machine(name: str, arch: str, flags: Iterable[str]) -> None:
 
 @cache
 def cpu_flags() -> frozenset[str]:
-    """Return the flags of the CPU, such as `avx2` or `asimddp`."""
-    text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-    line = re.search(r"^(?:flags|Features)\s*:(.*)$", text, re.MULTILINE)
-    return frozenset(line[1].split()) if line else frozenset()
+    """Return the flags of the CPU, such as `avx2`, `asimddp` or, of RISC-V, `v` and `zfh`."""
+    with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+        flags = flags_of(file.read())
+    if architecture() == "armv7l" and "asimd" in flags:  # a CPU of 64 bits that runs such code
+        return flags | {"half", "idiva", "neon", "vfpv3", "vfpv4"}
+    if "v" in flags:
+        return flags | {f"zvl{bits}b" for bits in _lengths(_vector_bytes() * 8)}
+    return flags
+
+
+def flags_of(cpuinfo: str) -> frozenset[str]:
+    """Return the flags in the text of `/proc/cpuinfo`."""
+    line = re.search(r"^(?:flags|Features)\s*:(.*)$", cpuinfo, re.MULTILINE)
+    if line:
+        return frozenset(line[1].split())
+    isa = re.search(r"^isa\s*: *rv(?:32|64)([a-z]+)((?:_[a-z0-9]+)*)", cpuinfo, re.MULTILINE)
+    return frozenset([*isa[1], *isa[2].split("_")[1:]]) if isa else frozenset()
+
+
+def _lengths(vector_bits: int) -> list[int]:
+    """Return the lengths of vectors that a RISC-V CPU offers: its own, and half of each."""
+    return [bits for bits in (128, 256, 512, 1024, 2048) if bits <= vector_bits]
+
+
+@cache
+def _vector_bytes() -> int:
+    """Return the length of the vector registers of this RISC-V CPU, which no file of Linux has."""
+    code = mmap.mmap(-1, mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    code[:8] = bytes.fromhex("732520c2 67800000")  # csrr a0, vlenb; ret
+    address = ctypes.addressof(ctypes.c_char.from_buffer(code))
+    libc = ctypes.CDLL(None, use_errno=True)
+    executable = mmap.PROT_READ | mmap.PROT_EXEC
+    if libc.mprotect(ctypes.c_void_p(address), ctypes.c_size_t(mmap.PAGESIZE), executable):
+        return 0
+    return int(ctypes.CFUNCTYPE(ctypes.c_long)(address)())
 
 
 @cache

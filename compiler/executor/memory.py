@@ -5,14 +5,17 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Array: TypeAlias = "NDArray[Any]"
 # A cache line, and the width of the widest vectors (AVX-512).
-_ALIGNMENT = 64
+ALIGNMENT = 64
+"""The multiple at which the workspaces and the packed copies of kernels begin."""
 _bytes_of = ctypes.c_char.from_buffer
 
 
@@ -28,8 +31,8 @@ def aligned_empty(shape: Sequence[int], dtype: str | np.dtype[Any]) -> Array:
     """
     kind = np.dtype(dtype)
     size = math.prod(shape) * kind.itemsize
-    raw = np.empty(size + _ALIGNMENT, dtype=np.uint8)
-    offset = -address_of(raw) % _ALIGNMENT
+    raw = np.empty(size + ALIGNMENT, dtype=np.uint8)
+    offset = -address_of(raw) % ALIGNMENT
     return raw[offset : offset + size].view(kind).reshape(shape)
 
 

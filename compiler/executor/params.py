@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 from .dtypes import numpy_dtype
 
+ENTRY = "lw_kernel"
+"""The function of a kernel's object code: it takes the address of its arguments."""
+
 
 @dataclass(frozen=True, slots=True)
 class Param:

@@ -134,7 +134,7 @@ def _manifest(plan: ModelPlan, files: Mapping[str, memoryview]) -> dict[str, Any
         "name": plan.name,
         "target": plan.target.name,
         "arch": plan.target.arch,
-        "cpu_flags": list(cpu_flags(plan.target.features)),
+        "cpu_flags": list(cpu_flags(plan.target.features, plan.target.arch)),
         "toolchain": backend_of(plan.target).toolchain(),
         "inputs": list(map(_described, plan.inputs)),
         "outputs": list(map(_described, plan.outputs)),

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from compiler.executor.c_header import LAUNCH_TYPES
 from compiler.executor.package import ALIGNMENT, POOL
 from compiler.executor.params import Param
 from compiler.package.emit_plan import run_name
 from compiler.package.plan import ModelPlan
-
-_TYPES = """\
-#ifndef LW_LAUNCH_TYPES
-#define LW_LAUNCH_TYPES
-/* One part of a parallel loop: the iterations begin, ..., end - 1. */
-typedef void (*lw_task)(int64_t begin, int64_t end, int64_t number, void *context);
-/* Runs `task` over parts of 0, ..., extent - 1, and returns when all are done. Each part that runs
-   at one time has another number below `threads`. */
-typedef void (*lw_launch_function)(lw_task task, int64_t extent, void *context, int64_t threads);
-#endif"""
 
 _CALL = f"""\
 /* Runs the model once. The elements of `inputs` and `outputs` are addresses of dense arrays, each a
@@ -48,7 +39,7 @@ def header(plan: ModelPlan) -> str:
         "/* More threads are of no use. */",
         f"#define {prefix}_MAX_THREADS {plan.num_threads}",
         "",
-        _TYPES,
+        LAUNCH_TYPES,
         "",
         "#ifdef __cplusplus",
         'extern "C" {',

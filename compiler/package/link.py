@@ -6,7 +6,7 @@ import llvmlite.binding as llvm
 
 from compiler.backends.cpu.codegen.machine_code import compile_module, initialize
 from compiler.executor.elf import ObjectFile
-from compiler.executor.kernel import ENTRY
+from compiler.executor.params import ENTRY
 from compiler.package.emit_plan import emit_plan, entry_name
 from compiler.package.plan import ModelPlan
 from compiler.package.verify_plan import verify_plan

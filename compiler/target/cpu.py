@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import difflib
-import platform
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
-from compiler.executor.cores import available_cores
 from compiler.target.caches import host_caches
+from compiler.target.cpu_options import arch_of, parse_options
 from compiler.target.cpus import CPUS, USUAL_CACHES, Arch, Caches
-from compiler.target.error import TargetError
-from compiler.target.host import host_cpu, host_features, reported_cpu
+from compiler.target.host import host_cpu, reported_cpu
 from compiler.target.pipelines import USUAL, Pipelines
-from compiler.target.target import COLD_OPTION, Target, with_own_kind
+from compiler.target.target import COLD_OPTION, Target
 
-# A chosen bound: the thread pool reserves memory for as many (`thread_pool.MAX_WORKERS`).
-MAX_CORES = 1024
-# Architectures with an instruction that evicts a cache line, and that Linux permits to programs.
-_EVICTS = ("x86_64", "aarch64")
+_TRIPLES: dict[Arch, str] = {
+    "x86_64": "x86_64-unknown-linux-gnu",
+    "aarch64": "aarch64-unknown-linux-gnu",
+    "armv7l": "armv7-unknown-linux-gnueabihf",
+    "riscv64": "riscv64-unknown-linux-gnu",
+}
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class CpuTarget(Target):
     """A CPU with the properties that LLVM and the search require.
 
@@ -41,24 +40,25 @@ class CpuTarget(Target):
 
     @classmethod
     def _canonical(cls, text: str) -> str:
-        options = _parse(text)
+        options = parse_options(text)
+        changes = f" -mattr={options.feature_changes}" if options.feature_changes else ""
         cold = f" {COLD_OPTION}" if options.is_cold else ""
-        return f"cpu -mcpu={options.cpu} -num-cores={options.num_cores}{cold}"
+        return f"cpu -mcpu={options.cpu}{changes} -num-cores={options.num_cores}{cold}"
 
     @property
     def cpu(self) -> str:
         """Return LLVM's name of the CPU."""
-        return _parse(self.text).cpu
+        return parse_options(self.text).cpu
 
     @property
     def num_cores(self) -> int:
         """Return the maximum number of threads of a kernel."""
-        return _parse(self.text).num_cores
+        return parse_options(self.text).num_cores
 
     @property
     def is_cold(self) -> bool:
         """Return whether the arrays of a kernel are evicted before each timed call."""
-        return _parse(self.text).is_cold
+        return parse_options(self.text).is_cold
 
     @property
     def label(self) -> str:
@@ -68,12 +68,12 @@ class CpuTarget(Target):
     @property
     def triple(self) -> str:
         """Return the LLVM triple."""
-        return f"{self.arch}-unknown-linux-gnu"
+        return _TRIPLES[self.arch]
 
     @property
     def arch(self) -> Arch:
         """Return the architecture by the name that LLVM and Linux have for it."""
-        return _arch(self.cpu)
+        return arch_of(self.cpu)
 
     @property
     def instruction_set(self) -> str:
@@ -86,8 +86,11 @@ class CpuTarget(Target):
 
     @property
     def features(self) -> str:
-        """Return LLVM's text of the features that code may use: on the host's CPU, all of them."""
-        return host_features() if self._is_detected else CPUS[self.cpu].features
+        """Return LLVM's text of the features that code may use: on the host's CPU, all of them.
+
+        The option `-mattr` adds and removes some.
+        """
+        return parse_options(self.text).features
 
     @property
     def vector_bits(self) -> int:
@@ -97,12 +100,13 @@ class CpuTarget(Target):
     @property
     def num_vector_registers(self) -> int:
         """Return the number of vector registers available to an inner loop."""
-        return 16 if self.vector_bits < 512 and self.arch == "x86_64" else 32
+        has_16 = self.arch == "armv7l" or (self.arch == "x86_64" and self.vector_bits < 512)
+        return 16 if has_16 else 32
 
     @property
     def has_halves(self) -> bool:
         """Return whether instructions convert between float16 and float32."""
-        return self.arch != "x86_64" or "+f16c" in self.features.split(",")
+        return self._has_if_optional({"x86_64": "+f16c", "armv7l": "+fp16"})
 
     @property
     def has_half_arithmetic(self) -> bool:
@@ -118,7 +122,11 @@ class CpuTarget(Target):
     @property
     def has_fma(self) -> bool:
         """Return whether an instruction multiplies and adds with one rounding."""
-        return self.arch != "x86_64" or "+fma" in self.features.split(",")
+        return self._has_if_optional({"x86_64": "+fma", "armv7l": "+vfp4"})
+
+    def _has_if_optional(self, features: Mapping[Arch, str]) -> bool:
+        """Return whether the CPU has the feature that some CPUs of its architecture lack."""
+        return self.arch not in features or features[self.arch] in self.features.split(",")
 
     @property
     def folds_broadcasts(self) -> bool:
@@ -159,75 +167,6 @@ class CpuTarget(Target):
         described_cpu = CPUS.get(self.cpu)
         usual = USUAL_CACHES[self.arch]
         return host_caches(described_cpu.caches if described_cpu else usual)
-
-
-class _CpuOptions(NamedTuple):
-    cpu: str
-    num_cores: int
-    is_cold: bool
-
-
-@lru_cache(maxsize=256)
-def _parse(text: str) -> _CpuOptions:
-    """Return the CPU, the number of cores and the state of the caches that a target text names."""
-    kind, *options = with_own_kind(text).split() or [""]
-    if kind != "cpu":
-        raise TargetError(f"a CPU target begins with 'cpu', not {kind!r}: {text!r}")
-    cpu, cores, cache = host_cpu(), min(available_cores(), MAX_CORES), "warm"
-    for option in options:
-        match = re.fullmatch(r"--?(mcpu|num-cores|cache)=(.+)", option)
-        if match is None:
-            raise TargetError(
-                f"unknown option {option!r} in target {text!r}: expected -mcpu=NAME, -num-cores=N"
-                f" or {COLD_OPTION}"
-            )
-        if match[1] == "mcpu":
-            cpu = _known_cpu(match[2], text)
-        elif match[1] == "cache":
-            cache = _known_cache(match[2], text)
-        else:
-            cores = _num_cores(match[2], text)
-    if cache == "cold" and _arch(cpu) not in _EVICTS:
-        raise TargetError(
-            f"{COLD_OPTION} in target {text!r}: programs on {_arch(cpu)} have no instruction that"
-            " evicts a cache line"
-        )
-    return _CpuOptions(cpu, cores, cache == "cold")
-
-
-def _arch(cpu: str) -> Arch:
-    if cpu in CPUS:
-        return CPUS[cpu].arch
-    machine = platform.machine()
-    assert machine in USUAL_CACHES, f"hosts of the architecture {machine} are not supported"
-    return machine
-
-
-def _known_cache(state: str, text: str) -> str:
-    if state not in ("cold", "warm"):
-        raise TargetError(
-            f"bad state of caches {state!r} in target {text!r}: expected cold or warm"
-        )
-    return state
-
-
-def _num_cores(number: str, text: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,4}", number) or not 1 <= int(number) <= MAX_CORES:
-        raise TargetError(
-            f"bad number of cores {number!r} in target {text!r}: expected 1 to {MAX_CORES}"
-        )
-    return int(number)
-
-
-def _known_cpu(name: str, text: str) -> str:
-    names = {*CPUS, host_cpu()}
-    if name == "native":
-        return host_cpu()
-    if name not in names:
-        near = difflib.get_close_matches(name, names, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(names))}"
-        raise TargetError(f"unknown CPU {name!r} in target {text!r}: {hint}")
-    return name
 
 
 def _vector_bits(features: str) -> int:

@@ -19,7 +19,8 @@ from typing import Literal, TypeAlias
 from compiler.target import pipelines
 from compiler.target.pipelines import Pipelines
 
-Arch = Literal["x86_64", "aarch64", "riscv64"]
+Arch = Literal["x86_64", "aarch64", "armv7l", "riscv64"]
+"""An architecture by Linux's name."""
 
 # The features that each level of the x86-64 psABI adds.
 _LEVELS = {
@@ -62,6 +63,11 @@ def _x86(level: int, core: Pipelines, sizes: _Sizes, more: str = "") -> Cpu:
 
 def _arm(core: Pipelines, sizes: _Sizes, features: str = "+neon") -> Cpu:
     return Cpu("aarch64", "generic", features, core, _caches(sizes))
+
+
+def _arm32(core: Pipelines, sizes: _Sizes, features: str) -> Cpu:
+    """Return a CPU of 32 bits with vectors (ARMv7-A, NEON); all of them convert halves."""
+    return Cpu("armv7l", "generic", f"+neon,+fp16{features}", core, _caches(sizes))
 
 
 def _riscv(core: Pipelines, vector_bits: int, sizes: _Sizes) -> Cpu:
@@ -109,6 +115,10 @@ CPUS: dict[str, Cpu] = {
     "graniterapids": _x86(4, pipelines.GOLDEN_COVE, (48, 2048, 480), _SAPPHIRE_RAPIDS),
     "znver4": _x86(4, pipelines.ZEN4, (32, 1024, 32), f"{_VNNI},{_BF16}"),
     "znver5": _x86(4, pipelines.ZEN5, (48, 1024, 32), f"{_VNNI},{_AVX_VNNI},{_BF16}"),
+    "cortex-a7": _arm32(pipelines.CORTEX_A7, (32, 128, 0.5), ",+vfp4,+hwdiv-arm"),
+    "cortex-a9": _arm32(pipelines.CORTEX_A9, (32, 256, 0.5), ""),
+    "cortex-a15": _arm32(pipelines.CORTEX_A15, (32, 512, 2), ",+vfp4,+hwdiv-arm"),
+    "cortex-a53": _arm(pipelines.CORTEX_A53, (32, 128, 0.5)),
     "cortex-a72": _arm(pipelines.CORTEX_A72, (32, 256, 1)),
     "cortex-a76": _arm(pipelines.CORTEX_A76, (64, 256, 2), _DOTS),
     "neoverse-n1": _arm(pipelines.CORTEX_A76, (64, 1024, 32), _DOTS),
@@ -124,5 +134,6 @@ CPUS: dict[str, Cpu] = {
 USUAL_CACHES: dict[Arch, Caches] = {
     "x86_64": CPUS["x86-64-v3"].caches,
     "aarch64": CPUS["neoverse-n1"].caches,
+    "armv7l": CPUS["cortex-a7"].caches,
     "riscv64": CPUS["spacemit-x60"].caches,
 }

@@ -17,7 +17,7 @@ _EMULATED = ("-emulated", "--emulated")
 _OPTIONS = "expected -gpu=NAME, -arch=NAME or -emulated"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class CudaTarget(Target):
     """A GPU of NVIDIA.
 

@@ -11,6 +11,9 @@ Sources:
   units are those of Gracemont, by the measurements of uops.info.
 - Arm: the "Software Optimization Guide" of each core. Latencies are those of a chain of sums, in
   which accumulators are forwarded early.
+- Arm's cores without such a guide: the scheduling models `CortexA9` and `CortexA53` of LLVM, and
+  for Cortex-A15 that of Swift, which LLVM uses. Cortex-A7 has none: it is assumed to be a
+  Cortex-A53 that starts one instruction a cycle, and loads 64 bits.
 - Apple M1 (its fast cores): D. Johnson, "Apple M1 Firestorm microarchitecture".
 - AmpereOne: the scheduling model `Ampere1` of LLVM.
 - SiFive X280: VLEN 512 and DLEN 256 by SiFive's product brief; latency by the model `SiFive7` of
@@ -62,6 +65,10 @@ ZEN2 = Pipelines(2, 2, 5, 2.5)
 ZEN3 = Pipelines(2, 2, 4, 3)
 ZEN4 = Pipelines(1, 1, 4, 3, parts=2)  # vectors of 512 bits in two halves
 ZEN5 = Pipelines(2, 2, 4, 4)
+CORTEX_A9 = Pipelines(0.25, 0.5, 4, 2)  # one unit of 64 bits; a product and a sum take two turns
+CORTEX_A7 = Pipelines(0.5, 0.5, 4, 1)
+CORTEX_A15 = Pipelines(1, 1, 8, 3)
+CORTEX_A53 = Pipelines(0.5, 1, 4, 2)  # one unit of 64 bits
 CORTEX_A72 = Pipelines(1, 1, 3, 3)  # two units of 64 bits
 CORTEX_A76 = Pipelines(2, 2, 2, 4)
 NEOVERSE_N2 = Pipelines(2, 3, 2, 5)

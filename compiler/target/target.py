@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,14 +16,17 @@ COLD_SUFFIX = "-cold"
 """The end of the timing label of such a target."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class Target:
     """A machine to make kernels for: the properties of all kinds of targets.
 
     The first word of the text is the kind, and the rest its options. `Target("cpu")` is the CPU of
-    this host, as a `CpuTarget`; so is `Target("llvm")`, TVM's spelling. Two options narrow it:
-    `-mcpu=NAME` takes LLVM's name of a CPU, `-num-cores=N` limits the threads of a kernel.
-    `-cache=cold` times kernels with their arrays outside the caches.
+    this host, as a `CpuTarget`; so is `Target("llvm")`, TVM's spelling. `-mcpu=NAME` takes LLVM's
+    name of a CPU, of any architecture, and `-mattr=+NAME,-NAME` adds and removes features;
+    `-mtriple=TRIPLE` alone is the oldest CPU of an architecture. `-num-cores=N` limits the threads
+    of a kernel, and `-cache=cold` times kernels with their arrays outside the caches.
+
+    A dictionary holds the same options: `Target({"kind": "cpu", "mcpu": "cortex-a76"})`.
 
     A subclass sets `kind`, and defines `_canonical`, `label` and `num_cores`. Two targets are equal
     if their canonical texts are equal.
@@ -37,9 +40,13 @@ class Target:
 
     text: str = "cpu"
 
-    def __new__(cls, text: str = "cpu") -> Any:
+    def __new__(cls, text: str | Mapping[str, object] = "cpu") -> Any:
         """Make a target of the kind that the text names."""
-        return object.__new__(_class_of(text) if cls is Target else cls)
+        return object.__new__(_class_of(text_of(text)) if cls is Target else cls)
+
+    def __init__(self, text: str | Mapping[str, object] = "cpu") -> None:
+        object.__setattr__(self, "text", text_of(text))
+        self.__post_init__()
 
     def __post_init__(self) -> None:
         """Check the text, and replace it by its canonical form."""
@@ -102,17 +109,47 @@ class Target:
         raise NotImplementedError
 
 
-def complete_target(text: str | Target, labels: Callable[[], Collection[str]]) -> Target:
+def text_of(target: str | Mapping[str, object]) -> str:
+    """Return the text of a target that is given as a dictionary; a text is returned unchanged.
+
+    Raises:
+        TargetError: If the dictionary names no kind, or a value is not a word.
+    """
+    if not isinstance(target, Mapping):
+        return target
+    if not isinstance(target.get("kind"), str):
+        raise TargetError(f"a target's dictionary has its kind, such as 'cpu', not {target!r}")
+    options = ((name, value) for name, value in target.items() if name != "kind")
+    return " ".join([str(target["kind"]), *filter(None, (_option(n, v) for n, v in options))])
+
+
+def _option(name: str, value: object) -> str:
+    """Return an option of a dictionary as a word of a text; empty for one that is False."""
+    if isinstance(value, bool):
+        return f"-{name}" if value else ""
+    words = value if isinstance(value, list | tuple) else [value]
+    text = ",".join(map(str, words))
+    if not all(isinstance(word, str | int) for word in words) or not text or re.search(r"\s", text):
+        raise TargetError(f"option {name!r} of a target is {value!r}: expected a word or a number")
+    return f"-{name}={text}"
+
+
+def complete_target(
+    text: str | Mapping[str, object] | Target, labels: Callable[[], Collection[str]]
+) -> Target:
     """Return the target of a text that may leave the machine open.
 
     Args:
-        text: The text; a target is returned unchanged.
+        text: The text, or a dictionary; a target is returned unchanged.
         labels: Returns the labels of the machines to choose from; called if the text names none.
 
     Raises:
         TargetError: If the text is invalid, or not exactly one machine fits it.
     """
-    return text if isinstance(text, Target) else Target(_class_of(text).complete(text, labels))
+    if isinstance(text, Target):
+        return text
+    plain = text_of(text)
+    return Target(_class_of(plain).complete(plain, labels))
 
 
 def with_own_kind(text: str) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from compiler.backends.backend import host_labels
-from compiler.driver import compile_artifact
+from compiler.driver import compile_kernel
 from compiler.ir.analysis.flops import flops
 from compiler.ir.analysis.products import multiplied_dtype
 from compiler.ir.core.dtypes import is_integer
@@ -155,7 +155,7 @@ def tune(
             outcome = _tune_there(client, search, warm_start=warm_start)
     if output is not None:
         schedule = outcome.trace.apply_to(to_func(text))
-        compile_artifact(schedule, Target(outcome.target)).save(output)
+        compile_kernel(schedule, Target(outcome.target)).save(output)
     if as_json:
         print_json(outcome.to_json())
     else:

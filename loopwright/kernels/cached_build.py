@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 
 import loopwright
-from compiler.driver import compile_artifact, toolchain
+from compiler.driver import compile_kernel, toolchain
 from compiler.executor.artifact import Artifact
 from compiler.executor.error import ArtifactError
 from compiler.ir.core.program import PrimFunc
@@ -61,7 +61,7 @@ def build_here(func: PrimFunc, target: Target, trace: Trace) -> Artifact:
         BuildError: If it can't be built.
         ScheduleError: If the schedule does not apply.
     """
-    return compile_artifact(trace.apply_to(func) if trace.instructions else func, target)
+    return compile_kernel(trace.apply_to(func) if trace.instructions else func, target)
 
 
 def _key(func: PrimFunc, target: Target, trace: Trace) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 import loopwright
 from compiler.backends.backend import host_labels
-from compiler.driver import compile_artifact
+from compiler.driver import compile_kernel
 from compiler.ir.analysis.structural import structural_hash
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import ScheduleError
@@ -157,7 +157,7 @@ def lock_schedule(
         ScheduleError: If the schedule does not fit the function.
         BuildError: If it can't be built.
     """
-    artifact = compile_artifact(trace.apply_to(func), target)
+    artifact = compile_kernel(trace.apply_to(func), target)
     # For another CPU than this one, instructions of a psABI level are used: that host has more.
     is_of_this_host = target.label in host_labels()
     return LockedKernel(

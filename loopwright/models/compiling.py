@@ -178,7 +178,7 @@ def _require_machine(target: CpuTarget) -> None:
         TargetError: If this machine can't run the code.
     """
     try:
-        check_machine("the model", target.arch, cpu_flags(target.features))
+        check_machine("the model", target.arch, cpu_flags(target.features, target.arch))
     except PackageError as error:
         raise TargetError(
             f"target {target.name!r}: this machine can't measure it: {error.args[0]}; without"

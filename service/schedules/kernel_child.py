@@ -14,7 +14,7 @@ import sys
 
 from compiler.backends.backend import backend_of
 from compiler.backends.error import BuildError
-from compiler.driver import compile_artifact, emit
+from compiler.driver import compile_kernel, emit
 from compiler.ir.text.printer import script
 from compiler.schedule.error import ScheduleError, TraceError
 from compiler.schedule.schedule import Schedule
@@ -37,7 +37,7 @@ def main() -> int:
         schedule.require_own_layouts()
         target = Target(request["target"])
         if request["output"] == "artifact":
-            output = compile_artifact(schedule, target).to_bytes()
+            output = compile_kernel(schedule, target).to_bytes()
         else:
             output = json.dumps(_texts(schedule, target)).encode()
     except (BuildError, ScheduleError, TraceError) as error:

@@ -20,7 +20,7 @@ from typing import Any
 
 from compiler.backends.cpu.codegen.machine_code import compile_object
 from compiler.executor.artifact import Artifact
-from compiler.executor.kernel import ENTRY
+from compiler.executor.params import ENTRY
 from compiler.ir.core.program import PrimFunc
 from compiler.target.cpu import CpuTarget
 from compiler.target.target import Target

@@ -132,7 +132,7 @@ def test_a_client_submits_follows_reads_and_runs_a_kernel(server: Server, tmp_pa
 
 
 def test_the_commands_of_a_client_work(server: Server, tmp_path: Path) -> None:
-    kernel = tmp_path / "kernel.so"
+    kernel = tmp_path / "kernel.lwk"
     operator = "matmul:16,16,16:float32"
     tuned = light_command(
         "tune", operator, "--max-trials", "3", "--url", server.url, "-o", str(kernel)

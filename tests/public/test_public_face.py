@@ -86,6 +86,7 @@ NAMES = [
     "aligned_empty",
     "build",
     "compile",
+    "compile_kernel",
     "cpu",
     "design_space",
     "extract_tasks",

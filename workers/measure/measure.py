@@ -17,7 +17,7 @@ from compiler.backends.error import BuildError, DeviceFaultError, KernelFaultErr
 from compiler.backends.module import Module
 from compiler.backends.trial_arrays import TrialArrays, WrongResultError
 from compiler.bounded_cache import BoundedCache
-from compiler.driver import compile_artifact
+from compiler.driver import compile_kernel
 from compiler.executor.artifact import Artifact
 from compiler.executor.error import ArtifactError
 from compiler.ir.core.program import PrimFunc
@@ -67,7 +67,7 @@ def build_candidate(func: PrimFunc, trace: str, target: Target) -> Artifact:
     schedule = _BEGINNINGS.apply(Trace.from_json(json.loads(trace)), func)
     # A kernel of the workload is called with the workload's arrays.
     schedule.require_own_layouts()
-    return compile_artifact(schedule, target)
+    return compile_kernel(schedule, target)
 
 
 class CandidateMeasurer:

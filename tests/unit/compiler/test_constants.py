@@ -11,7 +11,7 @@ from compiler import ops
 from compiler.backends.cpu.lower import lower_split
 from compiler.backends.error import BuildError
 from compiler.backends.module import Module
-from compiler.driver import build, compile_artifact, emit
+from compiler.driver import build, compile_kernel, emit
 from compiler.executor.artifact import Artifact
 from compiler.executor.error import ArgumentError
 from compiler.ir.analysis.constant_params import with_constants
@@ -44,7 +44,7 @@ def packed(*, cut: bool = True) -> Schedule:
 def test_a_packed_copy_of_any_layout_is_read_only_for_the_kernel() -> None:
     sch = Schedule(with_constants(ops.matmul(20, 32, 24), ["B"]))
     sch.cache_read("C", 1, "global")
-    artifact = Artifact.from_bytes(compile_artifact(sch, ONE_CORE).to_bytes())
+    artifact = Artifact.from_bytes(compile_kernel(sch, ONE_CORE).to_bytes())
     assert [param.name for param in artifact.params if param.is_output] == ["C"]
 
 
@@ -154,7 +154,7 @@ def declared() -> Schedule:
 
 
 def test_the_artifact_of_declared_constants_takes_them_when_it_is_loaded() -> None:
-    artifact = compile_artifact(declared(), ONE_CORE)
+    artifact = compile_kernel(declared(), ONE_CORE)
     assert [param.name for param in artifact.constants] == ["B"]
     assert [param.name for param in artifact.arguments] == ["A", "C"]
     module = Module(Artifact.from_bytes(artifact.to_bytes()), {"B": B})
@@ -164,7 +164,7 @@ def test_the_artifact_of_declared_constants_takes_them_when_it_is_loaded() -> No
 
 
 def test_constants_that_do_not_fit_an_artifact_are_refused() -> None:
-    artifact = compile_artifact(declared(), ONE_CORE)
+    artifact = compile_kernel(declared(), ONE_CORE)
     with pytest.raises(ArgumentError, match="takes the constants B: const_params lacks B"):
         Module(artifact)
     with pytest.raises(ArgumentError, match="takes the constants B: const_params has A"):
@@ -177,7 +177,7 @@ def test_constants_that_do_not_fit_an_artifact_are_refused() -> None:
     with pytest.raises(ArgumentError, match=r"takes 2 arrays \(A, C\): got 3; the constants \(B\)"):
         module(A, B, np.empty((20, 32), "float32"))
     with pytest.raises(ArgumentError, match="takes no constants: const_params has B"):
-        Module(compile_artifact(packed(), ONE_CORE), {"B": B})
+        Module(compile_kernel(packed(), ONE_CORE), {"B": B})
 
 
 def test_without_const_params_declared_constants_are_passed_in_each_call() -> None:
@@ -199,7 +199,7 @@ def test_the_source_of_a_kernel_with_constants_packs_nothing() -> None:
 
 def test_a_gpu_takes_declared_constants_in_each_call() -> None:
     func = with_constants(ops.relu(64), ["A"])
-    artifact = compile_artifact(func, "cuda -arch=sm_86 -emulated")
+    artifact = compile_kernel(func, "cuda -arch=sm_86 -emulated")
     assert [param.name for param in artifact.arguments] == ["A", "B"]
     with pytest.raises(BuildError, match="not supported for 'cuda"):
         build(func, "cuda -arch=sm_86 -emulated", const_params={"A": np.ones(64, "float32")})
@@ -218,7 +218,7 @@ def test_what_is_computed_on_the_way_to_a_copy_is_not_kept() -> None:
     """The weights of a Winograd convolution are transformed by rows, then by columns."""
     spec = "conv2d_winograd:1,4,6,6,8,1"
     func = with_constants(ops.from_spec(spec), ["W"])
-    artifact = compile_artifact(func, ONE_CORE)
+    artifact = compile_kernel(func, ONE_CORE)
     assert [param.name for param in artifact.packed_copies] == ["kernel_tiles"]
     image = RNG.standard_normal((1, 4, 6, 6)).astype("float32")
     weights = RNG.standard_normal((8, 4, 3, 3)).astype("float32")

@@ -6,7 +6,7 @@ import pytest
 from compiler.backends.error import BuildError
 from compiler.backends.kernel_set import KernelSet
 from compiler.backends.module import Module
-from compiler.driver import build, compile_artifact
+from compiler.driver import build, compile_kernel
 from compiler.executor.error import ArtifactError
 from compiler.ir.core.program import IRModule
 from compiler.ops import matmul
@@ -25,7 +25,7 @@ def test_a_module_of_several_functions_is_no_kernel() -> None:
     func = matmul(4, 4, 4)
     module = IRModule((func, func.with_attr("global_symbol", "other")))
     with pytest.raises(BuildError, match="the module holds matmul, other"):
-        compile_artifact(module)
+        compile_kernel(module)
 
 
 TWO = """
@@ -108,4 +108,4 @@ def test_a_module_that_is_not_legal_is_not_built() -> None:
 
 def test_what_is_no_program_is_refused() -> None:
     with pytest.raises(TypeError, match="expected a PrimFunc or a Schedule, not a str"):
-        compile_artifact("matmul:4,4,4")  # type: ignore[arg-type]
+        compile_kernel("matmul:4,4,4")  # type: ignore[arg-type]

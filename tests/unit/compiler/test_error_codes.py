@@ -14,7 +14,7 @@ import pytest
 
 from compiler import error_codes, ops
 from compiler.backends.error import BuildError
-from compiler.driver import build, compile_artifact, emit
+from compiler.driver import build, compile_kernel, emit
 from compiler.ir.core.nodes import BlockRealize, For, IntImm, Store
 from compiler.ir.core.program import IRModule, PrimFunc
 from compiler.ir.core.visit import transform, walk_stmts
@@ -250,7 +250,7 @@ NOT_BUILT: dict[str, Callable[[], object]] = {
     "constants": lambda: build(elementwise(), level(3), const_params={"X": np.zeros(3)}),
     "illegal_program": lambda: build(_out_of_bounds(), level(3)),
     "lowering": lambda: build(_lacks_its_order(), level(3)),
-    "several_functions": lambda: compile_artifact(
+    "several_functions": lambda: compile_kernel(
         IRModule((replace(elementwise(), name="f"), replace(elementwise(), name="g"))), level(3)
     ),
 }

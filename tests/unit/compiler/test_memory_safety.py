@@ -11,7 +11,7 @@ import pytest
 
 import loopwright as lw
 from compiler.backends.error import BuildError
-from compiler.driver import build, compile_artifact
+from compiler.driver import build, compile_kernel
 from compiler.executor.error import ArgumentError
 from compiler.ir.core.nodes import BinOp, BlockRealize, For, IntImm, Load, Stmt, Store, Var
 from compiler.ir.core.program import PrimFunc
@@ -92,7 +92,7 @@ def test_a_program_that_leaves_its_arrays_is_not_built(how: str) -> None:
         "a program": lambda: build(func, TARGET),
         "a schedule": lambda: build(Schedule(func), TARGET),
         "constants": lambda: build(func, TARGET, {"A": np.zeros(16, np.float32)}),
-        "an artifact": lambda: compile_artifact(func, TARGET),
+        "an artifact": lambda: compile_kernel(func, TARGET),
     }
     with pytest.raises(BuildError, match="main is not a legal program: can't prove that B"):
         ways[how]()

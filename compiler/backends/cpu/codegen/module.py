@@ -13,7 +13,7 @@ from compiler.backends.cpu.codegen.error import CodegenError
 from compiler.backends.cpu.codegen.function import FunctionEmitter, ModuleState
 from compiler.backends.cpu.codegen.text.frame import CACHE_LINE_BYTES
 from compiler.backends.cpu.codegen.threads.dynamic_partition import dynamic_launch_runtime
-from compiler.executor.kernel import ENTRY
+from compiler.executor.params import ENTRY
 from compiler.ir.analysis.small_integers import small_buffers
 from compiler.ir.core.llvm_calls import LLVM_CALL, is_offered, llvm_function
 from compiler.ir.core.nodes import Buffer, Call, Stmt, StringImm

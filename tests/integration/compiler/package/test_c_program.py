@@ -11,7 +11,7 @@ import pytest
 
 from compiler.package.build_package import build_package, save_folder
 from compiler.target.cpu import CpuTarget
-from tests.cross_tools import cross_tools
+from tests.cross.tools import cross_tools
 from tests.model_plans import Value, classifier, parallel_plan
 from tests.targets import here
 
@@ -73,14 +73,16 @@ def test_the_example_runs_a_model_and_is_small(tmp_path: Path) -> None:
     assert size < LIMIT_BYTES
 
 
-def test_the_example_runs_on_aarch64(tmp_path: Path) -> None:
-    compiler, emulator = cross_tools("aarch64", tmp_path)
-    plan, result = classifier(CpuTarget("cpu -mcpu=cortex-a72 -num-cores=1"))
+@pytest.mark.parametrize("cpu", ["cortex-a72", "cortex-a9", "sifive-x280"])
+def test_the_example_runs_on_other_cpus(cpu: str, tmp_path: Path) -> None:
+    target = CpuTarget(f"cpu -mcpu={cpu} -num-cores=1")
+    tools = cross_tools(target)
+    plan, result = classifier(target)
     folder = tmp_path / "mnist"
     save_folder(build_package(plan), folder)
     options = (*STRICT, "-static", "-I", folder)
-    _run(compiler, *options, EXAMPLE, folder / "model.o", "-lm", "-o", folder / "a.out")
-    _check_example(folder, result, "a.out", emulator)
+    _run(tools.compiler, *options, EXAMPLE, folder / "model.o", "-lm", "-o", folder / "a.out")
+    _check_example(folder, result, "a.out", *tools.runner)
 
 
 def test_a_program_in_c_has_the_pool_of_the_package(tmp_path: Path) -> None:

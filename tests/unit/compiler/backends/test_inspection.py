@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from compiler.backends.inspection import CodeText, Inspection
-from compiler.driver import compile_artifact, emit, inspect
+from compiler.driver import compile_kernel, emit, inspect
 from compiler.ops import matmul
 from compiler.runtime.resources import KernelResources
 from compiler.schedule.schedule import Schedule
@@ -31,7 +31,7 @@ def inspection(schedule: Schedule) -> Inspection:
 def test_a_schedule_is_inspected_as_it_would_be_built(
     schedule: Schedule, inspection: Inspection
 ) -> None:
-    artifact = compile_artifact(schedule, TARGET)
+    artifact = compile_kernel(schedule, TARGET)
     assert inspection.source == CodeText("LLVM IR", emit(schedule.func, TARGET).text)
     assert "ret" in inspection.assembly.text
     assert inspection.code_bytes == len(artifact.code)

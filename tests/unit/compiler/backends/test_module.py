@@ -15,7 +15,7 @@ import pytest
 
 from compiler import ops
 from compiler.backends.module import Module
-from compiler.driver import build, compile_artifact
+from compiler.driver import build, compile_kernel
 from compiler.executor.error import ArgumentError, ArtifactError
 
 
@@ -46,7 +46,7 @@ def test_code_for_features_that_the_host_lacks_is_refused(matmul: Module) -> Non
 @pytest.mark.parametrize("cpu", ["x86-64-v3", "sapphirerapids"])
 def test_code_for_another_cpu_says_what_it_needs(cpu: str) -> None:
     """The host is taken for one that has the oldest features only."""
-    artifact = compile_artifact(ops.matmul(4, 6, 8), f"cpu -mcpu={cpu}")
+    artifact = compile_kernel(ops.matmul(4, 6, 8), f"cpu -mcpu={cpu}")
     with (
         mock.patch("compiler.backends.cpu.runtime.module.host_features", return_value="+sse2,+avx"),
         pytest.raises(ArtifactError, match=r"\+avx2.*\+fma"),
@@ -55,7 +55,7 @@ def test_code_for_another_cpu_says_what_it_needs(cpu: str) -> None:
 
 
 def test_code_for_another_architecture_is_refused() -> None:
-    artifact = compile_artifact(ops.matmul(4, 6, 8), "cpu -mcpu=neoverse-n1")
+    artifact = compile_kernel(ops.matmul(4, 6, 8), "cpu -mcpu=neoverse-n1")
     with pytest.raises(ArtifactError, match="aarch64"):
         Module(artifact)
 
@@ -92,7 +92,7 @@ def test_one_module_may_be_called_from_several_threads() -> None:
 
 def test_modules_are_unloaded_and_leak_nothing() -> None:
     """Hundreds of kernels come and go: the process does not grow by more than a few MB."""
-    artifact = compile_artifact(ops.matmul(32, 32, 32))
+    artifact = compile_kernel(ops.matmul(32, 32, 32))
     process = psutil.Process()
 
     def churn(times: int) -> int:

@@ -14,7 +14,7 @@ import pytest
 
 from compiler import ops
 from compiler.backends.module import Module
-from compiler.driver import build, compile_artifact
+from compiler.driver import build, compile_kernel
 from compiler.executor.artifact import Artifact
 from compiler.executor.error import ArtifactError
 
@@ -26,7 +26,7 @@ def matmul() -> Module:
 
 def test_equal_programs_give_equal_files() -> None:
     func = ops.matmul(4, 6, 8)
-    assert compile_artifact(func).to_bytes() == compile_artifact(func).to_bytes()
+    assert compile_kernel(func).to_bytes() == compile_kernel(func).to_bytes()
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 nonsense", b"\x7fELF" + b"0" * 100])

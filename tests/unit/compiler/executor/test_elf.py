@@ -14,7 +14,7 @@ from compiler.target.cpu import CpuTarget
 from tests.model_plans import classifier
 from tests.targets import here
 
-CPUS = ("x86-64-v3", "cortex-a72")
+CPUS = ("x86-64-v3", "cortex-a72", "cortex-a9", "sifive-x280")
 
 
 def _object(cpu: str) -> bytes:

@@ -15,11 +15,11 @@ import pytest
 import loopwright as lw
 from compiler import ops
 from compiler.backends.module import Module
-from compiler.driver import compile_artifact
+from compiler.driver import compile_kernel
 from compiler.executor.artifact import Artifact
 from compiler.executor.error import ArgumentError, ArtifactError, PackageError
-from compiler.executor.kernel import LoadedKernel
-from compiler.executor.loading import load, load_kernel
+from compiler.executor.kernel import LoadedKernel, load_kernel
+from compiler.executor.loading import load
 from compiler.executor.machine import cpu_flags
 from compiler.schedule.schedule import Schedule
 
@@ -40,7 +40,7 @@ print(json.dumps([float(abs(c - a @ b).max()), threads, sorted(heavy & set(sys.m
 def parallel_matmul() -> Artifact:
     schedule = Schedule(ops.matmul(64, 48, 32))
     schedule.parallel(schedule.get_loops(schedule.get_block("C"))[0])
-    return compile_artifact(schedule, "cpu -num-cores=2")
+    return compile_kernel(schedule, "cpu -num-cores=2")
 
 
 @pytest.mark.parametrize("num_threads", [1, 2])
@@ -49,7 +49,7 @@ def test_a_new_process_loads_a_kernel_without_the_compiler(
 ) -> None:
     artifact = parallel_matmul()
     if num_threads == 1:
-        artifact = compile_artifact(ops.matmul(64, 48, 32), "cpu -num-cores=1")
+        artifact = compile_kernel(ops.matmul(64, 48, 32), "cpu -num-cores=1")
     LoadedKernel(artifact)  # this process can run it, so the new one can
     artifact.save(tmp_path / "matmul.lwk")
     rng = np.random.default_rng(0)
@@ -80,7 +80,7 @@ def test_a_file_has_its_pool_of_threads_and_one_of_an_older_version_needs_the_co
 
 
 def test_bfloat16_arrays_fit_if_their_library_is_imported_later_or_not_at_all() -> None:
-    kernel = LoadedKernel(compile_artifact(ops.relu(64, dtype="bfloat16"), "cpu -num-cores=1"))
+    kernel = LoadedKernel(compile_kernel(ops.relu(64, dtype="bfloat16"), "cpu -num-cores=1"))
     for check in kernel._checks:
         check.dtype = np.dtype("uint16")  # as a process has it that lacks `ml_dtypes` when it loads
     bits = np.array([0x3F80, 0xBF80] * 32, "uint16")  # 1 and -1
@@ -92,7 +92,7 @@ def test_bfloat16_arrays_fit_if_their_library_is_imported_later_or_not_at_all() 
 
 def test_constants_are_packed_when_a_kernel_is_loaded(tmp_path: Path) -> None:
     func = ops.dense(4, 16, 8, constant="W")
-    compile_artifact(func, "cpu -num-cores=1").save(tmp_path / "dense.lwk")
+    compile_kernel(func, "cpu -num-cores=1").save(tmp_path / "dense.lwk")
     rng = np.random.default_rng(0)
     x, w = rng.random((4, 8), "float32"), rng.random((16, 8), "float32")
     y = np.empty((4, 16), "float32")
@@ -104,7 +104,7 @@ def test_constants_are_packed_when_a_kernel_is_loaded(tmp_path: Path) -> None:
 
 
 def test_a_kernel_for_another_machine_is_refused() -> None:
-    here = compile_artifact(ops.relu(8), "cpu -num-cores=1")
+    here = compile_kernel(ops.relu(8), "cpu -num-cores=1")
     other = "aarch64" if platform.machine() == "x86_64" else "x86_64"
     with pytest.raises(ArtifactError, match=f"built for {other}"):
         LoadedKernel(replace(here, triple=f"{other}-unknown-linux-gnu"))
@@ -116,13 +116,13 @@ def test_a_kernel_for_another_machine_is_refused() -> None:
 
 
 def test_code_that_is_no_object_is_an_error() -> None:
-    artifact = compile_artifact(ops.relu(8), "cpu -num-cores=1")
+    artifact = compile_kernel(ops.relu(8), "cpu -num-cores=1")
     for code in (b"", artifact.code[:200], artifact.code.replace(b"lw_kernel", b"lw_kernal")):
         with pytest.raises(ArtifactError, match="can't be loaded"):
             LoadedKernel(replace(artifact, code=code))
 
 
 def test_a_kernel_is_no_model(tmp_path: Path) -> None:
-    compile_artifact(ops.relu(8), "cpu -num-cores=1").save(tmp_path / "relu.lwk")
+    compile_kernel(ops.relu(8), "cpu -num-cores=1").save(tmp_path / "relu.lwk")
     with pytest.raises(PackageError, match="load_kernel"):
         load(tmp_path / "relu.lwk")

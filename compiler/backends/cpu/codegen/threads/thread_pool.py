@@ -45,17 +45,22 @@ the memory of the pool without its threads: `lw_reset` empties the pool there.
 
 from __future__ import annotations
 
-# With the calling thread, as many as `compiler.target.cpu.MAX_CORES`.
+# With the calling thread, as many as `compiler.target.cpu_options.MAX_CORES`.
 MAX_WORKERS = 1023
 # See above: the time to wake a thread whose core is virtual and idle.
 SPIN_NANOS = 50_000
 THREAD_NAME = "loopwright"
 
+# By architecture, a declaration and an instruction that waits for a moment. RISC-V's instruction is
+# an extension that not every CPU has.
 _PAUSE = {
-    "x86_64": "void @llvm.x86.sse2.pause()",
-    "aarch64": "void @llvm.aarch64.isb(i32 15)",
+    "x86_64": ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()"),
+    "aarch64": ("declare void @llvm.aarch64.isb(i32)", "call void @llvm.aarch64.isb(i32 15)"),
+    "armv7l": ("declare void @llvm.arm.hint(i32)", "call void @llvm.arm.hint(i32 1)"),
+    "riscv64": ("", 'fence syncscope("singlethread") seq_cst'),
 }
-_FUTEX = {"x86_64": 202, "aarch64": 98}
+# The numbers of the system call `futex` in asm/unistd.h.
+_FUTEX = {"x86_64": 202, "aarch64": 98, "armv7l": 240, "riscv64": 98}
 
 _IR = """
 ; state, function, context, begin, end, number; alone on its cache lines
@@ -70,24 +75,26 @@ _IR = """
 @name = internal constant [11 x i8] c"<NAME>\\00"
 
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
-declare i32 @pthread_detach(i64)
-declare i32 @pthread_setname_np(i64, ptr)
+declare i32 @pthread_detach(<LONG>)
+declare i32 @pthread_setname_np(<LONG>, ptr)
 declare i32 @pthread_sigmask(i32, ptr, ptr)
 declare i32 @sigfillset(ptr)
 declare i32 @clock_gettime(i32, ptr)
-declare i64 @syscall(i64, ...)
-declare <PAUSE_TYPE>
+declare <LONG> @syscall(<LONG>, ...)
+<PAUSE_TYPE>
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare i64 @llvm.umin.i64(i64, i64)
 declare i64 @llvm.umax.i64(i64, i64)
 declare i64 @llvm.smax.i64(i64, i64)
 
 define internal i64 @nanos() nounwind {
-  %time = alloca [2 x i64], align 8
+  %time = alloca [2 x <LONG>], align 8
   %ignored = call i32 @clock_gettime(i32 1, ptr %time)
-  %secs = load i64, ptr %time
-  %rest.at = getelementptr i64, ptr %time, i64 1
-  %rest = load i64, ptr %rest.at
+  %secs.long = load <LONG>, ptr %time
+  %rest.at = getelementptr <LONG>, ptr %time, i64 1
+  %rest.long = load <LONG>, ptr %rest.at
+  %secs = <WIDEN> %secs.long to i64
+  %rest = <WIDEN> %rest.long to i64
   %whole = mul i64 %secs, 1000000000
   %sum = add i64 %whole, %rest
   ret i64 %sum
@@ -105,7 +112,7 @@ begin:
   br label %spin
 spin:
   %looks = phi i32 [ 0, %begin ], [ %looks.next, %same ], [ 0, %clock ]
-  call <PAUSE>
+  <PAUSE>
   %seen = load atomic i32, ptr %state acquire, align 4
   %still = icmp eq i32 %seen, %now
   br i1 %still, label %same, label %done
@@ -122,7 +129,8 @@ park:
   %parked = extractvalue { i32, i1 } %pair, 1
   br i1 %parked, label %sleep, label %done
 sleep:
-  %woken = call i64 (i64, ...) @syscall(i64 <FUTEX>, ptr %state, i32 128, i32 %asleep, ptr null)
+  %woken = call <LONG> (<LONG>, ...) @syscall(
+    <LONG> <FUTEX>, ptr %state, i32 128, i32 %asleep, ptr null)
   %after = load atomic i32, ptr %state acquire, align 4
   %spurious = icmp eq i32 %after, %asleep
   br i1 %spurious, label %sleep, label %done
@@ -131,7 +139,7 @@ done:
 }
 
 define internal void @wake(ptr %state) nounwind {
-  %woken = call i64 (i64, ...) @syscall(i64 <FUTEX>, ptr %state, i32 129, i32 1)
+  %woken = call <LONG> (<LONG>, ...) @syscall(<LONG> <FUTEX>, ptr %state, i32 129, i32 1)
   ret void
 }
 
@@ -173,7 +181,7 @@ define internal i1 @start(ptr %slot) nounwind {
 entry:
   %all = alloca [16 x i64], align 8
   %saved = alloca [16 x i64], align 8
-  %thread = alloca i64, align 8
+  %thread = alloca <LONG>, align 8
   store atomic i32 <IDLE>, ptr %slot release, align 4
   %filled = call i32 @sigfillset(ptr %all)
   %blocked = call i32 @pthread_sigmask(i32 2, ptr %all, ptr %saved)
@@ -182,9 +190,9 @@ entry:
   %ok = icmp eq i32 %status, 0
   br i1 %ok, label %begun, label %failed
 begun:
-  %id = load i64, ptr %thread
-  %named = call i32 @pthread_setname_np(i64 %id, ptr @name)
-  %detached = call i32 @pthread_detach(i64 %id)
+  %id = load <LONG>, ptr %thread
+  %named = call i32 @pthread_setname_np(<LONG> %id, ptr @name)
+  %detached = call i32 @pthread_detach(<LONG> %id)
   ret i1 true
 failed:
   ret i1 false
@@ -371,14 +379,18 @@ def thread_pool(architecture: str, cores: int) -> str:
     """Return the LLVM IR of the thread pool of a process.
 
     Args:
-        architecture: The first part of the host's triple, such as `x86_64`.
+        architecture: Linux's name of it, such as `x86_64`.
         cores: The limit on busy threads: a launch beyond it gets no worker. The loader of a process
             replaces it by the number of available cores.
     """
+    declaration, pause = _PAUSE[architecture]
+    has_wide_long = architecture != "armv7l"
     values = {
-        "PAUSE": _PAUSE[architecture],
-        "PAUSE_TYPE": _PAUSE[architecture].replace("i32 15", "i32"),
+        "PAUSE": pause,
+        "PAUSE_TYPE": declaration,
         "FUTEX": _FUTEX[architecture],
+        "LONG": "i64" if has_wide_long else "i32",
+        "WIDEN": "bitcast i64" if has_wide_long else "sext i32",
         "SPIN": SPIN_NANOS,
         "CORES": cores,
         "WORKERS": MAX_WORKERS,

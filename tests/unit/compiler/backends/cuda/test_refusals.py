@@ -17,7 +17,7 @@ from compiler.backends.cuda.check_launches import check_launches
 from compiler.backends.cuda.device_code import DeviceCode
 from compiler.backends.cuda.emulated_call import EmulationError
 from compiler.backends.error import BuildError
-from compiler.driver import build, compile_artifact, toolchain
+from compiler.driver import build, compile_kernel, toolchain
 from compiler.executor.error import ArtifactError
 from compiler.ir.core.nodes import Evaluate, IntImm, Var
 from compiler.passes.device.kernel import Axis, DeviceKernel, DeviceProgram, Launch
@@ -59,14 +59,14 @@ def test_a_launch_at_its_limits_is_accepted() -> None:
 
 
 def test_a_kernel_for_a_gpu_that_is_missing_is_built_but_not_loaded() -> None:
-    artifact = compile_artifact(ADD, "cuda -gpu=h200")
+    artifact = compile_kernel(ADD, "cuda -gpu=h200")
     assert artifact.target == "cuda -arch=sm_90a -gpu=h200"
     with pytest.raises(ArtifactError, match=r"-emulated.*lw\.inspect"):
         lw.Module(artifact)
 
 
 def test_damaged_code_is_refused() -> None:
-    artifact = compile_artifact(ADD, EMULATED)
+    artifact = compile_kernel(ADD, EMULATED)
     with pytest.raises(ArtifactError, match="damaged"):
         lw.Module(replace(artifact, code=artifact.code[:-1]))
 
@@ -132,7 +132,7 @@ def test_a_kernel_runs_on_arrays_of_other_libraries() -> None:
 
 
 def test_a_fault_of_a_kernel_is_an_error_with_its_report() -> None:
-    artifact = compile_artifact(ADD, EMULATED)
+    artifact = compile_kernel(ADD, EMULATED)
     code = DeviceCode.from_bytes(artifact.code)
     (launch,) = code.plan.launches
     twice = replace(launch, grid=(2, 1, 1))

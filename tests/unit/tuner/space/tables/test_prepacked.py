@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from compiler import ops
-from compiler.driver import compile_artifact
+from compiler.driver import compile_kernel
 from compiler.target.cpu import CpuTarget
 from compiler.target.target import Target
 from tuner.space.features.features import named_features
@@ -59,6 +59,6 @@ def test_a_sketch_and_its_kernels_agree_on_what_is_packed_before(spec: str) -> N
     func = ops.from_spec(f"{spec},constant=W")
     for sketch in sketches(f"{spec},constant=W").values():
         candidate = sketch.candidate(sketch.draw(1, np.random.default_rng(1))[0])
-        artifact = compile_artifact(candidate.trace.apply_to(func), TARGET)
+        artifact = compile_kernel(candidate.trace.apply_to(func), TARGET)
         packs = bool(artifact.packed_copies)
         assert packs or not any(nest.prepacked for nest in sketch.nests)

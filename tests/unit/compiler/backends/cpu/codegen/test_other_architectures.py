@@ -21,6 +21,7 @@ from tuner.task import Task
 NEON = r"fmla v\d+\.4s, v\d+\.4s, v\d+\.s\[\d\]"
 RVV = r"vfm(?:acc|add)\.vf v\d+, f\w+, v\d+"
 PRODUCTS = {
+    "cortex-a53": NEON,
     "cortex-a72": NEON,
     "cortex-a76": NEON,
     "neoverse-n1": NEON,
@@ -46,7 +47,9 @@ SPECS = (
 
 
 def test_all_of_other_architectures_are_tested() -> None:
-    assert set(PRODUCTS) == {name for name, cpu in CPUS.items() if cpu.arch != "x86_64"}
+    # 32-bit ARM multiplies vectors by vectors alone: copies of numbers take registers there.
+    archs = ("aarch64", "riscv64")
+    assert set(PRODUCTS) == {name for name, cpu in CPUS.items() if cpu.arch in archs}
 
 
 @pytest.mark.parametrize("spec", SPECS)

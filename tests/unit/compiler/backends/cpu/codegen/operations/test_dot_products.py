@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from compiler import ops, te
 from compiler.backends.cpu.codegen.machine_code import compile_object, disassemble
 from compiler.backends.module import Module
-from compiler.driver import compile_artifact, emit
+from compiler.driver import compile_kernel, emit
 from compiler.ir.core.dtypes import DType
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.schedule import Schedule
@@ -284,7 +284,7 @@ def run_with_definition(
     text = re.sub(r'target triple = ".*"', f'target triple = "{host.triple}"', text)
     text = text.replace(f'"tune-cpu"="{cpu}"', "")
     text += f"\n{definition}\n"
-    module = Module(replace(compile_artifact(func, host), code=compile_object(text, host)))
+    module = Module(replace(compile_kernel(func, host), code=compile_object(text, host)))
     module(*arrays)
     module.close()
 

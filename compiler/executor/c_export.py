@@ -1,0 +1,111 @@
+"""Write a kernel for programs in C: an object, a header, a shared library.
+
+Each object and library also holds the artifact itself, as a zip behind its end, where linkers do
+not look: so `Artifact.load` reads it too.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .c_header import c_header, entry_symbol, pack_name
+from .elf_symbols import rename_symbols
+from .error import ArtifactError
+from .machine import architecture, linux_name
+from .params import ENTRY
+
+if TYPE_CHECKING:
+    from .artifact import Artifact
+
+# By architecture, the start of the names of GCC's programs that make code for it.
+_GCC_PREFIXES = {
+    "x86_64": "x86_64-linux-gnu",
+    "aarch64": "aarch64-linux-gnu",
+    "armv7l": "arm-linux-gnueabihf",
+    "riscv64": "riscv64-linux-gnu",
+}
+_LINK_SECS = 60.0
+"""Time limit of the linker, which takes a fraction of a second. Chosen for a busy host."""
+
+
+def save_for_c(artifact: Artifact, name: str) -> None:
+    """Write an object, with those that it is linked with, a header or a shared library.
+
+    Args:
+        artifact: A kernel for a CPU.
+        name: The file, which ends with .o, .h or .so. Beside an object `x.o` are `x_pool.o` if
+            the kernel uses threads, and `x_pack.o` if it has constants.
+
+    Raises:
+        ArtifactError: If the kernel is not for a CPU, or there is no linker for a library.
+        OSError: If a file can't be written.
+    """
+    path = Path(name)
+    if artifact.backend != "cpu":
+        raise ArtifactError(
+            f"{artifact.name} was built for {artifact.target}: only kernels for CPUs are written"
+            f" as {path.suffix}; another suffix, such as .lwk, writes the artifact"
+        )
+    objects = _objects(artifact, path.stem)
+    if path.suffix == ".h":
+        path.write_text(c_header(artifact, list(objects)), encoding="utf-8")
+    elif path.suffix == ".o":
+        for object_name, content in objects.items():
+            path.with_name(object_name).write_bytes(content)
+    else:
+        _link(artifact, objects, path)
+
+
+def _objects(artifact: Artifact, stem: str) -> dict[str, bytes]:
+    """Return the objects of a kernel by the names of their files, its own first."""
+    symbol = entry_symbol(artifact.name)
+    objects = {f"{stem}.o": rename_symbols(artifact.code, {ENTRY: symbol}) + artifact.to_bytes()}
+    if artifact.pool:
+        objects[f"{stem}_pool.o"] = artifact.pool
+    if artifact.packer is not None:
+        renamed = {ENTRY: entry_symbol(pack_name(artifact.name))}
+        objects[f"{stem}_pack.o"] = rename_symbols(artifact.packer.code, renamed)
+    return objects
+
+
+def _link(artifact: Artifact, objects: Mapping[str, bytes], path: Path) -> None:
+    linker = _linker(artifact)
+    with tempfile.TemporaryDirectory() as folder:
+        for name, content in objects.items():
+            Path(folder, name).write_bytes(content)
+        command = [linker, "-shared", "-o", "library.so", *objects, "-lm", "-lpthread"]
+        environment = {**os.environ, "LC_ALL": "C"}
+        try:
+            subprocess.run(
+                command, cwd=folder, env=environment, capture_output=True, check=True,
+                timeout=_LINK_SECS,
+            )  # fmt: skip
+        except (OSError, subprocess.SubprocessError) as error:
+            words = getattr(error, "stderr", None) or str(error).encode()
+            reason = words.decode(errors="replace").strip()[-500:]
+            raise ArtifactError(f"{linker} cannot link {path.name}: {reason}") from error
+        path.write_bytes(Path(folder, "library.so").read_bytes() + artifact.to_bytes())
+
+
+def _linker(artifact: Artifact) -> str:
+    """Return the compiler of C that links for the architecture of a kernel.
+
+    Raises:
+        ArtifactError: If there is none.
+    """
+    arch = linux_name(artifact.triple.split("-")[0])
+    cross = f"{_GCC_PREFIXES[arch]}-gcc"
+    names = ("cc", "gcc", "clang", cross) if arch == architecture() else (cross,)
+    for name in names:
+        if shutil.which(name) is not None:
+            return name
+    raise ArtifactError(
+        f"no linker for {arch} is installed, which writing a .so requires: install {names[-1]}, or"
+        " write an object (.o) and link that on another machine"
+    )

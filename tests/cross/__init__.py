@@ -1,0 +1,1 @@
+"""Kernels for other CPUs, linked with programs in C and run in QEMU's user mode."""
