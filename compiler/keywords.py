@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Collection, Iterable
 from functools import cache, wraps
@@ -48,5 +47,7 @@ def check_keywords(function: str, names: Iterable[str], accepted: Collection[str
 
 def suggestion(name: str, accepted: Collection[str]) -> str:
     """Return a suggestion for an unknown name: the nearest known name, or else all."""
+    import difflib  # noqa: PLC0415 - a process without mistakes does not need it
+
     near = difflib.get_close_matches(name, accepted, n=1)
     return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(accepted))}"

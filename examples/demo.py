@@ -164,7 +164,7 @@ def tune_and_prove(
     timings = time_interleaved(
         {
             "default": default.bind(a, b, np.empty_like(out)),
-            "tuned": tuned.module.bind(a, b, np.empty_like(out)),
+            "tuned": tuned.bind(a, b, np.empty_like(out)),
             "numpy": lambda: case.numpy(a, b),
         },
         samples=5,  # the default schedule is slow

@@ -77,8 +77,8 @@ if TYPE_CHECKING:
     from loopwright.local.design_space import DesignSpace, design_space
     from loopwright.local.tune_result import Trial, TuneResult
     from loopwright.local.tuning import tune
+    from loopwright.locks.load_locked import kernel
     from loopwright.locks.lock import lock
-    from loopwright.locks.locked_kernel import kernel
     from loopwright.models.compiling import compile
     from loopwright.models.executable import Executable
     from loopwright.module_tasks import ExtractedTask, extract_tasks
@@ -270,7 +270,7 @@ _HOMES = {
     "loopwright.local.tune_result": ("Trial", "TuneResult"),
     "loopwright.local.tuning": ("tune",),
     "loopwright.locks.lock": ("lock",),
-    "loopwright.locks.locked_kernel": ("kernel",),
+    "loopwright.locks.load_locked": ("kernel",),
     "loopwright.models.compiling": ("compile",),
     "loopwright.models.executable": ("Executable",),
     "tuner.space.analysis.block_facts": ("BlockFacts",),

@@ -28,10 +28,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from compiler.user_errors import NoResultError, UsageError
-from service.wire.problems import Problem
 
 if TYPE_CHECKING:
+    # Not at run time: a process that loads a kernel needs the errors, and no model of the wire.
     from loopwright.local.tune_result import TuneResult
+    from service.wire.problems import Problem
 
 
 class LoopwrightError(NoResultError):

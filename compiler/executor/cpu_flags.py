@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from .machine import TILE_FLAG
 
-# Features whose instructions LLVM uses without being asked, or that kernels call by name. Others,
-# such as those for random numbers, are of no use to kernels.
+# Features whose instructions LLVM uses without being asked, or that kernels call by name.
 _RENAMED = {
     "amx-tile": TILE_FLAG,
     "bmi": "bmi1",
@@ -33,36 +32,50 @@ _RENAMED = {
     "amx-fp16": "amx_fp16",
     "sse4.1": "sse4_1",
     "sse4.2": "sse4_2",
+    **dict.fromkeys(("ccmp", "cf", "egpr", "ndd", "nf", "ppx", "push2pop2", "zu"), "apx"),
     "neon": "asimd",
     "dotprod": "asimddp",
     "fullfp16": "asimdhp",
+    "fp16fml": "asimdfhm",
+    "complxnum": "fcma",
+    "jsconv": "jscvt",
+    "lse": "atomics",
+    "rcpc": "lrcpc",
+    "rdm": "asimdrdm",
 }
-_SAME = frozenset(
+# Features that every CPU of its architecture has, or whose instructions only programs use that name
+# them, and kernels do not.
+_OF_NO_USE = frozenset(
     (
-        *("adx", "avx", "avx2", "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512ifma"),
-        *("avx512vbmi", "avx512vl", "bf16", "bmi2", "cx16", "f16c", "fma", "fma4", "gfni"),
-        *("i8mm", "movbe", "popcnt", "sse", "sse2", "sse4a", "ssse3", "sve", "sve2", "tbm"),
-        "xop",
+        *("64bit", "cmov", "cx8", "fxsr", "mmx", "x87", "fp-armv8"),
+        *("aes", "sha", "sha2", "sha3", "sha512", "sm3", "sm4", "pclmul", "vaes", "vpclmulqdq"),
+        *("crc", "crc32", "rand", "rdrnd", "rdseed", "kl", "widekl"),
+        *("cldemote", "clflushopt", "clwb", "clzero", "prefetchi", "prfchw", "wbnoinvd"),
+        *("enqcmd", "fsgsbase", "hreset", "invpcid", "lwp", "movdir64b", "movdiri", "movrs"),
+        *("mwaitx", "pconfig", "pku", "ptwrite", "rdpid", "rdpru", "rtm", "serialize", "sgx"),
+        *("shstk", "tsxldtrk", "uintr", "usermsr", "waitpkg"),
+        *("xsave", "xsavec", "xsaveopt", "xsaves"),
+        *("amx-avx512", "amx-complex", "amx-fp8", "amx-movrs", "amx-tf32", "avx512vp2intersect"),
+        *("avx10.1",),  # which brings the AVX-512 that the other names state
+        *("sve-aes", "sve-bitperm", "sve-sha3", "sve-sm4", "sve2-aes", "sve2-bitperm"),
+        *("sve2-sha3", "sve2-sm4"),
     )
 )
-
-
-# Of 32-bit ARM, and of RISC-V: there LLVM and Linux have other names, or the same ones.
+# Of 32-bit ARM.
 _OF_ARM32 = {"neon": "neon", "fp16": "half", "vfp4": "vfpv4", "hwdiv-arm": "idiva"}
-_OF_RISCV = frozenset(("a", "c", "d", "f", "m", "v", "zba", "zbb", "zfh", "zvfh"))
 
 
 def cpu_flags(features: str, arch: str) -> tuple[str, ...]:
     """Return the flags of `/proc/cpuinfo` that code needs, in alphabetical order.
+
+    A feature that is unknown here, of a later version, is its own flag: no CPU has that.
 
     Args:
         features: The features that the code may use, as LLVM's text: `+avx2,-sse4a,...`.
         arch: The architecture by the name of Linux or of LLVM.
     """
     names = [name[1:] for name in features.split(",") if name.startswith("+")]
-    if arch.startswith("armv7"):
-        return tuple(sorted(_OF_ARM32[name] for name in names if name in _OF_ARM32))
     if arch == "riscv64":
-        return tuple(sorted(n for n in names if n in _OF_RISCV or n.startswith("zvl")))
-    renamed = [_RENAMED[name] for name in names if name in _RENAMED]
-    return tuple(sorted({*renamed, *_SAME.intersection(names)}))
+        return tuple(sorted(names))
+    renamed = _OF_ARM32 if arch.startswith("armv7") else _RENAMED
+    return tuple(sorted({renamed.get(name, name) for name in names if name not in _OF_NO_USE}))

@@ -10,21 +10,14 @@ import contextlib
 import hashlib
 import json
 import os
-import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from compiler.user_cache import default_directory
-from loopwright.atomic_file import PARTIAL, atomic_file
+from loopwright.atomic_file import atomic_file
+from loopwright.cache_space import MAX_BYTES, make_room
 from service.wire.requests import ScheduleQuery
-
-MAX_BYTES = 256 << 20
-"""Limit of all cached answers. Chosen."""
-_KEPT_SHARE = 0.9
-"""The share of the limit that remains after a clean-up, so that it is rare. Chosen."""
-_ABANDONED_SECS = 3600.0
-"""A partial file of this age belongs to a process that died. Chosen."""
 
 
 @dataclass(frozen=True)
@@ -79,30 +72,12 @@ class DiskCache:
             path.parent.mkdir(parents=True, exist_ok=True)
             with atomic_file(path) as file:
                 file.write(_encode(answer))
-            self._make_room()
+            make_room(self.directory, self._max_bytes)
 
     def _path(self, kind: str, url: str, query: ScheduleQuery) -> Path:
         query_json = query.model_dump_json(exclude={"enqueue"})  # the answer is the same
         key = hashlib.sha256(f"{url}\n{query_json}".encode()).hexdigest()
         return self.directory / kind / key
-
-    def _make_room(self) -> None:
-        files: list[tuple[float, int, Path]] = []
-        for path in self.directory.glob("*/*"):
-            with contextlib.suppress(OSError):
-                status = path.stat()
-                files.append((status.st_mtime, status.st_size, path))
-        total = sum(size for _, size, _ in files)
-        target_bytes = (
-            self._max_bytes if total <= self._max_bytes else self._max_bytes * _KEPT_SHARE
-        )
-        for used_at, size, path in sorted(files):
-            is_partial = path.name.startswith(PARTIAL)
-            is_abandoned = is_partial and time.time() - used_at > _ABANDONED_SECS
-            if is_abandoned or (total > target_bytes and not is_partial):
-                with contextlib.suppress(OSError):
-                    path.unlink()
-                total -= size
 
 
 def _encode(answer: CachedAnswer) -> bytes:

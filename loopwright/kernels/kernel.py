@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from compiler.backends.module import Module
 from compiler.executor.artifact import Artifact
 from compiler.executor.error import ArtifactError
+from compiler.executor.kernel import BACKEND, LoadedKernel
 from loopwright.errors import ArtifactRefusedError
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from compiler.backends.module import Module
 
 
 class KernelSource(StrEnum):
@@ -53,8 +57,12 @@ class Kernel:
         self.source = source
         self.schedule = schedule
         self.fetched_at = fetched_at
+        self._const_params = const_params
+        self._module: Module | None = None
         try:
-            self._module = Module(artifact, const_params)
+            self._loaded = (
+                self.module if _needs_backend(artifact) else LoadedKernel(artifact, const_params)
+            )
         except ArtifactError as error:
             raise ArtifactRefusedError(str(error)) from error
 
@@ -68,7 +76,17 @@ class Kernel:
         Raises:
             ArgumentError: If an array does not have the shape, dtype or layout of its parameter.
         """
-        self._module(*arrays, num_threads=num_threads)
+        self._loaded(*arrays, num_threads=num_threads)
+
+    def bind(self, *arrays: Any, num_threads: int | None = None) -> Callable[[], None]:
+        """Check the arrays once, and return a function that runs the kernel on them.
+
+        Only one thread at a time may call it.
+
+        Raises:
+            ArgumentError: As a call does.
+        """
+        return self._loaded.bind(*arrays, num_threads=num_threads)
 
     def __repr__(self) -> str:
         adapted = ", nearest shape's" if self.schedule is KernelSchedule.NEAREST else ""
@@ -81,8 +99,20 @@ class Kernel:
 
     @property
     def module(self) -> Module:
-        """Return the loaded module, for `time_evaluator`."""
+        """Return the kernel as a module, for `time_evaluator`; this imports the compiler."""
+        if self._module is None:
+            from compiler.backends.module import Module  # noqa: PLC0415
+
+            self._module = Module(self.artifact, self._const_params)
         return self._module
+
+
+def _needs_backend(artifact: Artifact) -> bool:
+    """Return whether only the backend of a kernel loads it.
+
+    So it is for a GPU, and of an older version that wrote kernels without their pool of threads.
+    """
+    return artifact.backend != BACKEND or (artifact.num_threads > 1 and not artifact.pool)
 
 
 def schedule_of(word: str | None) -> KernelSchedule:

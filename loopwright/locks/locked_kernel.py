@@ -1,12 +1,11 @@
-"""`lw.kernel`: build the kernel that a lock file names, and no other."""
+"""Build the kernel that a lock file names, and no other."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import loopwright
 from compiler.backends.backend import host_labels
@@ -14,12 +13,10 @@ from compiler.driver import toolchain
 from compiler.executor.artifact import Artifact
 from compiler.ir.analysis.structural import structural_hash
 from compiler.ir.core.program import PrimFunc
-from compiler.keywords import suggests_keywords
 from compiler.schedule.error import ScheduleError
 from compiler.target.target import Target, complete_target
 from loopwright.errors import LockError
 from loopwright.kernels.cached_build import build_here, build_kernel
-from loopwright.kernels.kernel import Kernel, KernelSource
 from loopwright.locks.lock_file import LockedKernel, LockFile
 from loopwright.workload import WorkloadLike, to_func
 
@@ -27,33 +24,16 @@ _MOST_SHOWN = 8
 """Kernels that a message lists. Chosen."""
 
 
-@suggests_keywords
-def kernel(
-    workload: WorkloadLike,
-    *,
-    lock: str | Path,
-    target: Target | str = "cpu",
-    const_params: Mapping[str, Any] | None = None,
-) -> Kernel:
-    """Build the kernel of a lock file: no server, no search, no database.
-
-    Args:
-        workload: The function, in a form that `lw.tune` takes.
-        lock: The lock file.
-        target: The machine. For `"cpu"`, the kernel that is locked for this CPU is built, also if
-            it was locked for another number of cores.
-        const_params: An array for each constant of the function, by name; calls omit them.
+def locked_artifact(workload: WorkloadLike, lock: str | Path, target: Target | str) -> Artifact:
+    """Build the kernel of a lock file; see `lw.kernel`.
 
     Raises:
         LockError: If the file is missing or damaged, does not have the function for this machine,
             or was written with another version of the compiler.
-        ArtifactRefusedError: If this host cannot run code for the target.
-        ArgumentError: If the constants do not fit the kernel.
     """
     func = to_func(workload)
     entry = find_locked(LockFile.load(lock), func, target, str(lock))
-    artifact = build_locked(entry, func, str(lock))
-    return Kernel(artifact, KernelSource.LOCK, const_params=const_params)
+    return build_locked(entry, func, str(lock))
 
 
 def find_locked(lock: LockFile, func: PrimFunc, target: Target | str, path: str) -> LockedKernel:

@@ -20,7 +20,7 @@ from loopwright.client.client import Client
 from loopwright.client.resolve_kernel import NO_TUNED_KERNEL, built_default
 from loopwright.errors import LockError
 from loopwright.kernels.kernel import Kernel, KernelSchedule
-from loopwright.locks.locked_kernel import kernel as locked_kernel
+from loopwright.locks.load_locked import kernel as locked_kernel
 from loopwright.prefetching.manifest import WantedKernel, read_manifest
 
 

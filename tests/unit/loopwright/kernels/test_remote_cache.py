@@ -238,13 +238,14 @@ def test_a_locked_kernel_comes_from_the_cache_if_it_has_the_locked_code(
     path = tmp_path / "kernels.lock"
     entry = locked()
     LockFile((entry,)).save(path)
-    built = lw.kernel(OPERATOR, lock=path, target=here()).artifact
+    program = lw.ops.from_spec(OPERATOR)  # that of a text is kept on disk, too
+    built = lw.kernel(program, lock=path, target=here()).artifact
     with monkeypatch.context() as patch:
         patch.setattr(cached_build, "build_here", None)
-        assert lw.kernel(OPERATOR, lock=path, target=here()).artifact == built
+        assert lw.kernel(program, lock=path, target=here()).artifact == built
     assert used.requests == ["GET", "PUT", "GET"]
     key = next(iter(used.entries))
     changed = replace(built, code=built.code + b"\0")
     used.entries.clear()
     cache_at(used.url).put(key.rpartition("/")[2], changed.to_bytes())
-    assert lw.kernel(OPERATOR, lock=path, target=here()).artifact == built
+    assert lw.kernel(program, lock=path, target=here()).artifact == built
