@@ -17,9 +17,10 @@ from uuid import UUID
 from compiler.keywords import suggests_keywords
 from compiler.runtime.signature import KeyFileError, PublicKey
 from compiler.target.target import Target
+from loopwright.cache_space import MAX_BYTES
 from loopwright.client.async_connection import AsyncConnection
 from loopwright.client.best import Best
-from loopwright.client.cache import MAX_BYTES, DiskCache
+from loopwright.client.cache import DiskCache
 from loopwright.client.connection import Connection
 from loopwright.client.decoding import read
 from loopwright.client.frames import trials_frame
