@@ -11,7 +11,7 @@ SECS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dashboard demo test test-cpus test-targets check check-python check-dashboard format bench bench-check bench-fleet bench-gpu bench-models bench-parts bench-peers bench-race bench-search chaos fuzz fuzz-cuda fuzz-kills fuzz-models fuzz-requests fuzz-scripts models onnx-cases serve stack clean
+.PHONY: help setup dashboard demo test test-cpus test-targets check check-python check-dashboard format bench bench-check bench-fleet bench-gpu bench-models bench-parts bench-peers bench-race bench-search chaos fuzz fuzz-cuda fuzz-kills fuzz-models fuzz-requests fuzz-runner fuzz-scripts models onnx-cases serve stack clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -95,6 +95,9 @@ fuzz-models: $(VENV)/.dev ## read 100,000 mutated ONNX models (ARGS="--models 10
 
 fuzz-requests: $(VENV)/.dev ## send 20,000 mutated requests to a server (ARGS="--requests 500 --seed 7")
 	$(BIN)/python -m tests.fuzz_requests.fuzz $(ARGS)
+
+fuzz-runner: $(VENV)/.dev ## search for faults in the program of devices by libFuzzer, for SECS=60 (needs clang)
+	$(BIN)/python -m tests.integration.compiler.remote.fuzz_runner $(or $(SECS),60) $(ARGS)
 
 fuzz-scripts: $(VENV)/.dev ## send 100,000 mutated scripts through intake (ARGS="--scripts 1000 --seed 7")
 	$(BIN)/python -m tests.property.fuzz_scripts $(ARGS)

@@ -7,29 +7,22 @@ not look: so `Artifact.load` reads it too.
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .c_compiler import compiler_names, find_c_compiler
 from .c_header import c_header, entry_symbol, pack_name
 from .elf_symbols import rename_symbols
 from .error import ArtifactError
-from .machine import architecture, linux_name
+from .machine import linux_name
 from .params import ENTRY
 
 if TYPE_CHECKING:
     from .artifact import Artifact
 
-# By architecture, the start of the names of GCC's programs that make code for it.
-_GCC_PREFIXES = {
-    "x86_64": "x86_64-linux-gnu",
-    "aarch64": "aarch64-linux-gnu",
-    "armv7l": "arm-linux-gnueabihf",
-    "riscv64": "riscv64-linux-gnu",
-}
 _LINK_SECS = 60.0
 """Time limit of the linker, which takes a fraction of a second. Chosen for a busy host."""
 
@@ -75,7 +68,13 @@ def _objects(artifact: Artifact, stem: str) -> dict[str, bytes]:
 
 
 def _link(artifact: Artifact, objects: Mapping[str, bytes], path: Path) -> None:
-    linker = _linker(artifact)
+    arch = linux_name(artifact.triple.split("-")[0])
+    linker = find_c_compiler(arch)
+    if linker is None:
+        raise ArtifactError(
+            f"no linker for {arch} is installed, which writing a .so requires: install"
+            f" {compiler_names(arch)[-1]}, or write an object (.o) and link that on another machine"
+        )
     with tempfile.TemporaryDirectory() as folder:
         for name, content in objects.items():
             Path(folder, name).write_bytes(content)
@@ -91,21 +90,3 @@ def _link(artifact: Artifact, objects: Mapping[str, bytes], path: Path) -> None:
             reason = words.decode(errors="replace").strip()[-500:]
             raise ArtifactError(f"{linker} cannot link {path.name}: {reason}") from error
         path.write_bytes(Path(folder, "library.so").read_bytes() + artifact.to_bytes())
-
-
-def _linker(artifact: Artifact) -> str:
-    """Return the compiler of C that links for the architecture of a kernel.
-
-    Raises:
-        ArtifactError: If there is none.
-    """
-    arch = linux_name(artifact.triple.split("-")[0])
-    cross = f"{_GCC_PREFIXES[arch]}-gcc"
-    names = ("cc", "gcc", "clang", cross) if arch == architecture() else (cross,)
-    for name in names:
-        if shutil.which(name) is not None:
-            return name
-    raise ArtifactError(
-        f"no linker for {arch} is installed, which writing a .so requires: install {names[-1]}, or"
-        " write an object (.o) and link that on another machine"
-    )

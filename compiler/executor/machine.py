@@ -17,8 +17,8 @@ TILE_FLAG = "amx_tile"
 _SYS_ARCH_PRCTL = 158
 _ARCH_REQ_XCOMP_PERM = 0x1023
 _XFEATURE_XTILEDATA = 18
-
-
+# A RISC-V CPU offers the length of its vectors, and all shorter ones.
+_VECTOR_BITS = (128, 256, 512, 1024, 2048)
 _POINTER_BYTES = ctypes.sizeof(ctypes.c_void_p)
 
 
@@ -65,26 +65,31 @@ def check_machine(name: str, arch: str, flags: Iterable[str]) -> None:
 def cpu_flags() -> frozenset[str]:
     """Return the flags of the CPU, such as `avx2`, `asimddp` or, of RISC-V, `v` and `zfh`."""
     with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-        flags = flags_of(file.read())
-    if architecture() == "armv7l" and "asimd" in flags:  # a CPU of 64 bits that runs such code
+        text = file.read()
+    has_vectors = architecture() == "riscv64" and "v" in _listed(text)
+    return device_flags(architecture(), text, 8 * _vector_bytes() if has_vectors else 0)
+
+
+def device_flags(arch: str, cpuinfo: str, vector_bits: int = 0) -> frozenset[str]:
+    """Return the flags of a CPU, by the text of its `/proc/cpuinfo`.
+
+    Args:
+        arch: The architecture of its processes.
+        cpuinfo: The text, or the line of it that lists features.
+        vector_bits: Of RISC-V, the length of its vector registers.
+    """
+    flags = _listed(cpuinfo)
+    if arch == "armv7l" and "asimd" in flags:  # a CPU of 64 bits that runs such code
         return flags | {"half", "idiva", "neon", "vfpv3", "vfpv4"}
-    if "v" in flags:
-        return flags | {f"zvl{bits}b" for bits in _lengths(_vector_bytes() * 8)}
-    return flags
+    return flags | {f"zvl{bits}b" for bits in _VECTOR_BITS if bits <= vector_bits}
 
 
-def flags_of(cpuinfo: str) -> frozenset[str]:
-    """Return the flags in the text of `/proc/cpuinfo`."""
+def _listed(cpuinfo: str) -> frozenset[str]:
     line = re.search(r"^(?:flags|Features)\s*:(.*)$", cpuinfo, re.MULTILINE)
     if line:
         return frozenset(line[1].split())
     isa = re.search(r"^isa\s*: *rv(?:32|64)([a-z]+)((?:_[a-z0-9]+)*)", cpuinfo, re.MULTILINE)
     return frozenset([*isa[1], *isa[2].split("_")[1:]]) if isa else frozenset()
-
-
-def _lengths(vector_bits: int) -> list[int]:
-    """Return the lengths of vectors that a RISC-V CPU offers: its own, and half of each."""
-    return [bits for bits in (128, 256, 512, 1024, 2048) if bits <= vector_bits]
 
 
 @cache

@@ -23,6 +23,17 @@ class Device:
     def __repr__(self) -> str:
         return f"{self.device_type}({self.index})"
 
+    def array(self, values: ArrayLike) -> Any:
+        """Return a copy of values in the memory of the device."""
+        plain = np.asarray(values)
+        new = self.empty(plain.shape, plain.dtype.name)
+        new[...] = plain
+        return new
+
+    def empty(self, shape: Sequence[int], dtype: str) -> Any:
+        """Return an array in the memory of the device."""
+        return aligned_empty(tuple(shape), dtype).view(NDArray)
+
 
 def cpu(index: int = 0) -> Device:
     """Return the CPU as a device.
@@ -47,24 +58,30 @@ class NDArray(np.ndarray[Any, Any]):
         return self.numpy()
 
 
-def array(values: ArrayLike, device: Device | None = None) -> NDArray:
+def array(values: ArrayLike, device: Device | None = None) -> Any:
     """Return a copy of values as an array for kernels.
 
-    Raises:
-        TypeError: If `device` is not a device.
-    """
-    plain = np.asarray(values)
-    new = empty(plain.shape, plain.dtype.name, device)
-    new[...] = plain
-    return new
-
-
-def empty(shape: Sequence[int], dtype: str = "float32", device: Device | None = None) -> NDArray:
-    """Return an array whose elements are not set.
+    Args:
+        values: The values.
+        device: The device that holds it, by default the CPU of this host. An array of a remote
+            device is a `RemoteArray`, any other one an `NDArray`.
 
     Raises:
         TypeError: If `device` is not a device.
     """
+    return _device(device).array(values)
+
+
+def empty(shape: Sequence[int], dtype: str = "float32", device: Device | None = None) -> Any:
+    """Return an array whose elements are not set; see `array`.
+
+    Raises:
+        TypeError: If `device` is not a device.
+    """
+    return _device(device).empty(shape, dtype)
+
+
+def _device(device: Device | None) -> Device:
     if not (device is None or isinstance(device, Device)):
         raise TypeError(f"expected a device such as cpu(), got a {type(device).__name__}")
-    return aligned_empty(tuple(shape), dtype).view(NDArray)
+    return device or cpu()

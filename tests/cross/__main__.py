@@ -1,7 +1,6 @@
 """Run each operator of the library on each target: `make test-targets`.
 
-It writes `docs/targets.md`, which shows where an operator was correct. Targets that this host can
-neither run nor emulate keep their column of the page.
+It writes `docs/targets.md`, which shows where an operator was correct.
 """
 
 from __future__ import annotations
@@ -30,15 +29,12 @@ def run_target(cpu: str, specs: Sequence[str]) -> list[Outcome] | str:
         return str(error)
     start = time.perf_counter()
     outcomes = list(run_operators(specs, target_of(cpu, tools), tools))
-    wrong = [outcome for outcome in outcomes if outcome.problem]
-    for outcome in wrong:
-        sys.stdout.write(f"  {cpu} {outcome.spec}: {outcome.problem}\n")
+    for outcome in outcomes:
+        if outcome.problem:
+            sys.stdout.write(f"  {cpu} {outcome.spec}: {outcome.problem}\n")
     secs = time.perf_counter() - start
     place = "in QEMU" if tools.is_emulated else "on this host"
-    sys.stdout.write(
-        f"{cpu}: {len(outcomes) - len(wrong)} of {len(outcomes)} kernels correct {place},"
-        f" in {secs:.0f} s\n"
-    )
+    sys.stdout.write(f"{cpu}: {_count(outcomes)} kernels correct {place}, in {secs:.0f} s\n")
     sys.stdout.flush()
     return outcomes
 
@@ -55,10 +51,7 @@ def page(results: Mapping[str, Sequence[Outcome] | str]) -> str:
         cells = []
         for cpu in cpus:
             found = [o for o in results[cpu] if isinstance(o, Outcome) and o.operator == name]
-            correct = sum(not outcome.problem for outcome in found)
-            cells.append(
-                f"{correct}" if correct == len(found) else f"**{correct} of {len(found)}**"
-            )
+            cells.append(_cell(found))
         lines.append(f"| `{name}` | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
@@ -87,7 +80,16 @@ def _code(target: CpuTarget) -> str:
 def _count(found: Sequence[Outcome] | str) -> str:
     if isinstance(found, str):
         return f"not run: {found}"
-    return f"{sum(not outcome.problem for outcome in found)} of {len(found)}"
+    crashes = sum(outcome.is_of_emulator for outcome in found)
+    note = f"; the emulator crashed on {crashes}" if crashes else ""
+    return f"{sum(not outcome.problem for outcome in found)} of {len(found) - crashes}{note}"
+
+
+def _cell(found: Sequence[Outcome]) -> str:
+    """Return the number of correct kernels, in bold beside all if some are wrong."""
+    correct = sum(not outcome.problem for outcome in found)
+    run = sum(not outcome.is_of_emulator for outcome in found)
+    return f"{correct}" if correct == run else f"**{correct} of {run}**"
 
 
 def main() -> int:
@@ -106,7 +108,9 @@ def main() -> int:
     if not options.only and tuple(options.cpus) == TARGETS:
         head = PAGE.read_text(encoding="utf-8").partition(_MARK)[0]
         PAGE.write_text(f"{head}{_MARK}\n{page(results)}", encoding="utf-8")
-    return any(o.problem for found in results.values() if not isinstance(found, str) for o in found)
+    return any(
+        o.is_wrong for found in results.values() if not isinstance(found, str) for o in found
+    )
 
 
 if __name__ == "__main__":

@@ -28,5 +28,5 @@ SPECS = [
 def test_operators_are_correct(cpu: str) -> None:
     tools = cross_tools(target_of(cpu))
     outcomes = list(run_operators(SPECS, target_of(cpu, tools), tools))
-    assert [o for o in outcomes if o.problem] == []
+    assert [o for o in outcomes if o.is_wrong] == []
     assert len(outcomes) == 2 * len(SPECS)

@@ -1,0 +1,1 @@
+"""Kernels on devices that a stream reaches: `docs/remote.md`, `docs/remote_protocol.md`."""

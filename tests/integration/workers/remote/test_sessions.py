@@ -1,0 +1,205 @@
+"""Sessions of remote clients with a worker: its children are devices; their faults are errors."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import loopwright as lw
+from compiler.backends.cpu.codegen.machine_code import compile_object
+from compiler.remote.channel import Channel
+from compiler.remote.protocol import Kind, encode, read_frame
+from compiler.schedule.schedule import Schedule
+from loopwright import rpc
+from tests.integration.compiler.remote.test_mutated_frames import requests_of
+from tests.targets import here
+from workers.remote import sessions as limits
+from workers.remote.device import DeviceSession
+from workers.remote.sessions import RemoteSessions, SessionError
+
+
+class SessionChannel(Channel):
+    """The frames of one session with sessions of this process."""
+
+    def __init__(self, sessions: RemoteSessions, owner: str = "a") -> None:
+        self.sessions, self.owner = sessions, owner
+        self.name = sessions.open(owner)
+
+    def exchange(self, request: bytes, timeout_secs: float) -> bytes:
+        try:
+            return self.sessions.step(self.name, self.owner, request)
+        except SessionError as error:
+            raise rpc.RemoteGoneError(str(error)) from error
+
+    def close(self) -> None:
+        with suppress(SessionError):
+            self.sessions.close(self.name, self.owner)
+
+
+@pytest.fixture(scope="module")
+def sessions() -> Iterator[RemoteSessions]:
+    opened = RemoteSessions()
+    yield opened
+    opened.close_all()
+
+
+def _works(remote: rpc.Remote) -> None:
+    relu = remote.load_module(lw.compile_kernel(lw.ops.relu(8), here()))
+    x, y = remote.array(np.arange(-4, 4, dtype="float32")), remote.empty((8,))
+    relu(x, y)
+    np.testing.assert_array_equal(y.numpy(), np.maximum(np.arange(-4, 4), 0))
+
+
+def test_kernels_run_and_are_timed_in_a_child(sessions: RemoteSessions) -> None:
+    schedule = Schedule(lw.ops.add(512, 512))
+    (block,) = schedule.get_child_blocks(schedule.get_block("root"))
+    schedule.parallel(schedule.get_loops(block)[0])
+    with rpc.Remote(SessionChannel(sessions)) as remote:
+        assert remote.facts.runner == "loopwright worker 1"
+        add = remote.load_module(lw.compile_kernel(schedule, here(2)))
+        x, y = np.random.default_rng(0).random((2, 512, 512), "float32")
+        z = remote.empty((512, 512))
+        arrays = (remote.array(x), remote.array(y), z)
+        timing = add.time_evaluator(number=3, repeat=4, min_repeat_ms=1)(*arrays)
+        assert len(timing.secs) == 4
+        assert all(0 < secs < 1 for secs in timing.secs)
+        np.testing.assert_array_equal(z.numpy(), x + y)
+        _works(remote)
+
+
+def _faulty(body: str) -> lw.Artifact:
+    text = f"define void @lw_kernel(ptr %args) {{\nentry:\n {body}\n}}\n"
+    kernel = lw.compile_kernel(lw.ops.relu(8), here())
+    return replace(kernel, code=compile_object(text, here()))
+
+
+def test_a_kernel_that_crashes_or_never_ends_is_an_error_and_the_worker_goes_on(
+    sessions: RemoteSessions,
+) -> None:
+    for body, message in (
+        ("store i64 7, ptr inttoptr (i64 4096 to ptr)\n ret void", "ended by SIGSEGV"),
+        ("br label %again\nagain:\n br label %again", "the deadline passed"),
+    ):
+        with rpc.Remote(SessionChannel(sessions)) as remote:
+            module = remote.load_module(_faulty(body))
+            x, y = remote.empty((8,)), remote.empty((8,))
+            with pytest.raises(rpc.RemoteFaultError, match=message):
+                module(x, y, deadline_secs=0.2)
+            with pytest.raises(rpc.RemoteGoneError):
+                y.numpy()
+    with rpc.Remote(SessionChannel(sessions)) as remote:
+        _works(remote)
+
+
+def test_a_kernel_has_no_network_and_starts_no_program(sessions: RemoteSessions) -> None:
+    # socket(AF_INET, SOCK_STREAM, 0), whose result becomes the first element
+    body = """%at = load ptr, ptr %args
+ %found = call i32 @socket(i32 2, i32 1, i32 0)
+ %number = sitofp i32 %found to float
+ store float %number, ptr %at
+ ret void"""
+    text = (
+        f"declare i32 @socket(i32, i32, i32)\ndefine void @lw_kernel(ptr %args) {{\n {body}\n}}\n"
+    )
+    kernel = lw.compile_kernel(lw.ops.relu(8), here())
+    artifact = replace(kernel, code=compile_object(text, here()))
+    with rpc.Remote(SessionChannel(sessions)) as remote:
+        x, y = remote.empty((8,)), remote.empty((8,))
+        try:
+            remote.load_module(artifact)(x, y)
+        except rpc.RemoteFaultError:
+            return  # the filter of system calls killed it
+        assert x.numpy()[0] == -1
+
+
+def test_a_session_has_one_owner_and_an_end(sessions: RemoteSessions) -> None:
+    name = sessions.open("a")
+    hello = encode(Kind.HELLO, 1, b"\1\0\0\0")
+    with pytest.raises(SessionError, match="no such session"):
+        sessions.step(name, "b", hello)
+    with pytest.raises(SessionError):
+        sessions.close(name, "b")
+    assert read_frame(sessions.step(name, "a", hello))[0].kind == Kind.DONE
+    assert read_frame(sessions.step(name, "a", b"no frame"))[0].kind == Kind.FAILED
+    with pytest.raises(SessionError):
+        sessions.step(name, "a", hello)
+
+
+def test_there_are_so_many_sessions_and_no_more(sessions: RemoteSessions) -> None:
+    names = [sessions.open("a") for _ in range(limits.MAX_SESSIONS)]
+    with pytest.raises(SessionError, match="has 4 sessions"):
+        sessions.open("b")
+    for name in names:
+        sessions.close(name, "a")
+    sessions.close(sessions.open("b"), "b")
+
+
+def test_an_idle_session_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "IDLE_SECS", 0.2)
+    sessions = RemoteSessions()
+    name = sessions.open("a")
+    end = time.monotonic() + 20
+    while sessions._sessions and time.monotonic() < end:
+        time.sleep(0.05)
+    with pytest.raises(SessionError):
+        sessions.step(name, "a", encode(Kind.BYE, 1))
+
+
+def test_a_call_beyond_the_limit_of_a_shared_worker_is_refused(sessions: RemoteSessions) -> None:
+    with rpc.Remote(SessionChannel(sessions)) as remote:
+        relu = remote.load_module(lw.compile_kernel(lw.ops.relu(8), here()))
+        with pytest.raises(rpc.RemoteRefusedError, match="a call on a shared worker has 60 s"):
+            relu(remote.empty((8,)), remote.empty((8,)), deadline_secs=61)
+        _works(remote)
+
+
+def test_memory_beyond_the_limit_is_refused(sessions: RemoteSessions) -> None:
+    with rpc.Remote(SessionChannel(sessions)) as remote:
+        with pytest.raises(rpc.RemoteRefusedError, match="no memory"):
+            remote.empty((1 << 31,), "uint8")
+        for _ in range(4):
+            remote.empty((600 << 20,), "uint8")
+        _works(remote)
+
+
+def test_no_mutated_request_is_an_error_of_the_device() -> None:
+    rng = random.Random(0)
+    kinds: set[int] = set()
+    for _ in range(400):
+        device = DeviceSession(8 << 20)
+        for frame in requests_of(rng):
+            content = bytearray(frame)
+            if content[4] == Kind.RUN:
+                continue  # it would run what the bytes happen to be
+            for _ in range(rng.choice((0, 0, 1))):
+                content[rng.randrange(len(content))] = rng.randrange(256)
+            if content[4] != Kind.RUN:
+                kinds.add(read_frame(device.answer(bytes(content)))[0].kind)
+    assert kinds == {Kind.DONE, Kind.FAILED}
+
+
+def test_requests_of_several_threads_take_turns(sessions: RemoteSessions) -> None:
+    with rpc.Remote(SessionChannel(sessions)) as remote:
+        failures: list[BaseException] = []
+
+        def use(number: int) -> None:
+            try:
+                for _ in range(10):
+                    array = remote.array(np.full(3000, number))
+                    assert (array.numpy() == number).all()
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=use, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failures == []

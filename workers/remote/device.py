@@ -1,0 +1,188 @@
+"""The device side of the protocol in this process: `docs/remote_protocol.md`.
+
+It does what `loopwright-runner` does, in the sandboxed child of a worker. Deadlines are those of
+the process above, which kills this one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import resource
+import struct
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeAlias
+
+from compiler.backends.cpu.runtime.pool import launch_address
+from compiler.executor.cores import available_cores
+from compiler.executor.error import PackageError
+from compiler.executor.loaded_code import external_address
+from compiler.executor.machine import architecture
+from compiler.remote.protocol import (
+    MAX_CALLS,
+    MAX_DEADLINE_SECS,
+    MAX_SAMPLES,
+    VERSION,
+    DeviceFacts,
+    Failure,
+    FrameError,
+    Kind,
+    Sample,
+    Word,
+    encode,
+    read_frame,
+    read_numbers,
+    read_words,
+    write_facts,
+    write_samples,
+)
+from workers.remote.regions import Regions, RequestError
+
+_RUNNER = "loopwright worker 1"
+_SERIAL = b"lw_launch_serially"
+_RUN = struct.Struct("<QQIIII")
+_Entry: TypeAlias = Callable[[], object]
+
+
+class DeviceSession:
+    """One session; the process that owns it checks who its client is.
+
+    Args:
+        memory_bytes: The limit of the memory of the session.
+    """
+
+    def __init__(self, memory_bytes: int) -> None:
+        self._memory_bytes = memory_bytes
+        self._regions = Regions(memory_bytes)
+        self._is_emulated = _is_in_qemu()
+
+    def answer(self, frame: bytes) -> bytes:
+        """Return the frame that answers a request."""
+        number = 0
+        try:
+            header, body = read_frame(frame)
+            number = header.number
+            return encode(Kind.DONE, number, self._answer(header.kind, body))
+        except RequestError as error:
+            return failure(number, error.failure)
+        except (FrameError, struct.error, UnicodeDecodeError):
+            return failure(number, Failure.MALFORMED)
+
+    def _answer(self, kind: int, body: bytes) -> bytes:
+        match kind:
+            case Kind.HELLO:
+                return self._hello(body)
+            case Kind.RESERVE:
+                size, is_code = read_numbers("QI", body)
+                number, address = self._regions.reserve(size, is_code=bool(is_code))
+                return struct.pack("<QQ", number, address)
+            case Kind.RELEASE:
+                self._regions.release(*read_numbers("Q", body))
+            case Kind.WRITE:
+                number, offset = read_numbers("QQ", body[:16])
+                self._regions.write(number, offset, body[16:])
+            case Kind.READ:
+                return self._regions.read(*read_numbers("QQQ", body))
+            case Kind.RESOLVE:
+                return b"".join(struct.pack("<Q", _address(name)) for name in _names(body))
+            case Kind.SEAL:
+                self._regions.seal(*read_numbers("QQQ", body))
+            case Kind.RUN:
+                return self._run(body)
+            case Kind.BYE if not body:
+                pass
+            case _:
+                raise RequestError(Failure.MALFORMED)
+        return b""
+
+    def _hello(self, body: bytes) -> bytes:
+        if read_numbers("I", body[:4]) != (VERSION,):
+            raise RequestError(Failure.WRONG_VERSION)
+        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+            lines = (line for line in file if line.startswith(("flags", "Features", "isa")))
+            features = next(lines, "").strip()
+        facts = DeviceFacts(
+            is_emulated=self._is_emulated,
+            num_cores=available_cores(),
+            vector_bits=0,
+            memory_bytes=self._memory_bytes,
+            arch=architecture(),
+            features=features,
+            runner=_RUNNER,
+        )
+        return write_facts(facts)
+
+    def _run(self, body: bytes) -> bytes:
+        code, entry, calls, samples, deadline_millis, num_words = _RUN.unpack_from(body)
+        words = read_words(body[_RUN.size :], num_words)
+        region = self._regions.find(code)
+        if not region.is_sealed:
+            raise RequestError(Failure.UNKNOWN_REGION)
+        is_legal = entry < region.size and 1 <= calls <= MAX_CALLS and samples <= MAX_SAMPLES
+        if not is_legal or not 1 <= deadline_millis <= 1000 * MAX_DEADLINE_SECS:
+            raise RequestError(Failure.OUT_OF_RANGE)
+        values = self._values(words)
+        if samples and self._is_emulated:
+            raise RequestError(Failure.EMULATED)
+        array = (ctypes.c_uint64 * len(values))(*values)
+        kernel = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(region.address + entry)
+        run = partial(kernel, ctypes.addressof(array))
+        if not samples:
+            for _ in range(calls):
+                run()
+        return write_samples([_timed(run, calls) for _ in range(samples)])
+
+    def _values(self, words: Sequence[Word]) -> list[int]:
+        values = []
+        for word in words:
+            value = word.offset
+            if word.region is not None:
+                region = self._regions.find(word.region)
+                if region.is_code and not region.is_sealed:
+                    raise RequestError(Failure.UNKNOWN_REGION)
+                if word.offset > region.size:
+                    raise RequestError(Failure.OUT_OF_RANGE)
+                value += region.address
+            values.append(value)
+        return values
+
+
+def failure(number: int, failure: Failure, text: str = "") -> bytes:
+    """Return the frame of an error."""
+    shown = text or failure.name.lower().replace("_", " ")
+    content = shown.encode("ascii", "replace")[:500]
+    return encode(Kind.FAILED, number, struct.pack("<I", failure) + content)
+
+
+def _timed(run: _Entry, calls: int) -> Sample:
+    switches = _preemptions()
+    cpu, wall = time.thread_time_ns(), time.perf_counter_ns()
+    for _ in range(calls):
+        run()
+    wall, cpu = time.perf_counter_ns() - wall, time.thread_time_ns() - cpu
+    return Sample(wall, cpu, _preemptions() - switches)
+
+
+def _preemptions() -> int:
+    return resource.getrusage(resource.RUSAGE_THREAD).ru_nivcsw
+
+
+def _names(body: bytes) -> list[bytes]:
+    if body and not body.endswith(b"\0"):
+        raise RequestError(Failure.MALFORMED)
+    return body.split(b"\0")[:-1]
+
+
+def _address(name: bytes) -> int:
+    """Return the address of a function of this system; 0 if there is none."""
+    try:
+        return launch_address() if name == _SERIAL else external_address(name.decode("ascii"))
+    except PackageError:
+        return 0
+
+
+def _is_in_qemu() -> bool:
+    """Return whether QEMU's user mode runs this process, which has the name of the emulator."""
+    with open("/proc/self/comm", "rb") as file:
+        return file.read(5) == b"qemu-"
