@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,7 +30,10 @@ class Server:
 
 @contextlib.contextmanager
 def serving(
-    database: Path | None = None, port: int | None = None, command: str = "serve"
+    database: Path | None = None,
+    port: int | None = None,
+    command: str = "serve",
+    options: Sequence[str] = (),
 ) -> Iterator[Server]:
     """Run `loopwright serve` while the body runs; if that fails, print the output of the server.
 
@@ -38,6 +41,7 @@ def serving(
         database: A SQLite file to serve; by default a new one.
         port: The port to serve on; by default a free one.
         command: The command of `loopwright`; `api` runs no jobs.
+        options: Further options of the command.
     """
     with tempfile.TemporaryDirectory(prefix="loopwright-") as directory:
         log = Path(directory, "serve.log")
@@ -47,7 +51,7 @@ def serving(
         started = time.monotonic()
         with log.open("wb") as output:
             process = subprocess.Popen(
-                [*program, "--db", f"sqlite:///{file}"], stdout=output, stderr=output
+                [*program, "--db", f"sqlite:///{file}", *options], stdout=output, stderr=output
             )
         try:
             url = f"http://127.0.0.1:{port}"

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from compiler.target.error import TargetError
     from compiler.target.target import Target
     from compiler.te_schedule.error import StageError
-    from loopwright import script, te, tir
+    from loopwright import rpc, script, te, tir
     from loopwright.client.best import Best
     from loopwright.client.client import AsyncClient, Client
     from loopwright.client.group import AsyncGroupHandle, GroupHandle
@@ -185,6 +185,7 @@ __all__ = [
     "prefetch",
     "random_inputs",
     "remove_schedule_rule",
+    "rpc",
     "schedule_rule",
     "script",
     "structural_equal",
@@ -198,6 +199,7 @@ __all__ = [
 _MODULES = {
     "nd": "compiler.runtime.nd",
     "ops": "compiler.ops",
+    "rpc": "loopwright.rpc",
     "script": "loopwright.script",
     "te": "loopwright.te",
     "tir": "loopwright.tir",

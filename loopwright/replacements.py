@@ -16,7 +16,6 @@ REPLACEMENTS: dict[str, str] = {
     "ir_module": "from loopwright.script import ir_module; @ir_module above a class",
     "meta_schedule": "lw.tune(program, max_trials=200)",
     "prim_func": "from loopwright.script import T; @T.prim_func above a function",
-    "rpc": "copy the file of module.export_library(path), and call lw.Module.load(path) there",
     "runtime": "lw.Module.load(path) for load_module, lw.nd for arrays",
     "target": 'lw.Target("cpu")',
 }

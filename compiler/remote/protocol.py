@@ -181,6 +181,13 @@ def read_failure(body: bytes) -> tuple[int, str]:
     return read_numbers("I", body[:4])[0], "".join(c for c in text if c.isprintable())
 
 
+def write_failure(number: int, failure: Failure, text: str = "") -> bytes:
+    """Return the frame of an error, whose text is that of its name by default."""
+    shown = text or failure.name.lower().replace("_", " ")
+    content = shown.encode("ascii", "replace")[:500]
+    return encode(Kind.FAILED, number, struct.pack("<I", failure) + content)
+
+
 def write_facts(facts: DeviceFacts) -> bytes:
     """Return the body of the reply to HELLO."""
     numbers = (VERSION, ABI_VERSION, facts.is_emulated, struct.calcsize("P"))

@@ -47,6 +47,7 @@ COMMANDS = (
     "compile",
     "run",
     "profile",
+    "runner",
     *_DEPLOYMENT,
 )
 

@@ -14,6 +14,7 @@ from loopwright.cli.shared.options import (
     NumWorkersOption,
     PortOption,
     RateLimitOption,
+    RemotesOption,
     ServedDbOption,
     ServedTokenFileOption,
     ServedTokenOption,
@@ -37,6 +38,7 @@ def serve(
     workers: NumWorkersOption = 1,
     rate_limit: RateLimitOption = DEFAULT_PER_SEC,
     signing_key: SigningKeyOption = None,
+    remotes: RemotesOption = False,
     _emulate: EmulateOption = None,
     _log_format: LogFormatOption = LogFormat.TEXT,
     demo: Annotated[
@@ -50,6 +52,7 @@ def serve(
             *(host, port, db, token, workers),
             requests_per_sec=rate_limit,
             signing_key=signing_key,
+            remotes=remotes,
         )
         return
     if db != _DATABASE:

@@ -37,6 +37,7 @@ def connect(
 
     Raises:
         InvalidAddressError: If the address is none of these, or lacks what it requires.
+        RequestError: If the server refuses the session.
         RemoteError: If the device can't be reached, or refuses the session.
     """
     token = token if token is not None else os.environ.get("LOOPWRIGHT_TOKEN", "")
@@ -45,6 +46,12 @@ def connect(
     parts = urlsplit(address)
     channel: Channel
     match parts.scheme:
+        case "http" | "https":
+            # Imported on use: a runner needs no client of HTTP.
+            from loopwright.rpc.server_channel import ServerChannel  # noqa: PLC0415
+
+            # The server knows its caller by the token, and the device none.
+            return Remote(ServerChannel(address, token, target or "cpu"), "", address)
         case "tls" if certificates is not None:
             channel = SocketChannel(*_host_and_port(address), _context(Path(certificates)))
         case "tls":

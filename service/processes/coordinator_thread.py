@@ -12,7 +12,7 @@ from service.store import workers
 from service.store.database.database import Database
 from service.webhooks.allowed_addresses import AllowedAddresses
 from service.webhooks.sender import WebhookSender
-from workers.engine.engine import ClusterAddress
+from workers.engine.engine import ClusterAddress, NoSessionError
 from workers.libraries.load import chosen_libraries
 
 if TYPE_CHECKING:
@@ -63,6 +63,23 @@ class CoordinatorThread:
         if self._coordinator is None:
             return self._starter.is_alive()
         return self._coordinator.is_running
+
+    def open_session(self, target: str, owner: str) -> str:
+        """Open a remote session on a worker; see `SessionEngine`."""
+        return self._running_workers().open_session(target, owner)
+
+    def session_step(self, session: str, owner: str, frame: bytes) -> bytes:
+        """Pass a request of a session to its worker; see `SessionEngine`."""
+        return self._running_workers().session_step(session, owner, frame)
+
+    def close_session(self, session: str, owner: str) -> None:
+        """End a session; see `SessionEngine`."""
+        self._running_workers().close_session(session, owner)
+
+    def _running_workers(self) -> EngineSupervisor:
+        if self._workers is None:
+            raise NoSessionError("the workers are starting: try again in a moment")
+        return self._workers
 
     def start(self) -> None:
         """Start in a thread, and return at once."""

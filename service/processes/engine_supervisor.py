@@ -24,6 +24,7 @@ from workers.engine.engine import (
 )
 from workers.health.self_test import known_kernel
 from workers.measure.compare import CompareRequest
+from workers.remote.sessions import IDLE_SECS
 from workers.wire.request import MeasureRequest
 
 ItemT = TypeVar("ItemT")
@@ -105,6 +106,28 @@ class EngineSupervisor:
     def stand(self, standing: Callable[[], Standing]) -> None:
         """Do nothing: its workers serve one request at a time."""
 
+    def open_session(self, target: str, owner: str) -> str:
+        """Open a remote session on a worker; see `SessionEngine`."""
+        return self._for_session(lambda engine: engine.open_session(target, owner))
+
+    def session_step(self, session: str, owner: str, frame: bytes) -> bytes:
+        """Pass a request of a session to its worker; see `SessionEngine`."""
+        return self._for_session(lambda engine: engine.session_step(session, owner, frame))
+
+    def close_session(self, session: str, owner: str) -> None:
+        """End a session; see `SessionEngine`."""
+        self._for_session(lambda engine: engine.close_session(session, owner))
+
+    def _for_session(self, act: Callable[[Engine], ItemT]) -> ItemT:
+        """Do something for a session; the engine stays as long as an idle session does."""
+        engine = self._running()
+        try:
+            return act(engine)
+        finally:
+            with self._lock:
+                self._num_requests -= 1
+                self._used_at = monotonic() + IDLE_SECS
+
     def prove(self) -> None:
         """Measure a known kernel with the workers of this host; those of a cluster did so already.
 
@@ -132,7 +155,7 @@ class EngineSupervisor:
         finally:
             with self._lock:
                 self._num_requests -= 1
-                self._used_at = monotonic()
+                self._used_at = max(self._used_at, monotonic())
 
     def close(self) -> None:
         """End the engine and its workers."""

@@ -25,11 +25,13 @@ from service.http.limits.connections import ConnectionLimits
 from service.http.limits.http_protocol import limited
 from service.http.pages import HOW_TO_BUILD, is_built
 from service.http.rate_limit import DEFAULT_PER_SEC
+from service.processes.cluster_sessions import ClusterSessions
 from service.processes.coordinator_thread import CoordinatorThread
 from service.processes.external_coordinator import ExternalCoordinator
 from service.store import cache_entries, tokens
 from service.store.database.database import Database, open_database
 from service.webhooks.allowed_addresses import AllowedAddresses
+from workers.engine.engine import ClusterAddress, SessionEngine
 from workers.logs import configure_logs
 
 _log = structlog.get_logger()
@@ -56,6 +58,8 @@ def serve(
     *,
     requests_per_sec: float = DEFAULT_PER_SEC,
     signing_key: Path | None = None,
+    remotes: bool = False,
+    cluster: ClusterAddress | None = None,
     demo: bool = False,
     announce: Callable[[str], None] = _print_url,
 ) -> None:
@@ -66,6 +70,9 @@ def serve(
         token: An administrator token; beyond loopback this or a token of the database is required.
         num_workers: The number of embedded workers; with 0, external coordinators run the jobs.
         signing_key: A file with the key that signs kernels; if None, kernels are not signed.
+        remotes: Offer remote sessions on the workers: holders of a token for submissions then run
+            code of their own on them.
+        cluster: The workers that serve these sessions, if they are not embedded.
         demo: Import the recorded jobs into an empty database, and replay them.
         announce: Called with the URL as soon as the service accepts connections.
 
@@ -88,6 +95,7 @@ def serve(
         parts = Dependencies(
             database,
             signer=signer,
+            sessions=_sessions(background, cluster) if remotes else None,
             wake=background.wake,
             is_stopping=lambda: server.should_exit,
             is_coordinating=lambda: background.is_running,
@@ -133,6 +141,15 @@ def _coordinator(
     if num_workers is None:
         return ExternalCoordinator(database)
     return CoordinatorThread(database, num_workers, plays=demo)
+
+
+def _sessions(
+    background: ExternalCoordinator | CoordinatorThread, cluster: ClusterAddress | None
+) -> SessionEngine:
+    if isinstance(background, CoordinatorThread):
+        return background
+    assert cluster is not None, "the command requires it"
+    return ClusterSessions(cluster)
 
 
 def _http_server(app: FastAPI) -> uvicorn.Server:

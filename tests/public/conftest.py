@@ -13,7 +13,7 @@ from loopwright.cli.shared import where
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
     """A real server with real workers, shared: tests leave its other jobs alone."""
-    with serving() as running:
+    with serving(options=["--remotes"]) as running:
         yield running
 
 

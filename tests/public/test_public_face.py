@@ -107,6 +107,7 @@ NAMES = [
     "prefetch",
     "random_inputs",
     "remove_schedule_rule",
+    "rpc",
     "schedule_rule",
     "script",
     "structural_equal",

@@ -21,6 +21,7 @@ from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.target.target import Target
 from workers.engine import certificates
 from workers.engine.batch_client import Answer, BatchClient, Loss
+from workers.engine.dask_sessions import DaskSessions
 from workers.engine.dask_settings import SETTINGS
 from workers.engine.dask_slots import DaskSlots, LostBatchError
 from workers.engine.engine import (
@@ -56,6 +57,7 @@ class DaskEngine:
         self._batches = BatchClient(client)
         self._end_cluster = end_cluster
         self._is_closed = Event()
+        self._sessions = DaskSessions(client, self._is_closed)
         self._slots: dict[str, DaskSlots] = {}
 
     @classmethod
@@ -157,6 +159,18 @@ class DaskEngine:
             if request.libraries:
                 return
             request = replace(request, first_round=request.first_round + len(rounds))
+
+    def open_session(self, target: str, owner: str) -> str:
+        """Open a session on a worker of a target; see `SessionEngine`."""
+        return self._sessions.open(target, owner)
+
+    def session_step(self, session: str, owner: str, frame: bytes) -> bytes:
+        """Pass a request of a session to its worker; see `SessionEngine`."""
+        return self._sessions.step(session, owner, frame)
+
+    def close_session(self, session: str, owner: str) -> None:
+        """End a session; see `SessionEngine`."""
+        self._sessions.close(session, owner)
 
     def workers(self) -> list[WorkerFacts]:
         """Return the workers that are connected, by name; none once it is closed."""

@@ -1,7 +1,7 @@
 """The code in an engine's worker process: one runner, which owns one child.
 
 Dask imports this module in each worker it starts (`preload`). Batches come and answers go as text
-(`workers.engine.batch_runner`).
+(`workers.engine.batch_runner`), and so do the steps of sessions (`workers.engine.dask_sessions`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ from workers.health.health import WorkerHealth
 from workers.health.self_test import SelfTest, SelfTestError, self_test
 from workers.logs import configure_logs
 from workers.measure.compare import BATCH_SECS, CompareRequest
+from workers.remote.sessions import RemoteSessions, SessionError
 from workers.wire import answers
+from workers.wire.remote_step import RemoteStep, encoded
 from workers.wire.request import MeasureRequest
 
 _STATE_SECS = 5.0
@@ -61,6 +63,7 @@ class DaskWorker:
         self.health: WorkerHealth | None = None
         self._idle_secs = idle_secs
         self._idle_timer: threading.Timer | None = None
+        self._sessions = RemoteSessions()
 
     def open(self, worker: str, device: HostDevice | None = None) -> None:
         """Test this host, and accept work if it passes.
@@ -125,8 +128,26 @@ class DaskWorker:
                     break
         return rounds
 
+    def remote_step(self, step: RemoteStep) -> dict[str, str]:
+        """Take a step of a remote session; return its answer, or why there is none."""
+        if self.runner is None or self._device is not None:
+            return {"refused": "this worker has no remote sessions: they are on CPUs"}
+        try:
+            match step.act:
+                case "open":
+                    return {"session": self._sessions.open(step.owner)}
+                case "frame":
+                    answer = self._sessions.step(step.session, step.owner, step.frame_bytes())
+                    return {"frame": encoded(answer)}
+                case "close":
+                    self._sessions.close(step.session, step.owner)
+                    return {"session": step.session}
+        except SessionError as error:
+            return {"refused": str(error)}
+
     def close(self) -> None:
-        """End the child."""
+        """End the children."""
+        self._sessions.close_all()
         if self._idle_timer is not None:
             self._idle_timer.cancel()
         if self.runner is not None:
@@ -204,6 +225,11 @@ def compare_batch(request: str) -> str:
 
 
 ACTS = {"measure": measure_batch, "compare": compare_batch}
+
+
+def remote_step(step: str) -> str:
+    """Take a step of a session that is JSON text; return an answer of `workers.wire.answers`."""
+    return answers.write(lambda: _slot.remote_step(RemoteStep.from_json(json.loads(step))))
 
 
 def dask_setup(worker: Any) -> None:

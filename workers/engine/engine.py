@@ -30,6 +30,14 @@ class CertificateError(EngineStartError):
     """The certificate of a cluster is missing, or other users may read its key."""
 
 
+class SessionOverError(LookupError):
+    """A remote session is over: it was closed, or its worker is gone."""
+
+
+class NoSessionError(LookupError):
+    """All workers of a target have too many remote sessions; a later attempt may succeed."""
+
+
 class EngineClosedError(RuntimeError):
     """The engine was closed."""
 
@@ -105,7 +113,41 @@ class WorkerFacts:
         return str(self.facts.get("refuses", ""))
 
 
-class Engine(RequestMeasurer, Protocol):
+class SessionEngine(Protocol):
+    """Has sessions of remote clients on its workers; may be used from several threads.
+
+    A session has one owner. A step of another one raises a `SessionOverError`, as one after its
+    end does.
+    """
+
+    def open_session(self, target: str, owner: str) -> str:
+        """Open a session on a worker of a target; return its name, which is a secret.
+
+        Raises:
+            NoWorkerError: If no worker serves the target.
+            NoSessionError: If all that do have too many sessions, or are starting.
+            TargetError: If the target is unknown.
+        """
+        ...
+
+    def session_step(self, session: str, owner: str, frame: bytes) -> bytes:
+        """Pass a request of a client to its device, and return the answer.
+
+        Raises:
+            SessionOverError: If the session, or its worker, is gone.
+        """
+        ...
+
+    def close_session(self, session: str, owner: str) -> None:
+        """End a session.
+
+        Raises:
+            SessionOverError: If the session, or its worker, is gone.
+        """
+        ...
+
+
+class Engine(RequestMeasurer, SessionEngine, Protocol):
     """Measures requests on workers; may be used from several threads.
 
     `measure` and `compare` raise a `NoWorkerError` if no worker serves the target, or if all tried

@@ -30,6 +30,7 @@ _NAMES = frozenset(
         ("distributed.shuffle._worker_plugin", "ShuffleWorkerPlugin"),
         ("workers.engine.dask_worker", "compare_batch"),
         ("workers.engine.dask_worker", "measure_batch"),
+        ("workers.engine.dask_worker", "remote_step"),
     }
 )
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Event
+from threading import Event, Lock
+from time import monotonic
 from typing import Any
 
 import structlog
@@ -18,6 +19,40 @@ from workers.engine.batch_protocol import FACTS
 from workers.engine.engine import EngineClosedError, WorkerFacts
 
 _log = structlog.get_logger()
+
+_RECENT_SECS = 5.0
+"""Age up to which a list of workers is used again. A list of a thousand workers takes the scheduler
+and the reader a tenth of a second of processor time. Chosen.
+"""
+
+
+class WorkerList:
+    """The workers of a cluster; safe to use from several threads."""
+
+    def __init__(self, client: Client, is_closed: Event) -> None:
+        self._client = client
+        self._is_closed = is_closed
+        self._lock = Lock()  # one thread reads, the others wait for its result
+        self._workers: list[WorkerFacts] = []
+        self._until = -float("inf")
+
+    def recent(self) -> list[WorkerFacts]:
+        """Return the workers, by name, as they were connected at most some seconds ago."""
+        with self._lock:
+            if monotonic() >= self._until:
+                self._read()
+            return self._workers
+
+    def current(self) -> list[WorkerFacts]:
+        """Return the workers that are connected now, by name."""
+        with self._lock:
+            self._read()
+            return self._workers
+
+    def _read(self) -> None:
+        self._workers = connected_workers(self._client, self._is_closed)
+        # An empty list is read again at once: the first worker is awaited.
+        self._until = monotonic() + (_RECENT_SECS if self._workers else 0.0)
 
 
 def connected_workers(client: Client, is_closed: Event) -> list[WorkerFacts]:

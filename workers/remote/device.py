@@ -35,6 +35,7 @@ from compiler.remote.protocol import (
     read_numbers,
     read_words,
     write_facts,
+    write_failure,
     write_samples,
 )
 from workers.remote.regions import Regions, RequestError
@@ -65,9 +66,9 @@ class DeviceSession:
             number = header.number
             return encode(Kind.DONE, number, self._answer(header.kind, body))
         except RequestError as error:
-            return failure(number, error.failure)
+            return write_failure(number, error.failure)
         except (FrameError, struct.error, UnicodeDecodeError):
-            return failure(number, Failure.MALFORMED)
+            return write_failure(number, Failure.MALFORMED)
 
     def _answer(self, kind: int, body: bytes) -> bytes:
         match kind:
@@ -146,13 +147,6 @@ class DeviceSession:
                 value += region.address
             values.append(value)
         return values
-
-
-def failure(number: int, failure: Failure, text: str = "") -> bytes:
-    """Return the frame of an error."""
-    shown = text or failure.name.lower().replace("_", " ")
-    content = shown.encode("ascii", "replace")[:500]
-    return encode(Kind.FAILED, number, struct.pack("<I", failure) + content)
 
 
 def _timed(run: _Entry, calls: int) -> Sample:

@@ -15,9 +15,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from compiler.remote.protocol import ENDS_SESSION, Failure, FrameError, Kind, read_frame
+from compiler.remote.protocol import (
+    ENDS_SESSION,
+    Failure,
+    FrameError,
+    Kind,
+    read_frame,
+    write_failure,
+)
 from workers.child.process import ChildGoneError, ChildProcess, DeadlineError
-from workers.remote.device import failure
 from workers.wire.frames import FrameError as PipeError
 
 MAX_SESSIONS = 4
@@ -152,15 +158,15 @@ class RemoteSessions:
             secs = _run_secs(body) if header.kind == Kind.RUN else 0.0
             if secs > MAX_RUN_SECS:
                 text = f"a call on a shared worker has {MAX_RUN_SECS:.0f} s"
-                return failure(number, Failure.OUT_OF_RANGE, text)
+                return write_failure(number, Failure.OUT_OF_RANGE, text)
             return session.device.answer(frame, secs + _SLACK_SECS if secs else _ANSWER_SECS)
         except FrameError:
-            return failure(number, Failure.MALFORMED)
+            return write_failure(number, Failure.MALFORMED)
         except DeadlineError:
-            return failure(number, Failure.DEADLINE, "the deadline passed")
+            return write_failure(number, Failure.DEADLINE, "the deadline passed")
         except ChildGoneError:
             cause = session.device.close() or "a closed pipe"
-            return failure(number, Failure.FAULT, f"the kernel was ended by {cause}")
+            return write_failure(number, Failure.FAULT, f"the kernel was ended by {cause}")
 
     def _end(self, name: str) -> None:
         with self._lock:

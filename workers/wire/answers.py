@@ -44,7 +44,7 @@ def read_batch(answer: object, num_candidates: int) -> list[Measurement]:
     Raises:
         AnswerError: If the answer is an error, or does not fit.
     """
-    return _measurements(_result(answer), num_candidates)
+    return _measurements(read_found(answer), num_candidates)
 
 
 def read_rounds(answer: object, num_contestants: int, max_rounds: int) -> list[list[Measurement]]:
@@ -53,13 +53,18 @@ def read_rounds(answer: object, num_contestants: int, max_rounds: int) -> list[l
     Raises:
         AnswerError: If the answer is an error, or does not fit.
     """
-    rounds = _result(answer)
+    rounds = read_found(answer)
     if not isinstance(rounds, list) or not 1 <= len(rounds) <= max_rounds:
         raise AnswerError(f"a worker answered with something else than 1 to {max_rounds} rounds")
     return [_measurements(measured, num_contestants) for measured in rounds]
 
 
-def _result(answer: object) -> Any:
+def read_found(answer: object) -> Any:
+    """Return what a worker found, which is not trusted.
+
+    Raises:
+        AnswerError: If the answer is an error, or no answer.
+    """
     if not isinstance(answer, str) or len(answer) > MAX_CHARS:
         raise AnswerError(f"a worker answered with no text, but {type(answer).__name__}")
     try:

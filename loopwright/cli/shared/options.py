@@ -155,6 +155,14 @@ RateLimitOption: TypeAlias = Annotated[
         help="Requests per second for each token (or address without a token); 0 for no limit.",
     ),
 ]
+RemotesOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--remotes",
+        help="Offer remote sessions: who may submit jobs may then run code of their own on the "
+        "workers, in their sandbox.",
+    ),
+]
 NumJobsOption: TypeAlias = Annotated[
     int,
     typer.Option(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -12,7 +14,7 @@ RECORDS = ("application/x-ndjson", "application/ndjson", "application/jsonl")
 """The types of a records file; messages name the first."""
 _TAKE_RECORDS = frozenset({"/api/v1/import"})
 BYTES = "application/octet-stream"
-_TAKE_BYTES = "/api/v1/cache/"
+_TAKE_BYTES = re.compile(r"/api/v1/(?:cache/.*|remotes/[^/]*/frames)")
 
 
 class ContentTypes:
@@ -49,7 +51,7 @@ def _flaw(path: str, headers: Headers) -> str | None:
                 "the body must be a records file: send it with "
                 f"`Content-Type: {RECORDS[0]}`, not {content_type!r}"
             )
-    elif path.startswith(_TAKE_BYTES):
+    elif _TAKE_BYTES.fullmatch(path):
         if media_type != BYTES:
             return f"the body must be bytes: send it with `Content-Type: {BYTES}`"
     elif not _is_json(media_type):

@@ -11,6 +11,7 @@ import dask
 import psutil
 import pytest
 
+from compiler.remote.protocol import Kind, encode, read_facts, read_frame
 from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.target.target import Target
 from tests.faults.processes import survivors
@@ -19,7 +20,7 @@ from tests.patience import PATIENCE_SECS
 from workers.engine import batch_client, batch_protocol
 from workers.engine.dask_engine import DaskEngine
 from workers.engine.dask_worker import DaskWorker
-from workers.engine.engine import EngineClosedError, NoWorkerError
+from workers.engine.engine import EngineClosedError, NoWorkerError, SessionOverError
 from workers.health.self_test import SelfTestError
 from workers.measure.compare import CompareRequest
 from workers.wire.request import MeasureRequest
@@ -293,3 +294,30 @@ def command(process: psutil.Process) -> list[str]:
 
 def test_the_environment_of_this_process_is_left_alone(engine: DaskEngine) -> None:
     assert "MALLOC_TRIM_THRESHOLD_" not in os.environ
+
+
+def test_a_session_is_on_one_worker_and_measuring_goes_on_beside_it(engine: DaskEngine) -> None:
+    session = engine.open_session(TARGET, "ann")
+    hello = encode(Kind.HELLO, 1, b"\1\0\0\0")
+    header, body = read_frame(engine.session_step(session, "ann", hello))
+    assert (header.kind, read_facts(body).runner) == (Kind.DONE, "loopwright worker 1")
+    for wrong, owner in ((session, "bob"), (f"{session}x", "ann"), ("bm93aGVyZQ.x", "ann")):
+        with pytest.raises(SessionOverError, match="no such session"):
+            engine.session_step(wrong, owner, hello)
+    assert len(measure(engine, 3)) == 3
+    assert read_frame(engine.session_step(session, "ann", hello))[0].kind == Kind.DONE
+    engine.close_session(session, "ann")
+    with pytest.raises(SessionOverError):
+        engine.session_step(session, "ann", hello)
+    with pytest.raises(NoWorkerError, match="no worker serves cpu/cortex-a72"):
+        engine.open_session("cpu -mcpu=cortex-a72", "ann")
+
+
+def test_a_session_ends_with_its_worker(engine: DaskEngine) -> None:
+    session = engine.open_session(TARGET, "ann")
+    worker = worker_of(engine)
+    worker.kill()
+    with pytest.raises(SessionOverError):
+        engine.session_step(session, "ann", encode(Kind.HELLO, 1, b"\1\0\0\0"))
+    wait_until(lambda: bool(engine.workers()) and worker_of(engine).pid != worker.pid)
+    engine.close_session(engine.open_session(TARGET, "ann"), "ann")

@@ -47,6 +47,15 @@ class MemoryEngine:
         for _ in range(request.num_rounds):
             yield [measurement for _, measurement in self.measure(request, requester)]
 
+    def open_session(self, target: str, owner: str) -> str:
+        return f"{target} of {owner}"
+
+    def session_step(self, session: str, owner: str, frame: bytes) -> bytes:
+        return frame
+
+    def close_session(self, session: str, owner: str) -> None:
+        pass
+
     def workers(self) -> list[WorkerFacts]:
         if self.is_gone:
             raise ConnectionError("the scheduler is gone")
