@@ -14,6 +14,7 @@ from compiler.backends.host_device import DEVICE_VARIABLE, HostDevice
 from compiler.backends.inspection import Emulation
 from compiler.backends.trial_arrays import TrialArrays
 from compiler.executor.artifact import Artifact
+from compiler.executor.cores import available_cores
 from compiler.executor.params import Param
 from compiler.ir.core.nodes import Buffer, Stmt
 from compiler.ir.core.program import PrimFunc
@@ -77,6 +78,9 @@ class Backend(ABC):
 
     assembly_language: str = "Assembly"
     """The language of `assembly`, for people."""
+
+    runs_libraries: bool = True
+    """Whether functions of libraries run where its kernels run, so that they can be compared."""
 
     packs_constants: bool = False
     """Whether constant parameters are passed once; otherwise they are passed in each call."""
@@ -282,6 +286,15 @@ def backend_of(target: Target) -> Backend:
 def host_labels() -> list[str]:
     """Return the labels of this host's targets, the CPU's first."""
     return [target.label for target in host_targets()]
+
+
+def cores_by_label() -> dict[str, int]:
+    """Return the labels that workers of this host serve, and the cores of each machine.
+
+    Besides those of this host, they are those of devices that it measures on for others.
+    """
+    devices = {device.target.label: device.target.num_cores for device in host_devices()}
+    return {**devices, **dict.fromkeys(host_labels(), available_cores())}
 
 
 def host_targets() -> list[Target]:

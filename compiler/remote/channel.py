@@ -83,12 +83,14 @@ class ProcessChannel(StreamChannel):
 
     Args:
         command: The program and its arguments. No shell reads them.
+        is_in_group: Whether signals to the process group of this process reach it too; by default
+            it has its own.
 
     Raises:
         RemoteGoneError: If it can't be started.
     """
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(self, command: Sequence[str], *, is_in_group: bool = False) -> None:
         self._words = tempfile.TemporaryFile()  # noqa: SIM115 - `close` closes it
         try:
             self._process = subprocess.Popen(
@@ -96,7 +98,7 @@ class ProcessChannel(StreamChannel):
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._words,
-                start_new_session=True,
+                start_new_session=not is_in_group,
             )
         except OSError as error:
             self._words.close()

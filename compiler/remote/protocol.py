@@ -39,6 +39,7 @@ class Kind(IntEnum):
     SEAL = 7
     RUN = 8
     BYE = 9
+    PROTECT = 10
     DONE = 0x80
     FAILED = 0x81
 

@@ -131,6 +131,10 @@ class Session:
         """Make memory executable: its first bytes are code, the next ones constants."""
         self._ask(Kind.SEAL, struct.pack("<QQQ", region.number, code_bytes, constant_bytes))
 
+    def protect(self, region: Region) -> None:
+        """Make memory read-only: a kernel that writes into it crashes."""
+        self._ask(Kind.PROTECT, struct.pack("<Q", region.number))
+
     def run(
         self,
         code: Region,

@@ -47,6 +47,10 @@ class KindRegistry(Generic[Value]):
             raise ValueError(f"{kind!r} targets have a {self._noun} already")
         self._values[kind] = value
 
+    def replace(self, kind: str, value: Value) -> None:
+        """Set the value of a kind in this process, for good, instead of the project's."""
+        self._values[kind] = value
+
     def unregister(self, kind: str) -> None:
         """Remove a registered value; do nothing for a kind without one."""
         if kind not in self._loaders:

@@ -15,6 +15,7 @@ from loopwright.cli.shared.options import (
     PortOption,
     RateLimitOption,
     RemotesOption,
+    RunnerOption,
     ServedDbOption,
     ServedTokenFileOption,
     ServedTokenOption,
@@ -40,6 +41,7 @@ def serve(
     signing_key: SigningKeyOption = None,
     remotes: RemotesOption = False,
     _emulate: EmulateOption = None,
+    _runner: RunnerOption = None,
     _log_format: LogFormatOption = LogFormat.TEXT,
     demo: Annotated[
         bool, typer.Option("--demo", help="Replay recorded jobs from a temporary database.")

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from compiler.backends.backend import host_labels
-from compiler.executor.cores import available_cores
+from compiler.backends.backend import cores_by_label
 from compiler.target.error import TargetError
 from compiler.target.target import Target, complete_target
 from service.common.errors import Flaw, UnprocessableError
@@ -59,7 +58,7 @@ def read_target(session: Session, text: str) -> Target:
     """
     cores = {
         **workers.served(session, now=False),
-        **dict.fromkeys(host_labels(), available_cores()),
+        **cores_by_label(),
         **workers.served(session, now=True),
     }
     try:

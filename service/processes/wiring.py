@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from compiler.backends.backend import host_labels
+from compiler.backends.backend import cores_by_label
 from service.coordinator.coordinator import Coordinator, SharedParts
 from service.coordinator.coordinators import Coordinators
 from service.coordinator.measurer import WorkerMeasurer
@@ -38,7 +38,7 @@ def coordinate(
         seats: list[EngineSeat | EngineSupervisor] = [EngineSeat(workers) for _ in range(num_jobs)]
     else:
         embed = partial(DaskEngine.embedded, num_workers=num_workers)
-        workers = EngineSupervisor(database, embed, labels=host_labels())
+        workers = EngineSupervisor(database, embed, labels=cores_by_label().keys())
         seats = [workers]
     retrainer, shared = Retrainer(database), SharedParts(database)
     coordinators = []

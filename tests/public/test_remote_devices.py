@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -52,3 +53,17 @@ def test_a_board_gets_its_runner_by_a_command(tmp_path: Path) -> None:
         x, y = remote.array(np.arange(-4, 4, dtype="float32")), remote.empty((8,))
         relu(x, y)
         np.testing.assert_array_equal(y.numpy(), np.maximum(np.arange(-4, 4), 0))
+
+
+def test_the_program_of_the_page_on_cross_compiling_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "cross_compiling.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(program, {})
+    assert {path.name for path in tmp_path.iterdir()} == {"matmul.lwk", "matmul.o", "matmul.h"}
+    header = (tmp_path / "matmul.h").read_text(encoding="utf-8")
+    for line in ("#define MATMUL_WORKSPACE_BYTES 0", "static inline void matmul_run("):
+        assert line in header
+        assert line in page

@@ -18,6 +18,7 @@ from compiler.backends.backend import BACKENDS, backend_of, device_of_process, h
 from compiler.driver import toolchain
 from workers.child.memory_limit import OwnMemory
 from workers.child.parent_death import die_with_parent
+from workers.child.runner_session import start_runner
 from workers.child.sandbox import confine, is_spent, refuse
 from workers.libraries.load import Load, load_library
 from workers.measure.compare import Announce, Build, CompareRequest
@@ -41,6 +42,7 @@ def main(build: Build = build_candidate, load: Load = load_library) -> None:
         load: Loads a library by its name; tests replace it by one that loads faulty libraries.
     """
     parent, requests, results, *slots = (int(text) for text in sys.argv[1:])
+    start_runner()  # another program, which this process may not start later
     lacks = confine()
     die_with_parent(parent)  # a new name space of users would have cleared the signal
     lacks += refuse()

@@ -45,7 +45,9 @@ class DaskSessions:
             NoSessionError: If all that do refuse the session.
         """
         label = Target(target).label
-        workers = [w for w in self._workers.current() if w.label == label and not w.refusal]
+        # An emulated device refuses to measure candidates, and serves sessions.
+        offers = (w for w in self._workers.current() if w.facts.get(dask_worker.SESSIONS))
+        workers = [worker for worker in offers if worker.label == label]
         if not workers:
             raise NoWorkerError(f"no worker serves {label}, which the target {target!r} needs")
         random.shuffle(workers)

@@ -36,11 +36,13 @@ from workers.health.health import WorkerHealth
 from workers.health.self_test import SelfTest, SelfTestError, self_test
 from workers.logs import configure_logs
 from workers.measure.compare import BATCH_SECS, CompareRequest
-from workers.remote.sessions import RemoteSessions, SessionError
+from workers.remote.sessions import RemoteSessions, SessionError, start_device
 from workers.wire import answers
 from workers.wire.remote_step import RemoteStep, encoded
 from workers.wire.request import MeasureRequest
 
+SESSIONS = "has_sessions"
+"""The fact of a worker that says whether clients may have remote sessions with it."""
 _STATE_SECS = 5.0
 """Seconds for which the state of a device is valid; Dask asks for it twice a second. Chosen."""
 
@@ -63,7 +65,7 @@ class DaskWorker:
         self.health: WorkerHealth | None = None
         self._idle_secs = idle_secs
         self._idle_timer: threading.Timer | None = None
-        self._sessions = RemoteSessions()
+        self._sessions = RemoteSessions(start_device)
 
     def open(self, worker: str, device: HostDevice | None = None) -> None:
         """Test this host, and accept work if it passes.
@@ -77,12 +79,13 @@ class DaskWorker:
             "protocol": batch_protocol.PROTOCOL,
             "host": socket.gethostname(),
             "pid": os.getpid(),
-            "num_cores": available_cores(),
+            "num_cores": _num_cores(device),
             "versions": {
                 "distributed": version("distributed"),
                 "python": platform.python_version(),
             },
         }
+        self.facts[SESSIONS] = device is None or device.target.kind == "cpu"
         if self._device is not None:
             self.facts["device"] = self._device_facts()
         runner = ChildRunner(worker=worker, device=self._device)
@@ -130,7 +133,7 @@ class DaskWorker:
 
     def remote_step(self, step: RemoteStep) -> dict[str, str]:
         """Take a step of a remote session; return its answer, or why there is none."""
-        if self.runner is None or self._device is not None:
+        if not self.facts.get(SESSIONS):
             return {"refused": "this worker has no remote sessions: they are on CPUs"}
         try:
             match step.act:
@@ -199,6 +202,12 @@ class DaskWorker:
         if self.runner is not None and self.health is not None:
             self.health.sample_when_idle()
             self.runner.release()
+
+
+def _num_cores(device: HostDevice | None) -> int:
+    """Return the cores that a kernel may use: of another machine, those that its target names."""
+    is_elsewhere = device is not None and device.target.kind == "cpu"
+    return device.target.num_cores if device and is_elsewhere else available_cores()
 
 
 _slot = DaskWorker()

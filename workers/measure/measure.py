@@ -183,6 +183,7 @@ class CandidateMeasurer:
                 request.workload, Target(request.target), lambda phase: announce(phase, None)
             )
             if request.library:
+                _require_libraries(request)
                 self._seat = LibrarySeat(request, prepared, announce, self._load)
             else:
                 self._seat = CandidateSeat(request, prepared, announce, self._build)
@@ -214,6 +215,16 @@ class CandidateMeasurer:
             except MemoryError as error:
                 raise MemoryError(f"the oracle can't hold the expected result: {error}") from error
         return prepared
+
+
+def _require_libraries(request: SeatRequest) -> None:
+    """Refuse a library beside kernels that run on another machine.
+
+    Raises:
+        LibraryError: If the kernels of the target run elsewhere.
+    """
+    if not backend_of(Target(request.target)).runs_libraries:
+        raise LibraryError(f"{request.library} does not run on the device of {request.target}")
 
 
 def _check_and_time(  # noqa: PLR0917

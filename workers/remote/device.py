@@ -71,26 +71,30 @@ class DeviceSession:
             return write_failure(number, Failure.MALFORMED)
 
     def _answer(self, kind: int, body: bytes) -> bytes:
+        regions = self._regions
         match kind:
             case Kind.HELLO:
                 return self._hello(body)
             case Kind.RESERVE:
                 size, is_code = read_numbers("QI", body)
-                number, address = self._regions.reserve(size, is_code=bool(is_code))
-                return struct.pack("<QQ", number, address)
-            case Kind.RELEASE:
-                self._regions.release(*read_numbers("Q", body))
+                return struct.pack("<QQ", *regions.reserve(size, is_code=bool(is_code)))
             case Kind.WRITE:
                 number, offset = read_numbers("QQ", body[:16])
-                self._regions.write(number, offset, body[16:])
+                regions.write(number, offset, body[16:])
             case Kind.READ:
-                return self._regions.read(*read_numbers("QQQ", body))
+                return regions.read(*read_numbers("QQQ", body))
             case Kind.RESOLVE:
                 return b"".join(struct.pack("<Q", _address(name)) for name in _names(body))
-            case Kind.SEAL:
-                self._regions.seal(*read_numbers("QQQ", body))
             case Kind.RUN:
                 return self._run(body)
+            case Kind.RELEASE | Kind.SEAL | Kind.PROTECT:
+                acts: dict[int, tuple[str, Callable[..., None]]] = {
+                    Kind.RELEASE: ("Q", regions.release),
+                    Kind.SEAL: ("QQQ", regions.seal),
+                    Kind.PROTECT: ("Q", regions.protect),
+                }
+                form, act = acts[kind]
+                act(*read_numbers(form, body))
             case Kind.BYE if not body:
                 pass
             case _:

@@ -125,6 +125,18 @@ class Regions:
         protect(region.address + code_bytes, constant_bytes, mmap.PROT_READ)
         region.is_sealed = True
 
+    def protect(self, number: int) -> None:
+        """Make a region of data read-only: a kernel that writes into it crashes.
+
+        Raises:
+            RequestError: If there is none, or the system refuses.
+        """
+        region = self.find(number)
+        if region.is_code:
+            raise RequestError(Failure.UNKNOWN_REGION)
+        protect(region.address, max(region.size, 1), mmap.PROT_READ)
+        region.is_sealed = True
+
 
 def protect(address: int, size: int, protection: int) -> None:
     """Change the protection of pages.

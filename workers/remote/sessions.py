@@ -11,10 +11,13 @@ import secrets
 import struct
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from compiler.backends.cpu.runner_devices import command_of_process
+from compiler.remote.channel import ProcessChannel
+from compiler.remote.error import RemoteGoneError
 from compiler.remote.protocol import (
     ENDS_SESSION,
     Failure,
@@ -34,6 +37,8 @@ MAX_RUN_SECS = 60.0
 """Deadline of one call: others wait for the slot meanwhile. Chosen."""
 _ANSWER_SECS = 30.0
 """Time limit of other answers; the first one waits for the start of Python. Chosen."""
+_NETWORK_SECS = 10.0
+"""Further time limit of an answer of another machine, which has the deadline of a call. Chosen."""
 _SLACK_SECS = 0.5
 """From a request in the pipe to its call in the child. Chosen for a busy host."""
 _DEADLINE_OFFSET = 24  # in the body of RUN
@@ -79,6 +84,31 @@ class ChildDevice:
         """Kill the child."""
         death = self._child.end(grace_secs=0.2)
         return "" if death.was_alive else death.cause
+
+
+class RunnerDevice:
+    """A device behind a runner, which is started for the session."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._channel = ProcessChannel(command)
+
+    def answer(self, frame: bytes, timeout_secs: float) -> bytes:
+        """Return the answer of the device to a request."""
+        try:
+            return self._channel.exchange(frame, timeout_secs + _NETWORK_SECS)
+        except RemoteGoneError as error:
+            raise ChildGoneError from error
+
+    def close(self) -> str:
+        """End the runner."""
+        self._channel.close()
+        return ""
+
+
+def start_device() -> Device:
+    """Start the device of a session: that of a runner, if this process works for one."""
+    command = command_of_process()
+    return ChildDevice() if command is None else RunnerDevice(command)
 
 
 @dataclass(slots=True)

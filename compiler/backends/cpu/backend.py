@@ -11,6 +11,7 @@ from compiler.backends.cpu.codegen.machine_code import compile_object, disassemb
 from compiler.backends.cpu.codegen.module import emit_module
 from compiler.backends.cpu.codegen.operations.dot_instructions import dot_group
 from compiler.backends.cpu.lower import lower_for_cpu, lower_split
+from compiler.backends.cpu.runner_devices import runner_devices
 from compiler.backends.cpu.runtime.cold_call import ColdCall
 from compiler.backends.cpu.runtime.module import CpuModule
 from compiler.backends.cpu.runtime.peak import peak_of_cores
@@ -48,8 +49,8 @@ class CpuBackend(Backend):
         return (CpuTarget("cpu"),)
 
     def host_devices(self) -> Sequence[HostDevice]:
-        """Return none: any number of workers share the cores of a host."""
-        return ()
+        """Return the devices behind runners: any number of workers share the cores of a host."""
+        return runner_devices()
 
     def lower(self, func: PrimFunc, target: Target) -> Stmt:
         """Return loops over small buffers.

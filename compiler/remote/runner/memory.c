@@ -114,6 +114,18 @@ enum error seal(struct session *session, struct input *input)
     return NO_ERROR;
 }
 
+/* Make a region of data read-only: a kernel that writes into it crashes. */
+enum error protect(struct session *session, struct input *input)
+{
+    struct region *region = find_region(session, take_u64(input));
+    if (input->failed || input->left) return MALFORMED;
+    if (region == NULL || region->is_code) return UNKNOWN_REGION;
+    if (mprotect(region->address, (size_t)(region->size + (region->size == 0)), PROT_READ) != 0)
+        return REFUSED;
+    region->is_sealed = true;
+    return NO_ERROR;
+}
+
 void release_all(struct session *session)
 {
     for (int i = 0; i < MAX_REGIONS; i++)

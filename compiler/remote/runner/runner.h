@@ -32,6 +32,7 @@ enum kind {
     SEAL,
     RUN,
     BYE,
+    PROTECT,
     DONE = 0x80,
     FAILED = 0x81
 };
@@ -107,6 +108,7 @@ enum error release(struct session *session, struct input *input);
 enum error write_region(struct session *session, struct input *input);
 enum error read_region(struct session *session, struct input *input, struct reply *reply);
 enum error seal(struct session *session, struct input *input);
+enum error protect(struct session *session, struct input *input);
 void release_all(struct session *session);
 
 /* symbols.c: functions of this system that kernels call. */

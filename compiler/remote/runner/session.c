@@ -64,6 +64,7 @@ static enum error dispatch(struct session *session, uint32_t kind, uint32_t numb
     case RESOLVE: return resolve(input, reply);
     case SEAL: return seal(session, input);
     case RUN: return run(session, input, number, reply);
+    case PROTECT: return protect(session, input);
     case BYE: session->is_over = true; return input->left ? MALFORMED : NO_ERROR;
     default: return MALFORMED;
     }

@@ -12,6 +12,7 @@ from loopwright.cli.shared.options import (
     EmulateOption,
     LogFormatOption,
     ReadyFileOption,
+    RunnerOption,
     SchedulerArgument,
 )
 from workers.engine.cluster import run_workers
@@ -29,6 +30,7 @@ def worker(
     certificates: CertificatesOption = DEFAULT_CERTIFICATES,
     ready_file: ReadyFileOption = None,
     _emulate: EmulateOption = None,
+    _runner: RunnerOption = None,
     _log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
     """Measure candidates for a cluster on this host, until interrupted.

@@ -11,6 +11,7 @@ from uuid import UUID
 
 import typer
 
+from compiler.backends.cpu.runner_devices import use_runners
 from compiler.backends.cuda.nvrtc import require_nvrtc
 from compiler.script import parse
 from compiler.target.emulated import emulate_gpus
@@ -190,6 +191,26 @@ EmulateOption: TypeAlias = Annotated[
         metavar="GPU",
         help="GPU that the workers emulate on the CPU, such as h200; may be repeated. "
         "Its times are estimates.",
+        show_default=False,
+    ),
+]
+
+
+def _set_runners(texts: list[str] | None) -> list[str] | None:
+    # As for emulated GPUs.
+    if texts:
+        use_runners(texts)
+    return texts
+
+
+RunnerOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--runner",
+        callback=_set_runners,
+        metavar="'TARGET @ COMMAND'",
+        help="Device without Python to measure on, such as 'cpu -mcpu=cortex-a72 @ ssh board "
+        "./loopwright-runner'; may be repeated.",
         show_default=False,
     ),
 ]

@@ -52,7 +52,7 @@ def requests_of(rng: random.Random) -> list[bytes]:
                     Kind.RESERVE,
                     struct.pack("<QI", rng.choice((0, 1, 100, 1 << 17, big)), small % 2),
                 ),
-                (Kind.RELEASE, struct.pack("<Q", small)),
+                (rng.choice((Kind.RELEASE, Kind.PROTECT)), struct.pack("<Q", small)),
                 (
                     Kind.WRITE,
                     struct.pack("<QQ", small, big % 99) + rng.randbytes(rng.randrange(99)),
