@@ -83,7 +83,7 @@ static void call_kernel(uintptr_t entry, const uint64_t *words, uint32_t calls)
 /* Call a kernel; reply with the wall time, the CPU time of this thread, both in nanoseconds, and
    the number of preemptions of each sample. */
 enum error run(struct session *session, struct input *input, uint32_t number,
-                      struct reply *reply)
+               struct reply *reply)
 {
     uint64_t words[MAX_WORDS];
     struct region *code = find_region(session, take_u64(input));

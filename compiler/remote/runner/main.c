@@ -10,6 +10,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -21,14 +22,25 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-/* Read exactly so many bytes; false at the end of the stream, or after `secs` without any. */
+static int64_t now_millis(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Read exactly so many bytes; false at the end of the stream, or if they take more than `secs`. */
 static bool read_all(int fd, uint8_t *at, size_t size, int secs)
 {
+    int64_t end = now_millis() + 1000 * (int64_t)secs;
     while (size) {
         struct pollfd ready = {.fd = fd, .events = POLLIN};
-        int count = poll(&ready, 1, 1000 * secs);
+        int64_t left = end - now_millis();
+        if (left <= 0) return false;
+        int count = poll(&ready, 1, left < INT_MAX ? (int)left : INT_MAX);
         if (count < 0 && errno == EINTR) continue;
         if (count <= 0) return false;
         ssize_t got = read(fd, at, size);
@@ -36,7 +48,6 @@ static bool read_all(int fd, uint8_t *at, size_t size, int secs)
         if (got <= 0) return false;
         at += got;
         size -= (size_t)got;
-        secs = STALL_SECS;
     }
     return true;
 }
@@ -45,7 +56,7 @@ static bool write_all(int fd, const uint8_t *at, size_t size)
 {
     while (size) {
         struct pollfd ready = {.fd = fd, .events = POLLOUT};
-        int count = poll(&ready, 1, 1000 * STALL_SECS);
+        int count = poll(&ready, 1, 1000 * FRAME_SECS);
         if (count < 0 && errno == EINTR) continue;
         if (count <= 0) return false;
         ssize_t put = write(fd, at, size);
@@ -73,12 +84,17 @@ static int serve(int input_fd, int result_fd, const struct options *options)
     session = (struct session){.limit_bytes = options->memory_bytes, .token = options->token,
                                .is_emulated = options->is_emulated};
     catch_faults(result_fd);
-    while (!session.is_over && read_all(input_fd, header, HEADER_BYTES, options->idle_secs)) {
+    while (!session.is_over) {
+        /* A client that does not say HELLO soon must not keep others away. */
+        int idle_secs = session.is_open ? options->idle_secs : HELLO_SECS;
+        if (!read_all(input_fd, header, HEADER_BYTES, idle_secs)) break;
         if (!is_header(header)) {
             put_u32(header + 4, 0); /* an unknown request: the answer says that it is malformed */
             put_u32(header + 12, 0);
-        } else if (!read_all(input_fd, body, get_u32(header + 12), STALL_SECS))
-            return 2;
+        } else {
+            int body_secs = session.is_open ? FRAME_SECS : HELLO_SECS;
+            if (!read_all(input_fd, body, get_u32(header + 12), body_secs)) return 2;
+        }
         answer(&session, header, body, &reply);
         if (!write_all(result_fd, reply.content, HEADER_BYTES + reply.body_bytes)) return 2;
     }
@@ -92,6 +108,17 @@ static void refuse_busy(int fd)
     finish(&reply, FAILED, 0);
     ssize_t ignored = write(fd, reply.content, HEADER_BYTES + reply.body_bytes);
     (void)ignored;
+}
+
+/* Whether a session is over: its client has the last answer a moment before its process ends. */
+static bool has_ended(pid_t child)
+{
+    int64_t end = now_millis() + END_MILLIS;
+    while (waitpid(child, NULL, WNOHANG) != child) {
+        if (now_millis() > end) return false;
+        poll(NULL, 0, 5);
+    }
+    return true;
 }
 
 static int listen_on(const struct options *options)
@@ -116,7 +143,7 @@ static int listen_on(const struct options *options)
             perror("loopwright-runner: cannot accept");
             return 1;
         }
-        if (child > 0 && waitpid(child, NULL, WNOHANG) == child) child = 0;
+        if (child > 0 && has_ended(child)) child = 0;
         if (child > 0) { /* one session at a time: another one would disturb its times */
             refuse_busy(client);
         } else {
@@ -136,12 +163,12 @@ static int listen_on(const struct options *options)
 
 static char *read_token(const char *path)
 {
-    static char token[257];
+    static char token[260];
     FILE *file = fopen(path, "r");
     if (file == NULL || fgets(token, sizeof token, file) == NULL) token[0] = 0;
     if (file != NULL) fclose(file);
     token[strcspn(token, "\r\n")] = 0;
-    return strlen(token) < 16 ? NULL : token;
+    return strlen(token) < 16 || strlen(token) > 256 ? NULL : token;
 }
 
 static int usage(void)

@@ -19,7 +19,9 @@ enum {
     MAX_CALLS = 1 << 24,
     MAX_DEADLINE_MILLIS = 600 * 1000,
     CODE_ALIGNMENT = 1 << 16, /* the largest page of Linux on AArch64 */
-    STALL_SECS = 60,          /* a frame that has begun must go on */
+    FRAME_SECS = 60,          /* for the body of a frame */
+    HELLO_SECS = 30,          /* for the first request */
+    END_MILLIS = 1000,        /* for a session that is over to end; far above a busy host's need */
 };
 
 enum kind {

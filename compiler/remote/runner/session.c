@@ -80,7 +80,7 @@ void refuse(enum error error, struct reply *reply)
 
 /* Answer one request; after an error of the stream itself, the session is over. */
 void answer(struct session *session, const uint8_t *header, const uint8_t *body,
-                   struct reply *reply)
+            struct reply *reply)
 {
     uint32_t number = get_u32(header + 8);
     struct input input = {.at = body, .left = get_u32(header + 12)};
