@@ -30,6 +30,24 @@ def architecture() -> str:
     return machine
 
 
+def is_emulated(proc: str = "/proc") -> bool:
+    """Return whether QEMU's user mode runs this process: its times say nothing of the CPU.
+
+    QEMU answers for `self/exe`, and Linux for `thread-self/exe`: that is the emulator. The name of
+    the process is that of the emulator too, unless Linux starts it by itself (`binfmt_misc`).
+
+    Args:
+        proc: Where Linux describes processes.
+    """
+    try:
+        with open(f"{proc}/self/comm", "rb") as file:
+            if file.read(5) == b"qemu-":
+                return True
+        return os.readlink(f"{proc}/self/exe") != os.readlink(f"{proc}/thread-self/exe")
+    except OSError:
+        return False
+
+
 def linux_name(arch: str) -> str:
     """Return Linux's name of an architecture that LLVM names, as the first part of a triple."""
     return "armv7l" if arch == "armv7" else arch
@@ -64,10 +82,7 @@ def check_machine(name: str, arch: str, flags: Iterable[str]) -> None:
 @cache
 def cpu_flags() -> frozenset[str]:
     """Return the flags of the CPU, such as `avx2`, `asimddp` or, of RISC-V, `v` and `zfh`."""
-    with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-        text = file.read()
-    has_vectors = architecture() == "riscv64" and "v" in _listed(text)
-    return device_flags(architecture(), text, 8 * _vector_bytes() if has_vectors else 0)
+    return device_flags(architecture(), _cpuinfo(), vector_bits())
 
 
 def device_flags(arch: str, cpuinfo: str, vector_bits: int = 0) -> frozenset[str]:
@@ -84,6 +99,11 @@ def device_flags(arch: str, cpuinfo: str, vector_bits: int = 0) -> frozenset[str
     return flags | {f"zvl{bits}b" for bits in _VECTOR_BITS if bits <= vector_bits}
 
 
+def _cpuinfo() -> str:
+    with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
 def _listed(cpuinfo: str) -> frozenset[str]:
     line = re.search(r"^(?:flags|Features)\s*:(.*)$", cpuinfo, re.MULTILINE)
     if line:
@@ -93,8 +113,13 @@ def _listed(cpuinfo: str) -> frozenset[str]:
 
 
 @cache
-def _vector_bytes() -> int:
-    """Return the length of the vector registers of this RISC-V CPU, which no file of Linux has."""
+def vector_bits() -> int:
+    """Return the length of the vector registers of a RISC-V CPU, which no file of Linux has, or 0.
+
+    Other architectures name theirs by features.
+    """
+    if architecture() != "riscv64" or "v" not in _listed(_cpuinfo()):
+        return 0
     code = mmap.mmap(-1, mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     code[:8] = bytes.fromhex("732520c2 67800000")  # csrr a0, vlenb; ret
     address = ctypes.addressof(ctypes.c_char.from_buffer(code))
@@ -102,7 +127,7 @@ def _vector_bytes() -> int:
     executable = mmap.PROT_READ | mmap.PROT_EXEC
     if libc.mprotect(ctypes.c_void_p(address), ctypes.c_size_t(mmap.PAGESIZE), executable):
         return 0
-    return int(ctypes.CFUNCTYPE(ctypes.c_long)(address)())
+    return 8 * int(ctypes.CFUNCTYPE(ctypes.c_long)(address)())
 
 
 @cache

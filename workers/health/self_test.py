@@ -9,6 +9,7 @@ import statistics
 import time
 from dataclasses import dataclass
 
+from compiler.executor.machine import is_emulated
 from compiler.user_errors import NoResultError
 from workers.child.runner import ChildRunner
 from workers.wire.request import MeasureRequest
@@ -58,9 +59,11 @@ def self_test(runner: ChildRunner) -> SelfTest:
     """Have a runner measure the known kernel a few times, on its device or else on one core.
 
     Raises:
-        SelfTestError: If one of its measurements is an error.
+        SelfTestError: If one of its measurements is an error, or its times mean nothing.
         ChildStartError: If no child can be started.
     """
+    if runner.device is None and is_emulated():
+        raise SelfTestError("an emulator (QEMU) runs this worker: times here say nothing of a CPU")
     start = time.monotonic()
     samples: list[float] = []
     target = CPU_CORE if runner.device is None else runner.device.target.name

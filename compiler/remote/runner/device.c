@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 const char *architecture(void)
 {
@@ -50,12 +51,18 @@ uint32_t vector_bits(void)
     return 0;
 }
 
-/* Whether QEMU's user mode runs this program: its process has the name of the emulator. */
+/* Whether QEMU's user mode runs this program. It answers for /proc/self/exe, and Linux for
+   /proc/thread-self/exe: that is the emulator. The name of the process is that of the emulator too,
+   unless Linux starts it by itself (binfmt_misc). */
 bool is_in_qemu(void)
 {
-    char name[17] = "";
+    char name[17] = "", told[4096], real[4096];
     prctl(PR_GET_NAME, name);
-    return strncmp(name, "qemu-", 5) == 0;
+    ssize_t told_size = readlink("/proc/self/exe", told, sizeof told);
+    ssize_t real_size = readlink("/proc/thread-self/exe", real, sizeof real);
+    bool differs = told_size > 0 && real_size > 0 &&
+                   (told_size != real_size || memcmp(told, real, (size_t)real_size) != 0);
+    return differs || strncmp(name, "qemu-", 5) == 0;
 }
 
 uint32_t num_cores(void)

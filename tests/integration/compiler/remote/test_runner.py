@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -90,6 +91,17 @@ def test_an_emulated_device_reports_no_times_and_checks_results() -> None:
         with pytest.raises(rpc.EmulatedDeviceError, match="its times say nothing"):
             double.time_evaluator()(x, remote.array(np.ones(16, "float32")), y)
         np.testing.assert_array_equal(y.numpy(), np.full(16, 2))
+
+
+def test_an_emulator_of_another_name_is_known(tmp_path: Path) -> None:
+    # Linux's binfmt_misc hides the name of the emulator too.
+    command, _ = runner_for("cortex-a53")
+    emulator = shutil.which(command[0])
+    if emulator is None or len(command) == 1:
+        pytest.skip("this host has no emulator for its own CPU")
+    (tmp_path / "interpreter").symlink_to(emulator)
+    with rpc.connect([str(tmp_path / "interpreter"), *command[1:]]) as remote:
+        assert remote.is_emulated
 
 
 def test_several_devices_work_at_once() -> None:
