@@ -69,7 +69,8 @@ def external_address(name: str) -> int:
     """
     for library in _libraries():
         try:
-            return int(ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0)
+            # Not by `getattr`, which knows names of Python too.
+            return int(ctypes.cast(library[name], ctypes.c_void_p).value or 0)
         except AttributeError:
             continue
     raise PackageError(f"the object code calls {name!r}, which this system does not have")

@@ -18,8 +18,9 @@ from compiler.backends.cpu.runtime.pool import launch_address
 from compiler.executor.cores import available_cores
 from compiler.executor.error import PackageError
 from compiler.executor.loaded_code import external_address
-from compiler.executor.machine import architecture
+from compiler.executor.machine import architecture, is_emulated, vector_bits
 from compiler.remote.protocol import (
+    MAX_BODY_BYTES,
     MAX_CALLS,
     MAX_DEADLINE_SECS,
     MAX_SAMPLES,
@@ -56,7 +57,7 @@ class DeviceSession:
     def __init__(self, memory_bytes: int) -> None:
         self._memory_bytes = memory_bytes
         self._regions = Regions(memory_bytes)
-        self._is_emulated = _is_in_qemu()
+        self._is_emulated = is_emulated()
 
     def answer(self, frame: bytes) -> bytes:
         """Return the frame that answers a request."""
@@ -84,7 +85,7 @@ class DeviceSession:
             case Kind.READ:
                 return regions.read(*read_numbers("QQQ", body))
             case Kind.RESOLVE:
-                return b"".join(struct.pack("<Q", _address(name)) for name in _names(body))
+                return _addresses(body)
             case Kind.RUN:
                 return self._run(body)
             case Kind.RELEASE | Kind.SEAL | Kind.PROTECT:
@@ -110,7 +111,7 @@ class DeviceSession:
         facts = DeviceFacts(
             is_emulated=self._is_emulated,
             num_cores=available_cores(),
-            vector_bits=0,
+            vector_bits=vector_bits(),
             memory_bytes=self._memory_bytes,
             arch=architecture(),
             features=features,
@@ -166,10 +167,14 @@ def _preemptions() -> int:
     return resource.getrusage(resource.RUSAGE_THREAD).ru_nivcsw
 
 
-def _names(body: bytes) -> list[bytes]:
+def _addresses(body: bytes) -> bytes:
+    """Return the address of each function, 0 for one that is not here. A zero ends each name."""
     if body and not body.endswith(b"\0"):
         raise RequestError(Failure.MALFORMED)
-    return body.split(b"\0")[:-1]
+    names = body.split(b"\0")[:-1]
+    if 8 * len(names) > MAX_BODY_BYTES:
+        raise RequestError(Failure.OUT_OF_RANGE)
+    return b"".join(struct.pack("<Q", _address(name)) for name in names)
 
 
 def _address(name: bytes) -> int:
@@ -178,9 +183,3 @@ def _address(name: bytes) -> int:
         return launch_address() if name == _SERIAL else external_address(name.decode("ascii"))
     except PackageError:
         return 0
-
-
-def _is_in_qemu() -> bool:
-    """Return whether QEMU's user mode runs this process, which has the name of the emulator."""
-    with open("/proc/self/comm", "rb") as file:
-        return file.read(5) == b"qemu-"

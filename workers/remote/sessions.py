@@ -12,6 +12,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -66,19 +67,31 @@ class Device(Protocol):
 
 
 class ChildDevice:
-    """A sandboxed child of this process."""
+    """A sandboxed child of this process.
+
+    It is stopped between requests, so that no thread of a kernel disturbs a measurement.
+    """
 
     def __init__(self, module: str = "workers.remote.child") -> None:
         self._child = ChildProcess(module)
 
+    @property
+    def pid(self) -> int:
+        """Return the id of its process."""
+        return self._child.pid
+
     def answer(self, frame: bytes, timeout_secs: float) -> bytes:
         """Return the answer of the child to a request."""
         deadline = time.monotonic() + timeout_secs
+        self._child.resume()
         self._child.send({"frame": base64.b64encode(frame).decode()}, deadline)
         try:
-            return base64.b64decode(self._child.receive(deadline)["frame"], validate=True)
+            answer = base64.b64decode(self._child.receive(deadline)["frame"], validate=True)
         except (PipeError, LookupError, TypeError, ValueError) as error:
             raise ChildGoneError from error  # a kernel wrote into the pipe
+        with suppress(ChildGoneError):  # the next request will say so
+            self._child.pause()
+        return answer
 
     def close(self) -> str:
         """Kill the child."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+import struct
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,14 +17,14 @@ import pytest
 import loopwright as lw
 from compiler.backends.cpu.codegen.machine_code import compile_object
 from compiler.remote.channel import Channel
-from compiler.remote.protocol import Kind, encode, read_frame
+from compiler.remote.protocol import Failure, Kind, encode, read_frame
 from compiler.schedule.schedule import Schedule
 from loopwright import rpc
 from tests.integration.compiler.remote.test_mutated_frames import requests_of
 from tests.targets import here
 from workers.remote import sessions as limits
 from workers.remote.device import DeviceSession
-from workers.remote.sessions import RemoteSessions, SessionError
+from workers.remote.sessions import ChildDevice, RemoteSessions, SessionError
 
 
 class SessionChannel(Channel):
@@ -72,6 +74,42 @@ def test_kernels_run_and_are_timed_in_a_child(sessions: RemoteSessions) -> None:
         assert all(0 < secs < 1 for secs in timing.secs)
         np.testing.assert_array_equal(z.numpy(), x + y)
         _works(remote)
+
+
+def test_threads_of_a_kernel_rest_between_requests(sessions: RemoteSessions) -> None:
+    # Its thread counts in the first array, without end.
+    text = """declare i32 @pthread_create(ptr, ptr, ptr, ptr)
+define internal ptr @count(ptr %at) {
+entry:
+ br label %again
+again:
+ %old = load volatile i64, ptr %at
+ %new = add i64 %old, 1
+ store volatile i64 %new, ptr %at
+ br label %again
+}
+define void @lw_kernel(ptr %args) {
+ %at = load ptr, ptr %args
+ %thread = alloca i64
+ %found = call i32 @pthread_create(ptr %thread, ptr null, ptr @count, ptr %at)
+ ret void
+}
+"""
+    kernel = lw.compile_kernel(lw.ops.relu(8), here())
+    with rpc.Remote(SessionChannel(sessions)) as remote:
+        x, y = remote.empty((8,)), remote.empty((8,))
+        remote.load_module(replace(kernel, code=compile_object(text, here())))(x, y)
+        first = _counted(x)
+        while (second := _counted(x)) == first:  # the thread begins
+            pass
+        (device,) = (session.device for session in sessions._sessions.values())
+        assert isinstance(device, ChildDevice)
+        state = Path(f"/proc/{device.pid}/stat").read_text().rpartition(") ")[2][0]
+        assert (state, second > first) == ("T", True)
+
+
+def _counted(array: rpc.RemoteArray) -> int:
+    return int(array.numpy().view("int64")[0])
 
 
 def _faulty(body: str) -> lw.Artifact:
@@ -167,6 +205,16 @@ def test_memory_beyond_the_limit_is_refused(sessions: RemoteSessions) -> None:
         for _ in range(4):
             remote.empty((600 << 20,), "uint8")
         _works(remote)
+
+
+def test_names_of_no_function_have_no_address() -> None:
+    device = DeviceSession(8 << 20)
+    names = b"__init__\0_handle\0\0no such\0exp\0"
+    header, body = read_frame(device.answer(encode(Kind.RESOLVE, 1, names)))
+    *none, exp = struct.unpack("<5Q", body)
+    assert (header.kind, none, exp > 0) == (Kind.DONE, [0, 0, 0, 0], True)
+    header, body = read_frame(device.answer(encode(Kind.RESOLVE, 2, bytes(1 << 20))))
+    assert (header.kind, body[0]) == (Kind.FAILED, Failure.OUT_OF_RANGE)
 
 
 def test_no_mutated_request_is_an_error_of_the_device() -> None:
