@@ -62,6 +62,11 @@ def c_name(name: str) -> str:
     return plain if plain[:1].isalpha() or plain[:1] == "_" else f"_{plain}"
 
 
+def c_comment(name: str) -> str:
+    """Return a name as text that can't end a comment or a line of C."""
+    return "".join(c if c.isascii() and (c.isalnum() or c in " _.:,=+-[]") else "_" for c in name)
+
+
 def entry_symbol(name: str) -> str:
     """Return the name of the function that an object for C exports."""
     return f"lw{ABI_VERSION}_{c_name(name)}"
@@ -82,8 +87,8 @@ def c_header(artifact: Artifact, objects: Sequence[str]) -> str:
     name = c_name(artifact.name)
     prefix = name.upper()
     lines = [
-        f"/* The kernel {name} for {artifact.target}, by Loopwright.",
-        f"   Link {', '.join(objects)}, and -lm. */",
+        f"/* The kernel {name} for {c_comment(artifact.target)}, by Loopwright.",
+        f"   Link {c_comment(', '.join(objects))}, and -lm. */",
         f"#ifndef LW_KERNEL_{prefix}_H",
         f"#define LW_KERNEL_{prefix}_H",
         "#include <stddef.h>",

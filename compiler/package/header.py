@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from compiler.executor.c_header import LAUNCH_TYPES
+from compiler.executor.c_header import LAUNCH_TYPES, c_comment
 from compiler.executor.package import ALIGNMENT, POOL
 from compiler.executor.params import Param
 from compiler.package.emit_plan import run_name
@@ -58,13 +58,8 @@ def _arrays(prefix: str, kind: str, params: tuple[Param, ...]) -> Iterator[str]:
     yield f"#define {prefix}_NUM_{kind.upper()}S {len(params)}"
     for position, param in enumerate(params):
         extents = ", ".join(map(str, param.shape))
-        yield f"/* {kind} {position}: {_comment(param.name)}, {param.dtype}[{extents}] */"
+        yield f"/* {kind} {position}: {c_comment(param.name)}, {param.dtype}[{extents}] */"
         yield f"#define {prefix}_{kind.upper()}_{position}_BYTES {param.size_bytes}"
-
-
-def _comment(name: str) -> str:
-    """Return a name of a model as text that can't end a comment or a line of C."""
-    return "".join(c if c.isascii() and (c.isalnum() or c in "_.:-[]") else "_" for c in name)
 
 
 def _prototype(plan: ModelPlan) -> Iterator[str]:

@@ -63,7 +63,9 @@ def find_tools(target: CpuTarget) -> CrossTools:
     if arch == platform.machine():
         needed = [f for f in target.features.split(",") if f.startswith("+")]
         if set(needed) <= set(detected_features().split(",")):
-            return CrossTools(_found("cc"), ())
+            if not _runs(_found("cc")):
+                raise MissingToolError("cc is installed without a static C library")
+            return CrossTools("cc", ())
     compiler = _found("cc" if arch == platform.machine() else _GCC[arch])
     emulator = _found(f"qemu-{_QEMU[arch]}")
     models = _models(target)

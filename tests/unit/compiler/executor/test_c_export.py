@@ -47,6 +47,10 @@ def test_the_header_has_a_parameter_for_each_array() -> None:
     odd = replace(kernel, name="größe/2", params=(replace(kernel.params[0], name="int"),))
     assert "static inline void gr__e_2_run(\n    const float *array0," in c_header(odd, [])
     assert c_name("2d") == "_2d"
+    evil = replace(kernel, target="cpu */ int x;\n")
+    assert c_header(evil, ["*/.o"]).startswith(
+        "/* The kernel cast for cpu __ int x__, by Loopwright.\n   Link __.o, and -lm. */\n"
+    )
 
 
 def test_a_symbol_that_an_object_lacks_is_named() -> None:
