@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from compiler.executor.dtypes import numpy_dtype
 from compiler.executor.error import ArgumentError
+from compiler.remote.error import RemoteRefusedError
 from compiler.remote.session import Session
 
 if TYPE_CHECKING:
@@ -21,13 +23,24 @@ class RemoteArray:
 
     `numpy()` copies it to this host, `copyfrom` copies values into it. Its memory is given back
     when no reference to it is left, or with its session.
+
+    Raises:
+        ArgumentError: If shape or type are none of an array.
+        RemoteError: If the device has no memory left, or vanished.
     """
 
     def __init__(self, session: Session, shape: Sequence[int], dtype: str) -> None:
         self.session = session
-        self.shape = tuple(int(extent) for extent in shape)
+        self.shape = _extents(shape)
         self.dtype = numpy_dtype(dtype)
+        if self.dtype.hasobject:
+            raise ArgumentError(f"an array of {dtype} holds objects of Python: no device has them")
         self.nbytes = math.prod(self.shape) * self.dtype.itemsize
+        if self.nbytes > session.facts.memory_bytes:
+            raise RemoteRefusedError(
+                f"no memory is left under the limit: the array has {self.nbytes} bytes, and a"
+                f" session of the device {session.facts.memory_bytes}"
+            )
         self.region = session.reserve(self.nbytes)
 
     def __repr__(self) -> str:
@@ -67,3 +80,13 @@ class RemoteArray:
             )
         self.session.write(self.region, array.reshape(-1).view(np.uint8).data)
         return self
+
+
+def _extents(shape: Sequence[int]) -> tuple[int, ...]:
+    try:
+        extents = tuple(operator.index(extent) for extent in shape)
+    except TypeError as error:
+        raise ArgumentError(f"the shape {shape!r} has extents that are no integers") from error
+    if min(extents, default=0) < 0:
+        raise ArgumentError(f"the shape {shape!r} has a negative extent")
+    return extents

@@ -15,7 +15,7 @@ from compiler.executor.params import ENTRY, Param, describe_kernel
 from compiler.executor.pool import CORES, LAUNCH
 from compiler.remote.arrays import RemoteArray
 from compiler.remote.image import RemoteImage, load_image
-from compiler.remote.protocol import MAX_CALLS, MAX_SAMPLES, Sample, Word
+from compiler.remote.protocol import MAX_CALLS, MAX_DEADLINE_SECS, MAX_SAMPLES, Sample, Word
 from compiler.remote.session import Session
 from compiler.runtime.timing import Timing
 
@@ -148,20 +148,24 @@ class RemoteModule:
 
         Raises:
             KeyError: If the kernel has another name.
-            ValueError: If `number` or `repeat` is out of range.
+            ValueError: If `number`, `repeat` or `min_repeat_ms` is out of range.
         """
         del dev
         if func_name is not None:
             self[func_name]
-        if not 1 <= number <= MAX_CALLS or not 1 <= repeat <= MAX_SAMPLES:
+        if number not in range(1, MAX_CALLS + 1) or repeat not in range(1, MAX_SAMPLES + 1):
             raise ValueError(
                 f"number is {number}, repeat is {repeat}: expected 1 to {MAX_CALLS} and 1 to"
                 f" {MAX_SAMPLES}"
             )
+        if not 0 <= min_repeat_ms <= 1000 * MAX_DEADLINE_SECS:
+            raise ValueError(
+                f"min_repeat_ms is {min_repeat_ms}: expected 0 to {1000 * MAX_DEADLINE_SECS}"
+            )
 
         def evaluate(*arrays: RemoteArray) -> Timing:
             self.sample(arrays)
-            calls = self._calls(arrays, number, min_repeat_ms / 1e3)
+            calls = self._calls(arrays, int(number), min_repeat_ms / 1e3)
             secs: list[float] = []
             while len(secs) < repeat:
                 # As many samples in one request as are far below its deadline.

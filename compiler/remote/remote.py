@@ -11,7 +11,7 @@ import numpy as np
 
 from compiler.executor.artifact import Artifact
 from compiler.executor.cpu_flags import cpu_flags
-from compiler.executor.error import ArtifactError
+from compiler.executor.error import ArgumentError, ArtifactError
 from compiler.executor.machine import device_flags, linux_name
 from compiler.remote.arrays import RemoteArray
 from compiler.remote.channel import Channel
@@ -87,7 +87,8 @@ class Remote:
         if isinstance(artifact, Artifact):
             loaded, default = artifact, artifact.name
         else:
-            loaded, default = Artifact.load(artifact), os.path.basename(os.fspath(artifact))
+            path = os.fspath(artifact)
+            loaded, default = Artifact.load(path), os.path.basename(path)
         self.check_machine(loaded)
         self._uploads[name or default] = loaded
         return name or default
@@ -104,7 +105,7 @@ class Remote:
         Raises:
             KeyError: If nothing of this name was uploaded.
             ArtifactError: If the device can't run it.
-            ArgumentError: If the constants do not fit the kernel.
+            ArgumentError: If it is no artifact, or the constants do not fit the kernel.
             RemoteError: If the device refuses it, or vanished.
         """
         if isinstance(artifact, str):
@@ -112,6 +113,11 @@ class Remote:
                 known = ", ".join(sorted(self._uploads)) or "nothing"
                 raise KeyError(f"{artifact!r} was not uploaded: {known} was")
             artifact = self._uploads[artifact]
+        if not isinstance(artifact, Artifact):
+            raise ArgumentError(
+                f"a {type(artifact).__name__} is no kernel for a device: expected an artifact of"
+                " lw.compile_kernel, or the name of an upload"
+            )
         return RemoteModule(self, artifact, const_params)
 
     def array(self, values: ArrayLike) -> RemoteArray:

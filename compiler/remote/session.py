@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn, TypeVar
 
+from compiler.executor.error import ArgumentError
 from compiler.remote.channel import Channel
 from compiler.remote.error import (
     EmulatedDeviceError,
@@ -21,6 +22,7 @@ from compiler.remote.error import (
 from compiler.remote.protocol import (
     ENDS_SESSION,
     MAX_BODY_BYTES,
+    MAX_DEADLINE_SECS,
     VERSION,
     Failure,
     FrameError,
@@ -154,7 +156,16 @@ class Session:
             calls: The number of calls, of each sample.
             samples: The number of timed samples; without any, the calls are not timed.
             deadline_secs: The time after which the device ends the session.
+
+        Raises:
+            ArgumentError: If the deadline is out of range.
+            RemoteError: If the device refuses it, crashed, or vanished.
         """
+        if not 0 < deadline_secs <= MAX_DEADLINE_SECS:
+            raise ArgumentError(
+                f"deadline_secs is {deadline_secs}: expected more than 0, at most"
+                f" {MAX_DEADLINE_SECS}"
+            )
         millis = max(1, int(1000 * deadline_secs))
         head = struct.pack("<QQIIII", code.number, entry, calls, samples, millis, len(words))
         body = self._ask(Kind.RUN, head + write_words(words), deadline_secs)

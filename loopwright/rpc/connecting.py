@@ -6,7 +6,7 @@ import os
 import ssl
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from compiler.remote.channel import Channel, ProcessChannel, SocketChannel
 from compiler.remote.remote import Remote
@@ -14,6 +14,11 @@ from loopwright.errors import InvalidAddressError
 
 _CERTIFICATE, _KEY = "cluster.pem", "cluster.key"
 """The files of a folder of certificates: those of a cluster of workers."""
+_MAX_TOKEN_CHARS = 256
+_EXPECTED = (
+    "expected tls://HOST:PORT, tcp://127.0.0.1:PORT, http(s)://SERVER, or a list such as"
+    " ['ssh', 'board', 'loopwright-runner']"
+)
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -41,9 +46,15 @@ def connect(
         RemoteError: If the device can't be reached, or refuses the session.
     """
     token = token if token is not None else os.environ.get("LOOPWRIGHT_TOKEN", "")
+    if len(token) > _MAX_TOKEN_CHARS:
+        raise InvalidAddressError(
+            f"the token has {len(token)} characters: expected at most {_MAX_TOKEN_CHARS}"
+        )
     if not isinstance(address, str):
+        if not isinstance(address, Sequence) or not all(isinstance(w, str) for w in address or [0]):
+            raise InvalidAddressError(f"{address!r} is no program with its arguments: {_EXPECTED}")
         return Remote(ProcessChannel(address), token, " ".join(address))
-    parts = urlsplit(address)
+    parts = _parts(address)
     channel: Channel
     match parts.scheme:
         case "http" | "https":
@@ -64,16 +75,20 @@ def connect(
                 " network; use tls://, or a tunnel"
             )
         case _:
-            raise InvalidAddressError(
-                f"{address!r} is no device: expected tls://HOST:PORT, tcp://127.0.0.1:PORT,"
-                " http(s)://SERVER, or a list such as ['ssh', 'board', 'loopwright-runner']"
-            )
+            raise InvalidAddressError(f"{address!r} is no device: {_EXPECTED}")
     return Remote(channel, token, address)
 
 
-def _host_and_port(address: str) -> tuple[str, int]:
+def _parts(address: str) -> SplitResult:
     try:
-        parts = urlsplit(address)
+        return urlsplit(address)
+    except ValueError as error:
+        raise InvalidAddressError(f"{address!r} is no address: {error}") from error
+
+
+def _host_and_port(address: str) -> tuple[str, int]:
+    parts = _parts(address)
+    try:
         host, port = parts.hostname, parts.port
     except ValueError as error:
         raise InvalidAddressError(f"{address!r} is no address: {error}") from error

@@ -138,6 +138,35 @@ def test_what_does_not_fit_is_refused_and_costs_nothing() -> None:
                 relu(*wrong)
         with pytest.raises(lw.ArgumentError, match=r"takes no float64\[8\]"):
             x.copyfrom(np.zeros(8))
-        with pytest.raises(ValueError, match="number is 0"):
-            relu.time_evaluator(number=0)
+        for options, message in (
+            ({"number": 0}, "number is 0"),
+            ({"number": 2.5}, r"number is 2\.5"),
+            ({"repeat": 1001}, "repeat is 1001"),
+            ({"min_repeat_ms": -1}, "min_repeat_ms is -1"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                relu.time_evaluator(**options)
+        for secs in (0, -1, 601, float("nan")):
+            with pytest.raises(lw.ArgumentError, match=f"deadline_secs is {secs}: expected"):
+                relu(x, y, deadline_secs=secs)
+        with pytest.raises(lw.ArgumentError, match="a int is no kernel for a device"):
+            remote.load_module(5)  # type: ignore[arg-type]
         relu(x, y)
+
+
+def test_an_array_that_no_device_holds_is_refused() -> None:
+    with rpc.connect(runner_here()) as remote:
+        for shape, message in (
+            ((-1,), "has a negative extent"),
+            ((2.5,), "extents that are no integers"),
+            ("ab", "extents that are no integers"),
+        ):
+            with pytest.raises(lw.ArgumentError, match=message):
+                remote.empty(shape)  # type: ignore[arg-type]
+        with pytest.raises(lw.ArgumentError, match="holds objects of Python"):
+            remote.array(np.array([object()]))
+        with pytest.raises(rpc.RemoteRefusedError, match="the array has 4835703278458516698824704"):
+            remote.empty((1 << 40, 1 << 40))
+        with pytest.raises(ValueError, match="unknown dtype"):
+            remote.array(["text"])
+        assert remote.array(5).numpy() == 5

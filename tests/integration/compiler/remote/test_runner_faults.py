@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -167,11 +168,20 @@ def test_a_program_that_is_no_runner_is_quoted() -> None:
         ("board:9190", "is no device"),
         ("tcp://127.0.0.1", "lacks a host or a port"),
         ("tcp://127.0.0.1:x", "is no address"),
+        ("tcp://[::1", "is no address"),
+        ([], "is no program"),
+        (["ssh", 5], "is no program"),
+        (None, "is no program"),
     ],
 )
-def test_an_address_that_means_nothing_is_refused(address: str, message: str) -> None:
+def test_an_address_that_means_nothing_is_refused(address: Any, message: str) -> None:
     with pytest.raises(InvalidAddressError, match=message):
         rpc.connect(address)
+
+
+def test_a_token_that_no_device_has_is_refused() -> None:
+    with pytest.raises(InvalidAddressError, match="the token has 257 characters"):
+        rpc.connect(runner_here(), "x" * 257)
 
 
 def test_no_runner_at_an_address_is_an_error() -> None:
