@@ -23,7 +23,7 @@ import pytest
 
 import loopwright as lw
 from compiler.backends.cpu.codegen.machine_code import compile_object
-from compiler.remote.protocol import Kind, encode, read_frame
+from compiler.remote.protocol import Failure, Kind, encode, read_frame
 from loopwright import rpc
 from loopwright.errors import InvalidAddressError
 from tests.integration.compiler.remote.runners import runner_here
@@ -110,6 +110,17 @@ def test_requests_before_the_token_are_refused(address: str) -> None:
         client.sendall(encode(Kind.RESERVE, 1, struct.pack("<QI", 8, 0)))
         header, body = read_frame(client.recv(4096))
     assert (header.kind, body[:4]) == (Kind.FAILED, b"\3\0\0\0")
+
+
+def test_a_client_of_another_version_is_refused(address: str) -> None:
+    host, port = address.removeprefix("tcp://").split(":")
+    with closing(socket.create_connection((host, int(port)))) as client:
+        client.sendall(encode(Kind.HELLO, 1, struct.pack("<I", 2) + TOKEN.encode()))
+        header, body = read_frame(client.recv(4096))
+        assert (header.kind, body[0]) == (Kind.FAILED, Failure.WRONG_VERSION)
+        assert client.recv(1) == b""
+    with rpc.connect(address, TOKEN) as remote:
+        _works(remote)
 
 
 def test_one_client_at_a_time_uses_the_device(address: str) -> None:

@@ -170,6 +170,16 @@ def test_a_session_has_one_owner_and_an_end(sessions: RemoteSessions) -> None:
         sessions.step(name, "a", hello)
 
 
+def test_a_client_of_another_version_is_refused(sessions: RemoteSessions) -> None:
+    name = sessions.open("a")
+    header, body = read_frame(sessions.step(name, "a", encode(Kind.HELLO, 1, b"\2\0\0\0")))
+    assert (header.kind, body[0]) == (Kind.FAILED, Failure.WRONG_VERSION)
+    with pytest.raises(SessionError, match="no such session"):
+        sessions.step(name, "a", encode(Kind.HELLO, 2, b"\1\0\0\0"))
+    with rpc.Remote(SessionChannel(sessions)) as remote:
+        _works(remote)
+
+
 def test_there_are_so_many_sessions_and_no_more(sessions: RemoteSessions) -> None:
     names = [sessions.open("a") for _ in range(limits.MAX_SESSIONS)]
     with pytest.raises(SessionError, match="has 4 sessions"):
