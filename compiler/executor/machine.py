@@ -85,6 +85,12 @@ def cpu_flags() -> frozenset[str]:
     return device_flags(architecture(), _cpuinfo(), vector_bits())
 
 
+def listed_features() -> str:
+    """Return the line of `/proc/cpuinfo` that lists the features of this CPU; empty without one."""
+    line = re.search(r"^(?:flags|Features|isa)\b.*$", _cpuinfo(), re.MULTILINE)
+    return line[0] if line else ""
+
+
 def device_flags(arch: str, cpuinfo: str, vector_bits: int = 0) -> frozenset[str]:
     """Return the flags of a CPU, by the text of its `/proc/cpuinfo`.
 

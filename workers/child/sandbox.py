@@ -52,10 +52,14 @@ def confine() -> list[str]:
     return lacks
 
 
-def refuse() -> list[str]:
-    """Install the filter of system calls; return the refused measures."""
+def refuse(*, outside: bool = False) -> list[str]:
+    """Install the filter of system calls; return the refused measures.
+
+    Args:
+        outside: Refuse files too: see `refuse_system_calls`.
+    """
     try:
-        refuse_system_calls()
+        refuse_system_calls(outside=outside)
     except SeccompError as error:
         return [f"no system call filter: {error.strerror}"]
     return []

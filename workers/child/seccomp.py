@@ -38,6 +38,7 @@ class _Machine:
     prctl: int
     of_a_process: tuple[int, ...]  # whose first argument is a process: kill, tgkill, prlimit64
     refused: tuple[int, ...]
+    outside: tuple[int, ...]  # files, memory and settings beyond the process
 
 
 _MACHINES = {
@@ -58,6 +59,19 @@ _MACHINES = {
             *(169, 175, 176, 246, 313, 320),  # reboot, modules, kexec
             *(248, 249, 250, 298, 304, 321, 323),  # keys, perf, handles, bpf, userfaultfd
         ),
+        outside=(
+            *(2, 85, 257, 437, 303),  # open, creat, openat, openat2, name_to_handle_at
+            *(76, 82, 86, 87, 88, 263, 264, 265, 266, 316),  # truncate, rename, link, unlink
+            *(83, 84, 133, 258, 259),  # mkdir, rmdir, mknod
+            *(90, 92, 94, 260, 268, 452),  # chmod, chown
+            *(132, 235, 261, 280),  # utime
+            *(188, 189, 197, 198, 463, 466, 469),  # setxattr, removexattr, file_setattr
+            *(80, 89, 267),  # chdir, readlink
+            *(134, 163, 167, 179, 254, 300),  # uselib, acct, swapon, quotactl, inotify, fanotify
+            *(29, 30, 64, 68, 240),  # shmget, shmat, semget, msgget, mq_open
+            *(141, 142, 144, 203, 314, 251),  # priority and cores of other processes
+            *(256, 279),  # migrate_pages, move_pages
+        ),
     ),
     "aarch64": _Machine(
         audit_arch=0xC00000B7,
@@ -76,6 +90,19 @@ _MACHINES = {
             *(142, 105, 106, 104, 273, 294),
             *(217, 218, 219, 241, 265, 280, 282),
         ),
+        outside=(
+            *(56, 437, 264),
+            *(45, 35, 36, 37, 38, 276),
+            *(33, 34),
+            *(53, 54, 452),
+            *(88,),
+            *(5, 6, 14, 15, 463, 466, 469),
+            *(49, 78),
+            *(89, 224, 60, 27, 262),
+            *(194, 196, 190, 186, 180),
+            *(140, 118, 119, 122, 274, 30),
+            *(238, 239),
+        ),
     ),
 }
 
@@ -84,8 +111,12 @@ class SeccompError(OSError):
     """The kernel does not accept a filter."""
 
 
-def refuse_system_calls() -> None:
+def refuse_system_calls(*, outside: bool = False) -> None:
     """Install the filter for this process, which has `no_new_privs` already.
+
+    Args:
+        outside: Refuse to open files and shared memory too, and to change what belongs to other
+            processes: what the process needs must be open and imported.
 
     Raises:
         SeccompError: If the kernel refuses it, or the machine is unknown here.
@@ -93,7 +124,7 @@ def refuse_system_calls() -> None:
     machine = _MACHINES.get(platform.machine())
     if machine is None:
         raise SeccompError(errno.ENOSYS, f"no filter is known for {platform.machine()}")
-    steps = _program(machine, os.getpid())
+    steps = _program(machine, os.getpid(), outside)
     code = ctypes.create_string_buffer(b"".join(steps))
 
     class Program(ctypes.Structure):
@@ -108,7 +139,7 @@ def refuse_system_calls() -> None:
     raise SeccompError(number, os.strerror(number))
 
 
-def _program(machine: _Machine, pid: int) -> list[bytes]:
+def _program(machine: _Machine, pid: int, outside: bool) -> list[bytes]:
     """Return the steps: each check of a call either answers or goes on to the next check."""
     refuse = [_step(_RETURN, _ERROR | errno.EPERM)]
     allow = [_step(_RETURN, _ALLOW)]
@@ -117,7 +148,7 @@ def _program(machine: _Machine, pid: int) -> list[bytes]:
     steps = [_step(_LOAD, _ARCH_AT), *_unless(_JUMP_EQUAL, machine.audit_arch, refuse), *number]
     if machine.audit_arch == _MACHINES["x86_64"].audit_arch:
         steps += _if(_JUMP_GREATER_OR_EQUAL, _X32_BIT, refuse)
-    for call in machine.refused:
+    for call in (*machine.refused, *(machine.outside if outside else ())):
         steps += _if(_JUMP_EQUAL, call, refuse)
     # Its flags lie in memory, which a filter cannot read: libraries fall back to `clone`.
     steps += _if(_JUMP_EQUAL, machine.clone3, [_step(_RETURN, _ERROR | errno.ENOSYS)])

@@ -18,7 +18,7 @@ from compiler.backends.cpu.runtime.pool import launch_address
 from compiler.executor.cores import available_cores
 from compiler.executor.error import PackageError
 from compiler.executor.loaded_code import external_address
-from compiler.executor.machine import architecture, is_emulated, vector_bits
+from compiler.executor.machine import architecture, is_emulated, listed_features, vector_bits
 from compiler.remote.protocol import (
     MAX_BODY_BYTES,
     MAX_CALLS,
@@ -50,14 +50,24 @@ _Entry: TypeAlias = Callable[[], object]
 class DeviceSession:
     """One session; the process that owns it checks who its client is.
 
+    It opens no file after its construction.
+
     Args:
         memory_bytes: The limit of the memory of the session.
     """
 
     def __init__(self, memory_bytes: int) -> None:
-        self._memory_bytes = memory_bytes
         self._regions = Regions(memory_bytes)
-        self._is_emulated = is_emulated()
+        self._facts = DeviceFacts(
+            is_emulated=is_emulated(),
+            num_cores=available_cores(),
+            vector_bits=vector_bits(),
+            memory_bytes=memory_bytes,
+            arch=architecture(),
+            features=listed_features(),
+            runner=_RUNNER,
+        )
+        _address(b"no such function")  # loads all libraries
 
     def answer(self, frame: bytes) -> bytes:
         """Return the frame that answers a request."""
@@ -105,19 +115,7 @@ class DeviceSession:
     def _hello(self, body: bytes) -> bytes:
         if read_numbers("I", body[:4]) != (VERSION,):
             raise RequestError(Failure.WRONG_VERSION)
-        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
-            lines = (line for line in file if line.startswith(("flags", "Features", "isa")))
-            features = next(lines, "").strip()
-        facts = DeviceFacts(
-            is_emulated=self._is_emulated,
-            num_cores=available_cores(),
-            vector_bits=vector_bits(),
-            memory_bytes=self._memory_bytes,
-            arch=architecture(),
-            features=features,
-            runner=_RUNNER,
-        )
-        return write_facts(facts)
+        return write_facts(self._facts)
 
     def _run(self, body: bytes) -> bytes:
         code, entry, calls, samples, deadline_millis, num_words = _RUN.unpack_from(body)
@@ -129,7 +127,7 @@ class DeviceSession:
         if not is_legal or not 1 <= deadline_millis <= 1000 * MAX_DEADLINE_SECS:
             raise RequestError(Failure.OUT_OF_RANGE)
         values = self._values(words)
-        if samples and self._is_emulated:
+        if samples and self._facts.is_emulated:
             raise RequestError(Failure.EMULATED)
         array = (ctypes.c_uint64 * len(values))(*values)
         kernel = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(region.address + entry)

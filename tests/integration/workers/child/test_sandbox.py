@@ -116,3 +116,31 @@ def test_what_the_kernel_does_not_allow_is_said() -> None:
         [sys.executable, "-c", lines], env=environment, text=True, capture_output=True, check=True
     )
     assert done.stdout.strip() == "no network isolation: Operation not permitted"
+
+
+def test_a_process_that_needs_no_files_opens_none(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("secret")
+    code = f"""
+import os, sys
+from workers.child import sandbox
+os.chdir({str(tmp_path)!r})
+here = os.open(".", os.O_PATH)
+sandbox.confine()
+assert sandbox.refuse(outside=True) == []
+for name, *arguments in (
+    ("open", "a", os.O_RDONLY), ("unlink", "a"), ("mkdir", "b"), ("rmdir", "b"),
+    ("rename", "a", "b"), ("link", "a", "b"), ("symlink", "a", "b"), ("truncate", "a", 0),
+    ("chmod", "a", 0o777), ("chown", "a", 0, 0), ("utime", "a"), ("mkfifo", "b"),
+    ("chdir", "/"), ("readlink", "/proc/self/exe"), ("setxattr", "a", "user.b", b"c"),
+    ("sched_setaffinity", os.getppid(), [0]), ("setpriority", os.PRIO_PROCESS, os.getppid(), 19),
+):
+    try:
+        getattr(os, name)(*arguments)
+    except PermissionError:
+        continue
+    sys.exit(f"{{name}} is allowed")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")

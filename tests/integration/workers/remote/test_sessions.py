@@ -17,7 +17,7 @@ import pytest
 import loopwright as lw
 from compiler.backends.cpu.codegen.machine_code import compile_object
 from compiler.remote.channel import Channel
-from compiler.remote.protocol import Failure, Kind, encode, read_frame
+from compiler.remote.protocol import ENDS_SESSION, Failure, Kind, encode, read_frame
 from compiler.schedule.schedule import Schedule
 from loopwright import rpc
 from tests.integration.compiler.remote.test_mutated_frames import requests_of
@@ -136,25 +136,44 @@ def test_a_kernel_that_crashes_or_never_ends_is_an_error_and_the_worker_goes_on(
         _works(remote)
 
 
-def test_a_kernel_has_no_network_and_starts_no_program(sessions: RemoteSessions) -> None:
-    # socket(AF_INET, SOCK_STREAM, 0), whose result becomes the first element
-    body = """%at = load ptr, ptr %args
- %found = call i32 @socket(i32 2, i32 1, i32 0)
+CALLS = (
+    "@socket(i32 2, i32 1, i32 0)",  # AF_INET, SOCK_STREAM
+    "@fork()",
+    "@open(ptr @path, i32 0)",
+    "@creat(ptr @path, i32 384)",
+    "@unlink(ptr @path)",
+    "@shmget(i32 0, i64 4096, i32 896)",  # IPC_PRIVATE, IPC_CREAT | 0600
+)
+
+
+def _calling(call: str, path: Path) -> lw.Artifact:
+    """Return a kernel that stores what a function of the system returns."""
+    name, _, arguments = call[1:-1].partition("(")
+    types = ", ".join(argument.split()[0] for argument in arguments.split(",") if argument)
+    text = f"""@path = internal constant [{len(str(path)) + 1} x i8] c"{path}\\00"
+declare i32 @{name}({types})
+define void @lw_kernel(ptr %args) {{
+ %at = load ptr, ptr %args
+ %found = call i32 {call}
  %number = sitofp i32 %found to float
  store float %number, ptr %at
- ret void"""
-    text = (
-        f"declare i32 @socket(i32, i32, i32)\ndefine void @lw_kernel(ptr %args) {{\n {body}\n}}\n"
-    )
+ ret void
+}}
+"""
     kernel = lw.compile_kernel(lw.ops.relu(8), here())
-    artifact = replace(kernel, code=compile_object(text, here()))
+    return replace(kernel, code=compile_object(text, here()))
+
+
+def test_a_kernel_reaches_nothing_outside(sessions: RemoteSessions, tmp_path: Path) -> None:
+    path = tmp_path / "secret"
+    path.write_text("secret")
     with rpc.Remote(SessionChannel(sessions)) as remote:
         x, y = remote.empty((8,)), remote.empty((8,))
-        try:
-            remote.load_module(artifact)(x, y)
-        except rpc.RemoteFaultError:
-            return  # the filter of system calls killed it
-        assert x.numpy()[0] == -1
+        for call in CALLS:
+            x.copyfrom(np.zeros(8, "float32"))
+            remote.load_module(_calling(call, path))(x, y)
+            assert x.numpy()[0] == -1, call
+    assert path.read_text() == "secret"
 
 
 def test_a_session_has_one_owner_and_an_end(sessions: RemoteSessions) -> None:
@@ -170,14 +189,11 @@ def test_a_session_has_one_owner_and_an_end(sessions: RemoteSessions) -> None:
         sessions.step(name, "a", hello)
 
 
-def test_a_client_of_another_version_is_refused(sessions: RemoteSessions) -> None:
-    name = sessions.open("a")
-    header, body = read_frame(sessions.step(name, "a", encode(Kind.HELLO, 1, b"\2\0\0\0")))
+def test_a_client_of_another_version_is_refused() -> None:
+    device = DeviceSession(8 << 20)
+    header, body = read_frame(device.answer(encode(Kind.HELLO, 1, b"\2\0\0\0")))
     assert (header.kind, body[0]) == (Kind.FAILED, Failure.WRONG_VERSION)
-    with pytest.raises(SessionError, match="no such session"):
-        sessions.step(name, "a", encode(Kind.HELLO, 2, b"\1\0\0\0"))
-    with rpc.Remote(SessionChannel(sessions)) as remote:
-        _works(remote)
+    assert Failure.WRONG_VERSION in ENDS_SESSION
 
 
 def test_there_are_so_many_sessions_and_no_more(sessions: RemoteSessions) -> None:
