@@ -68,7 +68,7 @@ class Image(NamedTuple):
     addresses: dict[str, int]
 
 
-class _Layout(NamedTuple):
+class _ImageLayout(NamedTuple):
     """The forms of a file's tables, for `struct`, with names in the order of ELF's manual.
 
     Attributes:
@@ -88,8 +88,8 @@ class _Layout(NamedTuple):
 
 
 _LAYOUTS = {
-    b"\x7fELF\x01\x01": _Layout("<32xI10xHHH", "<10I", "<II4xBxH", "<II", 8),
-    b"\x7fELF\x02\x01": _Layout("<40xQ10xHHH", "<IIQQQQIIQQ", "<IBxHQ8x", "<QQq", 32),
+    b"\x7fELF\x01\x01": _ImageLayout("<32xI10xHHH", "<10I", "<II4xBxH", "<II", 8),
+    b"\x7fELF\x02\x01": _ImageLayout("<40xQ10xHHH", "<IIQQQQIIQQ", "<IBxHQ8x", "<QQq", 32),
 }
 
 

@@ -34,7 +34,7 @@ def is_emulated(proc: str = "/proc") -> bool:
     """Return whether QEMU's user mode runs this process: its times say nothing of the CPU.
 
     QEMU answers for `self/exe`, and Linux for `thread-self/exe`: that is the emulator. The name of
-    the process is that of the emulator too, unless Linux starts it by itself (`binfmt_misc`).
+    the process is that of the emulator too, except if Linux itself starts it (`binfmt_misc`).
 
     Args:
         proc: Where Linux describes processes.

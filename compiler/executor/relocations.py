@@ -62,7 +62,7 @@ class Patch(NamedTuple):
         self.set_bits((pages >> 2) & 0x7FFFF, 5)
 
 
-class Machine(NamedTuple):
+class LinkedMachine(NamedTuple):
     """How an architecture refers to addresses.
 
     Attributes:
@@ -243,13 +243,13 @@ def _check_range(distance: int, bits: int) -> None:
 
 MACHINES = {
     # jmp *2(%rip)
-    62: Machine("x86_64", bytes.fromhex("ff2502000000 9090"), "<Q", _patch_x86_64),
+    62: LinkedMachine("x86_64", bytes.fromhex("ff2502000000 9090"), "<Q", _patch_x86_64),
     # ldr x16, #8; br x16
-    183: Machine("aarch64", bytes.fromhex("50000058 00021fd6"), "<Q", _patch_aarch64),
+    183: LinkedMachine("aarch64", bytes.fromhex("50000058 00021fd6"), "<Q", _patch_aarch64),
     # ldr pc, [pc, #-4]
-    40: Machine("armv7l", bytes.fromhex("04f01fe5"), "<I", _patch_armv7),
+    40: LinkedMachine("armv7l", bytes.fromhex("04f01fe5"), "<I", _patch_armv7),
     # auipc t1, 0; ld t1, 16(t1); jr t1; nop
-    243: Machine(
+    243: LinkedMachine(
         "riscv64",
         bytes.fromhex("17030000 03330301 67000300 13000000"),
         "<Q",

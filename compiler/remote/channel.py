@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from compiler.remote.error import RemoteGoneError
-from compiler.remote.protocol import HEADER, FrameError, read_header
+from compiler.remote.protocol import HEADER, ProtocolError, read_header
 
 CONNECT_SECS = 15.0
 """Time limit for a connection and its TLS. Chosen, as for the scheduler of a cluster."""
 _END_SECS = 2.0
-"""Time for a program to end by itself, once its input has ended. Chosen."""
+"""Time for a program to end, once its input has ended. Chosen."""
 _LAST_WORDS_BYTES = 500
 """Of what a program prints, for a message. Chosen."""
 _READ_BYTES = 1 << 16
@@ -51,7 +51,7 @@ class StreamChannel(Channel):
         header = self._receive(HEADER.size, deadline)
         try:
             size = read_header(header).body_bytes
-        except FrameError as error:
+        except ProtocolError as error:
             raise self._gone(f"the device answered with no frame: {error}") from error
         return header + self._receive(size, deadline)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from compiler.executor.elf import ObjectFile
 from compiler.executor.error import ArtifactError, PackageError
 from compiler.remote.error import RemoteRefusedError
-from compiler.remote.session import Region, Session
+from compiler.remote.session import DeviceRegion, Session
 
 _PAGE_BYTES = 4096
 """Runs of so many zeros are not sent: the memory of a device holds zeros. Chosen."""
@@ -25,7 +25,7 @@ class RemoteImage:
         offsets: Where its functions and variables are in it, by name.
     """
 
-    region: Region
+    region: DeviceRegion
     offsets: Mapping[str, int]
 
     def offset(self, name: str) -> int:
@@ -86,7 +86,7 @@ def load_image(
     return RemoteImage(region, offsets)
 
 
-def _write_pages(session: Session, region: Region, content: bytearray) -> None:
+def _write_pages(session: Session, region: DeviceRegion, content: bytearray) -> None:
     """Write the pages that hold more than zeros, those in a row together."""
     starts = range(0, len(content), _PAGE_BYTES)
     used = [start for start in starts if any(content[start : start + _PAGE_BYTES])]

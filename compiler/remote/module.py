@@ -171,8 +171,8 @@ class RemoteModule:
                 # As many samples in one request as are far below its deadline.
                 longest = max(secs, default=_REQUEST_SECS) or _REQUEST_SECS
                 samples = min(repeat - len(secs), max(1, int(_REQUEST_SECS / longest)))
-                found = self.sample(arrays, calls=calls, samples=samples)
-                secs += [self._secs(sample) for sample in found]
+                timed = self.sample(arrays, calls=calls, samples=samples)
+                secs += [self._secs(sample) for sample in timed]
             return Timing(tuple(total / calls for total in secs))
 
         return evaluate

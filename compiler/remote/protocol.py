@@ -44,7 +44,7 @@ class Kind(IntEnum):
     FAILED = 0x81
 
 
-class Failure(IntEnum):
+class DeviceFailure(IntEnum):
     """The errors of a device."""
 
     MALFORMED = 1
@@ -62,19 +62,24 @@ class Failure(IntEnum):
 
 ENDS_SESSION = frozenset(
     (
-        *(Failure.MALFORMED, Failure.WRONG_VERSION, Failure.DENIED, Failure.BUSY),
-        *(Failure.FAULT, Failure.DEADLINE),
+        *(
+            DeviceFailure.MALFORMED,
+            DeviceFailure.WRONG_VERSION,
+            DeviceFailure.DENIED,
+            DeviceFailure.BUSY,
+        ),
+        *(DeviceFailure.FAULT, DeviceFailure.DEADLINE),
     )
 )
 """The errors after which a device ends the session."""
 
 
-class FrameError(ValueError):
+class ProtocolError(ValueError):
     """Bytes that are no frame, or no reply to the request."""
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class FrameHeader:
     """The beginning of a frame."""
 
     kind: int
@@ -128,33 +133,33 @@ def encode(kind: Kind, number: int, body: bytes = b"") -> bytes:
     return HEADER.pack(MAGIC, kind, number, len(body)) + body
 
 
-def read_header(content: bytes) -> Header:
+def read_header(content: bytes) -> FrameHeader:
     """Return the header of a frame.
 
     Raises:
-        FrameError: If it is none.
+        ProtocolError: If it is none.
     """
     try:
         magic, kind, number, size = HEADER.unpack(content)
     except struct.error as error:
-        raise FrameError(f"a header has {len(content)} bytes") from error
+        raise ProtocolError(f"a header has {len(content)} bytes") from error
     if magic != MAGIC:
-        raise FrameError(f"a frame begins with {content[:16]!r}")
+        raise ProtocolError(f"a frame begins with {content[:16]!r}")
     if size > MAX_BODY_BYTES:
-        raise FrameError(f"a frame has {size} bytes: expected at most {MAX_BODY_BYTES}")
-    return Header(kind, number, size)
+        raise ProtocolError(f"a frame has {size} bytes: expected at most {MAX_BODY_BYTES}")
+    return FrameHeader(kind, number, size)
 
 
-def read_frame(content: bytes) -> tuple[Header, bytes]:
+def read_frame(content: bytes) -> tuple[FrameHeader, bytes]:
     """Return the header and the body of a whole frame.
 
     Raises:
-        FrameError: If it is none.
+        ProtocolError: If it is none.
     """
     header = read_header(content[: HEADER.size])
     body = content[HEADER.size :]
     if len(body) != header.body_bytes:
-        raise FrameError(f"a frame has {len(body)} bytes: expected {header.body_bytes}")
+        raise ProtocolError(f"a frame has {len(body)} bytes: expected {header.body_bytes}")
     return header, body
 
 
@@ -162,27 +167,27 @@ def read_numbers(form: str, body: bytes) -> tuple[int, ...]:
     """Return the numbers that a body consists of, by their form for `struct`.
 
     Raises:
-        FrameError: If it has another length.
+        ProtocolError: If it has another length.
     """
     try:
         return struct.unpack(f"<{form}", body)
     except struct.error as error:
-        raise FrameError(f"a body has {len(body)} bytes: {error}") from error
+        raise ProtocolError(f"a body has {len(body)} bytes: {error}") from error
 
 
 def read_failure(body: bytes) -> tuple[int, str]:
     """Return the number of an error and its text, in which only printable characters are left.
 
     Raises:
-        FrameError: If it is none.
+        ProtocolError: If it is none.
     """
     if not 4 <= len(body) <= 4 + _MAX_TEXT_BYTES:
-        raise FrameError(f"an error has {len(body)} bytes")
+        raise ProtocolError(f"an error has {len(body)} bytes")
     text = body[4:].decode("ascii", "replace")
     return read_numbers("I", body[:4])[0], "".join(c for c in text if c.isprintable())
 
 
-def write_failure(number: int, failure: Failure, text: str = "") -> bytes:
+def write_failure(number: int, failure: DeviceFailure, text: str = "") -> bytes:
     """Return the frame of an error, whose text is that of its name by default."""
     shown = text or failure.name.lower().replace("_", " ")
     content = shown.encode("ascii", "replace")[:500]
@@ -203,14 +208,14 @@ def read_facts(body: bytes) -> DeviceFacts:
     """Return what a device says of itself.
 
     Raises:
-        FrameError: If the reply is malformed, or of another version.
+        ProtocolError: If the reply is malformed, or of another version.
     """
     try:
         version, abi, is_emulated, _, cores, vector_bits, memory = _FACTS.unpack_from(body)
     except struct.error as error:
-        raise FrameError(f"a reply to HELLO has {len(body)} bytes") from error
+        raise ProtocolError(f"a reply to HELLO has {len(body)} bytes") from error
     if (version, abi) != (VERSION, ABI_VERSION):
-        raise FrameError(
+        raise ProtocolError(
             f"the device speaks version {version} of the protocol, with calls of version {abi}:"
             f" this client has {VERSION} and {ABI_VERSION}"
         )
@@ -219,11 +224,11 @@ def read_facts(body: bytes) -> DeviceFacts:
         (size,) = read_numbers("I", body[at : at + 4])
         text = body[at + 4 : at + 4 + size]
         if len(text) != size or size > _MAX_TEXT_BYTES:
-            raise FrameError(f"a text of a reply to HELLO has {size} bytes")
+            raise ProtocolError(f"a text of a reply to HELLO has {size} bytes")
         texts.append(text.decode("ascii", "replace"))
         at += 4 + size
     if at != len(body) or not 1 <= cores <= 1 << 16 or vector_bits > 1 << 16:
-        raise FrameError("a reply to HELLO is malformed")
+        raise ProtocolError("a reply to HELLO is malformed")
     return DeviceFacts(bool(is_emulated), cores, vector_bits, memory, texts[0], texts[1], texts[2])
 
 
@@ -236,10 +241,10 @@ def read_words(body: bytes, count: int) -> list[Word]:
     """Return the words of RUN.
 
     Raises:
-        FrameError: If there are not as many.
+        ProtocolError: If there are not as many.
     """
     if count > MAX_WORDS or len(body) != count * _WORD.size:
-        raise FrameError(f"{count} words have {len(body)} bytes")
+        raise ProtocolError(f"{count} words have {len(body)} bytes")
     rows = _WORD.iter_unpack(body)
     return [Word(offset, region if is_address else None) for region, offset, is_address in rows]
 
@@ -254,8 +259,8 @@ def read_samples(body: bytes, count: int) -> list[Sample]:
     """Return the samples of the reply to RUN.
 
     Raises:
-        FrameError: If there are not as many.
+        ProtocolError: If there are not as many.
     """
     if len(body) != count * _SAMPLE.size:
-        raise FrameError(f"{count} samples have {len(body)} bytes")
+        raise ProtocolError(f"{count} samples have {len(body)} bytes")
     return [Sample(*row) for row in _SAMPLE.iter_unpack(body)]

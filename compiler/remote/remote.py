@@ -110,8 +110,8 @@ class Remote:
         """
         if isinstance(artifact, str):
             if artifact not in self._uploads:
-                known = ", ".join(sorted(self._uploads)) or "nothing"
-                raise KeyError(f"{artifact!r} was not uploaded: {known} was")
+                names = ", ".join(sorted(self._uploads)) or "nothing"
+                raise KeyError(f"{artifact!r} was not uploaded: {names} was")
             artifact = self._uploads[artifact]
         if not isinstance(artifact, Artifact):
             raise ArgumentError(

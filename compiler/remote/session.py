@@ -24,9 +24,9 @@ from compiler.remote.protocol import (
     MAX_BODY_BYTES,
     MAX_DEADLINE_SECS,
     VERSION,
-    Failure,
-    FrameError,
+    DeviceFailure,
     Kind,
+    ProtocolError,
     Sample,
     Word,
     encode,
@@ -47,7 +47,7 @@ _PART_BYTES = MAX_BODY_BYTES - 64
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class DeviceRegion:
     """Memory of a device."""
 
     number: int
@@ -91,28 +91,28 @@ class Session:
         """Return whether no request can succeed any more."""
         return self._end is not None
 
-    def reserve(self, size_bytes: int, *, is_code: bool = False) -> Region:
+    def reserve(self, size_bytes: int, *, is_code: bool = False) -> DeviceRegion:
         """Reserve memory, which holds zeros."""
         body = self._ask(Kind.RESERVE, struct.pack("<QI", size_bytes, is_code))
         number, address = self._checked(lambda content: read_numbers("QQ", content), body)
-        return Region(number, address, size_bytes)
+        return DeviceRegion(number, address, size_bytes)
 
-    def release(self, region: Region) -> None:
+    def release(self, region: DeviceRegion) -> None:
         """Give memory back."""
         self._ask(Kind.RELEASE, struct.pack("<Q", region.number))
 
-    def abandon(self, region: Region) -> None:
+    def abandon(self, region: DeviceRegion) -> None:
         """Give memory back with the next request: for finalizers, which must not wait."""
         self._abandoned.append(region.number)
 
-    def write(self, region: Region, content: bytes | memoryview, offset: int = 0) -> None:
+    def write(self, region: DeviceRegion, content: bytes | memoryview, offset: int = 0) -> None:
         """Write bytes into memory."""
         view = memoryview(content).cast("B")
         for start in range(0, view.nbytes, _PART_BYTES):
             head = struct.pack("<QQ", region.number, offset + start)
             self._ask(Kind.WRITE, head + view[start : start + _PART_BYTES])
 
-    def read(self, region: Region, size_bytes: int, offset: int = 0) -> bytes:
+    def read(self, region: DeviceRegion, size_bytes: int, offset: int = 0) -> bytes:
         """Read bytes of memory."""
         parts = []
         for start in range(0, size_bytes, _PART_BYTES):
@@ -129,17 +129,17 @@ class Session:
         addresses = self._checked(lambda b: read_numbers(f"{len(names)}Q", b), body)
         return dict(zip(names, addresses, strict=True))
 
-    def seal(self, region: Region, code_bytes: int, constant_bytes: int) -> None:
+    def seal(self, region: DeviceRegion, code_bytes: int, constant_bytes: int) -> None:
         """Make memory executable: its first bytes are code, the next ones constants."""
         self._ask(Kind.SEAL, struct.pack("<QQQ", region.number, code_bytes, constant_bytes))
 
-    def protect(self, region: Region) -> None:
+    def protect(self, region: DeviceRegion) -> None:
         """Make memory read-only: a kernel that writes into it crashes."""
         self._ask(Kind.PROTECT, struct.pack("<Q", region.number))
 
     def run(
         self,
-        code: Region,
+        code: DeviceRegion,
         entry: int,
         words: Sequence[Word],
         *,
@@ -217,19 +217,19 @@ class Session:
 
     def _refused(self, number: int, text: str) -> NoReturn:
         """Raise the error that a device reports."""
-        if number not in list(Failure):
+        if number not in list(DeviceFailure):
             self._fail(f"it reports the unknown error {number}")
-        failure = Failure(number)
+        failure = DeviceFailure(number)
         if failure in ENDS_SESSION:
             self._over(text)
         match failure:
-            case Failure.EMULATED:
+            case DeviceFailure.EMULATED:
                 raise EmulatedDeviceError(
                     "the device is emulated: its results can be checked, and its times say nothing"
                 )
-            case Failure.FAULT | Failure.DEADLINE:
+            case DeviceFailure.FAULT | DeviceFailure.DEADLINE:
                 raise RemoteFaultError(f"{text}; connect again: the session is over")
-            case Failure.BUSY:
+            case DeviceFailure.BUSY:
                 raise RemoteRefusedError(f"{text}: try again when it has ended")
             case _:
                 raise RemoteRefusedError(f"the device refused a request: {text}")
@@ -238,7 +238,7 @@ class Session:
         """Return what an answer says; one that is malformed ends the session."""
         try:
             return read(content)
-        except FrameError as error:
+        except ProtocolError as error:
             self._fail(str(error))
 
     def _fail(self, reason: str) -> NoReturn:

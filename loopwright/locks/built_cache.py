@@ -61,7 +61,7 @@ def put(key: str, artifact: Artifact) -> None:
     """Keep a kernel for CPUs; one that can't be written costs the next build."""
     if artifact.backend != BACKEND:
         return
-    # Imported on use: whoever only reads needs neither.
+    # Imported on use: a process that only reads needs neither.
     from pathlib import Path  # noqa: PLC0415
 
     from loopwright.atomic_file import atomic_file  # noqa: PLC0415
@@ -91,7 +91,7 @@ def _cpu() -> str:
 
 def _llvm() -> str:
     """Return the file of LLVM's bindings, whose time and size stand for their version."""
-    found = importlib.util.find_spec("llvmlite")
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec("llvmlite")
+    if spec is None or spec.origin is None:
         raise FileNotFoundError("llvmlite")
-    return found.origin
+    return spec.origin

@@ -54,8 +54,8 @@ class DaskSessions:
         reason = ""
         for worker in workers:
             try:
-                found = self._found(worker, RemoteStep("open", owner))
-                return f"{_text_of(worker.name)}.{read_answer(found, 'session')}"
+                answer = self._found(worker, RemoteStep("open", owner))
+                return f"{_text_of(worker.name)}.{read_answer(answer, 'session')}"
             except (AnswerError, SessionOverError) as error:
                 reason = str(error)
         raise NoSessionError(f"no session on {label}: {reason}")
@@ -68,8 +68,8 @@ class DaskSessions:
         """
         worker, name = self._worker_of(session)
         try:
-            found = self._found(worker, RemoteStep("frame", owner, name, encoded(frame)))
-            return decoded(read_answer(found, "frame"))
+            answer = self._found(worker, RemoteStep("frame", owner, name, encoded(frame)))
+            return decoded(read_answer(answer, "frame"))
         except AnswerError as error:
             raise SessionOverError(str(error)) from error
 

@@ -11,7 +11,7 @@ import os
 import sys
 
 from compiler.backends.cpu.runtime.pool import launch_address
-from compiler.remote.protocol import Failure, write_failure
+from compiler.remote.protocol import DeviceFailure, write_failure
 from workers.child.memory_limit import OwnMemory
 from workers.child.parent_death import die_with_parent
 from workers.child.sandbox import confine, refuse
@@ -47,7 +47,7 @@ def main() -> None:
 def _refusal(request: bytes, lacks: list[str]) -> bytes:
     """Return the answer of a worker that can't confine the code of clients."""
     text = f"remote sessions require a sandbox that this worker lacks: {', '.join(lacks)}"
-    return write_failure(int.from_bytes(request[8:12], "little"), Failure.REFUSED, text)
+    return write_failure(int.from_bytes(request[8:12], "little"), DeviceFailure.REFUSED, text)
 
 
 if __name__ == "__main__":

@@ -26,9 +26,9 @@ from compiler.remote.protocol import (
     MAX_SAMPLES,
     VERSION,
     DeviceFacts,
-    Failure,
-    FrameError,
+    DeviceFailure,
     Kind,
+    ProtocolError,
     Sample,
     Word,
     encode,
@@ -39,7 +39,7 @@ from compiler.remote.protocol import (
     write_failure,
     write_samples,
 )
-from workers.remote.regions import Regions, RequestError
+from workers.remote.regions import RefusedRequestError, Regions
 
 _RUNNER = "loopwright worker 1"
 _SERIAL = b"lw_launch_serially"
@@ -76,10 +76,10 @@ class DeviceSession:
             header, body = read_frame(frame)
             number = header.number
             return encode(Kind.DONE, number, self._answer(header.kind, body))
-        except RequestError as error:
+        except RefusedRequestError as error:
             return write_failure(number, error.failure)
-        except (FrameError, struct.error, UnicodeDecodeError):
-            return write_failure(number, Failure.MALFORMED)
+        except (ProtocolError, struct.error, UnicodeDecodeError):
+            return write_failure(number, DeviceFailure.MALFORMED)
 
     def _answer(self, kind: int, body: bytes) -> bytes:
         regions = self._regions
@@ -109,12 +109,12 @@ class DeviceSession:
             case Kind.BYE if not body:
                 pass
             case _:
-                raise RequestError(Failure.MALFORMED)
+                raise RefusedRequestError(DeviceFailure.MALFORMED)
         return b""
 
     def _hello(self, body: bytes) -> bytes:
         if read_numbers("I", body[:4]) != (VERSION,):
-            raise RequestError(Failure.WRONG_VERSION)
+            raise RefusedRequestError(DeviceFailure.WRONG_VERSION)
         return write_facts(self._facts)
 
     def _run(self, body: bytes) -> bytes:
@@ -122,13 +122,13 @@ class DeviceSession:
         words = read_words(body[_RUN.size :], num_words)
         region = self._regions.find(code)
         if not region.is_sealed:
-            raise RequestError(Failure.UNKNOWN_REGION)
+            raise RefusedRequestError(DeviceFailure.UNKNOWN_REGION)
         is_legal = entry < region.size and 1 <= calls <= MAX_CALLS and samples <= MAX_SAMPLES
         if not is_legal or not 1 <= deadline_millis <= 1000 * MAX_DEADLINE_SECS:
-            raise RequestError(Failure.OUT_OF_RANGE)
+            raise RefusedRequestError(DeviceFailure.OUT_OF_RANGE)
         values = self._values(words)
         if samples and self._facts.is_emulated:
-            raise RequestError(Failure.EMULATED)
+            raise RefusedRequestError(DeviceFailure.EMULATED)
         array = (ctypes.c_uint64 * len(values))(*values)
         kernel = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(region.address + entry)
         run = partial(kernel, ctypes.addressof(array))
@@ -144,9 +144,9 @@ class DeviceSession:
             if word.region is not None:
                 region = self._regions.find(word.region)
                 if region.is_code and not region.is_sealed:
-                    raise RequestError(Failure.UNKNOWN_REGION)
+                    raise RefusedRequestError(DeviceFailure.UNKNOWN_REGION)
                 if word.offset > region.size:
-                    raise RequestError(Failure.OUT_OF_RANGE)
+                    raise RefusedRequestError(DeviceFailure.OUT_OF_RANGE)
                 value += region.address
             values.append(value)
         return values
@@ -168,10 +168,10 @@ def _preemptions() -> int:
 def _addresses(body: bytes) -> bytes:
     """Return the address of each function, 0 for one that is not here. A zero ends each name."""
     if body and not body.endswith(b"\0"):
-        raise RequestError(Failure.MALFORMED)
+        raise RefusedRequestError(DeviceFailure.MALFORMED)
     names = body.split(b"\0")[:-1]
     if 8 * len(names) > MAX_BODY_BYTES:
-        raise RequestError(Failure.OUT_OF_RANGE)
+        raise RefusedRequestError(DeviceFailure.OUT_OF_RANGE)
     return b"".join(struct.pack("<Q", _address(name)) for name in names)
 
 

@@ -7,21 +7,21 @@ import mmap
 from dataclasses import dataclass
 
 from compiler.executor.elf import PAGE_BYTES
-from compiler.remote.protocol import MAX_BODY_BYTES, Failure
+from compiler.remote.protocol import MAX_BODY_BYTES, DeviceFailure
 
 _MAX_REGIONS = 1024
 
 
-class RequestError(Exception):
+class RefusedRequestError(Exception):
     """A request that this device refuses; `failure` is its number in the protocol."""
 
-    def __init__(self, failure: Failure) -> None:
+    def __init__(self, failure: DeviceFailure) -> None:
         super().__init__(failure.name)
         self.failure = failure
 
 
 @dataclass(slots=True, eq=False)
-class Region:
+class SessionRegion:
     """Memory of a client: `size` bytes from `address` on, then a page that none may touch."""
 
     mapping: mmap.mmap
@@ -39,37 +39,37 @@ class Regions:
         self._limit_bytes = limit_bytes
         self._used_bytes = 0
         self._last = 0
-        self._regions: dict[int, Region] = {}
+        self._regions: dict[int, SessionRegion] = {}
 
-    def find(self, number: int) -> Region:
+    def find(self, number: int) -> SessionRegion:
         """Return a region.
 
         Raises:
-            RequestError: If there is none of this number.
+            RefusedRequestError: If there is none of this number.
         """
         if number not in self._regions:
-            raise RequestError(Failure.UNKNOWN_REGION)
+            raise RefusedRequestError(DeviceFailure.UNKNOWN_REGION)
         return self._regions[number]
 
     def reserve(self, size: int, *, is_code: bool) -> tuple[int, int]:
         """Return the number and the address of new memory, which holds zeros.
 
         Raises:
-            RequestError: If there is no memory left.
+            RefusedRequestError: If there is no memory left.
         """
         usable = -(-max(size, 1) // mmap.PAGESIZE) * mmap.PAGESIZE
         mapped = usable + mmap.PAGESIZE + (PAGE_BYTES if is_code else 0)
         if mapped > self._limit_bytes - self._used_bytes or len(self._regions) >= _MAX_REGIONS:
-            raise RequestError(Failure.NO_MEMORY)
+            raise RefusedRequestError(DeviceFailure.NO_MEMORY)
         try:
             mapping = mmap.mmap(-1, mapped, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         except OSError as error:
-            raise RequestError(Failure.NO_MEMORY) from error
+            raise RefusedRequestError(DeviceFailure.NO_MEMORY) from error
         start = ctypes.addressof(ctypes.c_char.from_buffer(mapping))
         address = -(-start // PAGE_BYTES) * PAGE_BYTES if is_code else start
         protect(address + usable, mmap.PAGESIZE, 0)
         self._last += 1
-        self._regions[self._last] = Region(mapping, address, size, mapped, is_code)
+        self._regions[self._last] = SessionRegion(mapping, address, size, mapped, is_code)
         self._used_bytes += mapped
         return self._last, address
 
@@ -77,7 +77,7 @@ class Regions:
         """Give a region back.
 
         Raises:
-            RequestError: If there is none of this number.
+            RefusedRequestError: If there is none of this number.
         """
         region = self.find(number)
         del self._regions[number]
@@ -87,11 +87,11 @@ class Regions:
         """Write into a region that is not executable.
 
         Raises:
-            RequestError: If there is none, or it ends before.
+            RefusedRequestError: If there is none, or it ends before.
         """
         region = self.find(number)
         if region.is_sealed:
-            raise RequestError(Failure.UNKNOWN_REGION)
+            raise RefusedRequestError(DeviceFailure.UNKNOWN_REGION)
         _check_inside(region, offset, len(content))
         ctypes.memmove(region.address + offset, content, len(content))
 
@@ -99,13 +99,13 @@ class Regions:
         """Return bytes of a region of data.
 
         Raises:
-            RequestError: If there is none, or it ends before.
+            RefusedRequestError: If there is none, or it ends before.
         """
         region = self.find(number)
         if region.is_code:
-            raise RequestError(Failure.UNKNOWN_REGION)
+            raise RefusedRequestError(DeviceFailure.UNKNOWN_REGION)
         if size > MAX_BODY_BYTES:
-            raise RequestError(Failure.OUT_OF_RANGE)
+            raise RefusedRequestError(DeviceFailure.OUT_OF_RANGE)
         _check_inside(region, offset, size)
         return ctypes.string_at(region.address + offset, size)
 
@@ -113,14 +113,14 @@ class Regions:
         """Make a region executable; no page of it is writable and executable at one time.
 
         Raises:
-            RequestError: If it is none of code, if the sizes do not fit, or the system refuses.
+            RefusedRequestError: If it is none of code, the sizes do not fit, or the system refuses.
         """
         region = self.find(number)
         if not region.is_code or region.is_sealed:
-            raise RequestError(Failure.UNKNOWN_REGION)
+            raise RefusedRequestError(DeviceFailure.UNKNOWN_REGION)
         is_aligned = code_bytes % PAGE_BYTES == 0 and constant_bytes % PAGE_BYTES == 0
         if not is_aligned or code_bytes + constant_bytes > region.size:
-            raise RequestError(Failure.OUT_OF_RANGE)
+            raise RefusedRequestError(DeviceFailure.OUT_OF_RANGE)
         protect(region.address, code_bytes, mmap.PROT_READ | mmap.PROT_EXEC)
         protect(region.address + code_bytes, constant_bytes, mmap.PROT_READ)
         region.is_sealed = True
@@ -129,11 +129,11 @@ class Regions:
         """Make a region of data read-only: a kernel that writes into it crashes.
 
         Raises:
-            RequestError: If there is none, or the system refuses.
+            RefusedRequestError: If there is none, or the system refuses.
         """
         region = self.find(number)
         if region.is_code:
-            raise RequestError(Failure.UNKNOWN_REGION)
+            raise RefusedRequestError(DeviceFailure.UNKNOWN_REGION)
         protect(region.address, max(region.size, 1), mmap.PROT_READ)
         region.is_sealed = True
 
@@ -142,13 +142,13 @@ def protect(address: int, size: int, protection: int) -> None:
     """Change the protection of pages.
 
     Raises:
-        RequestError: If the system refuses.
+        RefusedRequestError: If the system refuses.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     if size and libc.mprotect(ctypes.c_void_p(address), ctypes.c_size_t(size), protection):
-        raise RequestError(Failure.REFUSED)
+        raise RefusedRequestError(DeviceFailure.REFUSED)
 
 
-def _check_inside(region: Region, offset: int, size: int) -> None:
+def _check_inside(region: SessionRegion, offset: int, size: int) -> None:
     if offset > region.size or size > region.size - offset:
-        raise RequestError(Failure.OUT_OF_RANGE)
+        raise RefusedRequestError(DeviceFailure.OUT_OF_RANGE)

@@ -21,14 +21,14 @@ from compiler.remote.channel import ProcessChannel
 from compiler.remote.error import RemoteGoneError
 from compiler.remote.protocol import (
     ENDS_SESSION,
-    Failure,
-    FrameError,
+    DeviceFailure,
     Kind,
+    ProtocolError,
     read_frame,
     write_failure,
 )
 from workers.child.process import ChildGoneError, ChildProcess, DeadlineError
-from workers.wire.frames import FrameError as PipeError
+from workers.wire.frames import FrameError
 
 MAX_SESSIONS = 4
 """Sessions of one worker: each may hold a gibibyte. Chosen."""
@@ -49,7 +49,7 @@ class SessionError(LookupError):
     """No such session, or none more can begin."""
 
 
-class Device(Protocol):
+class SessionDevice(Protocol):
     """What answers the frames of one session."""
 
     def answer(self, frame: bytes, timeout_secs: float) -> bytes:
@@ -87,7 +87,7 @@ class ChildDevice:
         self._child.send({"frame": base64.b64encode(frame).decode()}, deadline)
         try:
             answer = base64.b64decode(self._child.receive(deadline)["frame"], validate=True)
-        except (PipeError, LookupError, TypeError, ValueError) as error:
+        except (FrameError, LookupError, TypeError, ValueError) as error:
             raise ChildGoneError from error  # a kernel wrote into the pipe
         with suppress(ChildGoneError):  # the next request will say so
             self._child.pause()
@@ -118,7 +118,7 @@ class RunnerDevice:
         return ""
 
 
-def start_device() -> Device:
+def start_device() -> SessionDevice:
     """Start the device of a session: that of a runner, if this process works for one."""
     command = command_of_process()
     return ChildDevice() if command is None else RunnerDevice(command)
@@ -127,7 +127,7 @@ def start_device() -> Device:
 @dataclass(slots=True)
 class _Session:
     owner: str
-    device: Device
+    device: SessionDevice
     used_at: float
     turn: threading.Lock = field(default_factory=threading.Lock)
 
@@ -139,7 +139,7 @@ class RemoteSessions:
         start: Starts the device of a session.
     """
 
-    def __init__(self, start: Callable[[], Device] = ChildDevice) -> None:
+    def __init__(self, start: Callable[[], SessionDevice] = ChildDevice) -> None:
         self._start = start
         self._lock = threading.Lock()
         self._sessions: dict[str, _Session] = {}
@@ -201,15 +201,15 @@ class RemoteSessions:
             secs = _run_secs(body) if header.kind == Kind.RUN else 0.0
             if secs > MAX_RUN_SECS:
                 text = f"a call on a shared worker has {MAX_RUN_SECS:.0f} s"
-                return write_failure(number, Failure.OUT_OF_RANGE, text)
+                return write_failure(number, DeviceFailure.OUT_OF_RANGE, text)
             return session.device.answer(frame, secs + _SLACK_SECS if secs else _ANSWER_SECS)
-        except FrameError:
-            return write_failure(number, Failure.MALFORMED)
+        except ProtocolError:
+            return write_failure(number, DeviceFailure.MALFORMED)
         except DeadlineError:
-            return write_failure(number, Failure.DEADLINE, "the deadline passed")
+            return write_failure(number, DeviceFailure.DEADLINE, "the deadline passed")
         except ChildGoneError:
             cause = session.device.close() or "a closed pipe"
-            return write_failure(number, Failure.FAULT, f"the kernel was ended by {cause}")
+            return write_failure(number, DeviceFailure.FAULT, f"the kernel was ended by {cause}")
 
     def _end(self, name: str) -> None:
         with self._lock:
@@ -251,7 +251,7 @@ def _ends(frame: bytes, answer: bytes) -> bool:
     """Return whether a session is over after an answer."""
     try:
         header, body = read_frame(answer)
-    except FrameError:
+    except ProtocolError:
         return True
     if header.kind == Kind.FAILED:
         return len(body) < 4 or int.from_bytes(body[:4], "little") in ENDS_SESSION

@@ -61,17 +61,17 @@ def encoded(frame: bytes) -> str:
     return base64.b64encode(frame).decode()
 
 
-def read_answer(found: object, key: str) -> str:
+def read_answer(answer: object, key: str) -> str:
     """Return what a worker found: the name of a session, or a frame; it is not trusted.
 
     Raises:
         AnswerError: If it found something else, or nothing, and why.
     """
-    match found:
+    match answer:
         case {"refused": str(reason)}:
             raise AnswerError(reason)
-        case dict() if isinstance(found.get(key), str):
-            return str(found[key])
+        case dict() if isinstance(answer.get(key), str):
+            return str(answer[key])
         case _:
             raise AnswerError("a worker answered a session with something else")
 

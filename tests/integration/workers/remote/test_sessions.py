@@ -17,7 +17,7 @@ import pytest
 import loopwright as lw
 from compiler.backends.cpu.codegen.machine_code import compile_object
 from compiler.remote.channel import Channel
-from compiler.remote.protocol import ENDS_SESSION, Failure, Kind, encode, read_frame
+from compiler.remote.protocol import ENDS_SESSION, DeviceFailure, Kind, encode, read_frame
 from compiler.schedule.schedule import Schedule
 from loopwright import rpc
 from tests.integration.compiler.remote.test_mutated_frames import requests_of
@@ -192,8 +192,8 @@ def test_a_session_has_one_owner_and_an_end(sessions: RemoteSessions) -> None:
 def test_a_client_of_another_version_is_refused() -> None:
     device = DeviceSession(8 << 20)
     header, body = read_frame(device.answer(encode(Kind.HELLO, 1, b"\2\0\0\0")))
-    assert (header.kind, body[0]) == (Kind.FAILED, Failure.WRONG_VERSION)
-    assert Failure.WRONG_VERSION in ENDS_SESSION
+    assert (header.kind, body[0]) == (Kind.FAILED, DeviceFailure.WRONG_VERSION)
+    assert DeviceFailure.WRONG_VERSION in ENDS_SESSION
 
 
 def test_there_are_so_many_sessions_and_no_more(sessions: RemoteSessions) -> None:
@@ -240,7 +240,7 @@ def test_names_of_no_function_have_no_address() -> None:
     *none, exp = struct.unpack("<5Q", body)
     assert (header.kind, none, exp > 0) == (Kind.DONE, [0, 0, 0, 0], True)
     header, body = read_frame(device.answer(encode(Kind.RESOLVE, 2, bytes(1 << 20))))
-    assert (header.kind, body[0]) == (Kind.FAILED, Failure.OUT_OF_RANGE)
+    assert (header.kind, body[0]) == (Kind.FAILED, DeviceFailure.OUT_OF_RANGE)
 
 
 def test_no_mutated_request_is_an_error_of_the_device() -> None:

@@ -19,7 +19,7 @@ from compiler.remote.error import (
 )
 from compiler.remote.protocol import (
     DeviceFacts,
-    Failure,
+    DeviceFailure,
     Kind,
     Sample,
     Word,
@@ -94,12 +94,12 @@ def test_an_array_goes_there_and_back() -> None:
 @pytest.mark.parametrize(
     ("failure", "error", "ends"),
     [
-        (Failure.NO_MEMORY, RemoteRefusedError, False),
-        (Failure.OUT_OF_RANGE, RemoteRefusedError, False),
-        (Failure.EMULATED, EmulatedDeviceError, False),
-        (Failure.FAULT, RemoteFaultError, True),
-        (Failure.DEADLINE, RemoteFaultError, True),
-        (Failure.BUSY, RemoteRefusedError, True),
+        (DeviceFailure.NO_MEMORY, RemoteRefusedError, False),
+        (DeviceFailure.OUT_OF_RANGE, RemoteRefusedError, False),
+        (DeviceFailure.EMULATED, EmulatedDeviceError, False),
+        (DeviceFailure.FAULT, RemoteFaultError, True),
+        (DeviceFailure.DEADLINE, RemoteFaultError, True),
+        (DeviceFailure.BUSY, RemoteRefusedError, True),
         (99, RemoteGoneError, True),
     ],
 )
@@ -124,7 +124,7 @@ def test_each_error_of_a_device_has_its_type(
 def test_the_text_of_an_error_shows_no_control_characters() -> None:
     device = ScriptedDevice()
     session = Session(device)
-    device.change = _failure(Failure.NO_MEMORY, b"\x1b[31mred\x00\xff\n")
+    device.change = _failure(DeviceFailure.NO_MEMORY, b"\x1b[31mred\x00\xff\n")
     with pytest.raises(RemoteRefusedError) as caught:
         session.reserve(8)
     assert str(caught.value).isprintable()
