@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from compiler.remote.error import RemoteGoneError
-from compiler.remote.protocol import HEADER, ProtocolError, read_header
+from compiler.remote.protocol import HEADER, DeviceFrameError, read_header
 
 CONNECT_SECS = 15.0
 """Time limit for a connection and its TLS. Chosen, as for the scheduler of a cluster."""
@@ -51,7 +51,7 @@ class StreamChannel(Channel):
         header = self._receive(HEADER.size, deadline)
         try:
             size = read_header(header).body_bytes
-        except ProtocolError as error:
+        except DeviceFrameError as error:
             raise self._gone(f"the device answered with no frame: {error}") from error
         return header + self._receive(size, deadline)
 

@@ -74,7 +74,7 @@ ENDS_SESSION = frozenset(
 """The errors after which a device ends the session."""
 
 
-class ProtocolError(ValueError):
+class DeviceFrameError(ValueError):
     """Bytes that are no frame, or no reply to the request."""
 
 
@@ -137,16 +137,16 @@ def read_header(content: bytes) -> FrameHeader:
     """Return the header of a frame.
 
     Raises:
-        ProtocolError: If it is none.
+        DeviceFrameError: If it is none.
     """
     try:
         magic, kind, number, size = HEADER.unpack(content)
     except struct.error as error:
-        raise ProtocolError(f"a header has {len(content)} bytes") from error
+        raise DeviceFrameError(f"a header has {len(content)} bytes") from error
     if magic != MAGIC:
-        raise ProtocolError(f"a frame begins with {content[:16]!r}")
+        raise DeviceFrameError(f"a frame begins with {content[:16]!r}")
     if size > MAX_BODY_BYTES:
-        raise ProtocolError(f"a frame has {size} bytes: expected at most {MAX_BODY_BYTES}")
+        raise DeviceFrameError(f"a frame has {size} bytes: expected at most {MAX_BODY_BYTES}")
     return FrameHeader(kind, number, size)
 
 
@@ -154,12 +154,12 @@ def read_frame(content: bytes) -> tuple[FrameHeader, bytes]:
     """Return the header and the body of a whole frame.
 
     Raises:
-        ProtocolError: If it is none.
+        DeviceFrameError: If it is none.
     """
     header = read_header(content[: HEADER.size])
     body = content[HEADER.size :]
     if len(body) != header.body_bytes:
-        raise ProtocolError(f"a frame has {len(body)} bytes: expected {header.body_bytes}")
+        raise DeviceFrameError(f"a frame has {len(body)} bytes: expected {header.body_bytes}")
     return header, body
 
 
@@ -167,22 +167,22 @@ def read_numbers(form: str, body: bytes) -> tuple[int, ...]:
     """Return the numbers that a body consists of, by their form for `struct`.
 
     Raises:
-        ProtocolError: If it has another length.
+        DeviceFrameError: If it has another length.
     """
     try:
         return struct.unpack(f"<{form}", body)
     except struct.error as error:
-        raise ProtocolError(f"a body has {len(body)} bytes: {error}") from error
+        raise DeviceFrameError(f"a body has {len(body)} bytes: {error}") from error
 
 
 def read_failure(body: bytes) -> tuple[int, str]:
     """Return the number of an error and its text, in which only printable characters are left.
 
     Raises:
-        ProtocolError: If it is none.
+        DeviceFrameError: If it is none.
     """
     if not 4 <= len(body) <= 4 + _MAX_TEXT_BYTES:
-        raise ProtocolError(f"an error has {len(body)} bytes")
+        raise DeviceFrameError(f"an error has {len(body)} bytes")
     text = body[4:].decode("ascii", "replace")
     return read_numbers("I", body[:4])[0], "".join(c for c in text if c.isprintable())
 
@@ -208,14 +208,14 @@ def read_facts(body: bytes) -> DeviceFacts:
     """Return what a device says of itself.
 
     Raises:
-        ProtocolError: If the reply is malformed, or of another version.
+        DeviceFrameError: If the reply is malformed, or of another version.
     """
     try:
         version, abi, is_emulated, _, cores, vector_bits, memory = _FACTS.unpack_from(body)
     except struct.error as error:
-        raise ProtocolError(f"a reply to HELLO has {len(body)} bytes") from error
+        raise DeviceFrameError(f"a reply to HELLO has {len(body)} bytes") from error
     if (version, abi) != (VERSION, ABI_VERSION):
-        raise ProtocolError(
+        raise DeviceFrameError(
             f"the device speaks version {version} of the protocol, with calls of version {abi}:"
             f" this client has {VERSION} and {ABI_VERSION}"
         )
@@ -224,11 +224,11 @@ def read_facts(body: bytes) -> DeviceFacts:
         (size,) = read_numbers("I", body[at : at + 4])
         text = body[at + 4 : at + 4 + size]
         if len(text) != size or size > _MAX_TEXT_BYTES:
-            raise ProtocolError(f"a text of a reply to HELLO has {size} bytes")
+            raise DeviceFrameError(f"a text of a reply to HELLO has {size} bytes")
         texts.append(text.decode("ascii", "replace"))
         at += 4 + size
     if at != len(body) or not 1 <= cores <= 1 << 16 or vector_bits > 1 << 16:
-        raise ProtocolError("a reply to HELLO is malformed")
+        raise DeviceFrameError("a reply to HELLO is malformed")
     return DeviceFacts(bool(is_emulated), cores, vector_bits, memory, texts[0], texts[1], texts[2])
 
 
@@ -241,10 +241,10 @@ def read_words(body: bytes, count: int) -> list[Word]:
     """Return the words of RUN.
 
     Raises:
-        ProtocolError: If there are not as many.
+        DeviceFrameError: If there are not as many.
     """
     if count > MAX_WORDS or len(body) != count * _WORD.size:
-        raise ProtocolError(f"{count} words have {len(body)} bytes")
+        raise DeviceFrameError(f"{count} words have {len(body)} bytes")
     rows = _WORD.iter_unpack(body)
     return [Word(offset, region if is_address else None) for region, offset, is_address in rows]
 
@@ -259,8 +259,8 @@ def read_samples(body: bytes, count: int) -> list[Sample]:
     """Return the samples of the reply to RUN.
 
     Raises:
-        ProtocolError: If there are not as many.
+        DeviceFrameError: If there are not as many.
     """
     if len(body) != count * _SAMPLE.size:
-        raise ProtocolError(f"{count} samples have {len(body)} bytes")
+        raise DeviceFrameError(f"{count} samples have {len(body)} bytes")
     return [Sample(*row) for row in _SAMPLE.iter_unpack(body)]

@@ -25,8 +25,8 @@ from compiler.remote.protocol import (
     MAX_DEADLINE_SECS,
     VERSION,
     DeviceFailure,
+    DeviceFrameError,
     Kind,
-    ProtocolError,
     Sample,
     Word,
     encode,
@@ -238,7 +238,7 @@ class Session:
         """Return what an answer says; one that is malformed ends the session."""
         try:
             return read(content)
-        except ProtocolError as error:
+        except DeviceFrameError as error:
             self._fail(str(error))
 
     def _fail(self, reason: str) -> NoReturn:

@@ -27,8 +27,8 @@ from compiler.remote.protocol import (
     VERSION,
     DeviceFacts,
     DeviceFailure,
+    DeviceFrameError,
     Kind,
-    ProtocolError,
     Sample,
     Word,
     encode,
@@ -78,7 +78,7 @@ class DeviceSession:
             return encode(Kind.DONE, number, self._answer(header.kind, body))
         except RefusedRequestError as error:
             return write_failure(number, error.failure)
-        except (ProtocolError, struct.error, UnicodeDecodeError):
+        except (DeviceFrameError, struct.error, UnicodeDecodeError):
             return write_failure(number, DeviceFailure.MALFORMED)
 
     def _answer(self, kind: int, body: bytes) -> bytes:

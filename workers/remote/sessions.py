@@ -22,8 +22,8 @@ from compiler.remote.error import RemoteGoneError
 from compiler.remote.protocol import (
     ENDS_SESSION,
     DeviceFailure,
+    DeviceFrameError,
     Kind,
-    ProtocolError,
     read_frame,
     write_failure,
 )
@@ -203,7 +203,7 @@ class RemoteSessions:
                 text = f"a call on a shared worker has {MAX_RUN_SECS:.0f} s"
                 return write_failure(number, DeviceFailure.OUT_OF_RANGE, text)
             return session.device.answer(frame, secs + _SLACK_SECS if secs else _ANSWER_SECS)
-        except ProtocolError:
+        except DeviceFrameError:
             return write_failure(number, DeviceFailure.MALFORMED)
         except DeadlineError:
             return write_failure(number, DeviceFailure.DEADLINE, "the deadline passed")
@@ -251,7 +251,7 @@ def _ends(frame: bytes, answer: bytes) -> bool:
     """Return whether a session is over after an answer."""
     try:
         header, body = read_frame(answer)
-    except ProtocolError:
+    except DeviceFrameError:
         return True
     if header.kind == Kind.FAILED:
         return len(body) < 4 or int.from_bytes(body[:4], "little") in ENDS_SESSION
