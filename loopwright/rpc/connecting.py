@@ -51,7 +51,7 @@ def connect(
             f"the token has {len(token)} characters: expected at most {_MAX_TOKEN_CHARS}"
         )
     if not isinstance(address, str):
-        if not isinstance(address, Sequence) or not all(isinstance(w, str) for w in address or [0]):
+        if not _is_command(address):
             raise InvalidAddressError(f"{address!r} is no program with its arguments: {_EXPECTED}")
         return Remote(ProcessChannel(address), token, " ".join(address))
     parts = _parts(address)
@@ -77,6 +77,13 @@ def connect(
         case _:
             raise InvalidAddressError(f"{address!r} is no device: {_EXPECTED}")
     return Remote(channel, token, address)
+
+
+def _is_command(address: object) -> bool:
+    """Return whether an address is a program and its arguments, as texts."""
+    if not isinstance(address, Sequence) or not address:
+        return False
+    return all(isinstance(word, str) for word in address)
 
 
 def _parts(address: str) -> SplitResult:
