@@ -35,9 +35,10 @@ class Schedule(
     does not change the results of the program.
 
     Args:
-        mod: The program; it is not changed. Of a module, the function `main` is the current one, or
-            the first one without a `main`. Blocks that share a name get unique names, and a program
-            of plain loops gets blocks: see `compiler.schedule.rewrite.plain_loops.derive_blocks`.
+        mod: The program; it is not changed. Of a module, the current function is the only one, or
+            `main`; without a `main`, `work_on` chooses one. Blocks that share a name get unique
+            names, and a program of plain loops gets blocks: see
+            `compiler.schedule.rewrite.plain_loops.derive_blocks`.
         seed: The seed of random decisions; equal seeds draw equal decisions.
         debug_mask: Ignored; it exists for compatibility with TVM. Every primitive is checked.
         error_render_level: The detail of errors: the program with the node marked ("detail"), the
@@ -73,12 +74,16 @@ class Schedule(
     @property
     def trace(self) -> Trace:
         """Return the trace of the instructions so far."""
-        return Trace(tuple(self._instructions), self._default_function)
+        return Trace(tuple(self._instructions), self._default_function or "main")
 
     @property
     def func_working_on(self) -> str:
-        """Return the name of the current function."""
-        return self._working
+        """Return the name of the current function.
+
+        Raises:
+            ValueError: If there are several functions, and `work_on` has chosen none of them.
+        """
+        return self.func.name
 
     def work_on(self, func_name: str) -> None:
         """Change the current function, in which blocks are found by name.

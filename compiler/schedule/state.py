@@ -48,7 +48,7 @@ class State:
         # The functions that no blocks can be derived of.
         self._without_blocks: dict[str, UnderivableError] = {}
         self._functions = {func.name: self._with_blocks(func) for func in functions}
-        self._default_function = "main" if "main" in self._functions else functions[0].name
+        self._default_function = _default_of(tuple(self._functions))
         self._working = self._default_function
         self._blocks: dict[BlockRV, tuple[str, str]] = {}
         self._loops: dict[LoopRV, tuple[str, Var]] = {}
@@ -83,7 +83,18 @@ class State:
 
     @property
     def func(self) -> PrimFunc:
-        """Return the current function, in its current form."""
+        """Return the current function, in its current form.
+
+        Raises:
+            ValueError: If there are several functions, and `work_on` has chosen none of them.
+        """
+        if self._working is None:
+            names = ", ".join(self._functions)
+            raise ValueError(
+                f"the schedule has the functions {names}, and does not know which function to be "
+                f'working on: choose one by work_on("{next(iter(self._functions))}"), or pass its '
+                "name as func_name"
+            )
         return self._functions[self._working]
 
     @property
@@ -92,8 +103,11 @@ class State:
         return IRModule(tuple(self._functions.values()))
 
     def _function(self, primitive: str, name: object) -> PrimFunc:
-        """Return a function by its name; None for the current one."""
-        if name is None:
+        """Return a function by its name; None for the current one.
+
+        The only function of a schedule is its `main`, too.
+        """
+        if name is None or (name == "main" and len(self._functions) == 1):
             return self.func
         if not isinstance(name, str) or name not in self._functions:
             function_names = ", ".join(self._functions)
@@ -151,7 +165,7 @@ class State:
         func: PrimFunc | None = None,
         code: ScheduleErrorCode = "invalid_argument",
     ) -> ScheduleError:
-        program = func or self.func
+        program = func or self._functions[self._working or next(iter(self._functions))]
         return ScheduleError(primitive, reason, program, program, code, detail=self._detail)
 
     # Handles
@@ -324,6 +338,13 @@ class State:
             if loop.var is var:
                 return loop
         raise self._fail("get", f"loop {var.name} is not in the program", func, "invalid_handle")
+
+
+def _default_of(names: tuple[str, ...]) -> str | None:
+    """Return the function that a schedule works on until `work_on`; None if that is open."""
+    if len(names) == 1:
+        return names[0]
+    return "main" if "main" in names else None
 
 
 def _argument(value: object) -> Argument:

@@ -12,6 +12,7 @@ import numpy as np
 from compiler.ir.core.dtypes import DType, is_float
 from compiler.ir.core.expr_types import dtype_of, lanes_of
 from compiler.ir.core.intrinsics import INTRINSICS, result_dtype
+from compiler.ir.core.llvm_calls import spelled
 from compiler.ir.core.nodes import (
     ArithOp,
     Broadcast,
@@ -126,6 +127,8 @@ def call(context: Context, node: ast.Call) -> Expr:
     if name is None:
         return _method(context, node)
     name = _ALIASES.get(name, name)
+    if name not in _WITH_DTYPE and any(keyword.arg == "dtype" for keyword in node.keywords):
+        return _of_declared_dtype(context, node)
     for table, parser in _TABLES:
         if name in table:
             return parser(context, node, name)
@@ -148,6 +151,18 @@ def _python_name(context: Context, node: ast.expr) -> str | None:
             return None
 
 
+def _of_declared_dtype(context: Context, node: ast.Call) -> Expr:
+    """Parse `T.exp(x, dtype="float32")`: the type is redundant, and must be that of the result."""
+    declared = next(keyword.value for keyword in node.keywords if keyword.arg == "dtype")
+    others = [keyword for keyword in node.keywords if keyword.arg != "dtype"]
+    value = call(context, ast.copy_location(ast.Call(node.func, node.args, others), node))
+    of = vector_type(context, declared)
+    if of != (dtype_of(value), lanes_of(value)):
+        result = spelled(dtype_of(value), lanes_of(value))
+        raise context.error(f"the result is {result}, not {spelled(*of)}", declared, code="type")
+    return value
+
+
 def _functions() -> list[str]:
     return [*_OTHERS, *_ALIASES, *(name for table, _ in _TABLES for name in table)]
 
@@ -157,15 +172,15 @@ def _method(context: Context, node: ast.Call) -> Expr:
     if isinstance(node.func, ast.Attribute) and node.func.attr == "astype":
         argument = bind(context, node, ("dtype",))["dtype"]
         return _conversion(dtype(context, argument), expression(context, node.func.value))
-    spelled = ast.unparse(node.func)[:40].rpartition(".")[2]
+    written = ast.unparse(node.func)[:40].rpartition(".")[2]
     if context.is_function(node.func):
         raise context.error(
-            f"{spelled} returns no value: a call of a function is a statement, and what it "
+            f"{written} returns no value: a call of a function is a statement, and what it "
             "computes is in the buffers that it takes",
             node.func,
             code="undefined",
         )
-    hint = f": did you mean T.{spelled}?" if spelled in _functions() else ", such as T.max(a, b)"
+    hint = f": did you mean T.{written}?" if written in _functions() else ", such as T.max(a, b)"
     raise context.error(f"expected a call of the dialect{hint}", node.func)
 
 
@@ -329,6 +344,10 @@ _OTHERS: dict[str, Parser] = {
     "truncdiv": truncdiv,
     "truncmod": truncmod,
 }
+# Functions whose result has the type that they are given. Others compute it.
+_WITH_DTYPE = frozenset(
+    {"Cast", "cast", "infinity", "max_value", "min_value", "reinterpret", *OPAQUE}
+)
 # Functions by their parser, the most frequent first.
 _TABLES: tuple[tuple[Mapping[str, object], NamedParser], ...] = (
     (DTYPE_NAMED, _typed),

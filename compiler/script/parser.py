@@ -24,7 +24,7 @@ from compiler.ir.modules.inline_calls import inline_calls
 from compiler.ir.verify.verify import VerifyError, verify
 from compiler.script.arguments import bind, literal_dict
 from compiler.script.blocks import root
-from compiler.script.buffers import DETAILS, declare, parameter
+from compiler.script.buffers import ALLOCATIONS, DETAILS, declare, parameter
 from compiler.script.calls import call
 from compiler.script.constants import Surroundings, inline_constants
 from compiler.script.context import Context, Handle, NamedValue, call_name, dialect_name
@@ -320,8 +320,12 @@ def _called(node: ast.expr) -> ast.expr:
 def _prelude(
     context: Context, body: Sequence[ast.stmt], params: _Params
 ) -> tuple[Annotations, Sequence[ast.stmt]]:
-    """Parse the statements before the computation: attributes, symbols, matched handles."""
+    """Parse the statements before the computation: attributes, symbols, matched handles.
+
+    Allocations, which belong to the block "root", may stand between them.
+    """
     attrs: Annotations = ()
+    allocations: list[ast.stmt] = []
     for number, statement in enumerate(body):
         match statement:
             case ast.Expr(value=ast.Constant(value=str())):
@@ -335,9 +339,11 @@ def _prelude(
                 _match_handle(context, name, value, params)
             case ast.Assign() if declare_symbol(context, statement):
                 pass
+            case ast.Assign(value=ast.Call() as value) if call_name(value) in ALLOCATIONS:
+                allocations.append(statement)
             case _:
-                return attrs, body[number:]
-    return attrs, []
+                return attrs, [*allocations, *body[number:]]
+    return attrs, allocations
 
 
 def _joined(

@@ -10,6 +10,7 @@ from typing import overload
 from compiler.backends.backend import backend_of, device_for, host_labels
 from compiler.ir.analysis.specialize import symbolic_problem
 from compiler.ir.core.program import PrimFunc
+from compiler.ir.verify.build_problem import build_problem
 from compiler.keywords import suggests_keywords
 from compiler.target.target import Target, complete_target
 from compiler.user_cache import default_directory
@@ -253,13 +254,13 @@ def _tasks(
     parsed_target = complete_target(target, host_labels)
     backend_of(parsed_target).require_host(parsed_target)
     return [
-        Task(_static(to_func(program)), parsed_target, weight)
+        Task(_tunable(to_func(program)), parsed_target, weight)
         for program, weight in zip(several, weights_of(several, weights), strict=True)
     ]
 
 
-def _static(func: PrimFunc) -> PrimFunc:
-    problem = symbolic_problem(func)
+def _tunable(func: PrimFunc) -> PrimFunc:
+    problem = symbolic_problem(func) or build_problem(func)
     if problem is not None:
         raise ValueError(f"{func.name}: {problem}")
     return func

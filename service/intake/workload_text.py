@@ -20,6 +20,7 @@ from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk_stmts
 from compiler.ir.interpret.inputs import param_roles
 from compiler.ir.text.printer import script
+from compiler.ir.verify.build_problem import build_problem
 from compiler.ir.verify.verify import VerifyError, verify
 from compiler.ops.error import OperatorError
 from compiler.ops.spec import from_spec
@@ -70,7 +71,7 @@ def read_here(workload: Workload, *, to_tune: bool = False) -> NewWorkload:
             the message says where.
     """
     func = _program(workload)
-    _check_static(func, _pointer(workload))
+    _check_tunable(func, _pointer(workload))
     if to_tune:
         _blocks(func, _pointer(workload))
     return stored_form(func, _pointer(workload), workload.script)
@@ -141,11 +142,14 @@ def _pointer(workload: Workload) -> str:
     return "/workload/script" if workload.operator is None else "/workload/operator"
 
 
-def _check_static(func: PrimFunc, pointer: str) -> None:
+def _check_tunable(func: PrimFunc, pointer: str) -> None:
     problem = symbolic_problem(func)
     if problem is not None:
         reason = "schedules are measured for constant shapes"
         raise _refused(f"function {func.name} is symbolic: {reason}, and {problem}", pointer)
+    problem = build_problem(func)
+    if problem is not None:
+        raise _refused(f"function {func.name}: {problem}", pointer)
 
 
 def _blocks(func: PrimFunc, pointer: str) -> int:

@@ -29,7 +29,7 @@ SMALL = Task(ops.matmul(4, 8, 2), TARGET)
 
 def cost(candidate: Candidate) -> float:
     """Return a deterministic time that depends on the decisions, instead of a measured one."""
-    parts = [np.log2(1 + np.array(d, float)) for d in candidate.trace.decisions]
+    parts = [np.log2(1 + np.array(d, float)) for d in candidate.trace.decisions.values()]
     return 1e-3 * (1 + sum(float(np.abs(p - 1.5).sum()) for p in parts))
 
 

@@ -185,8 +185,15 @@ class IRModule(_Printed):
         return f'the module holds {names}: pass one of them, {module}["{self.functions[0].name}"]'
 
     def __getitem__(self, name: str) -> PrimFunc:
+        """Return a function by its name; the only function of a module is its `main`, too.
+
+        Raises:
+            KeyError: If there is no such function.
+        """
         for func in self.functions:
             if func.name == name:
                 return func
+        if name == "main" and len(self.functions) == 1:
+            return self.functions[0]
         names = ", ".join(func.name for func in self.functions) or "none"
         raise KeyError(f"no function {name!r} in the module: expected one of {names}")

@@ -100,10 +100,6 @@ class _Verifier(Accesses):
                 "the root block has iterators or an initialisation", func.body, "structure"
             )
         self._block_body(func.root, Facts({}).with_unknown(*self._symbols))
-        if not any(buffer in self._written for buffer in func.buffers):
-            raise VerifyError(
-                f"function {func.name} writes none of its parameters", func, "structure"
-            )
         problem = constant_problem(func, self._written) or budget_problem(func)
         if problem is not None:
             raise VerifyError(f"function {func.name}: {problem}", func, "structure")

@@ -39,13 +39,14 @@ class Queries(State):
 
         Raises:
             ScheduleError: If the block or function does not exist.
+            ValueError: If no function is named, and none is the current one.
         """
         func = self._function("get_sblock", func_name)
         block_path(func, name, refusal("get_sblock", func))
         block = self._new_block(func, name)
         arguments = {"name": name}
         # The name of a single function is not recorded, so that the trace fits any equal program.
-        if func is not self._functions[self._default_function]:
+        if func.name != self._default_function:
             arguments["func_name"] = func.name
         self._record("get_sblock", arguments, [block])
         return block

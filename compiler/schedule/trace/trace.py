@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
@@ -58,9 +58,9 @@ class Trace:
         return self.instructions
 
     @property
-    def decisions(self) -> tuple[Decision, ...]:
-        """Return the decisions of the sampling instructions, in order."""
-        return tuple(i.decision for i in self.instructions if i.decision is not None)
+    def decisions(self) -> dict[Instruction, Decision]:
+        """Return the decisions of the sampling instructions, in order, by instruction."""
+        return {i: i.decision for i in self.instructions if i.decision is not None}
 
     def decided_numbers(self) -> list[int]:
         """Return the decisions as numbers: each factor of a tile, the value of each choice."""
@@ -76,18 +76,18 @@ class Trace:
                 numbers.append(value)
         return numbers
 
-    def with_decisions(self, decisions: Sequence[Decision | Sequence[int]]) -> Trace:
-        """Return the trace with other decisions, one for each sampling instruction.
+    def with_decisions(self, decisions: Iterable[Decision | Sequence[int]]) -> Trace:
+        """Return the trace with other decisions, one for each sampling instruction, in order.
 
         Raises:
             TraceError: If the number of decisions is wrong, or one has not its instruction's form.
         """
-        sampling = self._sampling
-        if len(sampling) != len(decisions):
-            reason = f"expected {len(sampling)} decisions, got {len(decisions)}"
+        sampling, decided = self._sampling, list(decisions)
+        if len(sampling) != len(decided):
+            reason = f"expected {len(sampling)} decisions, got {len(decided)}"
             raise TraceError("decisions", reason)
         new = list(self.instructions)
-        for number, (position, decision) in enumerate(zip(sampling, decisions, strict=True)):
+        for number, (position, decision) in enumerate(zip(sampling, decided, strict=True)):
             old, plain = new[position], decision if isinstance(decision, int) else tuple(decision)
             check_decision(old, plain, f"decisions[{number}]")
             new[position] = Instruction(old.name, old.arguments, old.outputs, plain)

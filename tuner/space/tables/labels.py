@@ -52,7 +52,7 @@ def axis_labels(trace: Trace, func: PrimFunc | None) -> tuple[str, ...]:
         func: The program that the trace is of; without it, loops have numbers for names.
     """
     labels: list[str] = []
-    for label, decision in zip(knob_labels(trace, func), trace.decisions, strict=True):
+    for label, decision in zip(knob_labels(trace, func), trace.decisions.values(), strict=True):
         if isinstance(decision, tuple):
             labels += (_part(label, index) for index in range(len(decision)))
         else:

@@ -91,7 +91,7 @@ class Sketch:
 
     def choices(self, candidate: Candidate) -> tuple[int, ...] | None:
         """Return the choices of a candidate; None if it is no candidate of this sketch."""
-        decisions = candidate.trace.decisions
+        decisions = candidate.trace.decisions.values()
         if candidate.sketch != self.name or len(decisions) != len(self.knobs):
             return None
         choices = [k.choice(d) for k, d in zip(self.knobs, decisions, strict=True)]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from compiler import ops
+from compiler.ir.analysis.structural import structural_equal
 from compiler.ir.core.nodes import (
     BlockRealize,
     For,
 )
+from compiler.ir.core.program import IRModule
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace.handle import BlockRV
 from tests.unit.compiler.schedule.schedule_asserts import elementwise, matmul_relu, refused
@@ -78,3 +82,25 @@ def test_a_program_prints_as_its_script() -> None:
     func = ops.matmul(4, 4, 4)
     assert str(func) == func.script()
     assert str(Schedule(func).mod) == Schedule(func).mod.script()
+
+
+def test_a_module_of_several_functions_needs_work_on() -> None:
+    f, g = (replace(elementwise(), name=name) for name in "fg")
+    sch = Schedule(IRModule((f, g)))
+    for act in (lambda: sch.get_sblock("B"), lambda: sch.func, lambda: sch.func_working_on):
+        with pytest.raises(ValueError, match="does not know which function to be working on"):
+            act()
+    sch.parallel(sch.get_loops(sch.get_sblock("B", func_name="g"))[0])
+    sch.work_on("f")
+    assert sch.func_working_on == "f"
+    assert structural_equal(sch.func, f)
+    again = sch.trace.apply_to(IRModule((f, g)))
+    assert structural_equal(again.mod, sch.mod)
+
+
+def test_the_only_function_is_main() -> None:
+    sch = Schedule(replace(elementwise(), name="f"))
+    assert sch.mod["main"] is sch.func
+    sch.get_sblock("B", func_name="main")
+    with pytest.raises(KeyError, match="no function 'g' in the module: expected one of f"):
+        sch.mod["g"]

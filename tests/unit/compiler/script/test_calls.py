@@ -11,6 +11,7 @@ from compiler.ir.core.nodes import (
     Store,
 )
 from compiler.ir.core.visit import walk
+from compiler.script.error import ScriptError
 from tests.unit.compiler.script.round_trips import (
     in_block,
     outputs,
@@ -51,6 +52,8 @@ def test_several_stores_stand_in_one_block() -> None:
         ("T.if_then_else(T.likely(vi < 3), A[vi], 0)", None),
         ("T.shift_left(vi, 2) | T.bitwise_and(vi, 1)", None),
         ("A[T.ceildiv(vi, 2)]", None),
+        ("T.exp(A[vi], dtype='float32')", "T.exp(A[vi])"),
+        ("T.if_then_else(vi < 3, A[vi], 0.0, dtype='float32')", None),
     ],
 )
 def test_expressions_of_tvm(value: str, printed: str | None) -> None:
@@ -118,3 +121,8 @@ def main(A: T.Buffer((16,), "float32"), B: T.Buffer((4, 8), "float32")):
     stores = [node for node in walk(func.body) if isinstance(node, Store)]
     assert stores[0].indices[1] == Ramp(IntImm(0), 1, 8)
     assert "B[0, 0:8] = A[T.Ramp(0, 2, 8)] * T.Broadcast(T.float32(2.0), 8)" in func.script()
+
+
+def test_the_declared_type_of_a_result_is_its_type() -> None:
+    with pytest.raises(ScriptError, match="the result is float32, not float16"):
+        in_block("B[vi] = T.sqrt(A[vi], dtype='float16')")

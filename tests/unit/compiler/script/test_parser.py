@@ -149,6 +149,28 @@ def main(a: T.handle, b: T.handle) -> None:
     assert [p.name for p in parse(text).params] == ["A", "B"]
 
 
+def test_handles_are_matched_after_allocations() -> None:
+    text = """
+@T.prim_func
+def main(a: T.handle, b: T.handle):
+    A = T.match_buffer(a, (8,), "float32")
+    C = T.alloc_buffer((8,), "float32")
+    B = T.match_buffer(b, (8,), "float32")
+    for i in range(8):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = A[vi] + 1.0
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = C[vi] * 2.0
+"""
+    matched_first = text.replace('    C = T.alloc_buffer((8,), "float32")\n', "", 1).replace(
+        "    for i", '    C = T.alloc_buffer((8,), "float32")\n    for i', 1
+    )
+    assert structural_equal(parse(text), parse(matched_first))
+
+
 @pytest.mark.parametrize(
     ("value", "printed"),
     [

@@ -26,7 +26,7 @@ def cost(candidate: Candidate) -> Measurement | float:
     """Stand in for a clock: times that follow from the decisions; some candidates fail."""
     if candidate.sketch == DEFAULT_SKETCH:
         return 1.0
-    factors = [np.log2(1 + np.array(d, float)) for d in candidate.trace.decisions]
+    factors = [np.log2(1 + np.array(d, float)) for d in candidate.trace.decisions.values()]
     secs = 1e-3 * (1 + sum(float(np.abs(f - 1.5).sum()) for f in factors))
     if int(candidate.key[:2], 16) % 7 == 0:
         return Measurement(error=ErrorKind.CRASH, message="injected")

@@ -17,9 +17,9 @@ from tests.unit.compiler.schedule.trace.tiled import tiled
 
 def test_decisions_can_be_replaced() -> None:
     trace = tiled().trace.with_decisions([[4, 4], 2])
-    assert trace.decisions == ((4, 4), 2)
+    assert (*trace.decisions.values(),) == ((4, 4), 2)
     replayed = trace.apply_to(matmul_relu())
-    assert replayed.trace.decisions == ((4, 4), 2)
+    assert (*replayed.trace.decisions.values(),) == ((4, 4), 2)
     assert trace.key() != tiled().trace.key()
     overridden = tiled().trace.apply_to(matmul_relu(), decisions=[(4, 4), 2])
     assert structural_equal(overridden.func, replayed.func)
@@ -28,7 +28,8 @@ def test_decisions_can_be_replaced() -> None:
 def test_decisions_can_be_drawn_anew() -> None:
     trace = tiled().trace.with_decisions([[16, 1], 0])
     drawn = {
-        trace.apply_to(matmul_relu(), [None, 0], seed=seed).trace.decisions for seed in range(20)
+        tuple(trace.apply_to(matmul_relu(), [None, 0], seed=seed).trace.decisions.values())
+        for seed in range(20)
     }
     assert len(drawn) > 1
     assert all(i_0 * i_1 == 16 and i_1 <= 8 for (i_0, i_1), _ in drawn)  # type: ignore[misc]

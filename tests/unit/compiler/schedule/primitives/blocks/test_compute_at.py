@@ -175,6 +175,7 @@ def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
 
 def test_a_block_of_another_function_has_its_own_loops() -> None:
     sch = Schedule(IRModule((replace(elementwise(), name="f"), replace(elementwise(), name="g"))))
+    sch.work_on("f")
     i, _ = sch.get_loops(sch.get_block("C", func_name="g"))
     with refused(sch, "loop i is in another function than the block", at="def f"):
         sch.compute_at("B", i)
