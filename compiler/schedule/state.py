@@ -15,6 +15,7 @@ from compiler.ir.core.nodes import (
     BlockRealize,
     Evaluate,
     For,
+    IntImm,
     Stmt,
     Var,
 )
@@ -34,6 +35,7 @@ from compiler.schedule.rewrite.plain_loops.statements import UnderivableError
 from compiler.schedule.trace.handle import BlockRV, ExprRV, Handle, LoopRV, SpecialLocation, TermRV
 from compiler.schedule.trace.instruction import Argument, Decision, Instruction, NoteDict, Ref, Term
 from compiler.schedule.tree.tree import block_path, loops_on, realize_at, statements, with_block
+from compiler.te.value import Value
 
 
 class State:
@@ -253,8 +255,9 @@ class State:
             )
         if isinstance(value, TermRV):
             return self._term(primitive, value)
-        if isinstance(value, int) and not isinstance(value, bool):
-            return value
+        constant = _constant(value)
+        if constant is not None:
+            return constant
         raise self._fail(primitive, f"expected an integer, got {_shown(value)}")
 
     def _term(self, primitive: str, term: TermRV) -> int:
@@ -365,8 +368,18 @@ def _argument(value: object) -> Argument:
             return tuple(_argument(item) for item in value)
         case None | bool() | int() | float() | str():
             return value
+        case Value() | IntImm():
+            return _constant(value)
         case _:
             raise AssertionError(f"arguments are plain data, not {value!r}")
+
+
+def _constant(value: object) -> int | None:
+    """Return the integer that a number, or a constant of the dialect or of `te`, stands for."""
+    expr = value.expr if isinstance(value, Value) else value
+    number = expr.value if isinstance(expr, IntImm) else expr
+    is_number = isinstance(number, int) and not isinstance(number, bool)
+    return number if is_number else None
 
 
 def _shown(handle: object) -> str:

@@ -117,13 +117,17 @@ def declare(
                 code="unsupported",
             )
     of, scope, factor = (arguments.get(key) for key in ("dtype", "scope", "offset_factor"))
+    is_named = source is not None or factor is not None
+    offset = _offset(context, name, arguments.get("elem_offset"), is_named=is_named)
+    if source is None and isinstance(offset, IntImm) and offset.value == 0:
+        offset = None  # a buffer of its own begins at its first element
     buffer = Buffer(
         Var(name, "handle"),
         _shape(context, arguments, origin, source),
         _default_dtype(source) if of is None else dtype(context, of),
-        _default_scope(source) if scope is None else string(context, scope, "a scope"),
+        _default_scope(source) if scope is None else string(context, scope, "a scope") or "global",
         _strides(context, arguments.get("strides")),
-        _offset(context, name, arguments.get("elem_offset"), is_named=source is not None),
+        offset,
         0 if factor is None else _offset_factor(context, factor),
     )
     return context.at(buffer, origin)
@@ -135,7 +139,7 @@ def _offset_factor(context: Context, node: ast.expr) -> int:
         raise context.error(
             f"an offset factor of {factor}: expected 0 to {MAX_OFFSET_FACTOR}", node
         )
-    return factor
+    return 0 if factor == 1 else factor  # each offset is a multiple of one
 
 
 def _default_dtype(source: BufferRegion | None) -> DType:

@@ -11,11 +11,13 @@ import numpy as np
 
 from compiler.ir.core.dtypes import DType, is_float
 from compiler.ir.core.expr_types import dtype_of, lanes_of
+from compiler.ir.core.foreign import FOREIGN
 from compiler.ir.core.intrinsics import INTRINSICS, result_dtype
 from compiler.ir.core.llvm_calls import spelled
 from compiler.ir.core.nodes import (
     ArithOp,
     Broadcast,
+    Buffer,
     Call,
     Cast,
     Compare,
@@ -47,6 +49,8 @@ from compiler.script.expressions import (
 )
 from compiler.script.literals import is_bare, match_types, number, text_number
 from compiler.script.special import (
+    access_pointer,
+    foreign,
     is_finite,
     is_inf,
     is_nan,
@@ -168,10 +172,15 @@ def _functions() -> list[str]:
 
 
 def _method(context: Context, node: ast.Call) -> Expr:
-    """Parse `x.astype("float32")`, the only method call that is legal."""
-    if isinstance(node.func, ast.Attribute) and node.func.attr == "astype":
-        argument = bind(context, node, ("dtype",))["dtype"]
-        return _conversion(dtype(context, argument), expression(context, node.func.value))
+    """Parse `x.astype("float32")`, or `A.access_ptr("r")` of a buffer."""
+    match node.func:
+        case ast.Attribute(attr="astype", value=value):
+            argument = bind(context, node, ("dtype",))["dtype"]
+            return _conversion(dtype(context, argument), expression(context, value))
+        case ast.Attribute(attr="access_ptr", value=ast.Name() as name) if isinstance(
+            buffer := context.lookup(name), Buffer
+        ):
+            return access_pointer(context, buffer, node)
     written = ast.unparse(node.func)[:40].rpartition(".")[2]
     if context.is_function(node.func):
         raise context.error(
@@ -346,7 +355,7 @@ _OTHERS: dict[str, Parser] = {
 }
 # Functions whose result has the type that they are given. Others compute it.
 _WITH_DTYPE = frozenset(
-    {"Cast", "cast", "infinity", "max_value", "min_value", "reinterpret", *OPAQUE}
+    {"Cast", "cast", "infinity", "max_value", "min_value", "reinterpret", *OPAQUE, *FOREIGN}
 )
 # Functions by their parser, the most frequent first.
 _TABLES: tuple[tuple[Mapping[str, object], NamedParser], ...] = (
@@ -356,4 +365,5 @@ _TABLES: tuple[tuple[Mapping[str, object], NamedParser], ...] = (
     (_LOGIC, _logic),
     (_COMPARISONS, _comparison),
     (OPAQUE, opaque),
+    (FOREIGN, foreign),
 )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 
+from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.dtypes import DType, bits, is_float
 from compiler.ir.core.expr_types import dtype_of, lanes_of
 from compiler.ir.core.function_calls import call_function
 from compiler.ir.core.llvm_calls import LLVM_CALL, LlvmCallProblem, llvm_result
 from compiler.ir.core.nodes import (
+    BinOp,
     Buffer,
     Call,
     Compare,
@@ -25,6 +27,7 @@ from compiler.script.arguments import DTYPE_NAMED, bind, dtype, string
 from compiler.script.context import Context, NamedValue
 from compiler.script.error import near
 from compiler.script.expressions import expression
+from compiler.script.extents import same_type
 
 
 def opaque(context: Context, node: ast.Call, name: str) -> Expr:
@@ -43,6 +46,55 @@ def opaque(context: Context, node: ast.Call, name: str) -> Expr:
         raise context.error(f"T.{name} takes {expected}, got {len(node.args)}", node)
     args = tuple(_argument(context, argument) for argument in node.args)
     return Call(name, args, signature.dtype or "int32")
+
+
+def foreign(context: Context, node: ast.Call, name: str) -> Expr:
+    """Parse a call that no backend runs, such as `T.tvm_mma_sync(...)` or `T.call_extern(...)`.
+
+    Raises:
+        ScriptError: If the function does not take these arguments.
+    """
+    others = [keyword for keyword in node.keywords if keyword.arg != "dtype"]
+    if others:
+        raise context.error(f"T.{name} has no argument {others[0].arg}", others[0], "undefined")
+    args = [_argument(context, argument) for argument in node.args]
+    declared = [keyword.value for keyword in node.keywords]
+    if declared and name in _WITH_RESULT:
+        # Older scripts name the type of the result last.
+        args.insert(0, _argument(context, declared[0]))
+    elif name == "type_annotation" and not args:
+        args = [_argument(context, type_node) for type_node in declared]
+    return Call(name, tuple(args), "int32")
+
+
+_WITH_RESULT = frozenset({"call_extern", "call_intrin"})
+
+
+def access_pointer(context: Context, buffer: Buffer, node: ast.Call) -> Expr:
+    """Parse `A.access_ptr("r", offset=0, extent=128)`: the address of a part of a buffer.
+
+    Raises:
+        ScriptError: If the mode is not "r", "w" or "rw".
+    """
+    details = ("ptr_type", "content_lanes", "offset", "extent")
+    arguments = bind(context, node, ("access_mask",), details)
+    mode = string(context, arguments["access_mask"], "a mode")
+    if not mode or not set(mode) <= set("rw"):
+        raise context.error(f'expected "r", "w" or "rw", got {mode!r}', node)
+    mask = ("r" in mode) + 2 * ("w" in mode)
+    offset, extent = arguments.get("offset"), arguments.get("extent")
+    start = IntImm(0) if offset is None else expression(context, offset)
+    total: Expr = IntImm(1)
+    for size in buffer.shape:
+        total = simplify(BinOp("*", *same_type(total, size)))
+    length = (
+        simplify(BinOp("-", *same_type(total, start)))
+        if extent is None
+        else expression(context, extent)
+    )
+    annotation = Call("type_annotation", (StringImm(buffer.dtype),), "int32")
+    args = (annotation, buffer.data, start, length, IntImm(mask))
+    return Call("tvm_access_ptr", args, "int32")
 
 
 def _argument(context: Context, node: ast.expr) -> Expr:

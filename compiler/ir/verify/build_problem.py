@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from compiler.ir.core.foreign import foreign_calls
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.verify.verify_buffers import stored_buffers
 
 
 def build_problem(func: PrimFunc) -> str | None:
     """Return why a program can't be built, whatever the target; None if it can."""
+    foreign = foreign_calls(func.body)
+    if foreign:
+        name = foreign[0].name
+        return f"the program calls T.{name}, which no backend runs: it can only be scheduled"
     stored = stored_buffers(func.body)
     if not any(buffer in stored for buffer in func.buffers):
         return "the program writes none of its parameters: it has no result"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from compiler.ir.core.dtypes import bits, is_float, is_integer, wrapped
 from compiler.ir.core.expr_types import dtype_of, lanes_of
+from compiler.ir.core.foreign import FOREIGN
 from compiler.ir.core.intrinsics import result_dtype
 from compiler.ir.core.llvm_calls import LLVM_CALL, LlvmCallProblem, llvm_result, spelled
 from compiler.ir.core.nodes import (
@@ -125,6 +126,8 @@ def _check_call(call: Call) -> None:
             _check_llvm_call(args, dtype)
         case Call(name, args, dtype) if name in OPAQUE:
             _check_opaque(OPAQUE[name], args, dtype)
+        case Call(name, args, _) if name in FOREIGN:
+            _check_foreign(name, args)
         case Call(name, args, dtype):
             for arg in args[1:]:
                 _same_lanes(call, args[0], arg)
@@ -159,6 +162,13 @@ def _check_opaque(opaque: Opaque, args: tuple[Expr, ...], dtype: str) -> None:
         raise TypeProblem(f"T.{opaque.name} takes {expected} argument(s), got {len(args)}")
     if opaque.dtype not in (None, dtype):
         raise TypeProblem(f"T.{opaque.name} returns {opaque.dtype}, not {dtype}")
+
+
+def _check_foreign(name: str, args: tuple[Expr, ...]) -> None:
+    least, most = FOREIGN[name]
+    if len(args) < least or (most is not None and len(args) > most):
+        expected = f"{least}" if most == least else f"{least} or more"
+        raise TypeProblem(f"T.{name} takes {expected} argument(s), got {len(args)}")
 
 
 def _require_same_types(node: Expr, lhs: Expr, rhs: Expr) -> None:

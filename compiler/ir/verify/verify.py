@@ -17,6 +17,7 @@ from compiler.ir.arith.bounds import limits_of, reach
 from compiler.ir.arith.facts import Facts
 from compiler.ir.core.dtypes import is_integer
 from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.foreign import foreign_calls
 from compiler.ir.core.function_calls import call_problem, called_function
 from compiler.ir.core.limits import (
     MAX_EXTENT,
@@ -123,6 +124,7 @@ class _Verifier(Accesses):
                 if called_function(stmt) is not None:
                     raise VerifyError(str(call_problem(self._func)), stmt, "call")
                 self.expr(value, facts)
+                self._pass_on(stmt)
             case Let(var, value, body):
                 self.expr(value, facts)
                 self.types(stmt)
@@ -145,6 +147,27 @@ class _Verifier(Accesses):
                 with self.buffers.scope():
                     self.buffers.declare(buffer)
                     self._stmt(body, facts)
+
+    def _pass_on(self, stmt: Evaluate) -> None:
+        """Check that the block around a foreign call declares all buffers that the call gets."""
+        for call in foreign_calls(stmt):
+            for data in (arg for arg in call.args if isinstance(arg, Var)):
+                if data.dtype != "handle":
+                    continue
+                buffers = {*self.buffers.all_names(self.buffers.of(data))}
+                if not self.blocks:
+                    self._written.update(buffers)
+                    continue
+                block, _ = self.blocks[-1]
+                if any(region.buffer in buffers for region in block.writes):
+                    self._written.update(buffers)
+                elif not any(region.buffer in buffers for region in block.reads):
+                    raise VerifyError(
+                        f"block {block.name} passes {data.name} to T.{call.name}: name what the "
+                        "call accesses of it in T.reads and T.writes",
+                        stmt,
+                        "region",
+                    )
 
     def _is_constant(self, expr: Expr) -> bool:
         """Return whether an expression reads only elements that the program never stores."""

@@ -41,6 +41,10 @@ class Declarations:
         """Return whether a variable is the data of a buffer that is declared here."""
         return data in self._buffers
 
+    def of(self, data: Var) -> Buffer:
+        """Return the buffer that is declared here with this storage."""
+        return self._buffers[data]
+
     def declare(self, buffer: Buffer, *, views: Buffer | None = None) -> None:
         """Check and add a buffer; a view takes no memory itself."""
         if buffer.data in self._buffers:

@@ -10,6 +10,7 @@ import numpy as np
 from compiler.ir.analysis.regions import access_regions
 from compiler.ir.core.dtypes import DType, is_float
 from compiler.ir.core.expr_types import lanes_of
+from compiler.ir.core.foreign import foreign_calls
 from compiler.ir.core.llvm_calls import LlvmCallProblem
 from compiler.ir.core.nodes import (
     TRUE,
@@ -49,6 +50,8 @@ _SOME = 1 << 13
 def intrinsic_problem(desc: PrimFunc, impl: PrimFunc) -> str | None:
     """Return why two programs are not an intrinsic; None if they have the same effect."""
     problem = _parameter_problem(desc, impl) or _region_problem(desc)
+    if foreign_calls(desc.body):
+        problem = "its description calls functions that have no meaning here"
     if problem is not None:
         return problem
     hosts = _hosted(desc, impl), _hosted(impl, impl)
@@ -57,6 +60,8 @@ def intrinsic_problem(desc: PrimFunc, impl: PrimFunc) -> str | None:
             verify(host)
         except VerifyError as error:
             return f"its {role} is no legal program: {error.message}"
+    if foreign_calls(impl.body):
+        return None  # a program that calls them is never built
     allowed = tolerance(desc)
     work = max(_num_stores(desc.body), _num_stores(impl.body))
     try:

@@ -6,6 +6,7 @@ fuse_gemm8x8_add        y = y + w times x transposed: its update
 row_update_8_f32        C[0:8] = C[0:8] + A[0] * B[0:8], one fused multiply-add with AVX2
 dot_8_f32               C[0] = C[0] + the sum of A[0:8] * B[0:8]
 dot_16_u8s8s32_avx2     the same of 16 bytes, unsigned times signed, by AVX2's pmaddwd
+dot_16x4_vnni, ...      sums of four products of bytes, under TVM's names: see `byte_dot_intrinsics`
 mma_*, wmma_*           tiles on tensor cores of GPUs: see `tensor_core_intrinsics`
 
 They are made at first use. Tests compare each implementation with its description.
@@ -17,6 +18,7 @@ from collections.abc import Callable
 
 from compiler import te
 from compiler.ir.core.program import PrimFunc
+from compiler.schedule.intrinsics.byte_dot_intrinsics import BYTE_DOT_INTRINSICS
 from compiler.schedule.intrinsics.describe import describe
 from compiler.schedule.intrinsics.tensor_core_intrinsics import TENSOR_CORE_INTRINSICS
 from compiler.script.parser import parse
@@ -145,5 +147,6 @@ def _later(make: Callable[[str], Pair], name: str) -> Callable[[], Pair]:
 SHIPPED: dict[str, Callable[[], Pair]] = {
     **{name: _later(_gemm, name) for name in _GEMM_IMPLS},
     **{name: _later(_scripted, name) for name in _SCRIPTS},
+    **BYTE_DOT_INTRINSICS,
     **TENSOR_CORE_INTRINSICS,
 }

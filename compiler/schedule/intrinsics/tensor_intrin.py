@@ -26,7 +26,9 @@ a buffer of its own, strided as the larger one is.
 
 Anything may be wrong with an implementation, so `register` runs both programs on random inputs,
 inside larger buffers, and refuses what does not do the same to them. An implementation that can't
-be run (its instructions have no reference here) is refused too: its effect cannot be checked.
+be run (its instructions have no reference here) is refused too: its effect cannot be checked. An
+implementation of foreign calls (`compiler.ir.core.foreign`) is accepted unchecked, because programs
+with it are never built.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from compiler.schedule.primitives.loops.skip_masked import skip_masked
 from compiler.schedule.primitives.loops.split import split
 from compiler.schedule.primitives.loops.unroll import unroll
 from compiler.schedule.primitives.loops.vectorize import vectorize
-from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV, TermRV
+from compiler.schedule.trace.handle import BlockRV, FactorLike, LoopRV
 
 
 class LoopMethods(Queries):
@@ -27,12 +27,12 @@ class LoopMethods(Queries):
     def split(
         self,
         loop: LoopRV,
-        factors: Sequence[int | ExprRV | TermRV | None] | None = None,
+        factors: Sequence[FactorLike] | None = None,
         preserve_unit_iters: bool = True,
         disable_predication: bool = False,
         *,
-        factor: int | ExprRV | TermRV | None = None,
-        nparts: int | ExprRV | TermRV | None = None,
+        factor: FactorLike = None,
+        nparts: FactorLike = None,
     ) -> list[LoopRV]:
         """Split a loop into several, the outermost first; see `primitives.loops.split`.
 
@@ -75,7 +75,7 @@ class LoopMethods(Queries):
     def loop_partition(
         self,
         loop: LoopRV,
-        factors: Sequence[int | ExprRV | TermRV | None],
+        factors: Sequence[FactorLike],
         preserve_unit_iters: bool = True,
     ) -> list[LoopRV]:
         """Partition a loop into several that run in turn; see `primitives.loops.loop_partition`.
@@ -131,9 +131,7 @@ class LoopMethods(Queries):
         self._record("add_unit_loop", {"block_or_loop": handle}, [loop])
         return loop
 
-    def _factors(
-        self, primitive: str, factors: Sequence[int | ExprRV | TermRV | None]
-    ) -> list[int | None]:
+    def _factors(self, primitive: str, factors: Sequence[FactorLike]) -> list[int | None]:
         return [None if f is None else self._value(primitive, f) for f in factors]
 
     @primitive()

@@ -8,7 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from compiler.ir.core.nodes import IntImm
 from compiler.schedule.trace.instruction import TermOp
+from compiler.te.value import Value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,6 +107,8 @@ class TermRV(_Value):
 
 
 Operand: TypeAlias = int | _Value
+FactorLike: TypeAlias = "int | ExprRV | TermRV | Value | IntImm | None"
+"""An extent of a split: a number, a decision or an expression of decisions, or an open one."""
 SpecialLocation: TypeAlias = Literal["inline", "root"]
 """A location of a block that is not under a loop: inlined into its consumers, or unchanged."""
 
