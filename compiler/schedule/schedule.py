@@ -13,6 +13,7 @@ from typing import get_args
 from compiler.ir.core.program import IRModule, PrimFunc
 from compiler.ir.core.spelling import Dialect
 from compiler.schedule.error import Detail
+from compiler.schedule.methods.access_methods import AccessMethods
 from compiler.schedule.methods.block_methods import BlockMethods
 from compiler.schedule.methods.cache_methods import CacheMethods
 from compiler.schedule.methods.loop_methods import LoopMethods
@@ -27,7 +28,13 @@ _MAX_SEED = 2**31
 
 
 class Schedule(
-    LoopMethods, BlockMethods, CacheMethods, StorageMethods, SamplingMethods, TensorMethods
+    LoopMethods,
+    AccessMethods,
+    BlockMethods,
+    CacheMethods,
+    StorageMethods,
+    SamplingMethods,
+    TensorMethods,
 ):
     """A program under transformation.
 

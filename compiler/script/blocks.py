@@ -148,8 +148,22 @@ class _Head:
         """Parse the statements that belong to the head; return the others."""
         for number, statement in enumerate(statements):
             if not self._take(statement):
-                return statements[number:]
+                return [s for s in statements[number:] if not self._take_late(s)]
         return []
+
+    def _take_late(self, statement: ast.stmt) -> bool:
+        """Take an allocation that stands between statements; it belongs to the whole block."""
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name) as target], value=ast.Call() as call) if (
+                call_name(call) == "sblock_alloc_buffer"
+            ):
+                if self._context.get(name) is not None:
+                    reason = f"{name} is defined already: a buffer needs a name of its own"
+                    raise self._context.error(reason, target, code="duplicate")
+                self._buffers.append(allocation(self._context, statement))
+                return True
+            case _:
+                return False
 
     def realize(
         self, name: str, computation: Sequence[ast.stmt], body: Body, origin: ast.AST

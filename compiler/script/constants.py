@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from compiler.ir.core.nodes import FloatImm, IntImm
 from compiler.script.context import PREFIXES
 from compiler.script.error import ScriptError
 from compiler.script.source import Source
@@ -225,9 +226,12 @@ class _Inliner(ast.NodeTransformer):
         ):
             value = np.dtype(value).name
         if isinstance(value, float) and not math.isfinite(value):
-            return self._infinite(value, origin)
+            return _call_of_type("float32", str(value), origin)
         if isinstance(value, bool | int | float | str):
             return self._put(value, origin)
+        literal = getattr(value, "expr", value)  # a constant of `te` has a literal in it
+        if isinstance(literal, IntImm | FloatImm):
+            return _call_of_type(literal.dtype, literal.value, origin)
         if isinstance(value, tuple | list):
             elements = [self._constant(element, origin) for element in value]
             if None in elements:
@@ -235,13 +239,6 @@ class _Inliner(ast.NodeTransformer):
             elements_node = ast.Tuple(elts=elements, ctx=ast.Load())  # type: ignore[arg-type]
             return self._remember(ast.copy_location(elements_node, origin))
         return None
-
-    def _infinite(self, value: float, origin: ast.expr) -> ast.expr:
-        func = ast.Attribute(value=ast.Name(id="T", ctx=ast.Load()), attr="float32", ctx=ast.Load())
-        call = ast.Call(func=func, args=[ast.Constant(value=str(value))], keywords=[])
-        for node in ast.walk(call):
-            ast.copy_location(node, origin)
-        return call
 
     def _put(self, value: object, origin: ast.expr) -> ast.expr:
         return self._remember(ast.copy_location(ast.Constant(value=value), origin))  # type: ignore[arg-type]
@@ -253,6 +250,15 @@ class _Inliner(ast.NodeTransformer):
 
     def _error(self, message: str, node: ast.AST) -> ScriptError:
         return self._source.error(message, node)
+
+
+def _call_of_type(dtype: str, value: float | str, origin: ast.expr) -> ast.expr:
+    """Return the node of a constant of a type, such as `T.int8(3)` or `T.float32("inf")`."""
+    func = ast.Attribute(value=ast.Name(id="T", ctx=ast.Load()), attr=dtype, ctx=ast.Load())
+    call = ast.Call(func=func, args=[ast.Constant(value=value)], keywords=[])
+    for node in ast.walk(call):
+        ast.copy_location(node, origin)
+    return call
 
 
 def _number(node: ast.expr) -> int | float | None:

@@ -6,6 +6,7 @@ wrapper can. It also records the tensors that a value reads.
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -264,6 +265,8 @@ def as_value(value: ValueLike | Var, dtype: DType | None = None) -> Value:
         return const(value, dtype if dtype is not None and is_float(dtype) else "float32")
     if isinstance(value, np.generic):
         return as_value(value.item(), dtype)
+    if hasattr(value, "__index__"):  # a sampled number of a schedule
+        return as_value(operator.index(value), dtype)
     hint = ": take an element of it, such as A[i, j]" if isinstance(value, ElementsOnly) else ""
     raise TypeError(f"expected a tensor expression or a number, got {value!r}{hint}")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from typing import Literal
 
 from compiler.ir.arith.affine import affine
 from compiler.ir.arith.bounds import bounds
@@ -33,6 +34,9 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.visit import map_region, substitute, walk
 
+EXPLICIT_REGIONS = {"read": "explicit_read_region", "write": "explicit_write_region"}
+"""Annotations of a block that list the numbers of regions which its author declared."""
+
 _ONE = IntImm(1)
 _NO_VARS: frozenset[Var] = frozenset()
 
@@ -55,20 +59,52 @@ def access_regions(
 
 
 def with_regions(block: Block) -> Block:
-    """Return `block` with its reads and writes computed from its body."""
+    """Return `block` with its reads and writes computed from its body.
+
+    The body does not say what opaque calls touch of the buffers that they get: regions of those are
+    kept as they are declared, and so are those that an annotation names.
+    """
     reads, writes = access_regions(block.body, block.init, block.match_buffers)
     local = set(block.alloc_buffers)
+    passed = _passed_on(block)
+    explicit_reads, explicit_writes = (
+        explicit_regions(block, "read"),
+        explicit_regions(block, "write"),
+    )
+    kept_reads = tuple(r for r in block.reads if r.buffer in passed or r in explicit_reads)
+    kept_writes = tuple(w for w in block.writes if w.buffer in passed or w in explicit_writes)
+    without_reads = local | {r.buffer for r in kept_reads}
+    without_writes = local | {w.buffer for w in kept_writes}
     return Block(
         block.name,
         block.iter_vars,
-        tuple(r for r in reads if r.buffer not in local),
-        tuple(w for w in writes if w.buffer not in local),
+        (*kept_reads, *(r for r in reads if r.buffer not in without_reads)),
+        (*kept_writes, *(w for w in writes if w.buffer not in without_writes)),
         block.body,
         block.init,
         block.alloc_buffers,
         block.annotations,
         block.match_buffers,
     )
+
+
+def explicit_regions(block: Block, mode: Literal["read", "write"]) -> tuple[BufferRegion, ...]:
+    """Return the regions that an annotation of a block declares."""
+    numbers = dict(block.annotations).get(EXPLICIT_REGIONS[mode], ())
+    regions = block.reads if mode == "read" else block.writes
+    if not isinstance(numbers, tuple):
+        return ()
+    return tuple(regions[n] for n in numbers if isinstance(n, int) and 0 <= n < len(regions))
+
+
+def _passed_on(block: Block) -> set[Buffer]:
+    """Return the declared buffers whose storage opaque calls of a block get, also by views."""
+    handles = {n for n in walk(block.body) if isinstance(n, Var) and n.dtype == "handle"}
+    if not handles:
+        return set()
+    viewed = {m.source.buffer.data for m in block.match_buffers if m.buffer.data in handles}
+    regions = (*block.reads, *block.writes)
+    return {r.buffer for r in regions if r.buffer.data in handles | viewed}
 
 
 def read_outside_blocks(stmt: Stmt) -> tuple[BufferRegion, ...]:

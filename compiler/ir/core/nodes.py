@@ -62,6 +62,9 @@ class IntImm:
     value: int
     dtype: DType = "int32"
 
+    def __int__(self) -> int:
+        return self.value
+
 
 @frozen
 class FloatImm:

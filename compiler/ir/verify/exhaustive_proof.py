@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from compiler.ir.arith.facts import Facts
-from compiler.ir.arith.values import UnknownError, form_value, grid, value_at
+from compiler.ir.arith.value_bounds import bounds_at
+from compiler.ir.arith.values import UnknownError, form_value, grid
 from compiler.ir.core.nodes import Expr, Var
 from compiler.ir.core.visit import walk
 
@@ -35,7 +36,7 @@ def is_never_negative(expr: Expr, facts: Facts) -> bool:
     axes = [np.arange(low, high + 1) for low, high in (facts.ranges[v] for v in variables)]
     points = grid(dict(zip(variables, axes, strict=True)))
     try:
-        fails = value_at(expr, points) < 0
+        fails = bounds_at(expr, points)[0] < 0
         for form in facts.not_negative:
             if fails.any() and all(_variables(atom) <= points.keys() for atom, _ in form.terms):
                 fails = fails & (form_value(form, points) >= 0)

@@ -1,4 +1,4 @@
-"""The accesses of a block, read from its body; its declared regions count only for opaque calls.
+"""The accesses of a block, read from its body; declared regions count where it says too little.
 
 A block that contains loops or blocks is flattened: its accesses are in terms of its own iterators
 and of the loops inside of it. Accesses through a pointer (an argument of an opaque call) are known
@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
+from compiler.ir.analysis.regions import explicit_regions
 from compiler.ir.arith.affine import affine
 from compiler.ir.arith.extents import extent_or_unknown
 from compiler.ir.arith.iter_map import Extents
@@ -211,10 +212,19 @@ class _AccessCollector:
         while stack:
             expr = stack.pop()
             if isinstance(expr, Load):
-                self._add("read", expr.buffer, expr.indices, context)
+                self._load(expr, context)
             elif isinstance(expr, Var) and expr.dtype == "handle":
                 self._pointer(expr, context)
             stack.extend(children(expr))  # type: ignore[arg-type]
+
+    def _load(self, load: Load, context: _BodyContext) -> None:
+        """Record a read; of a declared box, if the block's author declared one."""
+        declared = explicit_regions(context.block, "read")
+        box = next((region for region in declared if region.buffer == load.buffer), None)
+        if box is None:
+            self._add("read", load.buffer, load.indices, context)
+        else:
+            self._region("read", box, context)
 
     def _pointer(self, data: Var, context: _BodyContext) -> None:
         """Record a buffer whose storage is passed on: its declared regions count as accesses."""

@@ -60,7 +60,8 @@ class IndexMap:
         """Build a map from a Python function.
 
         Args:
-            mapping_function: Takes indices and returns one index or several; `*args` is allowed.
+            mapping_function: Takes indices and returns one index or several; `*args` is allowed,
+                and parameters after it are the last indices.
             ndim: The number of indices; required if the function takes any number.
             index_dtype: The type of the indices.
 
@@ -69,17 +70,22 @@ class IndexMap:
         """
         names = parameters_of(mapping_function, ndim)
         params = tuple(Var(name, index_dtype) for name in names)
+        by_name = _keyword_only(mapping_function)
+        by_position = params[: len(params) - len(by_name)]
+        named = zip(by_name, params[len(by_position) :], strict=True)
         try:
-            returned = mapping_function(*map(Value, params))
+            returned = mapping_function(
+                *map(Value, by_position), **{name: Value(param) for name, param in named}
+            )
         except TypeError as error:
             raise IndexMapError(f"the function of the index map failed: {error}") from None
         inverse = inverse_index_map
         if inverse is not None and not isinstance(inverse, IndexMap):
             inverse = cls.from_func(inverse, index_dtype=index_dtype)
-        return cls(params, _indices(returned, index_dtype), inverse)
+        return cls(params, index_results(returned, index_dtype), inverse)
 
     @classmethod
-    def parse(cls, text: str, ndim: int | None = None) -> IndexMap:
+    def parse(cls, text: str, ndim: int | None = None, *, index_dtype: DType = "int32") -> IndexMap:
         """Read a map from the text of a lambda, such as `lambda i: (i // 4, i % 4)`.
 
         Raises:
@@ -89,9 +95,9 @@ class IndexMap:
             names, function = read_lambda(text, ndim)
         except LambdaError as error:
             raise IndexMapError(str(error)) from None
-        params = tuple(Var(name) for name in names)
+        params = tuple(Var(name, index_dtype) for name in names)
         try:
-            return cls(params, _indices(function([Value(p) for p in params]), "int32"))
+            return cls(params, index_results(function([Value(p) for p in params]), index_dtype))
         except (LambdaError, TypeError) as error:
             raise IndexMapError(f"the index map is not understood: {error}") from None
 
@@ -155,8 +161,8 @@ IndexMapLike: TypeAlias = IndexMap | Callable[..., object] | str
 """What a primitive takes for a map: the map, a Python function, or the text of a lambda."""
 
 
-def as_index_map(given: IndexMapLike, ndim: int) -> IndexMap:
-    """Return the map of `ndim` indices that an argument describes.
+def as_index_map(given: IndexMapLike, ndim: int, dtype: DType = "int32") -> IndexMap:
+    """Return the map of `ndim` indices of a type that an argument describes.
 
     Raises:
         IndexMapError: If the argument is not a map, or takes another number of indices.
@@ -165,16 +171,16 @@ def as_index_map(given: IndexMapLike, ndim: int) -> IndexMap:
         case IndexMap():
             index_map = given
         case str():
-            index_map = IndexMap.parse(given, ndim)
+            index_map = IndexMap.parse(given, ndim, index_dtype=dtype)
         case _ if callable(given):
-            index_map = IndexMap.from_func(given, ndim)
+            index_map = IndexMap.from_func(given, ndim, index_dtype=dtype)
         case _:
             raise IndexMapError(f"expected an index map, a function or a lambda's text: {given!r}")
     if len(index_map.params) != ndim:
         raise IndexMapError(
             f"the map {index_map} takes {len(index_map.params)} indices, not {ndim}"
         )
-    return index_map
+    return index_map.with_dtype(dtype)
 
 
 def show(params: Sequence[Var], expr: Expr) -> str:
@@ -192,23 +198,34 @@ def parameters_of(function: Callable[..., object], ndim: int | None) -> list[str
     except (TypeError, ValueError):
         raise IndexMapError(f"{function!r} is no function of indices") from None
     names: list[str] = []
+    takes_any = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
+    num_last = len(_keyword_only(function))
     for parameter in parameters:
         if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
             if ndim is None:
                 raise IndexMapError("ndim is needed: the map takes any number of indices")
-            names.extend(f"{parameter.name}_{n}" for n in range(ndim - len(names)))
-        elif parameter.kind in (
-            inspect.Parameter.POSITIONAL_ONLY,
-            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            names.extend(f"{parameter.name}_{n}" for n in range(ndim - len(names) - num_last))
+        elif parameter.kind is inspect.Parameter.VAR_KEYWORD or (
+            parameter.kind is inspect.Parameter.KEYWORD_ONLY and not takes_any
         ):
-            names.append(parameter.name)
-        else:
             raise IndexMapError(f"the map takes {parameter.name} by keyword: indices have places")
+        else:
+            names.append(parameter.name)
     return names
 
 
-def _indices(returned: object, dtype: DType) -> tuple[Expr, ...]:
-    """Return the result of a function of indices as integer expressions."""
+def _keyword_only(function: Callable[..., object]) -> list[str]:
+    """Return the parameters after `*indices`, which stand for the last indices."""
+    parameters = inspect.signature(function).parameters.values()
+    return [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
+
+
+def index_results(returned: object, dtype: DType) -> tuple[Expr, ...]:
+    """Return the result of a function of indices as integer expressions.
+
+    Raises:
+        IndexMapError: If it is no index, or no few of them.
+    """
     items = returned if isinstance(returned, list | tuple) else (returned,)
     if len(items) > MAX_RESULTS:
         raise IndexMapError(f"the map gives {len(items)} indices: expected {MAX_RESULTS} at most")

@@ -79,9 +79,18 @@ def read_lambda(text: str, num_args: int | None) -> tuple[list[str], Function]:
             return _value(body, values_by_name, 0)
         if len(body.elts) > MAX_ITEMS:
             raise LambdaError(f"the lambda gives more than {MAX_ITEMS} values")
-        return tuple(_value(item, values_by_name, 0) for item in body.elts)
+        return tuple(_item(item, values_by_name) for item in body.elts)
 
     return names, function
+
+
+def _item(node: ast.expr, values_by_name: Mapping[str, Value]) -> object:
+    """Return an item of the result: a value, or a pair of values."""
+    match node:
+        case ast.Tuple(elts=[first, second]):
+            return _value(first, values_by_name, 0), _value(second, values_by_name, 0)
+        case _:
+            return _value(node, values_by_name, 0)
 
 
 def _parse(text: str) -> ast.Lambda:

@@ -15,7 +15,7 @@ If the value is `i_0 * 32 + ax0 - 1`, it may be -1 too, which `1 <= i_0 * 32 + a
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from compiler.ir.arith.affine import Affine
 from compiler.ir.arith.bounds import affine_bounds
@@ -42,7 +42,8 @@ def guards_of(
     if low is None or low[0] < 0:
         form = Affine(value.terms, 0, value.dtype)
         guards.append(Compare("<=", IntImm(-value.const, value.dtype), form.to_expr()))
-    if span.extent >= UNKNOWN or _stays_below(span, size, loops):
+    domains = {loop.var: loop.extent for loop in loops}
+    if span.extent >= UNKNOWN or stays_below(span, size, domains):
         return guards
     if not isinstance(size, IntImm):
         return [*guards, Compare("<", value.to_expr(), size)]
@@ -53,12 +54,15 @@ def guards_of(
     return guards
 
 
-def _stays_below(span: Span, size: Expr, loops: Sequence[For]) -> bool:
-    """Return whether a span lies below a size, for loops of any extent."""
+def stays_below(span: Span, size: Expr, domains: Mapping[Var, Expr]) -> bool:
+    """Return whether a span lies below a size, both perhaps symbolic.
+
+    Args:
+        domains: The extents of the variables in the span.
+    """
     most = Affine((), span.low.const + span.extent, span.low.dtype)
-    extents = {loop.var: loop.extent for loop in loops}
     for atom, scale in span.low.terms:
-        extent = extents.get(atom) if isinstance(atom, Var) else None
+        extent = domains.get(atom) if isinstance(atom, Var) else None
         if extent is None or scale < 0:
             return False
         most += (normal(extent) + Affine((), -1, span.low.dtype)).scaled(scale)

@@ -21,6 +21,8 @@ from compiler.ir.arith.simplify import normal
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import Block, Expr, IntImm, Var
 from compiler.ir.core.visit import substitute
+from compiler.schedule.index.index_map import IndexMap, IndexMapError
+from compiler.schedule.index.index_map_inverse import inverse_of
 from compiler.schedule.index.region import Span, quotient, remainder
 
 _Part: TypeAlias = tuple[IterSplit, Span]
@@ -123,7 +125,11 @@ def without_units(form: Affine, extents: Extents) -> Affine:
 
 
 def iterators_at(
-    block: Block, indices: Sequence[Expr], point: Sequence[Expr], extents: Extents
+    block: Block,
+    indices: Sequence[Expr],
+    point: Sequence[Expr],
+    extents: Extents,
+    shape: Sequence[Expr],
 ) -> dict[Var, Expr] | None:
     """Return the values of a block's iterators at which some indices are a point.
 
@@ -133,7 +139,40 @@ def iterators_at(
         indices: Indices in terms of the iterators, one a dimension.
         point: The values of the indices.
         extents: The extents of what the point names.
+        shape: The extents of the indexed buffer.
     """
+    values = _by_dimension(block, indices, point, extents)
+    return _by_inverse(block, indices, point, shape) if values is None else values
+
+
+def _by_inverse(
+    block: Block, indices: Sequence[Expr], point: Sequence[Expr], shape: Sequence[Expr]
+) -> dict[Var, Expr] | None:
+    """Return the iterators at a point if the indices map their domain to a whole buffer.
+
+    `A[(v0 * 16 + v1) // 8, (v0 * 16 + v1) % 8]` is such a map.
+    """
+    iterators = tuple(i.var for i in block.iter_vars)
+    domain = [i.extent for i in block.iter_vars]
+    if not all(isinstance(size, IntImm) for size in (*domain, *shape)) or not domain:
+        return None
+    index_map = IndexMap(iterators, tuple(indices))
+    try:
+        inverse = inverse_of(index_map, domain)
+        image = index_map.map_shape([extent_or_unknown(size) for size in domain])
+    except IndexMapError:
+        return None
+    if inverse.has_padding or image != tuple(extent_or_unknown(size) for size in shape):
+        return None
+    places = dict(zip(inverse.index_map.params, point, strict=True))
+    results = (substitute(result, places) for result in inverse.index_map.results)
+    return dict(zip(iterators, results, strict=True))
+
+
+def _by_dimension(
+    block: Block, indices: Sequence[Expr], point: Sequence[Expr], extents: Extents
+) -> dict[Var, Expr] | None:
+    """Return the iterators at a point if each dimension, or its splits, determine some."""
     sizes = {i.var: extent_or_unknown(i.extent) for i in block.iter_vars}
     units: dict[Var, Expr] = {v: IntImm(0, dtype_of(v)) for v, n in sizes.items() if n == 1}
     solutions: list[tuple[Var, Expr]] = []

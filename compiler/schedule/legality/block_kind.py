@@ -45,11 +45,24 @@ def classify_block(block: Block) -> BlockKind | Unclassified:
 
     The kind is meaningless for a block that uses outer loop variables: see `PlacedBlock.kind`.
     """
+    return _classified(block, frozenset())
+
+
+@by_identity
+def classify_in_scope(block: Block) -> BlockKind | Unclassified:
+    """Return the kind of a block within one run of its scope.
+
+    All variables that it takes from outside have one value there.
+    """
+    return _classified(block, facts_of(block).outside)
+
+
+def _classified(block: Block, standing: frozenset[Var]) -> BlockKind | Unclassified:
     facts = facts_of(block)
-    reason = _form(block, facts) or _elements(block, facts)
+    reason = _form(block, facts) or _elements(block, facts, standing)
     if reason is not None:
         return Unclassified(f"block {block.name} {reason}")
-    old = [read for read in facts.reads if _reads_old(block, facts, read)]
+    old = [read for read in facts.reads if _reads_old(block, facts, read, standing)]
     if block.init is not None:
         if old:
             reason = f"reads elements of {old[0].buffer.name} that its init does not write"
@@ -83,7 +96,7 @@ def _moving(block: Block, kind: IterKind) -> set[Var]:
     return {i.var for i in block.iter_vars if i.kind == kind and extent_or_unknown(i.extent) > 1}
 
 
-def _elements(block: Block, facts: BlockAccesses) -> str | None:
+def _elements(block: Block, facts: BlockAccesses, standing: frozenset[Var]) -> str | None:
     """Return why two spatial points may touch the same element, or None if they can't."""
     written = facts.written_buffers()
     for read in facts.init_reads:
@@ -91,13 +104,18 @@ def _elements(block: Block, facts: BlockAccesses) -> str | None:
             return "reads in its init what it initialises"
     extents = extents_of_iterators(block)
     for buffer in dict.fromkeys(write.buffer for write in facts.writes):
-        problem = _elements_of(block, facts.accesses(buffer), extents)
+        problem = _elements_of(block, facts.accesses(buffer), extents, standing)
         if problem is not None:
             return problem
     return None
 
 
-def _elements_of(block: Block, accesses: tuple[BlockAccess, ...], extents: Extents) -> str | None:
+def _elements_of(
+    block: Block,
+    accesses: tuple[BlockAccess, ...],
+    extents: Extents,
+    standing: frozenset[Var],
+) -> str | None:
     """Return why two spatial points may touch the same element of a buffer, or None."""
     if _is_plain(block, accesses):
         return None
@@ -111,9 +129,8 @@ def _elements_of(block: Block, accesses: tuple[BlockAccess, ...], extents: Exten
         if iter_var.var in reduce & used:
             return f"writes a different element for each {iter_var.var.name}, a reduction iterator"
     spatial = _moving(block, "spatial")
-    determined_vars = determined(
-        common_parts(forms, spatial, frozenset(), all_extents), all_extents
-    )
+    parts = common_parts(forms, spatial, standing, all_extents)
+    determined_vars = determined(parts, all_extents, standing)
     for iter_var in block.iter_vars:
         if iter_var.var in spatial - determined_vars:
             if any(access.indices != accesses[0].indices for access in accesses):
@@ -132,7 +149,9 @@ def _is_plain(block: Block, accesses: tuple[BlockAccess, ...]) -> bool:
     return len(named) == len(indices) and named == spatial
 
 
-def _reads_old(block: Block, facts: BlockAccesses, read: BlockAccess) -> bool:
+def _reads_old(
+    block: Block, facts: BlockAccesses, read: BlockAccess, standing: frozenset[Var]
+) -> bool:
     """Check whether a read may see a value from before the run, of a buffer the block writes."""
     if read.is_fresh or read.buffer not in facts.written_buffers():
         return False
@@ -140,12 +159,12 @@ def _reads_old(block: Block, facts: BlockAccesses, read: BlockAccess) -> bool:
         write.buffer == read.buffer
         and write.is_certain
         and write.order < read.order
-        and _covers(block, write, read)
+        and _covers(block, write, read, standing)
         for write in facts.writes
     )
 
 
-def _covers(block: Block, write: BlockAccess, read: BlockAccess) -> bool:
+def _covers(block: Block, write: BlockAccess, read: BlockAccess, standing: frozenset[Var]) -> bool:
     """Check that a write, over its inner loops, covers all that a later read of the run touches."""
     extents = {**extents_of_iterators(block), **write.inner, **read.inner}
     write_loops = write.inner.keys() - read.inner.keys()
@@ -156,8 +175,9 @@ def _covers(block: Block, write: BlockAccess, read: BlockAccess) -> bool:
         write.indices, read.indices, read.buffer.shape, strict=True
     ):
         form = normal(written, extents)
-        span = span_of(form, extents.keys() - write_loops, extents)
-        inner = span_of(normal(read_index, extents), extents.keys() - read_loops, extents)
+        span = span_of(form, (extents.keys() - write_loops) | standing, extents)
+        fixed = (extents.keys() - read_loops) | standing
+        inner = span_of(normal(read_index, extents), fixed, extents)
         moving = tuple((a, c) for a, c in form.terms if variables(a) & write_loops)
         mixed = any(not variables(a) <= write_loops for a, _ in moving)
         if span is None or mixed or not contains(span, inner, extent_or_unknown(size), extents):

@@ -48,8 +48,12 @@ def checked_step(
     Raises:
         ScheduleError: If threads would not see what others wrote, or see what they must not.
     """
-    if not statement_paths(after).is_plain:
+    paths = statement_paths(after)
+    if not paths.is_plain:
         after = with_agreeing_types(after)
+    if paths.declares_regions:
+        # The next primitive may rely on a declared region.
+        require_legal(primitive, before, after)
     if with_threads:
         require_sound_threads(primitive, before, after)
     return after

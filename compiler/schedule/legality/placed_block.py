@@ -32,6 +32,7 @@ from compiler.schedule.legality.block_kind import (
     BlockKind,
     Unclassified,
     classify_block,
+    classify_in_scope,
     extents_of_iterators,
 )
 from compiler.schedule.tree.tree import Path, children, extents_of, realize_at
@@ -82,13 +83,26 @@ class PlacedBlock:
 
     @cached_property
     def kind(self) -> BlockKind | Unclassified:
-        """Return the kind of the block's computation, or the reason why it has none."""
-        around = {loop.var for loop in self.loops} | scope_extents(realize_at(self.path[:1])).keys()
-        named = self.facts.outside & around
+        """Return the kind of the block's computation, or the reason why it has none.
+
+        It holds within one run of the scope, in which the iterators of the scope are fixed.
+        """
+        named = self.facts.outside & {loop.var for loop in self.loops}
         if named:
             names = ", ".join(sorted(var.name for var in named))
             return Unclassified(f"block {self.name} uses loop variables from outside: {names}")
-        return classify_block(self.block)
+        return self.kind_at_any_loops
+
+    @cached_property
+    def kind_at_any_loops(self) -> BlockKind | Unclassified:
+        """Return the kind of the block's computation, though it may use loop variables directly.
+
+        What it then does for each value of these is for the caller to find out.
+        """
+        # Loops and names may change their values from one run of the block to the next.
+        moving = {stmt.var for stmt in self.path if isinstance(stmt, For | Let)}
+        is_fixed = self.facts.outside.isdisjoint(moving)
+        return classify_in_scope(self.block) if is_fixed else classify_block(self.block)
 
     @cached_property
     def loops(self) -> tuple[For, ...]:

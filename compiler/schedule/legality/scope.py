@@ -81,8 +81,8 @@ class BlockScope:
             for other in self.writers(buffer):
                 if other is not site:
                     raise self.refuse(
-                        f"block {site.name} is not the only one that writes {buffer.name}: "
-                        f"so does {other.name}",
+                        f"block {site.name} is not a complete block: block {other.name} writes "
+                        f"{buffer.name}, too",
                         other.realize,
                         "dependence",
                     )
@@ -92,7 +92,8 @@ class BlockScope:
         for buffer in site.facts.written_buffers():
             if not self.is_local(buffer):
                 raise self.refuse(
-                    f"block {site.name} writes {buffer.name}, an output: it must stay",
+                    f"block {site.name} is an output block, as it writes {buffer.name}: "
+                    "it must stay",
                     site.realize,
                     "fixed_buffer",
                 )

@@ -18,6 +18,7 @@ from compiler.schedule.methods.storage_arguments import (
     region_number,
     region_of_buffer,
 )
+from compiler.schedule.primitives.storage.cache_index import cache_index
 from compiler.schedule.primitives.storage.cache_inplace import cache_inplace
 from compiler.schedule.primitives.storage.cache_read import cache_read
 from compiler.schedule.primitives.storage.cache_write import cache_write
@@ -101,6 +102,29 @@ class CacheMethods(Queries):
         new = [self._new_block(func, copy) for copy in copies]
         arguments = {"block": handle, "read_buffer_index": index, "storage_scope": storage_scope}
         self._record(name, arguments, new)
+        return new
+
+    @primitive()
+    def cache_index(
+        self, block: BlockRV | str, storage_scope: str, cse_thresh: int = 0
+    ) -> list[BlockRV]:
+        """Compute indices before a block; see `primitives.storage.cache_index`.
+
+        Args:
+            cse_thresh: How often the block computes an index at least.
+
+        Returns:
+            The blocks that compute indices.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        handle, func, title = self._find("cache_index", block)
+        func, names = cache_index(func, title, storage_scope, cse_thresh)
+        self._commit("cache_index", func)
+        new = [self._new_block(func, name) for name in names]
+        arguments = {"block": handle, "storage_scope": storage_scope, "cse_thresh": cse_thresh}
+        self._record("cache_index", arguments, new)
         return new
 
     @primitive("ReIndex")

@@ -51,6 +51,7 @@ _KINDS: Mapping[str, ParameterKind] = {
     "BufferLike": "buffer",
     "BufferIndex": "int",
     "IndexMapLike": "index_map",
+    "RangesLike": "index_map",
     "PadValueLike | None": "pad_value",
 }
 """The kind of a parameter, by its annotation."""

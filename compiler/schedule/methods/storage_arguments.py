@@ -110,7 +110,9 @@ def block_index_map(
     refuse = refusal(primitive, func)
     realize = realize_at(block_path(func, block, refuse))
     try:
-        return as_index_map(index_map, len(realize.block.iter_vars))
+        iter_vars = realize.block.iter_vars
+        dtype = dtype_of(iter_vars[0].var) if iter_vars else "int32"
+        return as_index_map(index_map, len(iter_vars), dtype)
     except IndexMapError as error:
         raise refuse(str(error), realize, "invalid_argument") from None
 
@@ -142,7 +144,7 @@ def buffer_layout(
     dtype = dtype_of(buffer.shape[0]) if buffer.shape else "int32"
     parameter = buffer.name if buffer in func.params else None
     try:
-        layout_map = as_index_map(index_map, len(buffer.shape))
+        layout_map = as_index_map(index_map, len(buffer.shape), dtype)
         if pad_value is None:
             return Layout(layout_map, None, parameter)
         rank = len(layout_map.results)

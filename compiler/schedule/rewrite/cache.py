@@ -40,6 +40,7 @@ from compiler.schedule.tree.tree import (
     fresh_buffer_name,
     insert_in,
     loops_on,
+    realize_at,
     replace_at,
 )
 
@@ -64,6 +65,12 @@ class CopyLocation:
     def is_scope(self) -> bool:
         """Return whether the copy is in the scope itself, outside of any loop."""
         return len(self.path) == 1
+
+    @property
+    def domains(self) -> dict[Var, Expr]:
+        """Return the extents of the loops around the copy, and of the iterators of its scope."""
+        loops = {loop.var: loop.extent for loop in loops_on(self.path)}
+        return {**loops, **{i.var: i.extent for i in realize_at(self.path[:1]).block.iter_vars}}
 
     def standing(self, site: PlacedBlock) -> set[Var]:
         """Return the variables that are fixed while the copy, or its whole subject, runs once."""

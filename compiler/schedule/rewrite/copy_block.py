@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from compiler.ir.analysis.regions import access_regions
@@ -32,12 +32,15 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk
+from compiler.schedule.index.range_guard import stays_below
 from compiler.schedule.index.region import Box, Span
 from compiler.schedule.legality.block_kind import extents_of_iterators
 from compiler.schedule.legality.guard import conjunction
 from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.rewrite.rewrite_access import AccessRewriter, Indices, Mode, with_views
 from compiler.schedule.tree.tree import find_block, replace_at
+
+_NO_DOMAINS: Mapping[Var, Expr] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,7 @@ def copy_nest(
     around: Extents,
     *,
     compact: Buffer | None = None,
+    domains: Mapping[Var, Expr] = _NO_DOMAINS,
 ) -> Stmt:
     """Return loops that copy a box of one buffer to another.
 
@@ -96,6 +100,7 @@ def copy_nest(
         parts: The box.
         around: The extents of the variables in the box.
         compact: The buffer that holds only the box, if one does.
+        domains: The same extents, also those that are symbolic.
     """
     loops = [Var(f"ax{n}", dtype_of(part.extent)) for n, part in enumerate(parts)]
     iter_vars: list[IterVar] = []
@@ -106,7 +111,10 @@ def copy_nest(
     for number, (part, loop, size) in enumerate(zip(parts, loops, other.shape, strict=True)):
         var = Var(f"v{number}", loop.dtype)
         index = _plus(part.low, loop)
-        guards.extend(_guards(part, index, size, around))
+        span = Span(part.low, extent_or_unknown(part.extent))
+        # A sum of loops that stays below is never less than its constant.
+        if part.low.const < 0 or not stays_below(span, size, domains):
+            guards.extend(_guards(part, index, size, around))
         iter_vars.append(IterVar(var, size if compact is None else part.extent, "spatial"))
         values.append(index if compact is None else loop)
         indices.append(var if compact is None else _plus(part.low, var))

@@ -12,7 +12,7 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import Refuse
-from compiler.schedule.legality.block_kind import Unclassified, classify_block
+from compiler.schedule.legality.block_kind import Unclassified
 from compiler.schedule.legality.independence import (
     IterationNest,
     has_disjoint_iterations,
@@ -54,7 +54,7 @@ def require_concurrent(
         reason = f"iterations of loop {name} are not proved to touch different elements of"
         raise refuse(f"{reason} {buffer.name}", writer.realize, "not_proved")
     for site in nest.sites:
-        kind = classify_block(site.block)
+        kind = site.kind_at_any_loops
         may_continue = _is_recurrence(site) or kind in ("in_place", "update")
         if may_continue and all(
             has_disjoint_iterations(nest, b) for b in site.facts.written_buffers()

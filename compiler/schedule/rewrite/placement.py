@@ -10,7 +10,18 @@ from compiler.ir.arith.extents import extent_or_unknown
 from compiler.ir.arith.iter_map import Extents, variables_of
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.limits import MAX_EXTENT
-from compiler.ir.core.nodes import Block, BlockRealize, Expr, For, IntImm, IterVar, Seq, Stmt, Var
+from compiler.ir.core.nodes import (
+    BinOp,
+    Block,
+    BlockRealize,
+    Expr,
+    For,
+    IntImm,
+    IterVar,
+    Seq,
+    Stmt,
+    Var,
+)
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import substitute
 from compiler.schedule.error import Refuse
@@ -102,10 +113,14 @@ def find_target(scope: BlockScope, site: PlacedBlock, loop: Var) -> ComputeLocat
         isinstance(stmt, BlockRealize) for stmt in path[len(scope.path) :]
     ):
         raise refuse(
-            f"loop {loop.name} is not in the scope of block {site.name}", path[-1], "structure"
+            f"loop {loop.name} and block {site.name} are not in the same block scope",
+            path[-1],
+            "structure",
         )
     if site.is_under(path[-1]):
-        raise refuse(f"loop {loop.name} is around block {site.name} already", path[-1], "structure")
+        raise refuse(
+            f"loop {loop.name} is an ancestor of block {site.name} already", path[-1], "structure"
+        )
     require_no_vector_around(path, refuse)
     require_no_shared_work(path, refuse)
     return ComputeLocation(path, scope)
@@ -168,7 +183,7 @@ def make_nest(
             new.append((var, iter_var.extent if is_unknown else IntImm(span.extent, dtype)))
             extents[var] = span.extent
             value += Affine(((var, 1),), 0, dtype)
-        values.append(value.to_expr())
+        values.append(_shifted(span.low, value))
         guards.extend(guards_of(value, span, iter_var.extent, extents, loops))
     values_of = {i.var: value for i, value in zip(block.iter_vars, values, strict=True)}
     guards.extend(substitute(mask, values_of) for mask in masks)
@@ -176,6 +191,13 @@ def make_nest(
     for var, extent in reversed(new):
         body = For(var, extent, body)
     return body
+
+
+def _shifted(low: Affine, value: Affine) -> Expr:
+    """Return the value of an iterator: its first value, then the loop over the others."""
+    if not low.terms or not low.const or value == low:
+        return value.to_expr()
+    return BinOp("+", low.to_expr(), (value - low).to_expr())
 
 
 def require_serial_reductions(

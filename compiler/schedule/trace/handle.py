@@ -5,7 +5,9 @@ Arithmetic on sampled integers gives terms, which stand for the result.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import add, floordiv, index, mod, mul, sub
 from typing import Literal, TypeAlias
 
 from compiler.ir.core.nodes import IntImm
@@ -45,10 +47,26 @@ class LoopRV:
         return f"<LoopRV {self.name}: loop {self.of}>"
 
 
+_ARITHMETIC: Mapping[TermOp, Callable[[int, int], int]] = {
+    "+": add,
+    "-": sub,
+    "*": mul,
+    "//": floordiv,
+    "%": mod,
+}
+
+
 class _Value:
-    """Arithmetic on handles that stand for integers."""
+    """Arithmetic on handles that stand for integers.
+
+    A handle counts as its number where Python takes one: in `range`, or in an index map.
+    """
 
     __slots__ = ()
+
+    def __index__(self) -> int:
+        """Return the integer that the handle stands for."""
+        raise NotImplementedError
 
     def __add__(self, other: Operand) -> TermRV:
         return TermRV("+", self, other)
@@ -93,6 +111,9 @@ class ExprRV(_Value):
     name: str
     of: int
 
+    def __index__(self) -> int:
+        return self.of
+
     def __repr__(self) -> str:
         return f"<ExprRV {self.name}: {self.of}>"
 
@@ -104,6 +125,9 @@ class TermRV(_Value):
     op: TermOp
     lhs: Operand
     rhs: Operand
+
+    def __index__(self) -> int:
+        return _ARITHMETIC[self.op](index(self.lhs), index(self.rhs))
 
 
 Operand: TypeAlias = int | _Value

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from compiler.identity_cache import IdentityCache
+from compiler.ir.analysis.regions import EXPLICIT_REGIONS
 from compiler.ir.analysis.resolve_views import resolve_views
 from compiler.ir.arith.extents import extent_or_unknown
 from compiler.ir.core.children import STATEMENTS_IN
@@ -82,6 +83,7 @@ class StatementPaths:
         self.has_threads = False
         self.has_parallel = False
         self.is_plain = True  # no views, and nothing but int32 indices and literal extents
+        self.declares_regions = False  # by annotations of blocks
         self._loops: dict[Var, int] = {}
         self._blocks: dict[str, int] = {}
         self._stmts: list[Stmt] = []
@@ -104,6 +106,8 @@ class StatementPaths:
             if isinstance(stmt, BlockRealize):
                 self._blocks.setdefault(stmt.block.name, number)
                 self.is_plain = self.is_plain and _has_plain_indices(stmt)
+                keys = {key for key, _ in stmt.block.annotations}
+                self.declares_regions |= not keys.isdisjoint(EXPLICIT_REGIONS.values())
             waiting += [(child, number) for child in reversed(children(stmt))]
 
     def loop(self, var: Var) -> Path | None:

@@ -37,6 +37,56 @@ def test_cache_inplace(golden: Golden) -> None:
     golden(change(schedule, lambda s: s.cache_inplace("A", 0, "local")))
 
 
+def test_cache_index(golden: Golden) -> None:
+    schedule = scheduled("""
+@T.prim_func
+def main(A: T.Buffer((6, 6), "float32"), B: T.Buffer((12, 12), "float32")):
+    for i, j in T.grid(12, 12):
+        with T.sblock("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi // 4 + vj // 4, vj // 2]
+""")
+    golden(change(schedule, lambda s: s.cache_index("B", "global")))
+
+
+RESIZED = """
+@T.prim_func
+def main(A: T.Buffer((20,), "float32"), C: T.Buffer((10,), "float32")):
+    B = T.sblock_alloc_buffer((20,))
+    for i in range(20):
+        with T.sblock("B"):
+            vi = T.axis.spatial(20, i)
+            B[vi] = A[vi] + 1.0
+    for i in range(10):
+        with T.sblock("C"):
+            vi = T.axis.spatial(10, i)
+            C[vi] = B[T.Cast("int32", T.floor(T.Cast("float32", vi) * T.float32(2) + 0.5))]
+"""
+
+
+def test_annotate_buffer_access(golden: Golden) -> None:
+    schedule = scheduled(RESIZED)
+    schedule.split(schedule.get_loops("C")[0], [5, 2])
+
+    def declare_and_move(s: Schedule) -> None:
+        s.annotate_buffer_access("C", 0, "read", lambda v: [(v * 2 - 1, v * 2 + 3)])
+        s.compute_at("B", s.get_loops("C")[0])
+
+    golden(change(schedule, declare_and_move))
+
+
+def test_unsafe_set_dtype(golden: Golden) -> None:
+    golden(change(scheduled(RESIZED), lambda s: s.unsafe_set_dtype("B", 0, "float16")))
+
+
+def test_unsafe_hide_buffer_access(golden: Golden) -> None:
+    text = RESIZED.replace(
+        "            B[vi] = A",
+        "            T.reads(A[vi], A[vi])\n            T.writes(B[vi])\n            B[vi] = A",
+    )
+    golden(change(scheduled(text), lambda s: s.unsafe_hide_buffer_access("B", "read", [1])))
+
+
 def test_reindex(golden: Golden) -> None:
     schedule = Schedule(convolution())
 

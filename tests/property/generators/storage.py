@@ -7,7 +7,9 @@ from typing import Any
 
 from compiler.ir.core.dtypes import is_float
 from compiler.ir.core.nodes import Block, Buffer, IntImm, Seq, static_shape
+from compiler.ir.core.visit import substitute
 from compiler.schedule.trace.handle import BlockRV
+from compiler.te.value import Value
 from tests.property.generators.choice import (
     Draw,
     NotApplicableError,
@@ -168,6 +170,48 @@ def set_scope(draw: Draw) -> None:
     if not _is_allocated(draw, buffer):
         raise NotApplicableError
     draw.schedule.set_scope(block, number, draw.choose(SCOPES))
+
+
+@step
+def cache_index(draw: Draw) -> None:
+    block = draw.block(is_leaf)
+    draw.schedule.cache_index(block, draw.choose(SCOPES), draw.choose((0, 1, 2)))
+
+
+@step
+def annotate_buffer_access(draw: Draw) -> None:
+    realize = draw.realize(lambda block: is_leaf(block) and bool(block.reads))
+    kind = draw.choose(("read", "write"))
+    regions = _regions(realize.block, kind)
+    if not regions:
+        raise NotApplicableError
+    number = draw.choose(range(len(regions)))
+    before, after = draw.choose((0, 0, 1)), draw.choose((0, 1, 2))
+
+    def ranges(*iterators: Value) -> list[tuple[Value, Value]]:
+        at = dict(zip((i.var for i in realize.block.iter_vars), iterators, strict=True))
+        mapping = {var: value.expr for var, value in at.items()}
+        box = regions[number].region
+        lows = [Value(substitute(r.minimum, mapping)) for r in box]
+        sizes = [Value(substitute(r.extent, mapping)) for r in box]
+        return [(low - before, low + n + after) for low, n in zip(lows, sizes, strict=True)]
+
+    draw.schedule.annotate_buffer_access(draw.handle(realize), number, kind, ranges)
+
+
+@step
+def unsafe_hide_buffer_access(draw: Draw) -> None:
+    block, number, _ = _buffer(draw, "read")
+    draw.schedule.unsafe_hide_buffer_access(block, "read", draw.choose(([], [number])))
+
+
+@step
+def unsafe_set_dtype(draw: Draw) -> None:
+    block, number, buffer = _buffer(draw, "write")
+    wider = {"int8": "int16", "int16": "int32", "int32": "int64", "float32": "float64"}
+    if not _is_allocated(draw, buffer) or buffer.dtype not in wider:
+        raise NotApplicableError
+    draw.schedule.unsafe_set_dtype(block, number, wider[buffer.dtype])
 
 
 @step

@@ -96,7 +96,8 @@ def _require_consumers_under(
     for consumer in consumers:
         if not consumer.is_under(target.loop):
             reason = f"block {consumer.name} reads what block {site.name} writes, but is not under"
-            raise scope.refuse(f"{reason} loop {name}", consumer.realize, "dependence")
+            reason = f"{reason} loop {name}, which requires all the consumers"
+            raise scope.refuse(reason, consumer.realize, "dependence")
     if scope.position(site) > scope.position(target.sites[0]):
         raise scope.refuse(f"block {site.name} comes after loop {name}", site.realize, "dependence")
     return consumers

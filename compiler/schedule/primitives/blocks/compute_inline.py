@@ -36,10 +36,9 @@ def compute_inline(func: PrimFunc, block: str) -> PrimFunc:
 
     Requires:
         The block is complete, the only writer of one buffer, which is not an output, and stores
-            once,
-        at indices that determine its iterators. It has consumers, which come after it, read only
+        once, at indices that determine its iterators. Its consumers come after it, read only
         elements that it computed, and have no view of the buffer. Its inputs are finished before
-            it.
+        it. Without consumers, the block is only removed.
 
     Rewrites:
         for i in range(n):             for i in range(n):
@@ -58,8 +57,7 @@ def compute_inline(func: PrimFunc, block: str) -> PrimFunc:
     scope.require_only_writer(site)
     scope.require_inputs_settled(site)
     consumers = scope.consumers(site)
-    if not consumers:
-        raise refuse(f"block {block} has no consumers", site.realize, "structure")
+    _require_no_other_use(scope, site, consumers, store.buffer)
     is_whole = writes_whole(site, store.buffer)
     for consumer in consumers:
         if scope.position(consumer) < scope.position(site):
@@ -97,6 +95,19 @@ def require_single_store(scope: BlockScope, site: PlacedBlock) -> Store:
     return store
 
 
+def _require_no_other_use(
+    scope: BlockScope, site: PlacedBlock, consumers: list[PlacedBlock], buffer: Buffer
+) -> None:
+    """Refuse if the iterators or the predicate of another block than a consumer read a buffer."""
+    for other in scope.sites:
+        exprs = (*other.realize.iter_values, other.realize.predicate)
+        loads = (node for expr in exprs for node in walk(expr) if isinstance(node, Load))
+        is_read = any(load.buffer == buffer for load in loads)
+        if is_read and (other not in consumers or not writes_whole(site, buffer)):
+            reason = f"the iterators of block {other.name} depend on {buffer.name}"
+            raise scope.refuse(reason, other.realize, "dependence")
+
+
 def _require_no_views(scope: BlockScope, consumer: PlacedBlock, buffer: Buffer) -> None:
     """Refuse if a block reads the buffer through a view."""
     for realize in walk_stmts(consumer.realize):
@@ -126,7 +137,8 @@ def _inline_into(
     def on_expr(expr: Expr) -> Expr | None:
         if not isinstance(expr, Load) or expr.buffer != store.buffer:
             return None
-        values = iterators_at(site.block, store.indices, expr.indices, extents)
+        shape = store.buffer.shape
+        values = iterators_at(site.block, store.indices, expr.indices, extents, shape)
         if values is None:
             reason = (
                 f"block {site.name} writes {store.buffer.name} at indices that do not determine its"

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from compiler.error_codes import ScheduleErrorCode
 from compiler.ir.analysis.regions import with_regions
+from compiler.ir.arith.affine import Affine
 from compiler.ir.arith.bounds import affine_bounds
 from compiler.ir.arith.guards import conjuncts
 from compiler.ir.arith.simplify import canonical, normal
@@ -38,11 +39,11 @@ def reverse_compute_inline(func: PrimFunc, block: str) -> PrimFunc:
 
     Requires:
         The block and its producer are complete, store once, and are the only writers of their
-        outputs. The block runs for the whole ranges of its iterators, the producer writes all of
-        its buffer. The block reads one element of that buffer, at indices that are in bounds at
-        each of its points and determine its iterators. No other block reads the buffer, and it is
-        not an output. Nothing accesses the output of the block before it. Its other inputs are
-        finished before the producer.
+        outputs; if the block only copies, its producer may be a reduction. The block runs for the
+        whole ranges of its iterators, the producer writes all of its buffer. The block reads one
+        element of that buffer, at indices that are in bounds at each of its points and determine
+        its iterators. No other block reads the buffer, and it is not an output. Nothing accesses
+        the output of the block before it. Its other inputs are finished before the producer.
 
     Rewrites:
         for i in range(n):             for i in range(n):
@@ -81,7 +82,10 @@ def _stores(scope: BlockScope, site: PlacedBlock, producer: PlacedBlock) -> tupl
     """Return the stores of a block and of its producer, or refuse if these can't be one block."""
     store = require_single_store(scope, site)
     scope.require_only_writer(site)
-    inner = require_single_store(scope, producer)
+    if producer.kind == "reduction" and isinstance(store.value, Load):
+        inner = _sum_of(scope, producer)  # the copy of a sum takes its place
+    else:
+        inner = require_single_store(scope, producer)
     scope.require_local(producer)
     scope.require_only_writer(producer)
     if not runs_whole_domain(site):
@@ -93,6 +97,18 @@ def _stores(scope: BlockScope, site: PlacedBlock, producer: PlacedBlock) -> tupl
     return store, inner
 
 
+def _sum_of(scope: BlockScope, producer: PlacedBlock) -> Store:
+    """Return the only update of a reduction, which touches one element of its buffer, or refuse."""
+    init, update = producer.block.init, producer.block.body
+    if isinstance(init, Store) and isinstance(update, Store) and producer.facts.is_leaf:
+        accesses = producer.facts.accesses(update.buffer)
+        if init.buffer == update.buffer and all(a.indices == update.indices for a in accesses):
+            return update
+    raise scope.refuse(
+        f"block {producer.name} does not only sum up one element", producer.realize, "block_kind"
+    )
+
+
 def _fused(
     site: PlacedBlock,
     producer: PlacedBlock,
@@ -101,17 +117,21 @@ def _fused(
     values: Mapping[Var, Expr],
 ) -> BlockRealize:
     """Return the producer with the store of the block, of the value that it would have read."""
+    indices = tuple(substitute(index, values) for index in store.indices)
+    element = Load(store.buffer, indices)
+    init = producer.block.init
 
-    def value(expr: Expr) -> Expr | None:
-        is_inner = isinstance(expr, Load) and expr.buffer == inner.buffer
-        return inner.value if is_inner else None
+    def of_inner(expr: Expr) -> bool:
+        return isinstance(expr, Load) and expr.buffer == inner.buffer
 
-    body = Store(
-        store.buffer,
-        tuple(substitute(index, values) for index in store.indices),
-        transform_expr(substitute(store.value, values), value),
-    )
-    block = with_regions(replace(producer.block, body=body))
+    if isinstance(init, Store):
+        init = Store(store.buffer, indices, init.value)
+        value = transform_expr(inner.value, lambda e: element if of_inner(e) else None)
+    else:
+        read_value = substitute(store.value, values)
+        value = transform_expr(read_value, lambda e: inner.value if of_inner(e) else None)
+    body = Store(store.buffer, indices, value)
+    block = with_regions(replace(producer.block, body=body, init=init))
     guards = _guards(site, producer, values)
     producer_conditions = conjuncts(producer.realize.predicate)
     predicate = conjunction(
@@ -125,7 +145,9 @@ def _guards(site: PlacedBlock, producer: PlacedBlock, values: Mapping[Var, Expr]
     guards: list[Expr] = []
     for iter_var in site.block.iter_vars:
         bound = substitute(values[iter_var.var], producer.bindings)
-        value = canonical(bound, producer.extents)
+        form = canonical(bound, producer.extents)
+        coarse_first = sorted(form.terms, key=lambda term: -term[1])
+        value = Affine(tuple(coarse_first), form.const, form.dtype)
         span = Span(value, 1)
         guards += guards_of(value, span, iter_var.extent, producer.extents, producer.loops)
     return guards
@@ -164,7 +186,8 @@ def _iterators(
     read_indices = {a.indices for a in site.facts.reads if a.buffer == inner.buffer}
     sizes = extents_of_iterators(site.block)
     indices = read_indices.pop()
-    values = iterators_at(site.block, indices, inner.indices, extents_of_iterators(producer.block))
+    extents = extents_of_iterators(producer.block)
+    values = iterators_at(site.block, indices, inner.indices, extents, inner.buffer.shape)
     if read_indices or values is None:
         reason = f"block {site.name} does not read {name} once for each point of its iterators"
         raise scope.refuse(reason, site.realize, "not_proved")

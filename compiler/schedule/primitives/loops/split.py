@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from compiler.ir.arith.extents import extent_or_unknown
-from compiler.ir.arith.simplify import prove, simplify
+from compiler.ir.arith.simplify import equal, prove, simplify
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import BinOp, Compare, Expr, For, IntImm, Stmt, Var
 from compiler.ir.core.program import PrimFunc
@@ -61,6 +61,7 @@ def split(
     index = mixed_radix(new, sizes)
     inside = Compare("<", index, old.extent)
     is_exact = [size for size in sizes if size != IntImm(1, dtype)] == [old.extent]
+    is_exact = is_exact or equal(_product(sizes), old.extent)
     guard = None if is_exact or prove(inside, extents) else inside
     if guard is not None and disable_predication:
         reason = f"the factors {_shown(factors)} make more iterations than loop {loop.name} has"
@@ -71,6 +72,13 @@ def split(
     for var, size in zip(reversed(new), reversed(sizes), strict=True):
         body = For(var, size, body)
     return replace_at(func, path, body), new
+
+
+def _product(sizes: Sequence[Expr]) -> Expr:
+    total = sizes[0]
+    for size in sizes[1:]:
+        total = BinOp("*", total, size)
+    return total
 
 
 def mixed_radix(loops: Sequence[Var], sizes: Sequence[Expr]) -> Expr:

@@ -104,7 +104,7 @@ def cache_read(
     name = fresh_block_name(func, f"{buffer.name}_{memory_scope}")
     around = {**(writer or site).extents, **extents_of(loops_on(location.path))}
     compact = cache if is_compact and not is_whole(buffer, parts) else None
-    nest = copy_nest(name, buffer, cache, parts, around, compact=compact)
+    nest = copy_nest(name, buffer, cache, parts, around, compact=compact, domains=location.domains)
     func = insert_copy(scope, location, nest, cache)
     names = [reader.name for reader in readers]
     return redirect(func, names, buffer, cache, None if compact is None else parts), name

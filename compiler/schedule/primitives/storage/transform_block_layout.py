@@ -65,9 +65,8 @@ def transform_block_layout(func: PrimFunc, block: str, index_map: IndexMapLike) 
     loops = _own_loops(site, refuse)
     extents = [i.extent for i in site.block.iter_vars]
     try:
-        block_map = as_index_map(index_map, len(extents))
-        if extents:
-            block_map = block_map.with_dtype(dtype_of(site.block.iter_vars[0].var))
+        dtype = dtype_of(site.block.iter_vars[0].var) if extents else "int32"
+        block_map = as_index_map(index_map, len(extents), dtype)
         inverse = inverse_of(block_map, extents)
     except IndexMapError as error:
         raise refuse(str(error), site.realize, "invalid_argument") from None
@@ -80,7 +79,9 @@ def transform_block_layout(func: PrimFunc, block: str, index_map: IndexMapLike) 
     mapping = dict(
         zip(
             (i.var for i in site.block.iter_vars),
-            inverse.index_map.map_indices([_iterator_value(i) for i in new]),
+            inverse.index_map.map_indices(
+                [_value_of(i, r) for i, r in zip(new, block_map.results, strict=True)]
+            ),
             strict=True,
         )
     )
@@ -94,10 +95,11 @@ def transform_block_layout(func: PrimFunc, block: str, index_map: IndexMapLike) 
     return replace_at(func, (*scope.path[:-1], *site.path[: depth + 1]), nest)
 
 
-def _iterator_value(iter_var: IterVar) -> Expr:
-    """Return the value of an iterator: one that takes a single value need not be named."""
+def _value_of(iter_var: IterVar, result: Expr) -> Expr:
+    """Return the value of a new iterator: zero if it is the only value of a part of an old one."""
     is_unit = isinstance(iter_var.extent, IntImm) and iter_var.extent.value == 1
-    return IntImm(0, dtype_of(iter_var.var)) if is_unit else iter_var.var
+    is_part = not isinstance(result, Var)
+    return IntImm(0, dtype_of(iter_var.var)) if is_unit and is_part else iter_var.var
 
 
 def _own_loops(site: PlacedBlock, refuse: Refuse) -> tuple[For, ...]:

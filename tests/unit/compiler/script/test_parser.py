@@ -243,3 +243,38 @@ def test_nothing_of_the_text_is_executed(tmp_path: object) -> None:
         parse("import os\nos.abort()\n")
     with pytest.raises(ScriptError):
         parse("@T.prim_func\ndef f(A: open('x')): pass\n")
+
+
+def test_a_buffer_may_be_allocated_between_statements() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((8,), "int32"), C: T.Buffer((8,), "int32")):
+    for i in range(8):
+        with T.sblock("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = A[vi]
+    B = T.sblock_alloc_buffer((8,), "int32")
+    for i in range(8):
+        with T.sblock("B"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = C[vi]
+"""
+    assert [buffer.name for buffer in parse(text).root.alloc_buffers] == ["B"]
+    with pytest.raises(ScriptError, match="A is defined already"):
+        parse(text.replace("B = T.sblock", "A = T.sblock"))
+
+
+@pytest.mark.parametrize("detail", ["offset_factor=1", "elem_offset=0", 'scope=""', "align=64"])
+def test_details_that_say_what_is_so_anyway_change_nothing(detail: str) -> None:
+    text = """
+@T.prim_func
+def main(a: T.handle, B: T.Buffer((8,), "float32")):
+    A = T.match_buffer(a, (8,), "float32")
+    for i in range(8):
+        with T.sblock("B"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = A[vi]
+"""
+    changed = text.replace('"float32")\n    for', f'"float32", {detail})\n    for')
+    assert changed != text
+    assert structural_equal(parse(changed), parse(text))

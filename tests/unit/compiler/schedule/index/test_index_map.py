@@ -15,7 +15,9 @@ from compiler.ir.core.nodes import Expr, IntImm, Var
 from compiler.ir.core.visit import substitute
 from compiler.schedule.index.index_map import IndexMap, IndexMapError, show
 from compiler.schedule.index.index_map_inverse import inverse_of, is_injective
+from compiler.schedule.schedule import Schedule
 from tests.property.acceptance import Acceptance
+from tests.unit.compiler.schedule.schedule_asserts import elementwise
 
 
 def at(expr: Expr, params: tuple[Var, ...], place: tuple[int, ...]) -> int:
@@ -49,6 +51,19 @@ def test_a_function_and_its_text_are_one_map() -> None:
     index_map = IndexMap.from_func(lambda i, *rest: [rest[-1], i // 2, *rest[:-1], i % 2], ndim=3)
     assert str(index_map) == "lambda i, rest_0, rest_1: (rest_1, i // 2, rest_0, i % 2,)"
     assert goes_to(index_map, (7, 1, 2)) == (2, 3, 1, 1)
+
+
+def test_parameters_after_any_number_are_the_last_indices() -> None:
+    index_map = IndexMap.from_func(lambda *rest, k: [*rest, k // 4, k % 4], ndim=3)
+    assert str(index_map) == "lambda rest_0, rest_1, k: (rest_0, rest_1, k // 4, k % 4,)"
+
+
+def test_sampled_numbers_count_as_their_values() -> None:
+    sch = Schedule(elementwise())
+    outer, inner = sch.sample_perfect_tile(sch.get_loops("B")[0], 2, decision=[4, 4])
+    sch.transform_layout("B", "B", lambda i, j: (i // (outer * inner // 4), i % inner, j))
+    assert "lambda i, j: (i // 4, i % 4, j,)" in str(sch.trace)
+    assert sch.trace.apply_to(elementwise()).func.script() == sch.func.script()
 
 
 @pytest.mark.parametrize(

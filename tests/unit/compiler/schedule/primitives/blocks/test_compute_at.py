@@ -28,7 +28,7 @@ def test_compute_at_refuses_an_output() -> None:
     C = te.compute((8,), lambda i: B[i] + 1.0, "C")
     sch = Schedule(te.create_prim_func([A, B, C]))
     (i,) = sch.get_loops("C")
-    with refused(sch, "block B writes B, an output: it must stay", at='"B"'):
+    with refused(sch, "block B is an output block, as it writes B: it must stay", at='"B"'):
         sch.compute_at("B", i)
 
 
@@ -45,7 +45,7 @@ def test_compute_at_refuses_a_block_without_consumers() -> None:
 def test_compute_at_refuses_a_second_writer() -> None:
     sch = scheduled(TWO_WRITERS)
     (i,) = sch.get_loops("C")
-    with refused(sch, "block B is not the only one that writes B: so does B2", at='"B2"'):
+    with refused(sch, "block B is not a complete block: block B2 writes B, too", at='"B2"'):
         sch.compute_at("B", i)
 
 
@@ -80,7 +80,7 @@ def test_compute_at_refuses_a_loop_around_the_block() -> None:
     sch = Schedule(elementwise())
     i, j = sch.get_loops("C")
     sch.compute_at("B", j)
-    with refused(sch, "loop i is around block B already", at="for i in range(16)"):
+    with refused(sch, "loop i is an ancestor of block B already", at="for i in range(16)"):
         sch.compute_at("B", i)
 
 
@@ -125,7 +125,7 @@ def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
                     C[vi * 4 + vj] = B[vi * 4 + vj]
 """)
     (j,) = sch.get_loops("C")
-    with refused(sch, "loop j is not in the scope of block B", at="for j in range(4)"):
+    with refused(sch, "loop j and block B are not in the same block scope", at="for j in range(4)"):
         sch.compute_at("B", j)
 
 

@@ -7,6 +7,7 @@ import pytest
 from compiler.ir.core.nodes import BlockRealize
 from compiler.ir.verify.verify import verify
 from compiler.schedule.schedule import Schedule
+from compiler.schedule.tree.tree import blocks
 from tests.unit.compiler.schedule.schedule_asserts import (
     HALF,
     INPUT_OVERWRITTEN,
@@ -45,13 +46,13 @@ def test_compute_inline_refuses_a_reduction() -> None:
 
 def test_compute_inline_refuses_an_output() -> None:
     sch = Schedule(elementwise())
-    with refused(sch, "block C writes C, an output: it must stay", at='"C"'):
+    with refused(sch, "block C is an output block, as it writes C: it must stay", at='"C"'):
         sch.compute_inline("C")
 
 
 def test_compute_inline_refuses_a_second_writer() -> None:
     sch = scheduled(TWO_WRITERS)
-    with refused(sch, "block B is not the only one that writes B: so does B2", at='"B2"'):
+    with refused(sch, "block B is not a complete block: block B2 writes B, too", at='"B2"'):
         sch.compute_inline("B")
 
 
@@ -143,12 +144,32 @@ def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
         sch.compute_inline("B")
 
 
-def test_compute_inline_refuses_a_block_without_consumers() -> None:
+def test_compute_inline_removes_a_block_without_consumers() -> None:
     text = HALF.replace("C[vi] = B[vi]", "C[vi] = A[vi]").replace(
         "T.reads(B[vi])", "T.reads(A[vi])"
     )
     sch = scheduled(text)
-    with refused(sch, "block B has no consumers", at='"B"'):
+    sch.compute_inline("B")
+    assert [realize.block.name for realize in blocks(sch.func)] == ["root", "C"]
+    assert not sch.func.root.alloc_buffers
+
+
+def test_compute_inline_refuses_what_the_iterators_of_another_block_need() -> None:
+    sch = scheduled("""
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
+    B = T.sblock_alloc_buffer((8,), "int32")
+    for i in range(8):
+        with T.sblock("B"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = vi
+    for i in range(8):
+        with T.sblock("C"):
+            vi = T.axis.spatial(8, i)
+            T.where(B[i] < 4)
+            C[vi] = A[vi]
+""")
+    with refused(sch, "the iterators of block C depend on B", at='"C"'):
         sch.compute_inline("B")
 
 

@@ -151,7 +151,7 @@ def test_fuse_reduction_epilogue_refuses_an_output() -> None:
             'b: T.Buffer((4,), "float32"), C: T.Buffer((4,), "float32")',
         )
     )
-    with refused(schedule, "block C writes C, an output: it must stay", at='"C"'):
+    with refused(schedule, "block C is an output block, as it writes C: it must stay", at='"C"'):
         schedule.fuse_reduction_epilogue("C", "D")
 
 

@@ -295,7 +295,7 @@ def test_an_output_is_refused() -> None:
     script = script.replace("    O: T.Buffer", '    M: T.Buffer((6,), "float32"), O: T.Buffer')
     schedule = scheduled(script)
     loop = blocked(schedule)
-    with refused(schedule, "writes M, an output", at='T.sblock("M")'):
+    with refused(schedule, "is an output block, as it writes M", at='T.sblock("M")'):
         schedule.online_softmax("O", loop)
 
 

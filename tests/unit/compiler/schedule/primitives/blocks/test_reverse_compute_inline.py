@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from compiler import te
+from compiler.ir.interpret.evaluator.evaluate import evaluate
 from compiler.schedule.schedule import Schedule
 from tests.unit.compiler.schedule.schedule_asserts import (
     HALF,
+    becomes,
     elementwise,
     matmul_relu,
     refused,
@@ -49,7 +53,7 @@ def test_reverse_compute_inline_refuses_an_output_in_between() -> None:
     B = te.compute((8,), lambda i: A[i] * 2.0, "B")
     C = te.compute((8,), lambda i: B[i] + 1.0, "C")
     sch = Schedule(te.create_prim_func([A, B, C]))
-    with refused(sch, "block B writes B, an output: it must stay", at='"B"'):
+    with refused(sch, "block B is an output block, as it writes B: it must stay", at='"B"'):
         sch.reverse_compute_inline("C")
 
 
@@ -63,3 +67,49 @@ def test_reverse_compute_inline_refuses_an_output_that_is_touched_before() -> No
     sch = scheduled(HALF.replace("range(8)", "range(16)").replace("C[vi]", "A[vi]"))
     with refused(sch, "block B touches A, which block C writes, before it", at='"B"'):
         sch.reverse_compute_inline("C")
+
+
+def test_a_copy_of_a_sum_takes_its_place() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((4, 6, 8), "float32"), C: T.Buffer((6, 4), "float32")):
+    B = T.sblock_alloc_buffer((4, 6))
+    for i, j, k in T.grid(4, 6, 8):
+        with T.sblock("B"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                B[vi, vj] = 0.0
+            B[vi, vj] = B[vi, vj] + A[vi, vj, vk]
+    for j, i in T.grid(6, 4):
+        with T.sblock("C"):
+            vj, vi = T.axis.remap("SS", [j, i])
+            C[vj, vi] = B[vi, vj]
+"""
+    sch = scheduled(text)
+    sch.reverse_compute_inline("C")
+    merged = text[: text.index("    for j, i")].replace("B[vi, vj]", "C[vj, vi]")
+    becomes(sch, merged.replace("    B = T.sblock_alloc_buffer((4, 6))\n", ""))
+    scaled = scheduled(text.replace("= B[vi, vj]\n", "= B[vi, vj] * 2.0\n"))
+    with refused(scaled, "block B is a reduction", at='"B"'):
+        scaled.reverse_compute_inline("C")
+
+
+def test_a_layout_that_splits_a_sum_of_iterators_is_inverted() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((6, 8), "float32"), C: T.Buffer((4, 12), "float32")):
+    B = T.sblock_alloc_buffer((6, 8))
+    for i, j in T.grid(6, 8):
+        with T.sblock("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * 2.0
+    for i, j in T.grid(4, 12):
+        with T.sblock("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[(vi * 12 + vj) // 8, (vi * 12 + vj) % 8]
+"""
+    sch = scheduled(text)
+    before = sch.func
+    sch.reverse_compute_inline("C")
+    arrays = {"A": np.arange(48, dtype="float32").reshape(6, 8), "C": np.zeros((4, 12), "float32")}
+    np.testing.assert_array_equal(evaluate(sch.func, arrays)["C"], evaluate(before, arrays)["C"])

@@ -116,7 +116,7 @@ def test_rolling_buffer_refuses_a_write_that_is_not_there() -> None:
 
 def test_rolling_buffer_refuses_an_output() -> None:
     schedule = Schedule(elementwise())
-    with refused(schedule, "block C writes C, an output: it must stay", at='"C"'):
+    with refused(schedule, "block C is an output block, as it writes C: it must stay", at='"C"'):
         schedule.rolling_buffer("C", 0)
 
 
@@ -215,7 +215,7 @@ def test_rolling_buffer_refuses_two_writers() -> None:
 """
     )
     schedule = scheduled(two)
-    with refused(schedule, "block B is not the only one that writes B: so does D", at='"D"'):
+    with refused(schedule, "block B is not a complete block: block D writes B, too", at='"D"'):
         schedule.rolling_buffer("B", 0)
 
 

@@ -89,7 +89,7 @@ def test_cache_write_refuses_readers_before_it_in_its_loops() -> None:
 
 def test_cache_write_refuses_a_second_writer() -> None:
     sch = scheduled(TWO_WRITERS)
-    with refused(sch, "block B is not the only one that writes B: so does B2", at='"B2"'):
+    with refused(sch, "block B is not a complete block: block B2 writes B, too", at='"B2"'):
         sch.cache_write("B", 0, "local")
 
 
@@ -126,3 +126,42 @@ def test_cache_write_refuses_a_block_that_never_runs() -> None:
     sch = scheduled(NEVER)
     with refused(sch, "block C is not proved to write a box of C", at='"C"'):
         sch.cache_write("C", 0, "local")
+
+
+def test_a_copy_in_a_symbolic_scope_needs_no_guard() -> None:
+    sch = scheduled("""
+@T.prim_func
+def main(a: T.handle, c: T.handle, n: T.int32):
+    A = T.match_buffer(a, ((n + 7) // 8 * 8,), "float32")
+    C = T.match_buffer(c, ((n + 7) // 8 * 8,), "float32")
+    for i_0 in range((n + 7) // 8):
+        with T.sblock("outer"):
+            vo = T.axis.spatial((n + 7) // 8, i_0)
+            T.reads(A[vo * 8:vo * 8 + 8])
+            T.writes(C[vo * 8:vo * 8 + 8])
+            for i_1 in range(8):
+                with T.sblock("C"):
+                    vi = T.axis.spatial(8, i_1)
+                    C[vo * 8 + vi] = A[vo * 8 + vi] * 2.0
+""")
+    sch.cache_read("C", 0, "local")
+    sch.cache_write("C", 0, "local")
+    assert "T.where" not in sch.func.script()
+    verify(sch.func.specialize({"n": 13}))
+
+
+def test_a_split_by_a_divisor_of_a_symbolic_extent_needs_no_guard() -> None:
+    sch = scheduled("""
+@T.prim_func
+def main(a: T.handle, c: T.handle, n: T.int32):
+    A = T.match_buffer(a, (n * 32,), "float32")
+    C = T.match_buffer(c, (n * 32,), "float32")
+    for i in range(n * 32):
+        with T.sblock("C"):
+            vi = T.axis.spatial(n * 32, i)
+            C[vi] = A[vi]
+""")
+    sch.split(sch.get_loops("C")[0], [None, 32])
+    assert "T.where" not in sch.func.script()
+    sch.split(sch.get_loops("C")[1], [None, 5])
+    assert "T.where" in sch.func.script()

@@ -1,0 +1,72 @@
+"""Ranges of a buffer's dimensions in terms of a block's iterators, as functions and as text.
+
+`lambda vi, vj: ((vi - 1, vi + 2), vj)` is the rows `vi - 1` to `vi + 1`, and the column `vj`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from compiler.ir.core.dtypes import DType
+from compiler.ir.core.nodes import Expr, Var
+from compiler.ir.core.visit import substitute
+from compiler.ir.text.names import Names
+from compiler.ir.text.print_expr import print_expr
+from compiler.schedule.index.index_map import IndexMapError, index_results, parameters_of
+from compiler.schedule.index.lambda_text import LambdaError, read_lambda
+from compiler.te.value import Value
+
+RangesLike: TypeAlias = "Callable[..., object] | str"
+"""A Python function of iterators, or the text of a lambda."""
+
+
+@dataclass(frozen=True)
+class RangeMap:
+    """The first index and the end of each dimension, in terms of variables."""
+
+    params: tuple[Var, ...]
+    ends: tuple[tuple[Expr, Expr], ...]
+
+    def at(self, iterators: Sequence[Var]) -> list[tuple[Expr, Expr]]:
+        """Return the first index and the end of each dimension for some iterators."""
+        mapping: dict[Var, Expr] = dict(zip(self.params, iterators, strict=True))
+        return [(substitute(low, mapping), substitute(end, mapping)) for low, end in self.ends]
+
+    def __str__(self) -> str:
+        names = Names()
+        params = ", ".join(names.bind(param) for param in self.params)
+        pairs = (f"({print_expr(a, names)}, {print_expr(b, names)})" for a, b in self.ends)
+        return f"lambda {params}: ({', '.join(pairs)},)"
+
+
+def as_range_map(given: RangesLike, ndim: int, dtype: DType) -> RangeMap:
+    """Return the ranges that an argument describes for `ndim` iterators of a type.
+
+    Raises:
+        IndexMapError: If the argument is no such function.
+    """
+    try:
+        if isinstance(given, str):
+            names, function = read_lambda(given, ndim)
+            params = tuple(Var(name, dtype) for name in names)
+            returned = function([Value(param) for param in params])
+        else:
+            params = tuple(Var(name, dtype) for name in parameters_of(given, ndim))
+            returned = given(*map(Value, params))
+    except (LambdaError, TypeError) as error:
+        raise IndexMapError(f"the function of the ranges failed: {error}") from None
+    if len(params) != ndim:
+        raise IndexMapError(f"the function takes {len(params)} iterators, not {ndim}")
+    items = returned if isinstance(returned, list | tuple) else [returned]
+    return RangeMap(params, tuple(_ends(item, dtype) for item in items))
+
+
+def _ends(item: object, dtype: DType) -> tuple[Expr, Expr]:
+    if not isinstance(item, list | tuple):
+        item = (item, item + 1) if isinstance(item, Value | int) else (item, item)
+    ends = index_results(item, dtype)
+    if len(ends) != 2:
+        raise IndexMapError(f"a range of {len(ends)} ends: expected the first index and the end")
+    return ends[0], ends[1]

@@ -1,0 +1,69 @@
+"""`annotate_buffer_access`: declared boxes have to hold the accesses, and move producers."""
+
+from __future__ import annotations
+
+import pytest
+
+from compiler.schedule.error import ScheduleError
+from compiler.schedule.schedule import Schedule
+from tests.unit.compiler.schedule.schedule_asserts import refused, scheduled
+
+RESIZED = """
+@T.prim_func
+def main(A: T.Buffer((20,), "float32"), C: T.Buffer((10,), "float32")):
+    B = T.sblock_alloc_buffer((20,))
+    for i in range(20):
+        with T.sblock("B"):
+            vi = T.axis.spatial(20, i)
+            B[vi] = A[vi] + 1.0
+    for i in range(10):
+        with T.sblock("C"):
+            vi = T.axis.spatial(10, i)
+            C[vi] = B[T.Cast("int32", T.floor(T.Cast("float32", vi) * T.float32(2) + 0.5))]
+"""
+
+
+def test_a_box_that_misses_an_access_is_refused() -> None:
+    sch = scheduled(RESIZED)
+    with refused(sch, "the accesses may leave the box", at='"C"'):
+        sch.annotate_buffer_access("C", 0, "read", lambda v: [(v * 2 + 1, v * 2 + 3)])
+    with refused(sch, "2 ranges for 1 dimension(s) of B", at='"C"'):
+        sch.annotate_buffer_access("C", 0, "read", lambda v: [v, v])
+    with refused(sch, "a range of 3 ends", at="def main"):
+        sch.annotate_buffer_access("C", 0, "read", lambda v: [(v, v, v)])
+    with refused(sch, 'buf_type is "both"'.replace('"', "'"), at="def main"):
+        sch.annotate_buffer_access("C", 0, "both", lambda v: [v])
+
+
+def test_a_change_that_leaves_the_box_is_refused() -> None:
+    # Inlined, the block reads A at its own element and at the next one.
+    sch = scheduled("""
+@T.prim_func
+def main(A: T.Buffer((9,), "float32"), C: T.Buffer((8,), "float32")):
+    B = T.sblock_alloc_buffer((8,))
+    for i in range(8):
+        with T.sblock("B"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = A[vi + 1]
+    for i in range(8):
+        with T.sblock("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = B[vi] + A[vi]
+""")
+    sch.annotate_buffer_access("C", "A", "read", lambda v: [(v - 1, v + 1)])
+    with refused(sch, "which its T.reads does not name", at="def main"):
+        sch.compute_inline("B")
+    with sch.verified_once(), pytest.raises(ScheduleError, match="does not name"):
+        sch.compute_inline("B")
+
+
+def test_text_and_functions_are_the_same_ranges() -> None:
+    texts = []
+    for ranges in (lambda v: [(v * 2, v * 2 + 2)], "lambda v: ((v * 2, v * 2 + 2),)"):
+        sch = scheduled(RESIZED)
+        sch.annotate_buffer_access("C", 0, "read", ranges)
+        again = Schedule(scheduled(RESIZED).func)
+        exec("\n".join(sch.trace.as_python()), {"sch": again})
+        assert again.func.script() == sch.func.script()
+        texts.append(sch.func.script())
+    assert texts[0] == texts[1]

@@ -1,0 +1,14 @@
+"""`unsafe_hide_buffer_access` removes what a block declares and does not access."""
+
+from __future__ import annotations
+
+from compiler.schedule.schedule import Schedule
+from tests.unit.compiler.schedule.schedule_asserts import elementwise, refused
+
+
+def test_what_a_block_accesses_cannot_be_hidden() -> None:
+    sch = Schedule(elementwise())
+    with refused(sch, "which its T.reads does not name", at='"C"'):
+        sch.unsafe_hide_buffer_access("C", "read", [0])
+    with refused(sch, "has no read 3", at='"C"'):
+        sch.unsafe_hide_buffer_access("C", "read", [3])

@@ -1,0 +1,63 @@
+"""`cache_index`: which indices get a table."""
+
+from __future__ import annotations
+
+from tests.unit.compiler.schedule.schedule_asserts import becomes, refused, scheduled
+
+TWICE = """
+@T.prim_func
+def main(A: T.Buffer((4, 4), "float32"), B: T.Buffer((12,), "float32")):
+    for i in range(12):
+        with T.sblock("B"):
+            vi = T.axis.spatial(12, i)
+            B[vi] = A[vi // 3, vi // 3] + A[vi % 4, 0]
+"""
+
+
+def test_frequent_indices_get_tables() -> None:
+    sch = scheduled(TWICE)
+    (table,) = sch.cache_index("B", "global", 2)
+    assert table.of == "index_0"
+    becomes(
+        sch,
+        TWICE.replace(
+            "    for i in",
+            """    index_var_0 = T.sblock_alloc_buffer((12,), "int32")
+    for ax0 in range(12):
+        with T.sblock("index_0"):
+            v0 = T.axis.spatial(12, ax0)
+            index_var_0[v0] = v0 // 3
+    for i in""",
+        ).replace(
+            "            B[vi] = A[vi // 3, vi // 3]",
+            """            T.reads(A[0:4, 0:4], index_var_0[vi])
+            T.writes(B[vi])
+            B[vi] = A[index_var_0[vi], index_var_0[vi]]""",
+        ),
+    )
+
+
+def test_iterators_need_no_table() -> None:
+    sch = scheduled(TWICE.replace("vi // 3, vi // 3", "vi // 3, vi % 4"))
+    assert sch.cache_index("B", "global", 3) == []
+
+
+def test_an_index_that_may_divide_by_zero_elsewhere_is_refused() -> None:
+    sch = scheduled(TWICE.replace("vi // 3, vi // 3", "T.min(3 % (vi + 1), 3), 0"))
+    with refused(sch, "divides by what may be zero elsewhere", at='"B"'):
+        sch.cache_index("B", "global")
+
+
+def test_reductions_are_refused() -> None:
+    sch = scheduled("""
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((8,), "float32")):
+    for i, k in T.grid(8, 4):
+        with T.sblock("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = 0.0
+            B[vi] = B[vi] + A[vk, (vi + 1) % 8]
+""")
+    with refused(sch, "block B does more than to store once", at='"B"'):
+        sch.cache_index("B", "global")
