@@ -14,13 +14,11 @@ from compiler.ir.core.program import IRModule, PrimFunc
 from compiler.ir.core.spelling import Dialect
 from compiler.schedule.error import Detail
 from compiler.schedule.methods.access_methods import AccessMethods
-from compiler.schedule.methods.block_methods import BlockMethods
 from compiler.schedule.methods.cache_methods import CacheMethods
-from compiler.schedule.methods.loop_methods import LoopMethods
+from compiler.schedule.methods.intrinsic_methods import IntrinsicMethods
 from compiler.schedule.methods.primitive import primitive
 from compiler.schedule.methods.sampling_methods import SamplingMethods
 from compiler.schedule.methods.storage_methods import StorageMethods
-from compiler.schedule.methods.tensor_methods import TensorMethods
 from compiler.schedule.state import State
 from compiler.schedule.trace.trace import Trace
 
@@ -28,13 +26,11 @@ _MAX_SEED = 2**31
 
 
 class Schedule(
-    LoopMethods,
     AccessMethods,
-    BlockMethods,
     CacheMethods,
     StorageMethods,
     SamplingMethods,
-    TensorMethods,
+    IntrinsicMethods,
 ):
     """A program under transformation.
 
@@ -118,22 +114,6 @@ class Schedule(
     def enter_postproc(self) -> None:
         """Mark the beginning of postprocessing, at which traces can be cut."""
         self._record("enter_postproc", {})
-
-    def copy(self) -> Schedule:
-        """Return a schedule in the same state; handles of one are valid in the other.
-
-        Raises:
-            ScheduleError: If the program was not verified yet, and is not legal; see
-                `verified_once`.
-        """
-        self._require_legal()
-        new = Schedule.__new__(Schedule)
-        for name, value in vars(self).items():
-            setattr(new, name, value.copy() if isinstance(value, dict | list) else value)
-        new._unverified, new._defers_threads = None, False
-        new._rng = Random()
-        new._rng.setstate(self._rng.getstate())
-        return new
 
     def show(self, dialect: Dialect = "new") -> None:
         """Print the current program, in a spelling of `PrimFunc.script`."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from random import Random
+from typing import Self
 
 from compiler.error_codes import ScheduleErrorCode
 from compiler.ir.core.function_calls import called_function
@@ -169,6 +170,27 @@ class State:
     ) -> ScheduleError:
         program = func or self._functions[self._working or next(iter(self._functions))]
         return ScheduleError(primitive, reason, program, program, code, detail=self._detail)
+
+    def copy(self) -> Self:
+        """Return a schedule in the same state; handles of one are valid in the other.
+
+        Raises:
+            ScheduleError: If the program was not verified yet, and is not legal; see
+                `verified_once`.
+        """
+        self._require_legal()
+        new = object.__new__(type(self))
+        for name, value in vars(self).items():
+            setattr(new, name, value.copy() if isinstance(value, dict | list) else value)
+        new._unverified, new._defers_threads = None, False
+        new._rng = Random()
+        new._rng.setstate(self._rng.getstate())
+        return new
+
+    def _adopt(self, other: Self) -> None:
+        """Take the state of a copy to which primitives were applied."""
+        for name in vars(self):
+            setattr(self, name, getattr(other, name))
 
     # Handles
 

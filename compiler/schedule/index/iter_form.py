@@ -75,6 +75,19 @@ def in_iter_form(
         return None
 
 
+def splits_in_order(value: Expr, extents: Extents, bounds: Guards) -> tuple[IterSplit, ...] | None:
+    """Return the splits of loops that a value is the sum of, the coarsest first, None if of none.
+
+    Args:
+        extents: The loops around the value, and how often they run.
+        bounds: What is known of sums of loops.
+    """
+    try:
+        return _IterFormReader(extents, bounds, keep_units=False).whole(value).splits
+    except _NoFormError:
+        return None
+
+
 class _IterFormReader:
     def __init__(self, extents: Extents, bounds: Guards, *, keep_units: bool) -> None:
         self._extents = extents
