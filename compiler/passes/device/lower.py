@@ -25,6 +25,7 @@ from compiler.passes.device.kernel import DeviceProgram
 from compiler.passes.device.list_launches import list_launches
 from compiler.passes.device.private_memory import privatize
 from compiler.passes.device.separate_lanes import separate_lanes
+from compiler.passes.device.share_copies import share_copies
 from compiler.passes.device.shared_memory import overlapping, place_shared
 from compiler.passes.device.swizzle import mark_swizzled, swizzle_shared
 from compiler.passes.device.thread_reductions import reduce_across_threads
@@ -49,7 +50,7 @@ def lower_for_device(func: PrimFunc, limits: GpuArch) -> DeviceProgram:
     body = mark_swizzled(resolve_views(check_indices(func.body)))
     body, _ = unify_threads(mark_pipelines(body))
     check_virtual_threads(body)
-    realized = realize_blocks(reduce_across_threads(body))
+    realized = realize_blocks(reduce_across_threads(share_copies(body)))
     _refuse_thread_reductions(realized.stmt)
     formed = form_kernels(realized.stmt)
     stmt = unroll_virtual_threads(formed.stmt, realized.carried)

@@ -28,6 +28,7 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.promotion import converted, widest
+from compiler.ir.core.scopes import is_shared_scope
 from compiler.ir.core.visit import substitute, walk
 from compiler.schedule.error import Refuse
 from compiler.schedule.index.region import Box
@@ -37,7 +38,7 @@ from compiler.schedule.rewrite.cache import CopyLocation, region_buffer, require
 from compiler.schedule.rewrite.copy_block import CopiedPart, full_parts, read_to_find
 from compiler.schedule.rewrite.placement import require_no_vector_around
 from compiler.schedule.rewrite.rewrite_access import Mode
-from compiler.schedule.tree.tree import loop_at, loop_path
+from compiler.schedule.tree.tree import loop_at, loop_path, loops_on
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,20 @@ class Body:
     def location(self, position: int) -> CopyLocation:
         """Return a location among the statements of the loop."""
         return CopyLocation(self.path, position)
+
+    def standing(self, site: PlacedBlock, memory_scope: str) -> set[Var]:
+        """Return the variables that are fixed while a copy in some memory is used.
+
+        Memory that threads share holds what all of them access.
+        """
+        fixed = self.location(0).standing(site)
+        if not is_shared_scope(memory_scope):
+            return fixed
+        return fixed - {loop.var for loop in loops_on(self.path) if _is_thread(loop)}
+
+
+def _is_thread(loop: For) -> bool:
+    return loop.thread is not None and not loop.thread.startswith("blockIdx")
 
 
 def body_of_loop(

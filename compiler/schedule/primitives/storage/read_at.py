@@ -49,6 +49,8 @@ def read_at(
                                                for j in range(4):
                                                    B[i, j] = f(A_shared[i, j])
 
+        In shared memory the copy holds what all threads of a block read.
+
     Returns:
         The program, and the name of the block that copies.
 
@@ -71,7 +73,7 @@ def read_at(
     if writers and concurrent is not None:
         reason = f"block {writers[0].name} writes {buffer.name} in loop {concurrent.var.name}"
         raise refuse(f"{reason}, which runs side by side", writers[0].realize, "dependence")
-    boxes = [box_of_reads(site, buffer, location.standing(site)) for site in readers]
+    boxes = [box_of_reads(site, buffer, body.standing(site, memory_scope)) for site in readers]
     parts = parts_inside(body, hull_of(boxes), refuse)
     cache = cache_of(func, buffer, memory_scope)
     name = fresh_block_name(func, f"{buffer.name}_{memory_scope}")

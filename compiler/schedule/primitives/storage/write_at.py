@@ -52,6 +52,8 @@ def write_at(
                                                for ax0 in range(4):
                                                    C[i, ax0] = C_shared[i, ax0]
 
+        In shared memory the new buffer holds what all threads of a block write.
+
     Returns:
         The program, and the name of the block that copies.
 
@@ -71,8 +73,9 @@ def write_at(
         before = [w for w in writers if body.scope.position(w) < body.scope.position(site)]
         _require_own_values(site, before, buffer, refuse)
     location = body.location(position)
-    box = hull_of([box_of_writes(site, buffer, location.standing(site)) for site in writers])
-    if not any(is_all_written(site, buffer, box, location.standing(site)) for site in writers):
+    fixed = {site: body.standing(site, memory_scope) for site in writers}
+    box = hull_of([box_of_writes(site, buffer, fixed[site]) for site in writers])
+    if not any(is_all_written(site, buffer, box, fixed[site]) for site in writers):
         reason = f"no block is proved to write all of a box of {buffer.name} in one iteration"
         raise refuse(f"{reason} of loop {loop.name}", top, "dependence")
     parts = parts_inside(body, box, refuse)

@@ -14,6 +14,7 @@ from compiler.script.parser import parse
 from tests.unit.compiler.schedule.schedule_asserts import (
     IN_PLACE,
     SHARED_LOOP,
+    becomes,
     computes_the_same,
     elementwise,
     matmul_relu,
@@ -101,3 +102,61 @@ def test_read_at_copies_what_tells_the_place_of_a_view() -> None:
     inputs = random_inputs(func, 0)
     expected = interpret(func, inputs)["B"]
     np.testing.assert_array_equal(evaluate(schedule.func, inputs)["B"], expected)
+
+
+SHIFTED_BY_THREADS = """
+@T.prim_func
+def main(A: T.Buffer((64, 9), "float32"), B: T.Buffer((64, 8), "float32")):
+    for bx in T.thread_binding(4, thread="blockIdx.x"):
+        for tx in T.thread_binding(16, thread="threadIdx.x"):
+            for j in range(8):
+                with T.sblock("B"):
+                    vi = T.axis.spatial(64, bx * 16 + tx)
+                    vj = T.axis.spatial(8, j)
+                    B[vi, vj] = A[vi, vj] + A[vi, vj + 1]
+"""
+
+
+def test_shared_memory_holds_what_all_threads_access() -> None:
+    sch = scheduled(SHIFTED_BY_THREADS)
+    _, tx, _ = sch.get_loops("B")
+    sch.read_at(tx, "B", 0, "shared")
+    sch.write_at(tx, "B", 0, "shared")
+    becomes(
+        sch,
+        """
+@T.prim_func
+def main(A: T.Buffer((64, 9), "float32"), B: T.Buffer((64, 8), "float32")):
+    A_shared = T.sblock_alloc_buffer((64, 9), scope="shared")
+    B_shared = T.sblock_alloc_buffer((64, 8), scope="shared")
+    for bx in T.thread_binding(4, thread="blockIdx.x"):
+        for tx in T.thread_binding(16, thread="threadIdx.x"):
+            with T.sblock("A_shared"):
+                v0 = T.axis.spatial(4, bx)
+                T.reads(A[v0 * 16 : v0 * 16 + 16, 0:9])
+                T.writes(A_shared[v0 * 16 : v0 * 16 + 16, 0:9])
+                T.sblock_attr({"auto_copy": True})
+                for ax0, ax1 in T.grid(16, 9):
+                    A_shared[v0 * 16 + ax0, ax1] = A[v0 * 16 + ax0, ax1]
+            for j in range(8):
+                with T.sblock("B"):
+                    vi = T.axis.spatial(64, bx * 16 + tx)
+                    vj = T.axis.spatial(8, j)
+                    B_shared[vi, vj] = A_shared[vi, vj] + A_shared[vi, vj + 1]
+            with T.sblock("B_shared"):
+                v0 = T.axis.spatial(4, bx)
+                T.reads(B_shared[v0 * 16 : v0 * 16 + 16, 0:8])
+                T.writes(B[v0 * 16 : v0 * 16 + 16, 0:8])
+                T.sblock_attr({"auto_copy": True})
+                for ax0, ax1 in T.grid(16, 8):
+                    B[v0 * 16 + ax0, ax1] = B_shared[v0 * 16 + ax0, ax1]
+""",
+    )
+    computes_the_same(scheduled(SHIFTED_BY_THREADS).func, sch.func)
+
+
+def test_private_memory_holds_what_one_thread_reads() -> None:
+    sch = scheduled(SHIFTED_BY_THREADS)
+    _, tx, _ = sch.get_loops("B")
+    sch.read_at(tx, "B", 0, "local")
+    assert "T.reads(A[v0 * 16 + v1, 0:9])" in sch.func.script()
