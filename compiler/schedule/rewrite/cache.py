@@ -12,12 +12,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from compiler.ir.arith.extents import extent_or_unknown
+from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
     BlockRealize,
     Buffer,
     BufferRegion,
     Expr,
     For,
+    IntImm,
     Load,
     Seq,
     Stmt,
@@ -166,6 +168,21 @@ def place_before(
         location = CopyLocation(path, position)
     require_no_vector_around((*scope.path, *location.path), scope.refuse)
     return location
+
+
+def place_between(
+    scope: BlockScope, readers: Sequence[PlacedBlock], writer: PlacedBlock
+) -> CopyLocation:
+    """Return the position before some readers of what was there before a block writes.
+
+    It is in the loops around the readers and the writer, unless these run once.
+    """
+    first = min(readers, key=scope.position)
+    path = common_path([*readers, writer])
+    while isinstance(path[-1], For) and path[-1].extent == IntImm(1, dtype_of(path[-1].extent)):
+        path = path[:-1]
+    require_no_vector_around((*scope.path, *path), scope.refuse)
+    return CopyLocation(path, child_position(path[-1], first))
 
 
 def common_path(sites: Iterable[PlacedBlock]) -> Path:

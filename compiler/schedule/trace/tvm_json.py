@@ -145,7 +145,13 @@ def _read_note(value: object, where: str) -> object:
 
 
 def _unquoted(text: str, where: str) -> object:
+    """Return the contents of a quoted string.
+
+    TVM puts quotes around a string, and escapes none in it.
+    """
     try:
         return json.loads(text)
     except ValueError:
+        if len(text) > 1 and text.endswith('"'):
+            return text[1:-1]
         raise TraceError(where, f"{text!r} is not a quoted string") from None

@@ -107,7 +107,8 @@ def loop_partition(
 
 def with_rest(factors: Sequence[T | None]) -> tuple[T | None, ...]:
     """Return factors with a None for the rest, appended if there is none."""
-    return tuple(factors) if None in factors else (*factors, None)
+    has_rest = any(factor is None for factor in factors)
+    return tuple(factors) if has_rest else (*factors, None)
 
 
 def _sizes(factors: Sequence[int | None], extent: int, loop: For, refuse: Refuse) -> list[int]:

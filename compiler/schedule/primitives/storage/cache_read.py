@@ -21,11 +21,13 @@ from compiler.schedule.rewrite.cache import (
     box_of_reads,
     box_of_writes,
     cache_of,
+    hull_of,
     insert_copy,
     is_all_written,
     named_readers,
     only_writer,
     place_before,
+    place_between,
     region_buffer,
     require_copy_holds,
     require_memory_scope,
@@ -50,7 +52,8 @@ def cache_read(
     """Copy a buffer that a block reads, and read the copy instead.
 
     The copy comes first in the scope if no block of the scope writes the buffer, else before the
-    first consumer. Outside of any loop it has the shape of its contents, else that of the buffer.
+    first consumer, in the loops around both it and the writer. Outside of any loop it has the shape
+    of its contents, else that of the buffer.
 
     Args:
         read_index: The number of the read among those of the block.
@@ -60,8 +63,9 @@ def cache_read(
 
     Requires:
         The block has such a read, `memory_scope` is valid. At most one block of the scope writes
-        the buffer. Each consumer is in the scope, reads the buffer, does not write it, comes
-        after the writer, and reads only elements that the writer wrote. If concurrent iterations
+        the buffer. Each consumer is in the scope, reads the buffer, does not write it. Either all
+        come before the writer, or each comes after it, and reads only elements that the writer
+        wrote. If concurrent iterations
         enclose the copy, the box of each is exactly what is written in it. No loop around the copy
         is vectorized. No opaque call takes the storage of the buffer undeclared.
 
@@ -84,10 +88,13 @@ def cache_read(
     require_no_pointer(scope, buffer)
     writer = only_writer(scope, buffer)
     readers = _consumers(scope, site, buffer, consumers)
-    location = place_before(scope, writer, readers)
+    if writer is not None and _come_first(scope, readers, writer):
+        location, writer = place_between(scope, readers, writer), None
+    else:
+        location = place_before(scope, writer, readers)
     if writer is None:
-        parts = parts_of(buffer, _read_in_scope(scope, buffer, readers))
-        is_exact = True
+        parts = parts_of(buffer, _read(scope, buffer, readers, location))
+        is_exact = location.is_scope
     else:
         require_copy_holds(scope, buffer, writer, readers, location)
         parts, is_exact = _written(scope, writer, buffer, location)
@@ -129,6 +136,20 @@ def _written(
     standing = location.standing(writer)
     box = box_of_writes(writer, buffer, standing)
     return parts_of(buffer, box), is_all_written(writer, buffer, box, standing)
+
+
+def _come_first(scope: BlockScope, readers: Sequence[PlacedBlock], writer: PlacedBlock) -> bool:
+    """Return whether blocks read what was there before a block writes."""
+    return bool(readers) and all(scope.position(r) < scope.position(writer) for r in readers)
+
+
+def _read(
+    scope: BlockScope, buffer: Buffer, readers: Sequence[PlacedBlock], location: CopyLocation
+) -> Box:
+    """Return the region of a buffer to copy that was not written before in the scope."""
+    if location.is_scope:
+        return _read_in_scope(scope, buffer, readers)
+    return hull_of([box_of_reads(r, buffer, location.standing(r)) for r in readers])
 
 
 def _read_in_scope(scope: BlockScope, buffer: Buffer, readers: Sequence[PlacedBlock]) -> Box:
