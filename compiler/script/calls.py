@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection
 from typing import TypeAlias
 
 import ml_dtypes
@@ -48,6 +48,7 @@ from compiler.script.expressions import (
     pair,
 )
 from compiler.script.literals import is_bare, match_types, number, text_number
+from compiler.script.llvm import llvm_call, population
 from compiler.script.special import (
     access_pointer,
     foreign,
@@ -55,7 +56,6 @@ from compiler.script.special import (
     is_inf,
     is_nan,
     let_in,
-    llvm_call,
     opaque,
     reinterpret,
     vector_type,
@@ -348,6 +348,7 @@ _OTHERS: dict[str, Parser] = {
     "likely": _likely,
     "max_value": _limit,
     "min_value": _limit,
+    "popcount": population,
     "ramp": _ramp,
     "reinterpret": reinterpret,
     "truncdiv": truncdiv,
@@ -355,15 +356,19 @@ _OTHERS: dict[str, Parser] = {
 }
 # Functions whose result has the type that they are given. Others compute it.
 _WITH_DTYPE = frozenset(
-    {"Cast", "cast", "infinity", "max_value", "min_value", "reinterpret", *OPAQUE, *FOREIGN}
+    {
+        *("Cast", "call_llvm_intrin", "call_llvm_pure_intrin", "cast", "infinity", "max_value"),
+        *("min_value", "reinterpret", *OPAQUE, *FOREIGN),
+    }
 )
+_FOREIGN = FOREIGN.keys() - _OTHERS.keys()
 # Functions by their parser, the most frequent first.
-_TABLES: tuple[tuple[Mapping[str, object], NamedParser], ...] = (
+_TABLES: tuple[tuple[Collection[str], NamedParser], ...] = (
     (DTYPE_NAMED, _typed),
     (INTRINSICS, _intrinsic),
     (_BINARY, _binary),
     (_LOGIC, _logic),
     (_COMPARISONS, _comparison),
     (OPAQUE, opaque),
-    (FOREIGN, foreign),
+    (_FOREIGN, foreign),
 )

@@ -8,7 +8,6 @@ from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.dtypes import DType, bits, is_float
 from compiler.ir.core.expr_types import dtype_of, lanes_of
 from compiler.ir.core.function_calls import call_function
-from compiler.ir.core.llvm_calls import LLVM_CALL, LlvmCallProblem, llvm_result
 from compiler.ir.core.nodes import (
     BinOp,
     Buffer,
@@ -160,7 +159,9 @@ def reinterpret(context: Context, node: ast.Call) -> Expr:
     Raises:
         ScriptError: If the size is not a multiple of the size of that type.
     """
-    two = bind(context, node, ("dtype", "value"))
+    # Older scripts give the value first, and the type by its name.
+    is_old = len(node.args) == 1 and any(keyword.arg == "dtype" for keyword in node.keywords)
+    two = bind(context, node, ("value", "dtype") if is_old else ("dtype", "value"))
     of, lanes = vector_type(context, two["dtype"])
     value = expression(context, two["value"])
     size = lanes_of(value) * bits(dtype_of(value))
@@ -169,34 +170,6 @@ def reinterpret(context: Context, node: ast.Call) -> Expr:
             f"{size} bits of {dtype_of(value)} can't be reinterpreted as {of}", node, code="type"
         )
     return Call("reinterpret", (value,), of)
-
-
-def llvm_call(context: Context, node: ast.Call) -> Expr:
-    """Parse `T.call_llvm_pure_intrin("int32x8", "llvm.x86.avx2.pmadd.wd", a, b)`.
-
-    Raises:
-        ScriptError: If the function is not supported, or does not take these operands.
-    """
-    if len(node.args) < 2 or node.keywords:
-        raise context.error(
-            "expected a type, the name of a function, and its operands", node, code="type"
-        )
-    of, lanes = vector_type(context, node.args[0])
-    name = string(context, node.args[1], "a function's name")
-    operands = [expression(context, operand) for operand in node.args[2:]]
-    # Older scripts give the number of operands first.
-    if operands and operands[0] == IntImm(len(operands) - 1, "uint32"):
-        operands = operands[1:]
-    try:
-        result = llvm_result(name, [(dtype_of(o), lanes_of(o)) for o in operands])
-    except LlvmCallProblem as problem:
-        raise context.error(str(problem), node, code="type") from None
-    if result != (of, lanes):
-        raise context.error(
-            f"{name} returns {result[0]}x{result[1]} here", node.args[0], code="type"
-        )
-    context.has_vectors = True
-    return Call(LLVM_CALL, (StringImm(name), *operands), of)
 
 
 def is_nan(context: Context, node: ast.Call) -> Expr:

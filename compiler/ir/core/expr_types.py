@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from compiler.ir.core.dtypes import DType, bits
+from compiler.ir.core.foreign import FOREIGN_LLVM
 from compiler.ir.core.llvm_calls import LLVM_CALL, llvm_result
 from compiler.ir.core.nodes import (
     BinOp,
@@ -76,5 +77,8 @@ def _lanes_of_call(call: Call) -> int:
             return max(1, lanes_of(value) * bits(dtype_of(value)) // bits(dtype))
         case Call(name, (StringImm(function), *args), _) if name == LLVM_CALL:
             return llvm_result(function, [(dtype_of(arg), lanes_of(arg)) for arg in args])[1]
+        case Call(name, (StringImm(text), *_), dtype) if name == FOREIGN_LLVM:
+            lanes = text.removeprefix(f"{dtype}x")
+            return int(lanes) if lanes.isdecimal() else 1
         case Call(_, args, _):
             return max((lanes_of(arg) for arg in args), default=1)

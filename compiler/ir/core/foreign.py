@@ -10,10 +10,14 @@ from __future__ import annotations
 from compiler.ir.core.nodes import Call, Expr, Stmt
 from compiler.ir.core.visit import walk
 
+FOREIGN_LLVM = "call_llvm_intrin"
+"""A call of an instruction: the type of its result, LLVM's name of it, and the operands."""
+
 # By the least and the greatest number of arguments; None is any number.
 FOREIGN: dict[str, tuple[int, int | None]] = {
     "call_extern": (2, None),  # the type of the result, the name of the function, ...
     "call_intrin": (2, None),
+    FOREIGN_LLVM: (2, None),
     "call_packed": (1, None),
     "mma_fill": (3, None),
     "mma_store": (4, None),

@@ -148,7 +148,8 @@ class ExpressionEvaluator(ABC):
                 return number
             case Call(name, (StringImm(function), *operands), dtype) if name == LLVM_CALL:
                 arguments = [self.lanes(operand, thread) for operand in operands]
-                return converted(llvm_function(function).reference(*arguments)[lane], dtype)
+                reference = llvm_function(function).reference_for(dtype_of(operands[0]))
+                return converted(reference(*arguments)[lane], dtype)
             case Call(name, args, dtype):
                 numbers = [_scalar(self.value(a, thread, lane), dtype_of(a)) for a in args]
                 result = np.asarray(INTRINSICS[name].reference(*numbers)).item()

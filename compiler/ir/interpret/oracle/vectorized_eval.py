@@ -20,6 +20,7 @@ from compiler.ir.core.dtypes import DType, is_float
 from compiler.ir.core.expr_types import dtype_of, lanes_of
 from compiler.ir.core.intrinsics import INTRINSICS
 from compiler.ir.core.llvm_calls import LLVM_CALL, llvm_function
+from compiler.ir.core.llvm_functions import Reference
 from compiler.ir.core.nodes import (
     BinOp,
     Broadcast,
@@ -288,7 +289,8 @@ class ArrayEvaluator:
                 return self._squeezed(_reinterpreted(vector, dtype_of(value), dtype))
             case Call(name, (StringImm(function), *args), dtype) if name == LLVM_CALL:
                 vectors = [self._vector(a) for a in args]
-                return self._squeezed(_llvm(function, vectors, dtype))
+                reference = llvm_function(function).reference_for(dtype_of(args[0]))
+                return self._squeezed(_llvm(reference, vectors, dtype))
             case Call(name, args, _) if name in INTRINSICS:
                 return INTRINSICS[name].reference(*(self.value(a) for a in args))
             case Call(name):
@@ -310,11 +312,10 @@ def _reinterpreted(array: Array, source: DType, to: DType) -> Array:
     return source_array.view(to).astype(wide(to))
 
 
-def _llvm(function: str, args: list[Array], dtype: DType) -> Array:
+def _llvm(reference: Reference, args: list[Array], dtype: DType) -> Array:
     """Call a function of LLVM, one vector at a time."""
     outer = np.broadcast_shapes(*(a.shape[:-1] for a in args))
     vectors = (np.broadcast_to(a, (*outer, a.shape[-1])).reshape(-1, a.shape[-1]) for a in args)
-    reference = llvm_function(function).reference
     calls = zip(*(v.tolist() for v in vectors), strict=True)
     rows = [reference(*operands) for operands in calls]
     return rounded(np.asarray(rows).reshape(*outer, -1), dtype)

@@ -160,11 +160,25 @@ class Instructions:
             return value
         return self.emit_once(f"bitcast {source} {value.name} to {target}", value.level, lanes)
 
-    def intrinsic(self, name: str, scalar: str, args: tuple[RegisterValue, ...]) -> RegisterValue:
-        """Call an LLVM intrinsic that is overloaded on the type of its operands."""
+    def intrinsic(
+        self,
+        name: str,
+        scalar: str,
+        args: tuple[RegisterValue, ...],
+        flags: tuple[str, ...] = (),
+    ) -> RegisterValue:
+        """Call an LLVM intrinsic that is overloaded on the type of its operands.
+
+        Args:
+            name: Its name, without prefix and suffix.
+            scalar: The LLVM type of the lanes.
+            args: The operands.
+            flags: Constant operands of one bit after them.
+        """
         lanes = max([a.lanes for a in args])
         kind = vector(scalar, lanes)
         operands = [(kind, self.broadcast(a, scalar, lanes)) for a in args]
+        operands += [("i1", RegisterValue(flag, 0, 1)) for flag in flags]
         return self.call(kind, f"llvm.{name}.{type_suffix(scalar, lanes)}", operands, lanes)
 
     def call(

@@ -12,6 +12,7 @@ import pytest
 from compiler.backends.error import BuildError
 from compiler.driver import build
 from compiler.ir.core.program import PrimFunc
+from compiler.script.parser import parse
 from compiler.target.cuda import CudaTarget
 from tests.golden.codegen import access_programs, loop_programs, value_programs
 from tests.unit.compiler.backends.cuda.operator_kernels import CompiledPrograms
@@ -34,6 +35,26 @@ PROGRAMS: list[Callable[[], PrimFunc]] = [
     value_programs.names,
     value_programs.library_functions,
 ]
+
+
+def ones_among_bits() -> PrimFunc:
+    """Return a program that counts the ones of integers of several sizes."""
+    dtypes = ("int8", "uint16", "int32", "int64")
+    params = ", ".join(
+        f'{d}_in: T.Buffer((64,), "{d}"), {d}_out: T.Buffer((64,), "{d}")' for d in dtypes
+    )
+    blocks = [
+        f"""
+    for i in range(64):
+        with T.sblock("{d}"):
+            v = T.axis.spatial(64, i)
+            {d}_out[v] = T.popcount({d}_in[v]) * T.{d}(3)"""
+        for d in dtypes
+    ]
+    return parse(f"@T.prim_func\ndef main({params}):{''.join(blocks)}")
+
+
+PROGRAMS.append(ones_among_bits)
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from compiler.ir.core.dtypes import DType
 from compiler.ir.core.llvm_calls import (
     LLVM_FUNCTIONS,
     LlvmCallProblem,
+    is_foreign_instruction,
     is_offered,
     llvm_function,
     llvm_result,
@@ -86,6 +87,10 @@ def test_types_of_results() -> None:
         ("llvm.fabs", [("int32", 4)], r"does not take \(int32x4\)"),
         ("llvm.x86.avx2.pmadd.wd", [("int16", 8)] * 2, "takes .int16x16, int16x16."),
         ("llvm.vector.reduce.fadd", [("float64", 1), ("float32", 8)], "does not take"),
+        ("llvm.vector.reduce.add", [("int32", 1)], r"does not take \(int32\)"),
+        ("llvm.umax", [("int32", 4)] * 2, "does not take"),
+        ("llvm.bswap", [("int8", 4)], r"does not take \(int8x4\)"),
+        ("llvm.ctpop", [("bool", 4)], r"does not take \(boolx4\)"),
     ],
 )
 def test_calls_that_do_not_fit_are_refused(
@@ -93,6 +98,27 @@ def test_calls_that_do_not_fit_are_refused(
 ) -> None:
     with pytest.raises(LlvmCallProblem, match=message):
         llvm_result(name, args)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "is_foreign"),
+    [
+        ("llvm.arm.neon.vpadals.v4i32.v8i16", True),
+        ("llvm.nvvm.ldmatrix", True),
+        ("llvm.x86.avx2.pmadd.wd", False),
+        ("llvm.trap", False),
+        ("llvm.x86.", False),
+        ('llvm.x86.a"()', False),
+    ],
+)
+def test_instructions_of_cpus_that_are_not_listed_are_foreign(name: str, is_foreign: bool) -> None:
+    assert is_foreign_instruction(name) == is_foreign
+
+
+def test_a_sum_that_overflows_is_infinite() -> None:
+    total = llvm_function("llvm.vector.reduce.fadd").reference
+    assert total([0.0], [1e308, 1e308]) == [math.inf]
+    assert math.isnan(total([math.inf], [1.0, -math.inf])[0])
 
 
 def test_a_function_is_offered_by_cpus_with_its_features() -> None:
