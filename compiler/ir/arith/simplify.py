@@ -161,6 +161,8 @@ def _form_of_atom(expr: Expr, ranges: Ranges) -> Affine:
         case BinOp("*", lhs, rhs):
             a, b = normal(lhs, ranges), normal(rhs, ranges)
             if a.terms and b.terms:
+                if (0, 0) in (affine_bounds(a, ranges), affine_bounds(b, ranges)):
+                    return Affine((), 0, a.dtype)
                 return affine(BinOp("*", a.to_expr(), b.to_expr()))
             return a.scaled(b.const) if not b.terms else b.scaled(a.const)
         case BinOp("//" | "%" as op, lhs, rhs):

@@ -31,8 +31,9 @@ from compiler.ir.arith.iter_map import IterSplit, Terms, dense_width, peel, term
 from compiler.ir.arith.simplify import normal, simplify
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import FALSE, BinOp, Compare, Expr, IntImm, Logic, LogicOp, Var
-from compiler.ir.core.visit import walk
+from compiler.ir.core.visit import substitute, walk
 from compiler.schedule.index.index_map import IndexMap, IndexMapError
+from compiler.schedule.index.row_major import Renumbered, renumbered
 
 _Key: TypeAlias = tuple[Terms, int]
 
@@ -57,6 +58,9 @@ def inverse_of(index_map: IndexMap, shape: Sequence[int] | Sequence[Expr]) -> In
         IndexMapError: If two elements may get one index, or the map is no sum of splits.
     """
     sizes = [IntImm(size) if isinstance(size, int) else size for size in shape]
+    flat = renumbered(index_map, sizes)
+    if flat is not None:
+        return _digits_of(flat, index_map, inverse_of(flat.index_map, flat.sizes))
     index_map.map_shape([extent_or_unknown(size) for size in sizes])
     extents = dict(zip(index_map.params, sizes, strict=True))
     try:
@@ -67,6 +71,14 @@ def inverse_of(index_map: IndexMap, shape: Sequence[int] | Sequence[Expr]) -> In
         ranges = {param: extent_or_unknown(size) for param, size in extents.items()}
         simplified = tuple(simplify(result, ranges) for result in index_map.results)
         return _Inversion(index_map, extents, simplified).run()
+
+
+def _digits_of(flat: Renumbered, index_map: IndexMap, inverse: Inverse) -> Inverse:
+    """Return the inverse of a map from that with its row-major numbers as variables."""
+    values = dict(zip(flat.index_map.params, inverse.index_map.results, strict=True))
+    values.update({param: substitute(digit, values) for param, digit in flat.digits.items()})
+    results = tuple(values[param] for param in index_map.params)
+    return Inverse(IndexMap(inverse.index_map.params, results), inverse.padding)
 
 
 def is_injective(index_map: IndexMap, shape: Sequence[int] | Sequence[Expr]) -> bool:

@@ -10,6 +10,7 @@ from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import BinOp, Expr, IntImm, Var
 from compiler.ir.core.visit import walk
 from compiler.schedule.index.index_map import IndexMap, IndexMapError, show
+from compiler.schedule.index.row_major import renumbered
 
 
 def map_extents(index_map: IndexMap, shape: Sequence[Expr]) -> tuple[Expr, ...]:
@@ -18,6 +19,9 @@ def map_extents(index_map: IndexMap, shape: Sequence[Expr]) -> tuple[Expr, ...]:
     Raises:
         IndexMapError: If an index may be negative, or its extent has an unsupported form.
     """
+    flat = renumbered(index_map, shape)
+    if flat is not None:
+        return map_extents(flat.index_map, flat.sizes)
     numbers = index_map.map_shape([extent_or_unknown(extent) for extent in shape])
     symbols = {
         param: extent

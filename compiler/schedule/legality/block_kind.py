@@ -17,6 +17,7 @@ from compiler.ir.arith.simplify import normal
 from compiler.ir.core.nodes import BinOp, Block, IterKind, Load, Store, Var
 from compiler.schedule.index.access import BlockAccess, BlockAccesses, facts_of
 from compiler.schedule.index.region import contains, span_of
+from compiler.schedule.index.row_major import numbered
 from compiler.schedule.legality.disjoint_accesses import common_parts
 from compiler.schedule.tree.block_cache import by_identity
 
@@ -122,7 +123,17 @@ def _elements_of(
     all_extents = dict(extents)
     for access in accesses:
         all_extents.update(access.inner)
-    forms = [tuple(normal(index, all_extents) for index in access.indices) for access in accesses]
+    sizes = {i.var: i.extent for i in block.iter_vars}
+    forms = [
+        tuple(
+            normal(part, all_extents)
+            for index in access.indices
+            for part in numbered(index, sizes) or (index,)
+        )
+        for access in accesses
+    ]
+    if len({len(form) for form in forms}) > 1:
+        return f"touches {accesses[0].buffer.name} at more than one element in a run"
     reduce = _moving(block, "reduce")
     used = {var for access in forms for index in access for var in variables_of(index)}
     for iter_var in block.iter_vars:

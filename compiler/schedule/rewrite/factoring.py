@@ -99,9 +99,7 @@ def partial_buffers(factoring: Factoring, axis: int) -> tuple[Buffer, ...]:
         old = target.buffer
         name = fresh_buffer_name(func, f"{old.name}_rf")
         shape = _with(old.shape, axis, factoring.target.extent)
-        # In TVM, a buffer without dimensions has an explicit zero offset, which this one inherits.
-        start = None if old.shape else IntImm(0, "int64")
-        buffers.append(Buffer(Var(name, "handle"), shape, old.dtype, old.scope, elem_offset=start))
+        buffers.append(Buffer(Var(name, "handle"), shape, old.dtype, old.scope))
     return tuple(buffers)
 
 

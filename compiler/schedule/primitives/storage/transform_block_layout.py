@@ -33,6 +33,7 @@ from compiler.schedule.index.index_map import (
 )
 from compiler.schedule.index.index_map_inverse import inverse_of
 from compiler.schedule.index.layout_shape import map_extents
+from compiler.schedule.index.row_major import numbered
 from compiler.schedule.legality.block_kind import Unclassified, is_commutative
 from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.scope import scope_of_block
@@ -85,7 +86,7 @@ def transform_block_layout(func: PrimFunc, block: str, index_map: IndexMapLike) 
             strict=True,
         )
     )
-    body = _in_terms_of(site.block, mapping, new)
+    body = _in_terms_of(site.block, block_map, mapping, new)
     variables = [Var(f"ax{n}", i.var.dtype) for n, i in enumerate(new)]
     nest: Stmt = BlockRealize(tuple(variables), TRUE, body)
     for var, iter_var in zip(reversed(variables), reversed(new), strict=True):
@@ -156,7 +157,7 @@ def _new_iterators(
     }
     new: list[IterVar] = []
     for number, (result, size) in enumerate(zip(index_map.results, sizes, strict=True)):
-        used = {kinds[node] for node in walk(result) if isinstance(node, Var)}
+        used = {kinds[n] for n in walk(result) if isinstance(n, Var) and n in kinds}
         is_unit = isinstance(size, IntImm) and size.value == 1
         if not is_unit and len(used) > 1:
             reason = f"the new iterator {show(index_map.params, result)} of block {site.name}"
@@ -168,12 +169,20 @@ def _new_iterators(
     return tuple(new)
 
 
-def _in_terms_of(block: Block, mapping: dict[Var, Expr], new: tuple[IterVar, ...]) -> Block:
+def _in_terms_of(
+    block: Block, index_map: IndexMap, mapping: dict[Var, Expr], new: tuple[IterVar, ...]
+) -> Block:
     """Return a block over new iterators, with simplified indices."""
     sizes = {i.var: extent_or_unknown(i.extent) for i in new}
+    old_sizes = {i.var: i.extent for i in block.iter_vars}
+    old = index_map.map_indices([i.var for i in block.iter_vars])
+    numbers = {tuple(numbered(r, old_sizes) or ()): i.var for r, i in zip(old, new, strict=True)}
 
     def place(expr: Expr) -> Expr:
-        return simplify(expr, sizes)
+        parts = numbered(expr, old_sizes)
+        if parts is not None and tuple(parts) in numbers:
+            return numbers[tuple(parts)]
+        return simplify(substitute(expr, mapping), sizes)
 
     def load(expr: Expr) -> Expr | None:
         if isinstance(expr, Load):
@@ -186,14 +195,14 @@ def _in_terms_of(block: Block, mapping: dict[Var, Expr], new: tuple[IterVar, ...
             return Store(changed.buffer, tuple(map(place, changed.indices)), changed.value)
         return changed
 
-    renamed = substitute(BlockRealize((), TRUE, block), mapping)
-    assert isinstance(renamed, BlockRealize), "substitution keeps the kind of a statement"
-    inner = renamed.block
-    return replace(
-        inner,
+    placed = replace(
+        block,
         iter_vars=new,
-        reads=tuple(map_region(r, place) for r in inner.reads),
-        writes=tuple(map_region(r, place) for r in inner.writes),
-        body=visit(inner.body),
-        init=None if inner.init is None else visit(inner.init),
+        reads=tuple(map_region(r, place) for r in block.reads),
+        writes=tuple(map_region(r, place) for r in block.writes),
+        body=visit(block.body),
+        init=None if block.init is None else visit(block.init),
     )
+    renamed = substitute(BlockRealize((), TRUE, placed), mapping)
+    assert isinstance(renamed, BlockRealize), "substitution keeps the kind of a statement"
+    return renamed.block

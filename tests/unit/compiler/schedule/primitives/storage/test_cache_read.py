@@ -117,8 +117,45 @@ def test_cache_read_refuses_a_second_writer() -> None:
         sch.cache_read("C", 0, "local")
 
 
-def test_cache_read_refuses_a_reader_before_the_writer() -> None:
+STEPS = """
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), C: T.Buffer((4, 16), "float32")):
+    for t in range(4):
+        for i in range(16):
+            with T.sblock("C"):
+                vt, vi = T.axis.remap("SS", [t, i])
+                T.reads(A[15 - vi])
+                T.writes(C[vt, vi])
+                C[vt, vi] = A[15 - vi] + T.float32(1)
+        for i in range(16):
+            with T.sblock("next"):
+                vt, vi = T.axis.remap("OS", [t, i])
+                T.reads(C[vt, vi])
+                T.writes(A[vi])
+                A[vi] = C[vt, vi] * T.float32(2)
+"""
+
+
+def test_a_copy_holds_what_was_there_before_the_writer() -> None:
     sch = scheduled(INPUT_OVERWRITTEN)
+    before = sch.func
+    sch.cache_read("B", 0, "local")
+    verify(sch.func)
+    computes_the_same(before, sch.func)
+
+
+def test_the_copy_is_made_anew_in_each_iteration_that_writes() -> None:
+    sch = scheduled(STEPS)
+    before = sch.func
+    sch.cache_read("C", "A", "local")
+    assert [loop.var.name for loop in map(sch.get, sch.get_loops("A_local"))][:1] == ["t"]
+    verify(sch.func)
+    computes_the_same(before, sch.func)
+
+
+def test_cache_read_refuses_readers_before_and_after_the_writer() -> None:
+    text = INPUT_OVERWRITTEN.replace("T.reads(B[vi])", "T.reads(A[vi], B[vi])")
+    sch = scheduled(text.replace("C[vi] = B[vi]", "C[vi] = A[vi] + B[vi]"))
     with refused(
         sch, "block B reads before block clear writes: there is nothing to copy yet", at='"B"'
     ):

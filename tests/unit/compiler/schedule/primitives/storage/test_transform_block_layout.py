@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
+from compiler.driver import build
+from compiler.ir.verify.verify import verify
 from compiler.schedule.schedule import Schedule
+from compiler.te.value import Value
 from tests.unit.compiler.schedule.schedule_asserts import (
     HALF,
     ROLLING,
@@ -73,3 +77,46 @@ def test_blocks_over_other_iterators_compute_the_same(index_map: Callable[..., A
     sch = Schedule(func)
     sch.transform_block_layout("Y", index_map)
     computes_the_same(func, sch.func)
+
+
+SYMBOLIC_COLUMNS = """
+@T.prim_func
+def main(a: T.handle, c: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (3, n, 4), "float32")
+    C = T.match_buffer(c, (n * 3,), "float32")
+    for i, j, k in T.grid(3, n, 4):
+        with T.sblock("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi * n + vj] = T.float32(0)
+            C[vi * n + vj] = C[vi * n + vj] + A[vi, vj, vk]
+"""
+
+
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_iterators_of_symbolic_extents_are_numbered(n: int) -> None:
+    sch = scheduled(SYMBOLIC_COLUMNS)
+    size = next(var for var in sch.func.params if var.name == "A").shape[1]
+    sch.transform_block_layout("C", lambda i, j, k: (i * Value(size) + j, k))
+    text = sch.func.script()
+    assert "C[v0] = C[v0] + A[v0 // n, v0 % n, v1]" in text, text
+    verify(sch.func)
+    a = np.random.default_rng(n).integers(-9, 9, (3, n, 4)).astype("float32")
+    c = np.full(3 * n, np.nan, "float32")
+    build(sch.func.specialize({"n": n}), "cpu -num-cores=1")(a, c)
+    np.testing.assert_array_equal(c, a.sum(2).ravel())
+
+
+@pytest.mark.parametrize("n", [1, 7])
+def test_a_buffer_of_symbolic_rows_becomes_a_vector(n: int) -> None:
+    sch = scheduled(SYMBOLIC_COLUMNS)
+    size = Value(sch.func.params[0].shape[1])
+    sch.transform_layout("C", "A", lambda i, j, k: i * size * 4 + j * 4 + k)
+    assert 'A: T.Buffer(("n * 12",)' in sch.func.script(), sch.func.script()
+    func = sch.func.specialize({"n": n})
+    verify(func)
+    a = np.random.default_rng(n).integers(-9, 9, (3, n, 4)).astype("float32")
+    c = np.full(3 * n, np.nan, "float32")
+    build(func, "cpu -num-cores=1")(a.ravel(), c)
+    np.testing.assert_array_equal(c, a.sum(2).ravel())
