@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from compiler.ir.core.dtypes import DType
 from compiler.ir.core.expr_types import dtype_of
-from compiler.ir.core.nodes import Allocate, For, Let, Stmt, Var
+from compiler.ir.core.nodes import Allocate, Buffer, For, Let, Stmt, Var
 from compiler.script.arguments import DTYPE_NAMED, bind, string
 from compiler.script.blocks import Body
 from compiler.script.buffers import FLAT_ALLOCATIONS, flat_allocation
@@ -24,6 +24,7 @@ from compiler.script.error import near
 from compiler.script.expressions import expression
 from compiler.script.literals import adapt, stored
 from compiler.script.loops import launched
+from compiler.script.memory import buffer_on, has_data
 from compiler.script.symbols import declare_symbol
 
 
@@ -43,9 +44,12 @@ def assign(context: Context, name: str, value: ast.expr, node: ast.Assign) -> Bi
     called = call_name(value)
     if called is None or not isinstance(value, ast.Call):
         return let(context, name, value, node)
+    if called in ("Buffer", "decl_buffer") and has_data(value):
+        buffer_on(context, name, value, node)
+        return None
     if called in FLAT_ALLOCATIONS:
         buffer = flat_allocation(context, name, value, node)
-        return Binding(lambda body: context.at(Allocate(buffer, body), node))
+        return Binding(lambda body: _allocated(context, buffer, body, node))
     if called == "meta_var":
         argument = bind(context, value, ("value",))["value"]
         context.define(name, NamedValue(expression(context, argument)))
@@ -140,7 +144,12 @@ def with_storage(context: Context, node: ast.With, call: ast.Call, body: Body) -
         raise context.error("expected a name for the buffer: with T.allocate(...) as name", call)
     with context.scope():
         buffer = flat_allocation(context, name.id, call, node)
-        return context.at(Allocate(buffer, body(context, node.body, node)), node)
+        return _allocated(context, buffer, body(context, node.body, node), node)
+
+
+def _allocated(context: Context, buffer: Buffer, body: Stmt, node: ast.stmt) -> Allocate:
+    """Return an allocation of the buffer that the memory holds in its body."""
+    return context.at(Allocate(context.memories[buffer.data], body), node)
 
 
 def launch(context: Context, call: ast.Call, node: ast.stmt) -> Binding:

@@ -209,6 +209,7 @@ def flat_allocation(context: Context, name: str, call: ast.Call, origin: ast.AST
     if called in _SCOPED:
         buffer = context.at(replace(buffer, scope=_SCOPED[called]), origin)
     context.define(name, buffer)
+    context.memories[buffer.data] = buffer
     return buffer
 
 

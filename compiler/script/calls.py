@@ -48,7 +48,8 @@ from compiler.script.expressions import (
     pair,
 )
 from compiler.script.literals import is_bare, match_types, number, text_number
-from compiler.script.llvm import llvm_call, population
+from compiler.script.llvm import leading_zeros, llvm_call, population
+from compiler.script.memory import vector_load
 from compiler.script.special import (
     access_pointer,
     foreign,
@@ -56,6 +57,7 @@ from compiler.script.special import (
     is_inf,
     is_nan,
     let_in,
+    multiply_shift,
     opaque,
     reinterpret,
     vector_type,
@@ -172,7 +174,7 @@ def _functions() -> list[str]:
 
 
 def _method(context: Context, node: ast.Call) -> Expr:
-    """Parse `x.astype("float32")`, or `A.access_ptr("r")` of a buffer."""
+    """Parse `x.astype("float32")`, or `A.access_ptr("r")` and `A.vload([0])` of a buffer."""
     match node.func:
         case ast.Attribute(attr="astype", value=value):
             argument = bind(context, node, ("dtype",))["dtype"]
@@ -181,6 +183,10 @@ def _method(context: Context, node: ast.Call) -> Expr:
             buffer := context.lookup(name), Buffer
         ):
             return access_pointer(context, buffer, node)
+        case ast.Attribute(attr="vload", value=ast.Name() as name) if isinstance(
+            buffer := context.lookup(name), Buffer
+        ):
+            return vector_load(context, buffer, node)
     written = ast.unparse(node.func)[:40].rpartition(".")[2]
     if context.is_function(node.func):
         raise context.error(
@@ -340,6 +346,7 @@ _OTHERS: dict[str, Parser] = {
     "call_llvm_intrin": llvm_call,
     "call_llvm_pure_intrin": llvm_call,
     "ceildiv": ceildiv,
+    "clz": leading_zeros,
     "if_then_else": _if_then_else,
     "infinity": _infinity,
     "isfinite": is_finite,
@@ -349,6 +356,7 @@ _OTHERS: dict[str, Parser] = {
     "max_value": _limit,
     "min_value": _limit,
     "popcount": population,
+    "q_multiply_shift": multiply_shift,
     "ramp": _ramp,
     "reinterpret": reinterpret,
     "truncdiv": truncdiv,

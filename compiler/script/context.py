@@ -84,6 +84,8 @@ class Context:
         # The types of symbolic variables: the signature uses them before the body declares them.
         self.symbol_dtypes: dict[str, DType] = {}
         self.asked_offsets: frozenset[str] = frozenset()  # buffers whose offset the text uses
+        # The buffers that allocated memory holds, by the memory's variable.
+        self.memories: dict[Var, Buffer] = {}
         # The functions that may be called, and the classes that hold them; None if the others of
         # the class are not parsed yet.
         self.functions: frozenset[str] | None = frozenset()

@@ -16,7 +16,7 @@ from compiler.ir.core.llvm_calls import (
     spelled,
     without_suffix,
 )
-from compiler.ir.core.nodes import Call, Expr, IntImm, StringImm
+from compiler.ir.core.nodes import Call, Cast, Expr, IntImm, StringImm
 from compiler.script.arguments import bind, string
 from compiler.script.context import Context, call_name
 from compiler.script.expressions import expression
@@ -30,7 +30,6 @@ _MATHEMATICS = {
         *("log2", "pow", "sin", "sinh", "tan", "tanh"),
     )
 }
-_POPULATION = "llvm.ctpop"
 
 
 def llvm_call(context: Context, node: ast.Call) -> Expr:
@@ -70,12 +69,26 @@ def population(context: Context, node: ast.Call) -> Expr:
     Raises:
         ScriptError: If the operand is not an integer.
     """
+    return _on_bits(context, node, "llvm.ctpop")
+
+
+def leading_zeros(context: Context, node: ast.Call) -> Expr:
+    """Parse `T.clz(x)`, the number of zeros before the first one among the bits, an int32.
+
+    Raises:
+        ScriptError: If the operand is not an integer.
+    """
+    value = _on_bits(context, node, "llvm.ctlz")
+    return value if value.dtype == "int32" else Cast("int32", value)
+
+
+def _on_bits(context: Context, node: ast.Call, function: str) -> Call:
     argument = bind(context, node, ("x",), ("span",))["x"]
     value = expression(context, argument)
     dtype = dtype_of(value)
-    if not llvm_function(_POPULATION).takes(dtype):
+    if not llvm_function(function).takes(dtype):
         raise context.error(f"expected an integer, got {dtype}", argument, code="type")
-    return Call(LLVM_CALL, (StringImm(_POPULATION), value), dtype)
+    return Call(LLVM_CALL, (StringImm(function), value), dtype)
 
 
 def _name(context: Context, node: ast.expr) -> str:

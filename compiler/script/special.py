@@ -12,6 +12,7 @@ from compiler.ir.core.nodes import (
     BinOp,
     Buffer,
     Call,
+    Cast,
     Compare,
     Expr,
     FloatImm,
@@ -25,8 +26,11 @@ from compiler.ir.core.opaque import OPAQUE
 from compiler.script.arguments import DTYPE_NAMED, bind, dtype, string
 from compiler.script.context import Context, NamedValue
 from compiler.script.error import near
-from compiler.script.expressions import expression
+from compiler.script.expressions import constant_int, expression
 from compiler.script.extents import same_type
+
+MAX_SHIFT = 62
+"""The most bits by which a 64-bit number is shifted: its greatest power of two."""
 
 
 def opaque(context: Context, node: ast.Call, name: str) -> Expr:
@@ -222,6 +226,30 @@ def _floating(context: Context, node: ast.Call) -> Expr:
             f"expected a floating-point value, got {dtype_of(value)}", argument, code="type"
         )
     return value
+
+
+def multiply_shift(context: Context, node: ast.Call) -> Expr:
+    """Parse `T.q_multiply_shift(x, y, q, s)`: `x * y * 2 ** (s - q)`, rounded, of int32 numbers.
+
+    Like TVM, it computes with 64 bits, and rounds halves up.
+
+    Raises:
+        ScriptError: If the factors are no int32 numbers, or the shifts no constants in range.
+    """
+    four = bind(context, node, ("x", "y", "q", "s"), ("span",))
+    factors = [expression(context, four[name]) for name in ("x", "y")]
+    for name, factor in zip(("x", "y"), factors, strict=True):
+        if (dtype_of(factor), lanes_of(factor)) != ("int32", 1):
+            raise context.error("expected an int32 number", four[name], code="type")
+    q, s = (constant_int(context, four[name], "a shift").value for name in ("q", "s"))
+    left, right = max(s, 0), q + max(-s, 0)
+    if q < 0 or not 1 <= right <= MAX_SHIFT or left > MAX_SHIFT:
+        reason = f"shifts by {left} to the left and {right} to the right: expected 1 to {MAX_SHIFT}"
+        raise context.error(f"{reason} to the right, and at most {MAX_SHIFT} to the left", node)
+    x, y = (Cast("int64", factor) for factor in factors)
+    shifted = BinOp("*", x, IntImm(1 << left, "int64")) if left else x
+    total = BinOp("+", BinOp("*", shifted, y), IntImm(1 << right - 1, "int64"))
+    return Cast("int32", BinOp(">>", total, IntImm(right, "int64")))
 
 
 def vector_type(context: Context, node: ast.expr) -> tuple[DType, int]:

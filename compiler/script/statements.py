@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from compiler.ir.core.expr_types import lanes_of
-from compiler.ir.core.nodes import Evaluate, Expr, If, IntImm, Load, Stmt, Store, seq
+from compiler.ir.core.nodes import Buffer, Evaluate, Expr, If, IntImm, Load, Stmt, Store, seq
 from compiler.script.arguments import bind
 from compiler.script.arithmetic import combine
 from compiler.script.bindings import (
@@ -25,6 +25,7 @@ from compiler.script.error import ScriptError, described, near
 from compiler.script.expressions import condition, element, expression
 from compiler.script.literals import stored
 from compiler.script.loops import loop
+from compiler.script.memory import vector_store
 from compiler.script.special import function_call
 from compiler.script.symbols import declare_symbol
 
@@ -131,12 +132,29 @@ def _call(context: Context, call: ast.Call, node: ast.stmt) -> Stmt | Binding | 
         case "buffer_store":
             return _buffer_store(context, call, node)
         case "evaluate":
-            value = expression(context, bind(context, call, ("value",))["value"])
+            argument = bind(context, call, ("value",))["value"]
+            stores = argument if isinstance(argument, ast.Call) else call
+            if (store := _vector_store(context, stores, node)) is not None:
+                return store
+            value = expression(context, argument)
         case None if context.is_function(call.func):
             return context.at(function_call(context, call), node)
+        case None if (store := _vector_store(context, call, node)) is not None:
+            return store
         case _:
             value = expression(context, call)
     return context.at(Evaluate(value), node)
+
+
+def _vector_store(context: Context, call: ast.Call, node: ast.stmt) -> Stmt | None:
+    """Parse `A.vstore([0], value)`; return None if a call is no such one."""
+    match call.func:
+        case ast.Attribute(attr="vstore", value=ast.Name() as name) if isinstance(
+            buffer := context.lookup(name), Buffer
+        ):
+            return context.at(vector_store(context, buffer, call), node)
+        case _:
+            return None
 
 
 def _buffer_store(context: Context, call: ast.Call, node: ast.stmt) -> Stmt:

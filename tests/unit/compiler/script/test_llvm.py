@@ -77,3 +77,37 @@ def test_an_instruction_that_is_not_listed_is_scheduled_and_not_built() -> None:
 def test_calls_that_do_not_fit_are_refused(call: str, message: str) -> None:
     with pytest.raises(ScriptError, match=message):
         parse(TEXT.replace("CALL", call))
+
+
+def test_leading_zeros_are_an_int32() -> None:
+    text = TEXT.replace("CALL", "T.clz(T.Cast('int64', A[v]))")
+    a, b = np.array([0, 1, -1, 255, 256, 7, 2**31 - 1, 2], "int32"), np.zeros(8, "int32")
+    build(round_tripped(text), "cpu -num-cores=1")(a, b)
+    assert b.tolist() == [64, 63, 0, 56, 55, 61, 33, 62]
+
+
+@pytest.mark.parametrize(("q", "s"), [(31, 0), (31, 4), (31, -3), (15, 0), (1, -5), (0, -1)])
+def test_products_of_fixed_point_numbers_are_rounded(q: int, s: int) -> None:
+    text = TEXT.replace("CALL", f"T.q_multiply_shift(A[v], 1518500250, {q}, {s})")
+    a = np.array([0, 1, -1, 5, -5, 1000, -12345, 77], "int32")
+    b = np.zeros(8, "int32")
+    build(round_tripped(text), "cpu -num-cores=1")(a, b)
+    exact = [int(x) * 1518500250 * 2 ** max(s, 0) for x in a]
+    shift = q + max(-s, 0)
+    rounded = [(x + (1 << shift - 1)) >> shift for x in exact]
+    assert b.tolist() == np.array(rounded).astype("int32").tolist()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("T.q_multiply_shift(A[v], 3, 0, 0)", "expected 1 to 62"),
+        ("T.q_multiply_shift(A[v], 3, 31, 63)", "expected 1 to 62"),
+        ("T.q_multiply_shift(A[v], 3, A[v], 0)", "a shift"),
+        ("T.q_multiply_shift(T.float32(1), 3, 31, 0)", "expected an int32 number"),
+        ("T.clz(T.float32(1))", "expected an integer, got float32"),
+    ],
+)
+def test_operands_that_do_not_fit_are_refused(call: str, message: str) -> None:
+    with pytest.raises(ScriptError, match=message):
+        parse(TEXT.replace("CALL", call))

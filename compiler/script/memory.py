@@ -1,0 +1,126 @@
+"""Parse other spellings of memory: `T.Buffer(..., data=X)`, `A.vload(...)`, `A.vstore(...)`."""
+
+from __future__ import annotations
+
+import ast
+import math
+from dataclasses import replace
+
+from compiler.ir.core.expr_types import lanes_of
+from compiler.ir.core.nodes import Buffer, Expr, IntImm, Load, Ramp, Store, static_shape
+from compiler.ir.text.print_expr import show_expr
+from compiler.script.arguments import Arguments, bind
+from compiler.script.buffers import DETAILS, declare
+from compiler.script.context import Context
+from compiler.script.expressions import expression, index
+from compiler.script.literals import stored
+from compiler.script.special import vector_type
+
+_DETAILS = ("dtype", "data", "strides", "elem_offset", "byte_offset", *DETAILS[4:])
+
+
+def has_data(node: ast.Call) -> bool:
+    """Return whether a declaration names the memory of its buffer."""
+    return any(keyword.arg == "data" for keyword in node.keywords)
+
+
+def buffer_on(context: Context, name: str, node: ast.Call, origin: ast.AST) -> None:
+    """Parse `B = T.Buffer((4, 4), "float32", data=X)` of allocated memory `X`, and define `B`.
+
+    The allocation then has the shape of `B`. A buffer of the shape of `X` is another name of it.
+
+    Raises:
+        ScriptError: If `X` has another size or type, or another shape already.
+    """
+    arguments = bind(context, node, ("shape",), _DETAILS)
+    given = arguments["data"]
+    memory = _memory(context, given)
+    details = {key: value for key, value in arguments.values.items() if key != "data"}
+    buffer = declare(context, name, Arguments(node, details), origin)
+    if "scope" not in details:
+        buffer = context.at(replace(buffer, scope=memory.scope), origin)
+    held = context.memories.get(memory.data, memory)
+    if replace(buffer, data=held.data) == held:
+        context.define(name, held)
+        return
+    is_plain = (
+        not buffer.strides
+        and buffer.elem_offset is None
+        and all(isinstance(extent, IntImm) for extent in (*buffer.shape, *memory.shape))
+    )
+    is_free = (
+        is_plain and isinstance(given, ast.Name) and context.memories.get(memory.data) is memory
+    )
+    if not is_free or (buffer.dtype, buffer.scope) != (memory.dtype, memory.scope):
+        shape = ", ".join(map(show_expr, held.shape))
+        raise context.error(
+            f"{name} is another view of {held.name}, of {held.dtype} and shape ({shape}): "
+            f"a buffer has one type and one shape",
+            given,
+            code="unsupported",
+        )
+    if _size(buffer) != _size(memory):
+        raise context.error(
+            f"{name} has {_size(buffer)} element(s), and {memory.name} {_size(memory)}",
+            given,
+            code="rank",
+        )
+    context.memories[memory.data] = buffer
+    context.define(name, buffer)
+
+
+def vector_load(context: Context, buffer: Buffer, node: ast.Call) -> Expr:
+    """Parse `A.vload([i, j], "float32x4")`: elements of the last dimension from an index on.
+
+    Raises:
+        ScriptError: If the type is not that of the elements.
+    """
+    arguments = bind(context, node, ("begin",), ("dtype",))
+    of = arguments.get("dtype")
+    dtype, lanes = (buffer.dtype, 1) if of is None else vector_type(context, of)
+    if dtype != buffer.dtype:
+        raise context.error(
+            f"{buffer.name} has elements of {buffer.dtype}, not {dtype}", node, code="type"
+        )
+    return Load(buffer, _elements(context, buffer, arguments, lanes))
+
+
+def vector_store(context: Context, buffer: Buffer, node: ast.Call) -> Store:
+    """Parse `A.vstore([i, j], value)`.
+
+    Raises:
+        ScriptError: If the value has not the type of the elements.
+    """
+    arguments = bind(context, node, ("begin", "value"))
+    given = arguments["value"]
+    value = stored(context, buffer.name, buffer.dtype, expression(context, given), given)
+    return Store(buffer, _elements(context, buffer, arguments, lanes_of(value)), value)
+
+
+def _elements(
+    context: Context, buffer: Buffer, arguments: Arguments, lanes: int
+) -> tuple[Expr, ...]:
+    """Return the indices of some elements in a row."""
+    begin = arguments["begin"]
+    places = begin.elts if isinstance(begin, ast.List | ast.Tuple) else [begin]
+    if len(places) != len(buffer.shape) or not places:
+        reason = f"{buffer.name} has {len(buffer.shape)} dimension(s), got {len(places)} index(es)"
+        raise context.error(reason, begin, code="rank")
+    *outer, first = [index(context, place) for place in places]
+    if lanes == 1:
+        return (*outer, first)
+    context.has_vectors = True
+    return (*outer, Ramp(first, 1, lanes))
+
+
+def _memory(context: Context, node: ast.expr) -> Buffer:
+    """Return the buffer in `X` or `X.data`."""
+    name = node.value if isinstance(node, ast.Attribute) and node.attr == "data" else node
+    entity = context.lookup(name) if isinstance(name, ast.Name) else None
+    if not isinstance(entity, Buffer):
+        raise context.error("expected allocated memory, or the data of a buffer", node)
+    return entity
+
+
+def _size(buffer: Buffer) -> int:
+    return math.prod(static_shape(buffer))
