@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from math import prod
 
 from compiler.error_codes import ScheduleErrorCode
+from compiler.ir.arith.affine import Affine
 from compiler.ir.arith.bijectivity import determined
+from compiler.ir.arith.iter_map import Extents
 from compiler.ir.arith.simplify import canonical
 from compiler.ir.core.expr_types import dtype_of
-from compiler.ir.core.nodes import Buffer, Expr, IntImm, Var
+from compiler.ir.core.nodes import BinOp, Buffer, Expr, IntImm, Var
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import substitute
 from compiler.schedule.error import ScheduleError, refusal
@@ -179,10 +182,14 @@ class _Solution:
             return {var: span for var, span in digit_spans.items() if span.extent < sizes[var]}
         parts: dict[Var, Span] = {}
         for form, span in open_dimensions:
+            form, span = _undivided(form, span, inner)  # noqa: PLW2901 - the same constraint
             solved = solve_sum(form, span, sizes, extents)
             solved_spans = {var: part for var, part in solved.items() if part is not None}
             has_gaps = all(abs(scale) > 1 for _, scale in form.terms)
-            if has_gaps or not solved_spans or len(solved_spans) < len(solved):
+            # The spans hold all points whose sums are in the span: as many are no others.
+            count = prod(part.extent if part else sizes[var] for var, part in solved.items())
+            is_exact = len(solved_spans) == len(solved) or count == span.extent
+            if has_gaps or not solved_spans or not is_exact:
                 buffer, name = access.buffer.name, self.site.name
                 reason = f"block {name} reads {buffer} at other indices than its own iterators"
                 reason = f"{reason}: which of them block {producer.name} makes computable"
@@ -197,6 +204,20 @@ class _Solution:
                 f"block {self.site.name} needs different parts of {var.name} from its producers"
             )
             raise self.scope.refuse(reason, self.site.realize, "not_proved")
+
+
+def _undivided(form: Affine, span: Span, extents: Extents) -> tuple[Affine, Span]:
+    """Return a sum and its span where a quotient of it lies in a span.
+
+    `v // 8` is `i` or `i + 1` where `v` is one of the 16 numbers from `i * 8` on.
+    """
+    match form.terms:
+        case ((BinOp("//", value, IntImm(divisor)), 1),) if divisor > 0:
+            start = span.low + Affine((), -form.const, span.low.dtype)
+            moved = Span(start.scaled(divisor), span.extent * divisor)
+            return _undivided(canonical(value, extents), moved, extents)
+        case _:
+            return form, span
 
 
 def _require_same_outcome(scope: BlockScope, site: PlacedBlock, moved: PrimFunc) -> None:

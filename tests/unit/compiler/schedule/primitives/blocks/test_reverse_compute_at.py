@@ -297,3 +297,39 @@ def main(A: T.Buffer((18,), "float32"), C: T.Buffer((16,), "float32")):
             T.writes(C[vi])
             C[vi] = {read}
 """
+
+
+def change_of_layout(old: int, new: int) -> Schedule:
+    """Return a program that computes in tiles of one width, and copies to tiles of another."""
+    A = te.placeholder((144 // old, 3, old), name="A")
+    B = te.compute(A.shape, lambda i, j, k: A[i, j, k] * 2.0, "B")
+    C = te.compute(
+        (144 // new, 3, new),
+        lambda i, j, k: B[(i * new + k) // old, j, (i * new + k) % old] + 1.0,
+        "C",
+    )
+    return Schedule(te.create_prim_func([A, C]))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "loop", "factor"),
+    [(16, 8, 0, 1), (16, 8, 1, 1), (16, 4, 0, 3), (16, 8, 1, 2), (9, 6, 0, 2), (6, 9, 0, 3)],
+)
+def test_reverse_compute_at_follows_a_change_of_the_layout(
+    old: int, new: int, loop: int, factor: int
+) -> None:
+    sch = change_of_layout(old, new)
+    before = sch.func
+    outer, _ = sch.split(sch.get_loops("B")[loop], [None, factor])
+    sch.reverse_compute_at("C", outer)
+    computes_the_same(before, sch.func)
+
+
+@pytest.mark.parametrize(("old", "new", "loop", "factor"), [(9, 6, 0, 1), (16, 8, 2, 2)])
+def test_reverse_compute_at_refuses_a_part_of_a_tile(
+    old: int, new: int, loop: int, factor: int
+) -> None:
+    sch = change_of_layout(old, new)
+    outer, _ = sch.split(sch.get_loops("B")[loop], [None, factor])
+    with refused(sch, "block C reads B at other indices than its own iterators", at='"C"'):
+        sch.reverse_compute_at("C", outer)
