@@ -1,8 +1,10 @@
-"""Sums of four products of bytes, under the names that TVM gives to such intrinsics.
+"""Sums of products of narrow integers, under the names that TVM gives to such intrinsics.
 
 dot_16x4_vnni, dot_16x4_avx512                  16 sums C[i] += A[k] * B[i, k] of x86: u8 times s8
 dot_4x4_i8i8s32_neon, dot_4x4_i8i8s32_sdot      4 sums of Arm: s8 times s8
 dot_4x4_u8u8u32_udot, dot_4x4_u8u8i32_hdot      4 sums of Arm: u8 times u8
+dot_32x4_u8u8i32_vrmpy, dot_32x4_u8i8i32_vrmpy  32 sums of Hexagon: u8 times u8 or s8
+dot_product_32x2_i16i16i32_vdmpy                32 sums of two products of s16, of Hexagon
 dp4a_s8s8s32, dp4a_s8u8s32, dp4a_u8s8s32,       one sum of a GPU's thread, from shared memory
 dp4a_u8u8u32, sdot4
 
@@ -27,12 +29,13 @@ _IMPLEMENTATION = ("T.vectorized", "T.unroll")
 
 @dataclass(frozen=True, slots=True)
 class _Dot:
-    """The types of both factors and of the sums; `rows` is None for a single sum."""
+    """The types of both factors and of the sums; `rows` is None for a single sum of four terms."""
 
     first: DType
     second: DType
     sums: DType
     rows: int | None
+    terms: int = 4
 
     def __call__(self) -> tuple[PrimFunc, PrimFunc]:
         return self._program(*_DESCRIPTION), self._program(*_IMPLEMENTATION)
@@ -55,12 +58,12 @@ def dot(
         return parse(f"""
 @T.prim_func
 def dot(
-    A: T.Buffer((4,), {self.first!r}),
-    B: T.Buffer(({self.rows}, 4), {self.second!r}),
+    A: T.Buffer(({self.terms},), {self.first!r}),
+    B: T.Buffer(({self.rows}, {self.terms}), {self.second!r}),
     C: T.Buffer(({self.rows},), {self.sums!r}),
 ):
     for i in {over_rows}({self.rows}):
-        for k in {over_terms}(4):
+        for k in {over_terms}({self.terms}):
             with T.sblock("update"):
                 vi, vk = T.axis.remap("SR", [i, k])
                 {update}
@@ -74,6 +77,9 @@ BYTE_DOT_INTRINSICS: dict[str, Callable[[], tuple[PrimFunc, PrimFunc]]] = {
     "dot_4x4_i8i8s32_sdot": _Dot("int8", "int8", "int32", 4),
     "dot_4x4_u8u8u32_udot": _Dot("uint8", "uint8", "uint32", 4),
     "dot_4x4_u8u8i32_hdot": _Dot("uint8", "uint8", "int32", 4),
+    "dot_32x4_u8u8i32_vrmpy": _Dot("uint8", "uint8", "int32", 32),
+    "dot_32x4_u8i8i32_vrmpy": _Dot("uint8", "int8", "int32", 32),
+    "dot_product_32x2_i16i16i32_vdmpy": _Dot("int16", "int16", "int32", 32, terms=2),
     "dp4a_s8s8s32": _Dot("int8", "int8", "int32", None),
     "dp4a_s8u8s32": _Dot("int8", "uint8", "int32", None),
     "dp4a_u8s8s32": _Dot("uint8", "int8", "int32", None),
