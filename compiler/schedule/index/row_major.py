@@ -68,6 +68,8 @@ def numbered(result: Expr, extents: Mapping[Var, Expr]) -> list[Var] | None:
     Args:
         extents: The extents of the indices. Variables without one are symbolic sizes.
     """
+    if all(isinstance(size, IntImm) for size in extents.values()):
+        return None
     unit: dict[Var, Expr] = {p: IntImm(0, p.dtype) for p, size in extents.items() if _is_one(size)}
     value = substitute(result, unit)
     used = {node for node in walk(value) if isinstance(node, Var)}

@@ -14,7 +14,7 @@ from compiler.ir.arith.bijectivity import covering_sources, determined
 from compiler.ir.arith.extents import extent_or_unknown
 from compiler.ir.arith.iter_map import Extents, variables, variables_of
 from compiler.ir.arith.simplify import normal
-from compiler.ir.core.nodes import BinOp, Block, IterKind, Load, Store, Var
+from compiler.ir.core.nodes import BinOp, Block, Expr, IterKind, Load, Store, Var
 from compiler.schedule.index.access import BlockAccess, BlockAccesses, facts_of
 from compiler.schedule.index.region import contains, span_of
 from compiler.schedule.index.row_major import numbered
@@ -123,17 +123,10 @@ def _elements_of(
     all_extents = dict(extents)
     for access in accesses:
         all_extents.update(access.inner)
-    sizes = {i.var: i.extent for i in block.iter_vars}
     forms = [
-        tuple(
-            normal(part, all_extents)
-            for index in access.indices
-            for part in numbered(index, sizes) or (index,)
-        )
-        for access in accesses
+        tuple(normal(index, all_extents) for index in indices)
+        for indices in _separate_indices(block, accesses)
     ]
-    if len({len(form) for form in forms}) > 1:
-        return f"touches {accesses[0].buffer.name} at more than one element in a run"
     reduce = _moving(block, "reduce")
     used = {var for access in forms for index in access for var in variables_of(index)}
     for iter_var in block.iter_vars:
@@ -148,6 +141,25 @@ def _elements_of(
                 return f"touches {accesses[0].buffer.name} at more than one element in a run"
             return f"does not write a different element for each {iter_var.var.name}"
     return None
+
+
+def _separate_indices(block: Block, accesses: tuple[BlockAccess, ...]) -> list[tuple[Expr, ...]]:
+    """Return the indices of each access, with row-major numbers as their digits.
+
+    Digits of different numbers can't be compared: all accesses must have the same ones.
+    """
+    sizes = {i.var: i.extent for i in block.iter_vars}
+    digits = [[numbered(index, sizes) for index in access.indices] for access in accesses]
+    if any(of_access != digits[0] for of_access in digits):
+        return [access.indices for access in accesses]
+    return [
+        tuple(
+            part
+            for index, parts in zip(access.indices, digits[0], strict=True)
+            for part in (parts or (index,))
+        )
+        for access in accesses
+    ]
 
 
 def _is_plain(block: Block, accesses: tuple[BlockAccess, ...]) -> bool:
