@@ -400,8 +400,7 @@ def _constant(value: object) -> int | None:
     """Return the integer that a number, or a constant of the dialect or of `te`, stands for."""
     expr = value.expr if isinstance(value, Value) else value
     number = expr.value if isinstance(expr, IntImm) else expr
-    is_number = isinstance(number, int) and not isinstance(number, bool)
-    return number if is_number else None
+    return number if isinstance(number, int) and not isinstance(number, bool) else None
 
 
 def _shown(handle: object) -> str:

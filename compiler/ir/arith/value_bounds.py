@@ -45,8 +45,8 @@ def bounds_at(expr: Expr, points: Mapping[Var, Values]) -> Bounds:
         UnknownError: If the variables do not determine it, or no rule bounds an operation.
     """
     try:
-        value = value_at(expr, points)
-        return value, value
+        exact = value_at(expr, points)
+        return exact, exact
     except UnknownError:
         pass
     match expr:

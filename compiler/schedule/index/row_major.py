@@ -43,7 +43,7 @@ def renumbered(index_map: IndexMap, sizes: Sequence[Expr]) -> Renumbered | None:
             results.append(result)
             continue
         number = Var(f"axis{place}", dtype_of(result))
-        size: Expr = IntImm(1, number.dtype)
+        size: Expr = IntImm(1, dtype_of(result))
         for part in reversed(parts):
             digits[part] = _digit(number, size, extents[part], is_first=part is parts[0])
             size = simplify(BinOp("*", extents[part], size))
@@ -70,7 +70,9 @@ def numbered(result: Expr, extents: Mapping[Var, Expr]) -> list[Var] | None:
     """
     if all(isinstance(size, IntImm) for size in extents.values()):
         return None
-    unit: dict[Var, Expr] = {p: IntImm(0, p.dtype) for p, size in extents.items() if _is_one(size)}
+    unit: dict[Var, Expr] = {
+        p: IntImm(0, dtype_of(p)) for p, size in extents.items() if _is_one(size)
+    }
     value = substitute(result, unit)
     used = {node for node in walk(value) if isinstance(node, Var)}
     parts = [param for param in extents if param in used]

@@ -110,9 +110,9 @@ class Calls:
         types = [(dtype_of(a), lanes_of(a)) for a in operands]
         if function.args is None and not function.is_reduction:
             values = tuple(self._value(a) for a in operands)
-            flags = ("false",) if function.has_flag else ()
+            constants = ("false",) if function.has_flag else ()
             return self._instructions.intrinsic(
-                function.name[5:], scalar_type(dtype), values, flags
+                function.name[5:], scalar_type(dtype), values, constants
             )
         lanes = llvm_result(name, types)[1]
         symbol = function.name

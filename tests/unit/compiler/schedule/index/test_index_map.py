@@ -61,6 +61,8 @@ def test_parameters_after_any_number_are_the_last_indices() -> None:
 def test_sampled_numbers_count_as_their_values() -> None:
     sch = Schedule(elementwise())
     outer, inner = sch.sample_perfect_tile(sch.get_loops("B")[0], 2, decision=[4, 4])
+    assert outer is not None
+    assert inner is not None
     sch.transform_layout("B", "B", lambda i, j: (i // (outer * inner // 4), i % inner, j))
     assert "lambda i, j: (i // 4, i % 4, j,)" in str(sch.trace)
     assert sch.trace.apply_to(elementwise()).func.script() == sch.func.script()

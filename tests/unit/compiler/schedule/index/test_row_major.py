@@ -20,7 +20,7 @@ N, M = Var("n"), Var("m")
 n, m = Value(N), Value(M)
 
 
-def sizes(*given: object) -> tuple[Expr, ...]:
+def sizes(*given: Value | int) -> tuple[Expr, ...]:
     return tuple(
         IntImm(size) if isinstance(size, int) else as_value(size, "int32").expr for size in given
     )
@@ -43,7 +43,9 @@ MAPS = [
 
 
 @pytest.mark.parametrize(("function", "shape"), MAPS)
-def test_the_inverse_returns_to_each_element(function: object, shape: tuple[object, ...]) -> None:
+def test_the_inverse_returns_to_each_element(
+    function: object, shape: tuple[Value | int, ...]
+) -> None:
     index_map = IndexMap.from_func(function)  # type: ignore[arg-type]
     old_sizes = sizes(*shape)
     inverse = inverse_of(index_map, old_sizes)
@@ -78,6 +80,8 @@ def test_the_inverse_returns_to_each_element(function: object, shape: tuple[obje
         (lambda i, j: i * 4 + j, (3, 4)),
     ],
 )
-def test_other_indices_are_no_such_numbers(function: object, shape: tuple[object, ...]) -> None:
+def test_other_indices_are_no_such_numbers(
+    function: object, shape: tuple[Value | int, ...]
+) -> None:
     index_map = IndexMap.from_func(function)  # type: ignore[arg-type]
     assert renumbered(index_map, sizes(*shape)) is None

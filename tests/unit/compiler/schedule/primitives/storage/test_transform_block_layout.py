@@ -97,8 +97,8 @@ def main(a: T.handle, c: T.handle):
 @pytest.mark.parametrize("n", [1, 2, 7])
 def test_iterators_of_symbolic_extents_are_numbered(n: int) -> None:
     sch = scheduled(SYMBOLIC_COLUMNS)
-    size = next(var for var in sch.func.params if var.name == "A").shape[1]
-    sch.transform_block_layout("C", lambda i, j, k: (i * Value(size) + j, k))
+    size = Value(sch.func.buffers[0].shape[1])
+    sch.transform_block_layout("C", lambda i, j, k: (i * size + j, k))
     text = sch.func.script()
     assert "C[v0] = C[v0] + A[v0 // n, v0 % n, v1]" in text, text
     verify(sch.func)
@@ -111,7 +111,7 @@ def test_iterators_of_symbolic_extents_are_numbered(n: int) -> None:
 @pytest.mark.parametrize("n", [1, 7])
 def test_a_buffer_of_symbolic_rows_becomes_a_vector(n: int) -> None:
     sch = scheduled(SYMBOLIC_COLUMNS)
-    size = Value(sch.func.params[0].shape[1])
+    size = Value(sch.func.buffers[0].shape[1])
     sch.transform_layout("C", "A", lambda i, j, k: i * size * 4 + j * 4 + k)
     assert 'A: T.Buffer(("n * 12",)' in sch.func.script(), sch.func.script()
     func = sch.func.specialize({"n": n})
