@@ -112,8 +112,8 @@ def _known(context: Context, name: str, operands: list[Expr], node: ast.Call) ->
         function = _MATHEMATICS[without_suffix(name)]
         of = result_dtype(function, [dtype_of(operand) for operand in operands])
         return Call(function, tuple(operands), of)
-    known = llvm_function(name)
-    if known.has_flag and len(operands) == known.arity + 1:
+    called = llvm_function(name)
+    if called.has_flag and len(operands) == called.arity + 1:
         if operands[-1] != IntImm(0, "bool"):
             reason = f"{name} would be undefined for some operands: its last one must be False"
             raise context.error(reason, node.args[-1], code="unsupported")

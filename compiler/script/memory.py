@@ -106,7 +106,7 @@ def _elements(
     if len(places) != len(buffer.shape) or not places:
         reason = f"{buffer.name} has {len(buffer.shape)} dimension(s), got {len(places)} index(es)"
         raise context.error(reason, begin, code="rank")
-    *outer, first = [index(context, place) for place in places]
+    *outer, first = [index(context, node) for node in places]
     if lanes == 1:
         return (*outer, first)
     context.has_vectors = True

@@ -55,10 +55,10 @@ def _packed(source: DType, target: DType) -> Reference:
 
 
 def _shuffled(a: Lanes, places: Lanes) -> Lanes:
-    """Look up bytes among the sixteen of the same 128 bits; a negative place gives zero."""
+    """Look up bytes among the sixteen of the same 128 bits; a negative index gives zero."""
     return [
-        0 if place & 0x80 else a[number // 16 * 16 + place % 16]
-        for number, place in enumerate(places)
+        0 if index & 0x80 else a[number // 16 * 16 + index % 16]
+        for number, index in enumerate(places)
     ]
 
 

@@ -51,12 +51,12 @@ class _Position:
     Attributes:
         threads: The loops over threads that reach it together and run it alike.
         is_in_thread: Whether it is in a loop over threads.
-        own: The buffers that each thread has for itself.
+        private: The buffers that each thread has for itself.
     """
 
     threads: tuple[For, ...] = ()
     is_in_thread: bool = False
-    own: frozenset[Buffer] = frozenset()
+    private: frozenset[Buffer] = frozenset()
 
     def rewritten(self, stmt: Stmt) -> Stmt:
         """Return a statement at the position whose copies are shared."""
@@ -66,8 +66,8 @@ class _Position:
                 if predicate != TRUE:
                     return stmt
                 threads = (t for t in self.threads if not any(uses(v, t.var) for v in values))
-                own = block.alloc_buffers if self.is_in_thread else ()
-                inside = replace(self, threads=tuple(threads), own=self.own | {*own})
+                allocated = block.alloc_buffers if self.is_in_thread else ()
+                inside = replace(self, threads=tuple(threads), private=self.private | {*allocated})
                 if _AUTO_COPY in block.annotations and inside.threads:
                     return inside._shared(stmt)
             case For(extent=IntImm()):
@@ -86,19 +86,19 @@ class _Position:
         loops, store = _tile(realize.block.body)
         if not loops or not self._is_copy(store) or realize.block.alloc_buffers:
             return realize
-        step, place = Var("step"), Var("p")
+        step, element = Var("step"), Var("p")
         number: Expr = step
         for thread in sorted(self.threads, key=lambda loop: str(loop.thread), reverse=True):
             number = BinOp("+", BinOp("*", number, thread.extent), thread.var)
         indices: dict[Var, Expr] = {}
-        rest: Expr = place
+        rest: Expr = element
         for loop in reversed(loops):
             indices[loop.var] = BinOp("%", rest, loop.extent) if loop is not loops[0] else rest
             rest = BinOp("//", rest, loop.extent)
         total, num_threads = _iterations(loops), _iterations(self.threads)
         block = replace(
             realize.block,
-            iter_vars=(*realize.block.iter_vars, IterVar(place, IntImm(total), "spatial")),
+            iter_vars=(*realize.block.iter_vars, IterVar(element, IntImm(total), "spatial")),
             body=substitute(store, indices),
         )
         is_exact = total % num_threads == 0
@@ -114,7 +114,7 @@ class _Position:
         return (
             target != source
             and (is_shared_scope(target.scope) or is_shared_scope(source.scope))
-            and not any(b in self.own or is_private_scope(b.scope) for b in (target, source))
+            and not any(b in self.private or is_private_scope(b.scope) for b in (target, source))
         )
 
 

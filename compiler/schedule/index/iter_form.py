@@ -80,7 +80,7 @@ def splits_in_order(value: Expr, extents: Extents, bounds: Guards) -> tuple[Iter
 
     Args:
         extents: The loops around the value, and how often they run.
-        bounds: What is known of sums of loops.
+        bounds: Upper bounds on sums of loops.
     """
     try:
         return _IterFormReader(extents, bounds, keep_units=False).whole(value).splits

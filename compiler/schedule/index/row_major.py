@@ -37,12 +37,12 @@ def renumbered(index_map: IndexMap, sizes: Sequence[Expr]) -> Renumbered | None:
     digits: dict[Var, Expr] = {}
     numbers: dict[Var, Expr] = {}
     results: list[Expr] = []
-    for place, result in enumerate(index_map.results):
+    for number_of_result, result in enumerate(index_map.results):
         parts = numbered(result, extents)
         if parts is None or not digits.keys().isdisjoint(parts):
             results.append(result)
             continue
-        number = Var(f"axis{place}", dtype_of(result))
+        number = Var(f"axis{number_of_result}", dtype_of(result))
         size: Expr = IntImm(1, dtype_of(result))
         for part in reversed(parts):
             digits[part] = _digit(number, size, extents[part], is_first=part is parts[0])

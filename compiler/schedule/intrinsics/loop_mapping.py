@@ -54,8 +54,8 @@ def map_loops(
             of the block are loops.
     """
     path = block_path(func, block, refusal("get_tensorize_loop_mapping", func))
-    ours = _Nest(realize_at(path), tuple(loops_on(path[len(scope_path(path)) :])))
-    theirs = _Nest(*described_block(desc))
+    ours = _LoopsOfBlock(realize_at(path), tuple(loops_on(path[len(scope_path(path)) :])))
+    theirs = _LoopsOfBlock(*described_block(desc))
     pairs = _pairs(ours.realize.block.iter_vars, theirs.realize.block.iter_vars)
     mapped: dict[Var, tuple[Var, int]] = {}
     paddings = [1] * len(ours.realize.iter_values)
@@ -73,15 +73,15 @@ def map_loops(
         needs_padding and not (allow_padding and ours.is_plain)
     ):
         return None
-    found = [mapped[loop.var] for loop in theirs.loops]
+    described = [mapped[loop.var] for loop in theirs.loops]
     return MappedLoops(
-        tuple(var for var, _ in found),
-        tuple(extent for _, extent in found),
+        tuple(var for var, _ in described),
+        tuple(extent for _, extent in described),
         tuple(paddings) if needs_padding else None,
     )
 
 
-class _Nest:
+class _LoopsOfBlock:
     """A block and the loops around it."""
 
     def __init__(self, realize: BlockRealize, loops: tuple[For, ...]) -> None:

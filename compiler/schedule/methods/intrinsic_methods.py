@@ -173,11 +173,11 @@ class IntrinsicMethods(LoopMethods, BlockMethods, TensorMethods):
         realize, loops = realize_at(path), loops_on(path)
         mode, number = region_of_buffer("suggest_layout", func, name, buffer)
         regions = realize.block.reads if mode == "read" else realize.block.writes
-        found = region_buffer(regions, number, mode, realize, refusal("suggest_layout", func))
-        shape = [size.value for size in found.shape if isinstance(size, IntImm)]
-        indices = {access.indices for access in facts_of(realize.block).accesses(found)}
+        accessed = region_buffer(regions, number, mode, realize, refusal("suggest_layout", func))
+        shape = [size.value for size in accessed.shape if isinstance(size, IntImm)]
+        indices = {access.indices for access in facts_of(realize.block).accesses(accessed)}
         is_guarded = realize.predicate != TRUE
-        if len(indices) != 1 or len(shape) != len(found.shape) or is_guarded:
+        if len(indices) != 1 or len(shape) != len(accessed.shape) or is_guarded:
             return None
         values = {
             iterator.var: value

@@ -41,11 +41,11 @@ def unsafe_hide_buffer_access(
     regions = realize.block.reads if mode == "read" else realize.block.writes
     for number in numbers:
         region_buffer(regions, number, mode, realize, refuse)
-    kept = tuple(region for number, region in enumerate(regions) if number not in numbers)
+    remaining = tuple(region for number, region in enumerate(regions) if number not in numbers)
     inner = (
-        replace(realize.block, reads=kept)
+        replace(realize.block, reads=remaining)
         if mode == "read"
-        else replace(realize.block, writes=kept)
+        else replace(realize.block, writes=remaining)
     )
     new = replace_at(func, path, with_block(realize, inner))
     try:

@@ -163,12 +163,12 @@ def _table(
         reason = f"an index of block {site.name} divides by what may be zero elsewhere"
         raise refuse(reason, site.realize, "not_proved")
     named = dict.fromkeys(node for node in walk(expr) if isinstance(node, Var))
-    own = {i.var: i for i in site.block.iter_vars}
+    iterators = {i.var: i for i in site.block.iter_vars}
     for var in named:
-        if var not in own or not isinstance(own[var].extent, IntImm):
+        if var not in iterators or not isinstance(iterators[var].extent, IntImm):
             reason = f"an index of block {site.name} names {var.name}, no iterator of known extent"
             raise refuse(reason, site.realize, "structure")
-    old = [own[var] for var in named]
+    old = [iterators[var] for var in named]
     new = [IterVar(Var(f"v{n}", i.var.dtype), i.extent, "spatial") for n, i in enumerate(old)]
     table = replace(table, shape=tuple(i.extent for i in old) or (IntImm(1),))
     places = tuple(i.var for i in new) or (IntImm(0),)

@@ -63,11 +63,11 @@ def unsafe_set_dtype(func: PrimFunc, block: str, write_index: int, dtype: DType)
 
 def _with_views(body: Stmt, buffer: Buffer) -> list[Buffer]:
     """Return a buffer, and those that are views of it."""
-    found = [buffer]
+    views = [buffer]
     for stmt in walk_stmts(body):
         if isinstance(stmt, BlockRealize):
-            found += (m.buffer for m in stmt.block.match_buffers if m.source.buffer in found)
-    return found
+            views += (m.buffer for m in stmt.block.match_buffers if m.source.buffer in views)
+    return views
 
 
 class _Converted:
