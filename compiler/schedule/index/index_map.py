@@ -7,7 +7,7 @@ and never run. `compiler.schedule.index.index_map_inverse` inverts maps.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -19,9 +19,10 @@ from compiler.ir.core.nodes import (
     BinOp,
     Expr,
     IntImm,
+    Load,
     Var,
 )
-from compiler.ir.core.visit import map_expr, substitute, transform_expr
+from compiler.ir.core.visit import map_expr, substitute, transform_expr, walk
 from compiler.ir.text.names import Names
 from compiler.ir.text.print_expr import print_expr
 from compiler.schedule.index.lambda_text import LambdaError, read_lambda
@@ -85,14 +86,24 @@ class IndexMap:
         return cls(params, index_results(returned, index_dtype), inverse)
 
     @classmethod
-    def parse(cls, text: str, ndim: int | None = None, *, index_dtype: DType = "int32") -> IndexMap:
+    def parse(
+        cls,
+        text: str,
+        ndim: int | None = None,
+        *,
+        index_dtype: DType = "int32",
+        symbols: Sequence[Var] = (),
+    ) -> IndexMap:
         """Read a map from the text of a lambda, such as `lambda i: (i // 4, i % 4)`.
+
+        Args:
+            symbols: Variables that the lambda may name, beside its indices.
 
         Raises:
             IndexMapError: If the text is not such a lambda.
         """
         try:
-            names, function = read_lambda(text, ndim)
+            names, function = read_lambda(text, ndim, symbols)
         except LambdaError as error:
             raise IndexMapError(str(error)) from None
         params = tuple(Var(name, index_dtype) for name in names)
@@ -161,8 +172,13 @@ IndexMapLike: TypeAlias = IndexMap | Callable[..., object] | str
 """What a primitive takes for a map: the map, a Python function, or the text of a lambda."""
 
 
-def as_index_map(given: IndexMapLike, ndim: int, dtype: DType = "int32") -> IndexMap:
+def as_index_map(
+    given: IndexMapLike, ndim: int, dtype: DType = "int32", symbols: Sequence[Var] = ()
+) -> IndexMap:
     """Return the map of `ndim` indices of a type that an argument describes.
+
+    Args:
+        symbols: The symbolic sizes of the program, which the map may name.
 
     Raises:
         IndexMapError: If the argument is not a map, or takes another number of indices.
@@ -171,7 +187,7 @@ def as_index_map(given: IndexMapLike, ndim: int, dtype: DType = "int32") -> Inde
         case IndexMap():
             index_map = given
         case str():
-            index_map = IndexMap.parse(given, ndim, index_dtype=dtype)
+            index_map = IndexMap.parse(given, ndim, index_dtype=dtype, symbols=symbols)
         case _ if callable(given):
             index_map = IndexMap.from_func(given, ndim, index_dtype=dtype)
         case _:
@@ -180,7 +196,31 @@ def as_index_map(given: IndexMapLike, ndim: int, dtype: DType = "int32") -> Inde
         raise IndexMapError(
             f"the map {index_map} takes {len(index_map.params)} indices, not {ndim}"
         )
-    return index_map.with_dtype(dtype)
+    index_map = index_map.with_dtype(dtype)
+    require_readable(index_map.params, index_map.results, symbols)
+    return index_map
+
+
+def require_readable(
+    params: Sequence[Var], results: Iterable[Expr], symbols: Sequence[Var] = ()
+) -> None:
+    """Require that a function can be read again from its text, as traces do.
+
+    Args:
+        symbols: The symbolic sizes of the program.
+
+    Raises:
+        IndexMapError: If a result names anything else than indices and these sizes.
+    """
+    by_name = {symbol.name: symbol for symbol in symbols}
+    for param in params:
+        by_name[param.name] = param
+    for node in (node for result in results for node in walk(result)):
+        if isinstance(node, Load) or (isinstance(node, Var) and by_name.get(node.name) != node):
+            named = node.buffer.name if isinstance(node, Load) else node.name
+            reason = f"the function names {named}: expected indices"
+            sizes = ", ".join(symbol.name for symbol in symbols)
+            raise IndexMapError(f"{reason}, and the sizes {sizes}" if sizes else f"{reason} only")
 
 
 def show(params: Sequence[Var], expr: Expr) -> str:

@@ -11,11 +11,11 @@ import ast
 import math
 import operator
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias, get_args
 
 from compiler.ir.core.dtypes import DType, is_float
-from compiler.ir.core.nodes import BinOp
+from compiler.ir.core.nodes import BinOp, Var
 from compiler.te.functions import if_then_else
 from compiler.te.value import Value, ValueLike, as_value, const, same_dtype
 
@@ -50,11 +50,14 @@ _COMPARE: dict[type[ast.cmpop], Callable[[ValueLike, ValueLike], Value]] = {
 _DTYPES: dict[str, DType] = {name: name for name in get_args(DType)}
 
 
-def read_lambda(text: str, num_args: int | None) -> tuple[list[str], Function]:
+def read_lambda(
+    text: str, num_args: int | None, symbols: Iterable[Var] = ()
+) -> tuple[list[str], Function]:
     """Return the names of the arguments of a lambda, and the function that it defines.
 
     Args:
         num_args: The number of arguments, if the lambda takes any number.
+        symbols: Variables that the lambda may name, beside its arguments.
 
     Raises:
         LambdaError: If the text is not such a lambda. The function raises it too, or a TypeError,
@@ -73,7 +76,10 @@ def read_lambda(text: str, num_args: int | None) -> tuple[list[str], Function]:
         raise LambdaError(f"the lambda takes more than {MAX_ITEMS} indices")
 
     def function(args: Sequence[Value]) -> object:
-        values_by_name = dict(zip(names, args, strict=True))
+        values_by_name = {
+            **{symbol.name: Value(symbol) for symbol in symbols},
+            **dict(zip(names, args, strict=True)),
+        }
         body = node.body
         if not isinstance(body, ast.Tuple | ast.List):
             return _value(body, values_by_name, 0)

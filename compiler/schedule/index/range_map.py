@@ -14,7 +14,12 @@ from compiler.ir.core.nodes import Expr, Var
 from compiler.ir.core.visit import substitute
 from compiler.ir.text.names import Names
 from compiler.ir.text.print_expr import print_expr
-from compiler.schedule.index.index_map import IndexMapError, index_results, parameters_of
+from compiler.schedule.index.index_map import (
+    IndexMapError,
+    index_results,
+    parameters_of,
+    require_readable,
+)
 from compiler.schedule.index.lambda_text import LambdaError, read_lambda
 from compiler.te.value import Value
 
@@ -37,19 +42,24 @@ class RangeMap:
     def __str__(self) -> str:
         names = Names()
         params = ", ".join(names.bind(param) for param in self.params)
-        pairs = (f"({print_expr(a, names)}, {print_expr(b, names)})" for a, b in self.ends)
-        return f"lambda {params}: ({', '.join(pairs)},)"
+        pairs = "".join(f"({print_expr(a, names)}, {print_expr(b, names)}), " for a, b in self.ends)
+        return f"lambda{' ' if params else ''}{params}: ({pairs.removesuffix(' ')})"
 
 
-def as_range_map(given: RangesLike, ndim: int, dtype: DType) -> RangeMap:
+def as_range_map(
+    given: RangesLike, ndim: int, dtype: DType, symbols: Sequence[Var] = ()
+) -> RangeMap:
     """Return the ranges that an argument describes for `ndim` iterators of a type.
+
+    Args:
+        symbols: The symbolic sizes of the program, which the ranges may name.
 
     Raises:
         IndexMapError: If the argument is no such function.
     """
     try:
         if isinstance(given, str):
-            names, function = read_lambda(given, ndim)
+            names, function = read_lambda(given, ndim, symbols)
             params = tuple(Var(name, dtype) for name in names)
             returned = function([Value(param) for param in params])
         else:
@@ -60,7 +70,9 @@ def as_range_map(given: RangesLike, ndim: int, dtype: DType) -> RangeMap:
     if len(params) != ndim:
         raise IndexMapError(f"the function takes {len(params)} iterators, not {ndim}")
     items = returned if isinstance(returned, list | tuple) else [returned]
-    return RangeMap(params, tuple(_ends(item, dtype) for item in items))
+    ends = tuple(_ends(item, dtype) for item in items)
+    require_readable(params, (end for pair in ends for end in pair), symbols)
+    return RangeMap(params, ends)
 
 
 def _ends(item: object, dtype: DType) -> tuple[Expr, Expr]:

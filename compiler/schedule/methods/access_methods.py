@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
+from compiler.ir.analysis.specialize import symbolic_vars
 from compiler.ir.core.dtypes import DTYPES, DType
 from compiler.ir.core.expr_types import dtype_of
 from compiler.schedule.error import refusal
@@ -56,7 +57,7 @@ class AccessMethods(Queries):
         iter_vars = realize.block.iter_vars
         try:
             dtype = dtype_of(iter_vars[0].var) if iter_vars else "int32"
-            ranges = as_range_map(gen_new_ranges, len(iter_vars), dtype)
+            ranges = as_range_map(gen_new_ranges, len(iter_vars), dtype, symbolic_vars(func))
         except IndexMapError as error:
             raise self._fail(name, str(error), func) from None
         self._commit(name, annotate_buffer_access(func, title, number, mode, ranges))

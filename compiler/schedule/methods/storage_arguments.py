@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from compiler.ir.analysis.specialize import symbolic_vars
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import BlockRealize, Buffer, BufferRegion, Var
 from compiler.ir.core.program import PrimFunc
@@ -112,7 +113,7 @@ def block_index_map(
     try:
         iter_vars = realize.block.iter_vars
         dtype = dtype_of(iter_vars[0].var) if iter_vars else "int32"
-        return as_index_map(index_map, len(iter_vars), dtype)
+        return as_index_map(index_map, len(iter_vars), dtype, symbolic_vars(func))
     except IndexMapError as error:
         raise refuse(str(error), realize, "invalid_argument") from None
 
@@ -144,7 +145,7 @@ def buffer_layout(
     dtype = dtype_of(buffer.shape[0]) if buffer.shape else "int32"
     parameter = buffer.name if buffer in func.params else None
     try:
-        layout_map = as_index_map(index_map, len(buffer.shape), dtype)
+        layout_map = as_index_map(index_map, len(buffer.shape), dtype, symbolic_vars(func))
         if pad_value is None:
             return Layout(layout_map, None, parameter)
         rank = len(layout_map.results)

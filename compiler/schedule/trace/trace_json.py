@@ -225,7 +225,7 @@ class _InstructionReader:
     def _argument(self, parameter: Parameter, value: object, where: str) -> Argument:
         match parameter.kind:
             case "blocks" | "loops" | "factors" | "ints" | "probabilities":
-                least = 0 if parameter.kind == "blocks" else 1
+                least = 0 if parameter.kind in ("blocks", "ints") else 1
                 items = as_list(value, where, least)
                 read = tuple(
                     self._scalar(parameter.kind, item, f"{where}[{n}]")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from compiler.ir.analysis.specialize import symbolic_vars
 from compiler.ir.arith.extents import extent_or_unknown
 from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.expr_types import dtype_of
@@ -67,7 +68,7 @@ def transform_block_layout(func: PrimFunc, block: str, index_map: IndexMapLike) 
     extents = [i.extent for i in site.block.iter_vars]
     try:
         dtype = dtype_of(site.block.iter_vars[0].var) if extents else "int32"
-        block_map = as_index_map(index_map, len(extents), dtype)
+        block_map = as_index_map(index_map, len(extents), dtype, symbolic_vars(func))
         inverse = inverse_of(block_map, extents)
     except IndexMapError as error:
         raise refuse(str(error), site.realize, "invalid_argument") from None

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from compiler.ir.core.nodes import Cast, IntImm, Load
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.schedule import Schedule
+from compiler.schedule.trace.trace import Trace
+from compiler.schedule.tree.tree import blocks
+from compiler.te.value import Value
 from tests.unit.compiler.schedule.schedule_asserts import refused, scheduled
 
 RESIZED = """
@@ -67,3 +71,30 @@ def test_text_and_functions_are_the_same_ranges() -> None:
         assert again.func.script() == sch.func.script()
         texts.append(sch.func.script())
     assert texts[0] == texts[1]
+
+
+def test_ranges_that_a_trace_cannot_repeat_are_refused() -> None:
+    sch = scheduled(RESIZED)
+    sch.blockize(sch.split(sch.get_loops("C")[0], [None, 5])[1])
+    (outer,) = (r.block.iter_vars[0].var for r in blocks(sch.func) if r.block.name == "C_o")
+    with refused(sch, "the function names vi_o: expected indices only", at="def main"):
+        sch.annotate_buffer_access("C", 0, "read", lambda v: [(Value(outer) * 0, v * 0 + 20)])
+    (table,) = (buffer for buffer in sch.func.buffers if buffer.name == "A")
+    with refused(sch, "the function names A: expected indices only", at="def main"):
+        load = Value(Cast("int32", Load(table, (IntImm(0),))))
+        sch.annotate_buffer_access("C", 0, "read", lambda v: [(v * 0, v * 0 + load)])
+
+
+def test_a_buffer_without_dimensions_has_no_ranges() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((), "float32"), C: T.Buffer((4,), "float32")):
+    for i in range(4):
+        with T.sblock("C"):
+            vi = T.axis.spatial(4, i)
+            C[vi] = A[()]
+"""
+    sch = scheduled(text)
+    sch.annotate_buffer_access("C", "A", "read", lambda v: [])
+    again = Trace.from_json(sch.trace.to_json()).apply_to(scheduled(text).func)
+    assert again.func.script() == sch.func.script()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from compiler.schedule.schedule import Schedule
+from compiler.schedule.trace.trace import Trace
 from tests.unit.compiler.schedule.schedule_asserts import elementwise, refused
 
 
@@ -12,3 +13,10 @@ def test_what_a_block_accesses_cannot_be_hidden() -> None:
         sch.unsafe_hide_buffer_access("C", "read", [0])
     with refused(sch, "has no read 3", at='"C"'):
         sch.unsafe_hide_buffer_access("C", "read", [3])
+
+
+def test_nothing_is_hidden_by_no_numbers() -> None:
+    sch = Schedule(elementwise())
+    sch.unsafe_hide_buffer_access("C", "read", [])
+    again = Trace.from_json(sch.trace.to_json()).apply_to(elementwise())
+    assert again.func.script() == elementwise().script()

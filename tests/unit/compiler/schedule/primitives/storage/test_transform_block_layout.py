@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from compiler.driver import build
+from compiler.ir.core.nodes import Var
 from compiler.ir.verify.verify import verify
 from compiler.schedule.schedule import Schedule
+from compiler.schedule.trace.trace import Trace
 from compiler.te.value import Value
 from tests.unit.compiler.schedule.schedule_asserts import (
     HALF,
@@ -101,11 +103,22 @@ def test_iterators_of_symbolic_extents_are_numbered(n: int) -> None:
     sch.transform_block_layout("C", lambda i, j, k: (i * size + j, k))
     text = sch.func.script()
     assert "C[v0] = C[v0] + A[v0 // n, v0 % n, v1]" in text, text
+    again = Trace.from_json(sch.trace.to_json()).apply_to(scheduled(SYMBOLIC_COLUMNS).func)
+    assert again.func.script() == text
     verify(sch.func)
     a = np.random.default_rng(n).integers(-9, 9, (3, n, 4)).astype("float32")
     c = np.full(3 * n, np.nan, "float32")
     build(sch.func.specialize({"n": n}), "cpu -num-cores=1")(a, c)
     np.testing.assert_array_equal(c, a.sum(2).ravel())
+
+
+def test_a_map_names_indices_and_sizes_alone() -> None:
+    sch = scheduled(SYMBOLIC_COLUMNS)
+    other = Value(Var("m"))
+    with refused(sch, "the function names m: expected indices, and the sizes n", at='"C"'):
+        sch.transform_block_layout("C", lambda i, j, k: (i * other + j, k))
+    with refused(sch, "'m' can't stand in a lambda", at='"C"'):
+        sch.transform_block_layout("C", "lambda i, j, k: (i * m + j, k)")
 
 
 @pytest.mark.parametrize("n", [1, 7])
