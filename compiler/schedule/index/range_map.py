@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.dtypes import DType
 from compiler.ir.core.nodes import Expr, Var
 from compiler.ir.core.visit import substitute
@@ -81,4 +82,5 @@ def _ends(item: object, dtype: DType) -> tuple[Expr, Expr]:
     ends = index_results(item, dtype)
     if len(ends) != 2:
         raise IndexMapError(f"a range of {len(ends)} ends: expected the first index and the end")
-    return ends[0], ends[1]
+    # In its shortest form, the text of an end is read as the same expression.
+    return simplify(ends[0]), simplify(ends[1])

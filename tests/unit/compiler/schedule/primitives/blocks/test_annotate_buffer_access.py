@@ -63,7 +63,11 @@ def main(A: T.Buffer((9,), "float32"), C: T.Buffer((8,), "float32")):
 
 def test_text_and_functions_are_the_same_ranges() -> None:
     texts = []
-    for ranges in (lambda v: [(v * 2, v * 2 + 2)], "lambda v: ((v * 2, v * 2 + 2),)"):
+    one = Value(IntImm(1))
+    for ranges in (
+        lambda v: [(v * 2 + (one - 1), v * 2 + 2)],
+        "lambda v: ((v * 2, v * 2 + 2),)",
+    ):
         sch = scheduled(RESIZED)
         sch.annotate_buffer_access("C", 0, "read", ranges)
         again = Schedule(scheduled(RESIZED).func)
@@ -78,7 +82,7 @@ def test_ranges_that_a_trace_cannot_repeat_are_refused() -> None:
     sch.blockize(sch.split(sch.get_loops("C")[0], [None, 5])[1])
     (outer,) = (r.block.iter_vars[0].var for r in blocks(sch.func) if r.block.name == "C_o")
     with refused(sch, "the function names vi_o: expected indices only", at="def main"):
-        sch.annotate_buffer_access("C", 0, "read", lambda v: [(Value(outer) * 0, v * 0 + 20)])
+        sch.annotate_buffer_access("C", 0, "read", lambda v: [(Value(outer), v + 20)])
     (table,) = (buffer for buffer in sch.func.buffers if buffer.name == "A")
     with refused(sch, "the function names A: expected indices only", at="def main"):
         load = Value(Cast("int32", Load(table, (IntImm(0),))))
