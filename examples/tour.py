@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any
 
 _DOCS = Path(__file__).parents[1] / "docs"
-PAGES = {name: _DOCS / f"{name}.md" for name in ("tour", "primitives", "stages", "graphs", "scripts")}
+PAGES = {
+    name: _DOCS / f"{name}.md" for name in ("tour", "primitives", "stages", "graphs", "scripts")
+}
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
 
 
