@@ -41,13 +41,13 @@ def test_the_text_of_candidates_is_that_of_their_objects(func: PrimFunc, target:
 def test_a_trace_with_other_decisions_has_another_text() -> None:
     trace = tiled().trace
     check(trace)
-    decisions = list(trace.decisions)
+    decisions = list(trace.decisions.values())
     decisions[0] = tuple(reversed(decisions[0])) if isinstance(decisions[0], tuple) else 0
     other = trace.with_decisions(decisions)
     check(other)
     assert other.to_text() != trace.to_text()
-    check(other.with_decisions(trace.decisions))
-    assert other.with_decisions(trace.decisions).key() == trace.key()
+    check(other.with_decisions(trace.decisions.values()))
+    assert other.with_decisions(trace.decisions.values()).key() == trace.key()
 
 
 def test_an_empty_trace_has_a_text() -> None:
