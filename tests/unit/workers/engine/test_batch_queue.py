@@ -152,9 +152,9 @@ def test_the_batch_that_runs_leaves_with_its_worker_and_others_return() -> None:
     runs, waits, dropped = fleet.add(), fleet.add(), fleet.add()
     fleet.queue.drop(dropped)
     assert fleet.leave("w1") == [runs]
-    assert waits.worker is None
+    assert [batch.worker for batch in (waits, dropped)] == [None, None]
     fleet.join("w2")
-    assert (waits.worker, dropped.worker) == ("w2", None)
+    assert [batch.worker for batch in (waits, dropped)] == ["w2", None]
 
 
 def test_a_dropped_batch_frees_the_place_where_it_waits() -> None:
