@@ -57,7 +57,7 @@ def _sum(choose: Choose, loops: tuple[str, ...], target: str) -> list[str]:
     term = _element(choose, loops)
     reduced = choose(loops)
     start = f"{target} = {choose((_element(choose, loops), '0'))}"
-    starts = ([], [start], [f"if {reduced} == 0:", f"    {start}"])
+    starts: tuple[list[str], ...] = ([], [start], [f"if {reduced} == 0:", f"    {start}"])
     return [
         *choose(starts),
         f"{target} = {choose(('{} + {}', 'T.max({}, {})')).format(target, term)}",
