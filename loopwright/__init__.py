@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from compiler.backends.time_evaluator import time_evaluator
     from compiler.driver import build, inspect, lower
     from compiler.executor.artifact import Artifact
-    from compiler.executor.error import ArgumentError, ArtifactError, PackageError
+    from compiler.executor.error import ArgumentError, ArtifactError, PackageError, ShapeError
     from compiler.executor.executor import Executor
     from compiler.executor.loading import load, load_kernel
     from compiler.executor.memory import aligned_empty
@@ -145,6 +145,7 @@ __all__ = [
     "ScriptError",
     "ServerFailedError",
     "ServerUnreachableError",
+    "ShapeError",
     "SignatureError",
     "SketchBuilder",
     "StageError",
@@ -220,7 +221,7 @@ _HOMES = {
     "compiler.executor.artifact": ("Artifact",),
     "compiler.backends.kernel_set": ("KernelSet",),
     "compiler.backends.module": ("Module",),
-    "compiler.executor.error": ("ArgumentError", "ArtifactError", "PackageError"),
+    "compiler.executor.error": ("ArgumentError", "ArtifactError", "PackageError", "ShapeError"),
     "compiler.executor.executor": ("Executor",),
     "compiler.executor.memory": ("aligned_empty",),
     "compiler.executor.loading": ("load", "load_kernel"),

@@ -5,7 +5,7 @@ are relative.
 """
 
 from .artifact import Artifact
-from .error import ArgumentError, ArtifactError, PackageError
+from .error import ArgumentError, ArtifactError, PackageError, ShapeError
 from .executor import Executor
 from .kernel import LoadedKernel
 from .loading import load, load_kernel
@@ -19,6 +19,7 @@ __all__ = [
     "LoadedKernel",
     "Package",
     "PackageError",
+    "ShapeError",
     "load",
     "load_kernel",
     "read_package",

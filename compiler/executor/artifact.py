@@ -18,16 +18,22 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from .call_sizes import CallSizes
 from .dtypes import numpy_dtype
 from .error import ArtifactError
-from .params import Param, describe_kernel
+from .extents import Extent
+from .params import Param, Symbol, describe_kernel
 
 FORMAT_VERSION = 2
 PACKER_FORMAT_VERSION = 3
 """The format of an artifact with a packer: versions that would ignore it refuse the file."""
+SYMBOLIC_FORMAT_VERSION = 4
+"""The format of an artifact that takes numbers, or arrays of symbolic extents."""
+_VERSIONS = (FORMAT_VERSION, PACKER_FORMAT_VERSION, SYMBOLIC_FORMAT_VERSION)
 # A limit against files that would unpack to more memory than the process has.
 _LIMIT_BYTES = 64 << 20
 _POOL = "pool.o"
+_PACKER = "packer.zip"
 # Artifacts of versions with a single backend do not name it.
 _OLDEST_BACKEND = "cpu"
 
@@ -50,7 +56,7 @@ class Artifact:
     Attributes:
         triple, features: The machine that the code requires, in LLVM's spelling; empty for other
             backends.
-        workspace_bytes: The size of the workspace for `num_threads` threads.
+        workspace_bytes: The size of the workspace for `num_threads` threads, a number or a formula.
         num_threads: The most threads that the kernel can use; 1 without a parallel loop.
         code: For a CPU an object file; otherwise the form that the backend loads.
         backend: The kind of the backend that generated the code, and loads it.
@@ -59,6 +65,7 @@ class Artifact:
             those constants that it reads directly, then the copies.
         pool: The object code of a pool of threads, for a process without the compiler; empty for
             other backends, for kernels without threads, and in files of older versions.
+        symbols: The symbolic extents. Their values follow the parameters in a call.
     """
 
     name: str
@@ -67,12 +74,13 @@ class Artifact:
     features: str
     toolchain: str
     params: tuple[Param, ...]
-    workspace_bytes: int
+    workspace_bytes: Extent
     num_threads: int
     code: bytes
     backend: str = _OLDEST_BACKEND
     packer: Artifact | None = None
     pool: bytes = b""
+    symbols: tuple[Symbol, ...] = ()
 
     def __repr__(self) -> str:
         size = f"{len(self.code)} bytes of code"
@@ -97,20 +105,37 @@ class Artifact:
         before_copies = self.params[: len(self.params) - len(self.packed_copies)]
         return tuple(param for param in before_copies if param.name not in constants)
 
+    @property
+    def is_symbolic(self) -> bool:
+        """Return whether it takes numbers, or arrays of symbolic extents."""
+        return bool(self.symbols) or any(param.is_scalar for param in self.params)
+
+    def call_sizes(self) -> CallSizes:
+        """Return what finds and checks the sizes of calls.
+
+        Raises:
+            ValueError: If a formula is wrong.
+        """
+        return CallSizes(self.name, self.arguments, self.symbols, self.workspace_bytes)
+
     def to_bytes(self) -> bytes:
         """Return the artifact as the bytes of a file."""
         meta = asdict(replace(self, packer=None))
         del meta["code"], meta["packer"], meta["pool"]
+        meta["params"] = [param.to_json() for param in self.params]
+        if not self.is_symbolic:
+            del meta["symbols"]  # omitted, so that older versions can read the file
         if self.backend == _OLDEST_BACKEND:
             del meta["backend"]  # omitted, so that older versions can read the file
         meta["sha256"] = hashlib.sha256(self.code).hexdigest()
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
             version = FORMAT_VERSION if self.packer is None else PACKER_FORMAT_VERSION
+            version = SYMBOLIC_FORMAT_VERSION if self.is_symbolic else version
             _write(file, "meta.json", json.dumps({"format": version, **meta}).encode())
             _write(file, "kernel.o", self.code)
             if self.packer is not None:
-                _write(file, "packer.zip", self.packer.to_bytes())
+                _write(file, _PACKER, self.packer.to_bytes())
             if self.pool:
                 _write(file, _POOL, self.pool)
         return buffer.getvalue()
@@ -129,8 +154,8 @@ class Artifact:
                 meta = json.loads(file.read("meta.json"))
                 code = file.read("kernel.o")
                 packer = None
-                if isinstance(meta, dict) and meta.get("format") == PACKER_FORMAT_VERSION:
-                    packer = cls.from_bytes(file.read("packer.zip"))
+                if _PACKER in file.namelist() and _has_packer(meta):
+                    packer = cls.from_bytes(file.read(_PACKER))
                 pool = file.read(_POOL) if _POOL in file.namelist() else b""
             return replace(cls._from_meta(meta, code, packer), pool=pool)
         except ArtifactError:
@@ -143,10 +168,10 @@ class Artifact:
         if not isinstance(meta, dict):
             raise TypeError("its meta.json holds no object")
         version = meta.pop("format", None)
-        if version not in (FORMAT_VERSION, PACKER_FORMAT_VERSION):
+        if version not in _VERSIONS:
             raise ArtifactError(
                 f"the artifact has format {version}:"
-                f" this version reads {FORMAT_VERSION} and {PACKER_FORMAT_VERSION}"
+                f" this version reads {_VERSIONS[0]} to {_VERSIONS[-1]}"
             )
         # LLVM's linker crashes on damaged objects, so the checksum comes first.
         if meta.pop("sha256") != hashlib.sha256(code).hexdigest():
@@ -157,19 +182,21 @@ class Artifact:
                 numpy_dtype(param["dtype"])
             except ValueError as error:
                 raise ArtifactError(f"the artifact has a parameter of {error}") from error
-            params.append(Param(**{**param, "shape": tuple(int(n) for n in param["shape"])}))
+            params.append(Param.from_json(param))
         meta.setdefault("backend", _OLDEST_BACKEND)
         for field in ("name", "target", "triple", "features", "toolchain", "backend"):
             if not isinstance(meta[field], str):
                 raise TypeError(f"its {field} is {meta[field]!r}")
+        symbols = tuple(Symbol(**symbol) for symbol in meta.pop("symbols", ()))
         size = meta["workspace_bytes"]
-        if not isinstance(size, int) or size < 0:
+        if not (isinstance(size, int) and size >= 0) and not (symbols and isinstance(size, str)):
             raise TypeError(f"its workspace has {size!r} bytes")
         threads = meta["num_threads"]
         if not isinstance(threads, int) or threads < 1:
             raise TypeError(f"it uses {threads!r} threads")
-        artifact = cls(**meta, params=tuple(params), code=code, packer=packer)
+        artifact = cls(**meta, params=tuple(params), code=code, packer=packer, symbols=symbols)
         artifact._check_packer()
+        artifact.call_sizes()  # refuses formulas of unknown names
         return artifact
 
     def _check_packer(self) -> None:
@@ -199,6 +226,10 @@ class Artifact:
             OSError: If it can't be read.
         """
         return cls.from_bytes(Path(path).read_bytes())
+
+
+def _has_packer(meta: object) -> bool:
+    return isinstance(meta, dict) and meta.get("format") in _VERSIONS[1:]
 
 
 def _write(file: zipfile.ZipFile, name: str, content: bytes) -> None:

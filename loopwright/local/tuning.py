@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import overload
 
 from compiler.backends.backend import backend_of, device_for, host_labels
-from compiler.ir.analysis.specialize import symbolic_problem
+from compiler.ir.analysis.symbols import symbolic_problem
 from compiler.ir.core.program import PrimFunc
 from compiler.keywords import suggests_keywords
 from compiler.target.target import Target, complete_target

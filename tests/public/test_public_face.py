@@ -67,6 +67,7 @@ NAMES = [
     "ScriptError",
     "ServerFailedError",
     "ServerUnreachableError",
+    "ShapeError",
     "SignatureError",
     "SketchBuilder",
     "StageError",

@@ -23,6 +23,7 @@ from compiler.passes.cpu.bound_loops import bound_loops
 from compiler.passes.cpu.drop_guards import drop_guards
 from compiler.passes.cpu.hoist_constants import constant_copies, split_copies, with_room
 from compiler.passes.cpu.hoist_loads import hoist_loads
+from compiler.passes.cpu.partial_tiles import split_partial_tiles
 from compiler.passes.cpu.position_in_lanes import position_in_lanes
 from compiler.passes.cpu.promote_accumulators import promote_accumulators
 from compiler.passes.cpu.reduce_in_lanes import reduce_in_lanes
@@ -79,13 +80,14 @@ def lower_split(
 
 
 def _prepared(func: PrimFunc) -> Stmt:
-    check_parameters(func)
+    check_parameters(func, has_symbols=True)
     return mark_pipelines(resolve_views(check_indices(func.body)))
 
 
 def _finished(stmt: Stmt, target: CpuTarget) -> Stmt:
     register_file_bytes = target.num_vector_registers * target.vector_bits // 8
-    stmt = scan_in_lanes(drop_guards(bound_loops(stmt)), target.vector_bits)
+    stmt = drop_guards(bound_loops(split_partial_tiles(stmt)))
+    stmt = scan_in_lanes(stmt, target.vector_bits)
     stmt = reduce_in_lanes(position_in_lanes(stmt))
     stmt = promote_accumulators(stmt, register_file_bytes)
     unswitched = unswitch_guards(unswitch_paddings(stmt))

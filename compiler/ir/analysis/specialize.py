@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import keyword
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from compiler.ir.analysis.constant_params import constant_params, with_constants
+from compiler.ir.analysis.symbols import (
+    BOUNDS,
+    declared_bounds,
+    symbol_ranges,
+    symbolic_vars,
+    with_bounds,
+)
 from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.dtypes import is_float, is_integer, smallest_and_largest
 from compiler.ir.core.nodes import (
@@ -21,30 +29,25 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.replace_buffers import replace_buffers
-from compiler.ir.core.visit import map_stmt, substitute, walk, walk_stmts
+from compiler.ir.core.visit import map_stmt, substitute, walk_stmts
 
 
-def symbolic_vars(func: PrimFunc) -> tuple[Var, ...]:
-    """Return the variables that a program's parameters leave open, in the order of the parameters.
+def with_limits(func: PrimFunc) -> PrimFunc:
+    """Return a program whose symbolic integers have their ranges as `Var.limits`.
 
-    They are the scalar parameters, and the variables in the shapes of buffers.
+    All arithmetic on intervals knows them then. It is for lowering: the program is not printed.
+    Their names are different identifiers, of which formulas of extents consist.
     """
-    open_vars: dict[Var, None] = {}
-    for param in func.params:
-        if isinstance(param, Var):
-            open_vars.setdefault(param)
-            continue
-        for part in described_by(param):
-            for node in walk(part):
-                if isinstance(node, Var):
-                    open_vars.setdefault(node)
-    return tuple(open_vars)
-
-
-def described_by(buffer: Buffer) -> tuple[Expr, ...]:
-    """Return the expressions that describe a buffer: shape, strides and offset."""
-    offset = () if buffer.elem_offset is None else (buffer.elem_offset,)
-    return (*buffer.shape, *buffer.strides, *offset)
+    ranges = {v: limits for v, limits in symbol_ranges(func).items() if v.limits is None}
+    used = {"min", "max"}  # which formulas of extents call
+    limited: dict[Var, Expr] = {}
+    for number, (var, limits) in enumerate(ranges.items()):
+        name = var.name
+        if name in used or not name.isidentifier() or keyword.iskeyword(name):
+            name = f"size_{number}"
+        used.add(name)
+        limited[var] = Var(name, var.dtype, limits)
+    return with_values(func, limited)
 
 
 def specialize(func: PrimFunc, values: Mapping[Var | HasVar | str, int]) -> PrimFunc:
@@ -65,7 +68,26 @@ def specialize(func: PrimFunc, values: Mapping[Var | HasVar | str, int]) -> Prim
                 f"{name} is no symbolic variable of {func.name}; its variables are: {names}"
             )
         mapping[var] = _literal(value, name, var)
-    return with_values(func, mapping)
+    _check_ranges(func, mapping)
+    return _without_bounds(with_values(func, mapping), {var.name for var in mapping})
+
+
+def _check_ranges(func: PrimFunc, values: Mapping[Var, Expr]) -> None:
+    declared = symbol_ranges(func)
+    for var, literal in values.items():
+        low, high = declared.get(var, (0, -1))
+        if isinstance(literal, IntImm) and low <= high and not low <= literal.value <= high:
+            raise ValueError(
+                f"{var.name} can't be {literal.value}: {func.name} is for {low} to {high}"
+            )
+
+
+def _without_bounds(func: PrimFunc, names: Collection[str]) -> PrimFunc:
+    lower, upper = (
+        {name: bound for name, bound in declared_bounds(func, key).items() if name not in names}
+        for key in BOUNDS
+    )
+    return with_bounds(func, lower, upper)
 
 
 def with_values(func: PrimFunc, values: Mapping[Var, Expr]) -> PrimFunc:
@@ -100,8 +122,8 @@ class _Specializer:
     def func(self, func: PrimFunc) -> PrimFunc:
         params = tuple(
             self._buffer(param) if isinstance(param, Buffer) else param
-            for param in func.params
-            if param not in self._mapping
+            for param in (self._mapping.get(p, p) if isinstance(p, Var) else p for p in func.params)
+            if isinstance(param, Buffer | Var)
         )
         for stmt in walk_stmts(func.body):
             if isinstance(stmt, BlockRealize):
@@ -138,13 +160,3 @@ class _Specializer:
         if new != old:
             self._buffers[old] = new
         return new
-
-
-def symbolic_problem(func: PrimFunc) -> str | None:
-    """Return why shapes of a program are not constant, and what to do; None if they are."""
-    names = [var.name for var in symbolic_vars(func)]
-    if not names:
-        return None
-    values = ", ".join(f'"{name}": 128' for name in names)
-    have = "has" if len(names) == 1 else "have"
-    return f"{', '.join(names)} {have} no value yet: give each one by func.specialize({{{values}}})"

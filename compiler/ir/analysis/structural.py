@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Mapping
 from typing import assert_never
 
+from compiler.ir.analysis.symbols import BOUNDS, symbolic_vars
 from compiler.ir.core.nodes import (
     Allocate,
     AnnotationDict,
@@ -144,7 +146,11 @@ class _Encoder:
             else:
                 self._put("scalar", param.dtype)
                 self._bind(param)
-        self._annotations(tuple(a for a in func.attrs if a[0] not in IGNORED_ATTRS))
+        bounds = tuple(a for a in func.attrs if a[0] in BOUNDS)
+        named = (*IGNORED_ATTRS, *BOUNDS)
+        self._annotations(tuple(a for a in func.attrs if a[0] not in named))
+        if bounds and self._with_numbers:
+            self._bounds(bounds, {var.name: var for var in symbolic_vars(func)})
         self._realize(func.body, is_root=True)
 
     def stmt(self, stmt: Stmt) -> None:  # noqa: C901 - one case a node
@@ -296,6 +302,16 @@ class _Encoder:
                 if isinstance(node, Var) and node not in self._numbers:
                     self._put("symbol", node.dtype)
                     self._bind(node)
+
+    def _bounds(self, attrs: Annotations, symbols: Mapping[str, Var]) -> None:
+        """Write the declared ranges of symbolic variables, by their binders and not their names."""
+        for key, value in sorted(attrs, key=lambda item: item[0]):
+            items = value.items if isinstance(value, AnnotationDict) else ()
+            entries = sorted(
+                (self._name(symbols[name]) if name in symbols else name, repr(bound))
+                for name, bound in items
+            )
+            self._put(key, str(len(entries)), *(word for entry in entries for word in entry))
 
     def _annotations(self, annotations: Annotations) -> None:
         # A mapping: the order in which its keys were written says nothing.

@@ -39,11 +39,14 @@ Annotations: TypeAlias = tuple[tuple[str, AnnotationValue], ...]
 class Var:
     """A variable: a loop variable, a block iterator, a named value, or a symbolic extent.
 
-    A variable of dtype "handle" is the storage of a buffer.
+    A variable of dtype "handle" is the storage of a buffer. `limits` are the least and the greatest
+    value of a symbolic extent in a program that is lowered
+    (`compiler.ir.analysis.symbol_ranges`).
     """
 
     name: str
     dtype: DType | Literal["handle"] = "int32"
+    limits: tuple[int, int] | None = None
 
 
 class HasVar(Protocol):

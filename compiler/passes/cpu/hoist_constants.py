@@ -69,6 +69,8 @@ def constant_copies(body: Stmt, constants: AbstractSet[Buffer]) -> list[Buffer]:
         store = realize.block.body
         if not isinstance(store, Store) or store.buffer not in allocated:
             continue
+        if not all(isinstance(extent, IntImm) for extent in store.buffer.shape):
+            continue  # its size is known in a call, not when constants are packed
         stays = is_unpacked(store) or KEY in dict(realize.block.annotations)
         is_packed = stores[store.buffer] == 1 and not stays
         if is_packed and _follows(realize, store, constant_buffers):
