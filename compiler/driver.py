@@ -18,6 +18,7 @@ from compiler.ir.analysis.constant_params import constant_params
 from compiler.ir.analysis.specialize import with_limits
 from compiler.ir.analysis.structural import structural_hash
 from compiler.ir.analysis.symbols import size_problem, symbolic_vars
+from compiler.ir.core.function_calls import calls_in
 from compiler.ir.core.nodes import Buffer, Stmt
 from compiler.ir.core.program import IRModule, PrimFunc
 from compiler.ir.modules.inline_calls import inline_calls, only_entry
@@ -139,7 +140,8 @@ def compile_artifact(
         TypeError: If `program` is not a program.
     """
     func, goal = _legal(_only_function(program), is_schedule=_is_schedule(program)), _target(target)
-    return _compiled(func, goal, _declared(func, goal))[0]
+    artifact = _compiled(func, goal, _declared(func, goal))[0]
+    return replace(artifact, dispatcher=_dispatcher(program, func.name))
 
 
 def inspect(program: PrimFunc | IRModule | Scheduled, target: str | Target = "cpu") -> Inspection:
@@ -282,7 +284,7 @@ def build(
     functions = _functions(program)
     legal = [_legal(func, is_schedule=_is_schedule(program)) for func in functions]
     constants = _constants_by_kernel(legal, const_params or {})
-    kernels = {func.name: _loaded(func, goal, constants.get(func.name)) for func in legal}
+    kernels = {func.name: _loaded(program, func, goal, constants.get(func.name)) for func in legal}
     return KernelSet(kernels) if len(kernels) > 1 else kernels[legal[0].name]
 
 
@@ -307,9 +309,23 @@ def _constants_by_kernel(
     return const_params
 
 
-def _loaded(func: PrimFunc, target: Target, const_params: Mapping[str, Any] | None) -> Module:
+def _dispatcher(program: PrimFunc | IRModule | Scheduled, name: str) -> str:
+    """Return the text of an entry as it was written, if it calls other functions."""
+    if not isinstance(program, IRModule):
+        return ""
+    entry = program[name]
+    return entry.script() if calls_in(entry.body) else ""
+
+
+def _loaded(
+    program: PrimFunc | IRModule | Scheduled,
+    func: PrimFunc,
+    target: Target,
+    const_params: Mapping[str, Any] | None,
+) -> Module:
     constants = _chosen_constants(func, target, const_params) if const_params else ()
     artifact, source = _compiled(func, target, constants)
+    artifact = replace(artifact, dispatcher=_dispatcher(program, func.name))
     return Module(artifact, const_params, source)
 
 

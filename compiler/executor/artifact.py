@@ -29,6 +29,7 @@ PACKER_FORMAT_VERSION = 3
 """The format of an artifact with a packer: versions that would ignore it refuse the file."""
 SYMBOLIC_FORMAT_VERSION = 4
 """The format of an artifact that takes numbers, or arrays of symbolic extents."""
+_TEXTS = ("name", "target", "triple", "features", "toolchain", "backend", "dispatcher")
 _VERSIONS = (FORMAT_VERSION, PACKER_FORMAT_VERSION, SYMBOLIC_FORMAT_VERSION)
 # A limit against files that would unpack to more memory than the process has.
 _LIMIT_BYTES = 64 << 20
@@ -66,6 +67,7 @@ class Artifact:
         pool: The object code of a pool of threads, for a process without the compiler; empty for
             other backends, for kernels without threads, and in files of older versions.
         symbols: The symbolic extents. Their values follow the parameters in a call.
+        dispatcher: The text of the function that calls others, of a module of several functions.
     """
 
     name: str
@@ -81,6 +83,7 @@ class Artifact:
     packer: Artifact | None = None
     pool: bytes = b""
     symbols: tuple[Symbol, ...] = ()
+    dispatcher: str = ""
 
     def __repr__(self) -> str:
         size = f"{len(self.code)} bytes of code"
@@ -123,8 +126,9 @@ class Artifact:
         meta = asdict(replace(self, packer=None))
         del meta["code"], meta["packer"], meta["pool"]
         meta["params"] = [param.to_json() for param in self.params]
-        if not self.is_symbolic:
-            del meta["symbols"]  # omitted, so that older versions can read the file
+        for name in ("symbols", "dispatcher"):
+            if not meta[name]:
+                del meta[name]  # omitted, so that older versions can read the file
         if self.backend == _OLDEST_BACKEND:
             del meta["backend"]  # omitted, so that older versions can read the file
         meta["sha256"] = hashlib.sha256(self.code).hexdigest()
@@ -184,7 +188,8 @@ class Artifact:
                 raise ArtifactError(f"the artifact has a parameter of {error}") from error
             params.append(Param.from_json(param))
         meta.setdefault("backend", _OLDEST_BACKEND)
-        for field in ("name", "target", "triple", "features", "toolchain", "backend"):
+        meta.setdefault("dispatcher", "")
+        for field in _TEXTS:
             if not isinstance(meta[field], str):
                 raise TypeError(f"its {field} is {meta[field]!r}")
         symbols = tuple(Symbol(**symbol) for symbol in meta.pop("symbols", ()))

@@ -8,11 +8,12 @@ from dataclasses import replace
 
 from compiler.ir.analysis.constant_params import constant_params, with_constants
 from compiler.ir.analysis.symbols import (
-    BOUNDS,
-    declared_bounds,
+    OF_SYMBOLS,
+    TIMED,
+    declared,
+    declaring,
     symbol_ranges,
     symbolic_vars,
-    with_bounds,
 )
 from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.dtypes import is_float, is_integer, smallest_and_largest
@@ -21,10 +22,10 @@ from compiler.ir.core.nodes import (
     Buffer,
     Expr,
     FloatImm,
-    HasVar,
     IntImm,
     IterVar,
     Stmt,
+    SymbolValues,
     Var,
 )
 from compiler.ir.core.program import PrimFunc
@@ -50,7 +51,7 @@ def with_limits(func: PrimFunc) -> PrimFunc:
     return with_values(func, limited)
 
 
-def specialize(func: PrimFunc, values: Mapping[Var | HasVar | str, int]) -> PrimFunc:
+def specialize(func: PrimFunc, values: SymbolValues) -> PrimFunc:
     """Return a program with symbolic variables replaced; see `PrimFunc.specialize`."""
     if not isinstance(values, Mapping):
         raise TypeError(f"expected a mapping of variables to integers, got {values!r}")
@@ -83,11 +84,17 @@ def _check_ranges(func: PrimFunc, values: Mapping[Var, Expr]) -> None:
 
 
 def _without_bounds(func: PrimFunc, names: Collection[str]) -> PrimFunc:
-    lower, upper = (
-        {name: bound for name, bound in declared_bounds(func, key).items() if name not in names}
-        for key in BOUNDS
-    )
-    return with_bounds(func, lower, upper)
+    entries = {
+        key: {name: number for name, number in declared(func, key).items() if name not in names}
+        for key in OF_SYMBOLS
+    }
+    return declaring(func, entries)
+
+
+def sized(func: PrimFunc) -> PrimFunc:
+    """Return a workload at the sizes that it is timed at; without such sizes, as it is."""
+    sizes = declared(func, TIMED)
+    return specialize(func, dict(sizes)) if sizes else func
 
 
 def with_values(func: PrimFunc, values: Mapping[Var, Expr]) -> PrimFunc:
@@ -114,6 +121,11 @@ def _literal(value: object, name: str, var: Var) -> IntImm | FloatImm:
     return IntImm(int(number), var.dtype)
 
 
+def replaced_in(stmt: Stmt, values: Mapping[Var, Expr]) -> Stmt:
+    """Return a statement with symbolic variables replaced; its buffers stay the same."""
+    return _Specializer(values).stmt(stmt)
+
+
 class _Specializer:
     def __init__(self, mapping: Mapping[Var, Expr]) -> None:
         self._mapping = mapping
@@ -130,15 +142,15 @@ class _Specializer:
                 matched = (match.buffer for match in stmt.block.match_buffers)
                 for buffer in (*stmt.block.alloc_buffers, *matched):
                     self._buffer(buffer)
-        body = replace_buffers(self._stmt(func.body), self._buffers)
+        body = replace_buffers(self.stmt(func.body), self._buffers)
         assert isinstance(body, BlockRealize)
         specialized = replace(func, params=params, body=body)
         # Constants are positions of parameters, which move if a scalar before them is replaced.
         constants = [buffer.name for buffer in constant_params(func)]
         return with_constants(specialized, constants) if constants else specialized
 
-    def _stmt(self, stmt: Stmt) -> Stmt:
-        new = map_stmt(stmt, self._stmt, self._expr)
+    def stmt(self, stmt: Stmt) -> Stmt:
+        new = map_stmt(stmt, self.stmt, self._expr)
         if not isinstance(new, BlockRealize):
             return new
         iter_vars = tuple(

@@ -13,7 +13,7 @@ import math
 from collections.abc import Mapping
 from typing import assert_never
 
-from compiler.ir.analysis.symbols import BOUNDS, symbolic_vars
+from compiler.ir.analysis.symbols import OF_SYMBOLS, symbolic_vars
 from compiler.ir.core.nodes import (
     Allocate,
     AnnotationDict,
@@ -132,10 +132,12 @@ class _Encoder:
         self.words: list[str] = []
         self.free: list[Var] = []
         self._numbers: dict[Var, int] = {}
+        self._num_bound = 0
 
     def module(self, module: IRModule) -> None:
         for func in sorted(module.functions, key=lambda f: f.name):
             self._put(func.name)
+            self._numbers = {}  # functions may share variables, and each binds its own
             self.func(func)
 
     def func(self, func: PrimFunc) -> None:
@@ -146,11 +148,11 @@ class _Encoder:
             else:
                 self._put("scalar", param.dtype)
                 self._bind(param)
-        bounds = tuple(a for a in func.attrs if a[0] in BOUNDS)
-        named = (*IGNORED_ATTRS, *BOUNDS)
+        of_symbols = tuple(a for a in func.attrs if a[0] in OF_SYMBOLS)
+        named = (*IGNORED_ATTRS, *OF_SYMBOLS)
         self._annotations(tuple(a for a in func.attrs if a[0] not in named))
-        if bounds and self._with_numbers:
-            self._bounds(bounds, {var.name: var for var in symbolic_vars(func)})
+        if of_symbols and self._with_numbers:
+            self._of_symbols(of_symbols, {var.name: var for var in symbolic_vars(func)})
         self._realize(func.body, is_root=True)
 
     def stmt(self, stmt: Stmt) -> None:  # noqa: C901 - one case a node
@@ -303,8 +305,8 @@ class _Encoder:
                     self._put("symbol", node.dtype)
                     self._bind(node)
 
-    def _bounds(self, attrs: Annotations, symbols: Mapping[str, Var]) -> None:
-        """Write the declared ranges of symbolic variables, by their binders and not their names."""
+    def _of_symbols(self, attrs: Annotations, symbols: Mapping[str, Var]) -> None:
+        """Write what is declared of symbolic variables, by their binders and not their names."""
         for key, value in sorted(attrs, key=lambda item: item[0]):
             items = value.items if isinstance(value, AnnotationDict) else ()
             entries = sorted(
@@ -331,7 +333,8 @@ class _Encoder:
         self.words.extend(words)
 
     def _bind(self, var: Var) -> None:
-        self._numbers[var] = len(self._numbers)
+        self._numbers[var] = self._num_bound
+        self._num_bound += 1
 
     def _name(self, var: Var) -> str:
         number = self._numbers.get(var)

@@ -24,7 +24,10 @@ from compiler.ir.core.visit import walk
 
 UPPER = "tir_var_upper_bound"
 LOWER = "tir_var_lower_bound"
-BOUNDS = (LOWER, UPPER)
+TIMED = "timed_sizes"
+"""The attribute of a symbolic workload: the sizes that its kernels are compared and timed at."""
+OF_SYMBOLS = (LOWER, UPPER, TIMED)
+"""The attributes that map names of symbolic variables to integers."""
 
 # Chosen: an index of 32 bits reaches twice as far, so that tiles may exceed an extent, and an array
 # of bytes with one such extent is as large as any array may be.
@@ -68,7 +71,7 @@ def symbol_ranges(func: PrimFunc) -> dict[Var, Interval]:
 
     A scalar parameter that is no extent and has no declared range is left out.
     """
-    lower, upper = declared_bounds(func, LOWER), declared_bounds(func, UPPER)
+    lower, upper = declared(func, LOWER), declared(func, UPPER)
     extents = _extents(func)
     ranges: dict[Var, Interval] = {}
     for var in symbolic_vars(func):
@@ -112,7 +115,7 @@ def size_problem(func: PrimFunc) -> str | None:
 def range_problem(func: PrimFunc) -> str | None:
     """Return what is wrong with the declared ranges of a program; None if nothing is."""
     integers = {var.name: var for var in symbolic_vars(func) if _is_integer(var)}
-    for key in BOUNDS:
+    for key in OF_SYMBOLS:
         value = dict(func.attrs).get(key)
         if value is None:
             continue
@@ -129,6 +132,19 @@ def range_problem(func: PrimFunc) -> str | None:
         least, most = DEFAULT_RANGE if var in extents else smallest_and_largest(_dtype(var))
         if not least <= low <= high <= most:
             return f"{var.name} runs from {low} to {high}: expected a range in {least} to {most}"
+    return _timed_problem(func)
+
+
+def _timed_problem(func: PrimFunc) -> str | None:
+    sizes = declared(func, TIMED)
+    if not sizes:
+        return None
+    for var in symbolic_vars(func):
+        low, high = symbol_ranges(func).get(var, (0, -1))
+        if var.name not in sizes:
+            return f"{TIMED} has no size for {var.name}"
+        if low <= high and not low <= sizes[var.name] <= high:
+            return f"{TIMED} has {var.name} = {sizes[var.name]}: expected {low} to {high}"
     return None
 
 
@@ -142,27 +158,51 @@ def with_ranges(func: PrimFunc, ranges: Mapping[Any, Any]) -> PrimFunc:
         TypeError: If a range is not one or two integers.
         ValueError: If a variable is not one of the program's, or a range is empty or too large.
     """
-    bounds = {key: declared_bounds(func, key) for key in BOUNDS}
+    entries = {key: declared(func, key) for key in OF_SYMBOLS}
     for given, interval in ranges.items():
         var = given if isinstance(given, Var | str) else given.var
         name = var if isinstance(var, str) else var.name
         low, high = _ends(name, interval)
-        bounds[LOWER][name], bounds[UPPER][name] = low, high
-    declared = with_bounds(func, bounds[LOWER], bounds[UPPER])
-    problem = range_problem(declared)
+        entries[LOWER][name], entries[UPPER][name] = low, high
+    return _checked(declaring(func, entries))
+
+
+def timed_at(func: PrimFunc, sizes: Mapping[str, int]) -> PrimFunc:
+    """Return a symbolic workload whose kernels are compared and timed at some sizes.
+
+    Args:
+        sizes: The value of each symbolic variable by its name; none for no sizes.
+
+    Raises:
+        ValueError: If a variable is missing or unknown, or a value is out of its range.
+    """
+    entries = {key: declared(func, key) for key in OF_SYMBOLS}
+    return _checked(declaring(func, {**entries, TIMED: sizes}))
+
+
+def declaring(func: PrimFunc, entries: Mapping[str, Mapping[str, int]]) -> PrimFunc:
+    """Return a program that declares this of its symbols, and nothing else.
+
+    Args:
+        entries: The attributes of `OF_SYMBOLS`; a lower bound of 1 is implied.
+    """
+    attrs = [(key, value) for key, value in func.attrs if key not in OF_SYMBOLS]
+    for key, by_name in entries.items():
+        items = tuple(
+            (name, number)
+            for name, number in by_name.items()
+            if not (key == LOWER and number == 1 and name in entries.get(UPPER, {}))
+        )
+        if items:
+            attrs.append((key, AnnotationDict(items)))
+    return func if tuple(attrs) == func.attrs else replace(func, attrs=tuple(attrs))
+
+
+def _checked(func: PrimFunc) -> PrimFunc:
+    problem = range_problem(func)
     if problem is not None:
         raise ValueError(f"{func.name}: {problem}")
-    return declared
-
-
-def with_bounds(func: PrimFunc, lower: Mapping[str, int], upper: Mapping[str, int]) -> PrimFunc:
-    """Return a program that declares these bounds and no others; a lower bound of 1 is implied."""
-    attrs = [(key, value) for key, value in func.attrs if key not in BOUNDS]
-    lower = {name: low for name, low in lower.items() if low != 1 or name not in upper}
-    for key, bounds in ((LOWER, lower), (UPPER, upper)):
-        if bounds:
-            attrs.append((key, AnnotationDict(tuple(bounds.items()))))
-    return func if tuple(attrs) == func.attrs else replace(func, attrs=tuple(attrs))
+    return func
 
 
 def sampled_values(func: PrimFunc) -> Iterator[dict[Var, IntImm]]:
@@ -184,12 +224,12 @@ def _is_integer(var: Var) -> bool:
     return is_integer(_dtype(var))
 
 
-def declared_bounds(func: PrimFunc, key: str) -> dict[str, int]:
-    """Return the bounds that a program declares: those of `LOWER` or `UPPER`, by name."""
+def declared(func: PrimFunc, key: str) -> dict[str, int]:
+    """Return the integers that an attribute of `OF_SYMBOLS` declares, by name."""
     value = dict(func.attrs).get(key)
     if not isinstance(value, AnnotationDict):
         return {}
-    return {name: bound for name, bound in value.items if isinstance(bound, int)}
+    return {name: number for name, number in value.items if isinstance(number, int)}
 
 
 def _extents(func: PrimFunc) -> set[Var]:

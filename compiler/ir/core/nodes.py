@@ -10,6 +10,7 @@ whose body reads `i + 2`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
@@ -56,6 +57,10 @@ class HasVar(Protocol):
     def var(self) -> Var:
         """Return the variable."""
         ...
+
+
+SymbolValues: TypeAlias = Mapping["Var | HasVar | str", int] | Mapping[str, int]
+"""Values of symbolic variables, by variable or by name."""
 
 
 @frozen

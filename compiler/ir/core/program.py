@@ -14,7 +14,7 @@ from compiler.ir.core.nodes import (
     Block,
     BlockRealize,
     Buffer,
-    HasVar,
+    SymbolValues,
     Var,
 )
 from compiler.ir.core.spelling import Dialect
@@ -39,7 +39,7 @@ class ProgramMethods(Protocol):
         """Return the name and the parameters of a function."""
         ...
 
-    def specialize(self, func: PrimFunc, values: Mapping[Var | HasVar | str, int]) -> PrimFunc:
+    def specialize(self, func: PrimFunc, values: SymbolValues) -> PrimFunc:
         """Give symbolic variables values, and verify the result."""
         ...
 
@@ -108,7 +108,7 @@ class PrimFunc(_Printed):
         """Return the parameters that are buffers."""
         return tuple(param for param in self.params if isinstance(param, Buffer))
 
-    def specialize(self, values: Mapping[Var | HasVar | str, int]) -> PrimFunc:
+    def specialize(self, values: SymbolValues) -> PrimFunc:
         """Return the program with symbolic variables replaced by integers.
 
         Args:
