@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import overload
 
 from compiler.backends.backend import backend_of, device_for, host_labels
-from compiler.ir.analysis.symbols import symbolic_problem
+from compiler.ir.analysis.symbols import symbolic_problem, symbolic_vars
 from compiler.ir.core.program import PrimFunc
 from compiler.keywords import suggests_keywords
 from compiler.target.target import Target, complete_target
@@ -14,6 +14,8 @@ from compiler.user_cache import default_directory
 from loopwright.client.progress import TrialProgress
 from loopwright.earlier_names import takes_earlier_names
 from loopwright.errors import JobFailedError
+from loopwright.local.shape_tuning import Ranges, ShapeWorkload
+from loopwright.local.shapes_result import ShapesResult
 from loopwright.local.tune_result import Trial, TuneResult
 from loopwright.workload import WorkloadLike, Workloads, check_names, to_func, weights_of
 from service.coordinator.measurer import WorkerMeasurer
@@ -75,11 +77,30 @@ def tune(
     should_stop: Callable[[], bool] = _never,
     limits: MeasureLimits | None = None,
 ) -> list[TuneResult]: ...
+@overload
+def tune(
+    workload: WorkloadLike,
+    *,
+    ranges: Ranges,
+    target: Target | str = "cpu",
+    max_trials: int = 200,
+    max_secs: float | None = None,
+    plateau: int | None = None,
+    seed: int = 0,
+    strategy: str = "evolutionary",
+    rules: Collection[str] | None = None,
+    warm_start: Sequence[TuneResult] | None = (),
+    progress: bool | None = None,
+    on_trial: Callable[[Trial], None] | None = None,
+    should_stop: Callable[[], bool] = _never,
+    limits: MeasureLimits | None = None,
+) -> ShapesResult: ...
 @takes_earlier_names
 @suggests_keywords
 def tune(
     workload: WorkloadLike | Workloads,
     *,
+    ranges: Ranges | None = None,
     weights: Sequence[float] | None = None,
     target: Target | str = "cpu",
     max_trials: int = 200,
@@ -93,7 +114,7 @@ def tune(
     on_trial: Callable[[Trial], None] | None = None,
     should_stop: Callable[[], bool] = _never,
     limits: MeasureLimits | None = None,
-) -> TuneResult | list[TuneResult]:
+) -> TuneResult | list[TuneResult] | ShapesResult:
     """Search for a fast schedule of a workload on this host, or of each of several.
 
     Every candidate is built, compared with the oracle and timed in a child process that may crash
@@ -105,11 +126,18 @@ def tune(
     A list of workloads shares the trials: each round goes to the workload with the largest expected
     gain in weighted time. The results come in the same order.
 
+    With `ranges`, the workload is a symbolic program. A few sizes of the ranges share the trials.
+    Their best schedules are carried over to the symbolic program and timed at more sizes; at most
+    eight kernels are chosen, and a dispatcher that calls one of them by size. Each kernel is
+    compared with the oracle at each of these sizes, and the whole module at the tuned ones.
+
     Args:
         workload: A program, a module of one function and those that it calls, the text of a script,
             or an operator with its shape; or a list of them, such as `lw.extract_tasks` returns for
             a module. A schedule stands for its current program, `sch.mod`: the search works on its
             loops and blocks.
+        ranges: The least and the greatest size of symbolic extents, by their names, such as
+            `{"M": (1, 512)}`.
         weights: The weight of each workload's time, such as the number of its runs in a model; by
             default the weight of a task, and 1 for any other workload.
         max_trials: The limit on trials; trial 0 is the default schedule. Each of several workloads
@@ -143,7 +171,8 @@ def tune(
             `results` hold those of all workloads.
     """
     _check_options(max_trials, rules, warm_start)
-    tasks = _tasks(workload, weights, target)
+    shapes = None if ranges is None else _shapes(workload, weights, ranges, target)
+    tasks = _tasks(workload, weights, target) if shapes is None else shapes.tasks()
     name = tasks[0].func.name if len(tasks) == 1 else f"{len(tasks)} tasks"
     with (
         TrialProgress(name, max_trials, show=progress) as bar,
@@ -166,6 +195,11 @@ def tune(
             on_trials=seen.see,
             should_stop=should_stop,
         )
+        if shapes is not None:
+            trials = [
+                _result(t, s, None, None).trials for t, s in zip(tasks, searches, strict=True)
+            ]
+            return shapes.finished(searches, trials, measurer, should_stop)
         results = [
             _finished(task, search, measurer, seed, should_stop)
             for task, search in zip(tasks, searches, strict=True)
@@ -201,10 +235,24 @@ def _tasks(
     ]
 
 
+def _shapes(
+    workload: WorkloadLike | Workloads,
+    weights: Sequence[float] | None,
+    ranges: Ranges,
+    target: Target | str,
+) -> ShapeWorkload:
+    if isinstance(workload, list | tuple) or weights is not None:
+        raise ValueError("with ranges, tune takes one workload and no weights")
+    parsed_target = complete_target(target, host_labels)
+    backend_of(parsed_target).require_host(parsed_target)
+    return ShapeWorkload.of(to_func(workload), ranges, parsed_target)
+
+
 def _static(func: PrimFunc) -> PrimFunc:
     problem = symbolic_problem(func)
     if problem is not None:
-        raise ValueError(f"{func.name}: {problem}")
+        names = ", ".join(f'"{var.name}": (1, 512)' for var in symbolic_vars(func))
+        raise ValueError(f"{func.name}: {problem}, or tune all sizes by ranges={{{names}}}")
     return func
 
 
