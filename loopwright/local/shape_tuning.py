@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from compiler.ir.analysis.symbols import symbolic_vars, timed_at, with_ranges
+from compiler.ir.analysis.symbols import UPPER, declared, symbolic_vars, timed_at, with_ranges
+from compiler.ir.core.dtypes import is_integer
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.verify.verify import verify_all_sizes
+from compiler.target.cpu import CpuTarget
 from compiler.target.target import Target
 from loopwright.errors import JobFailedError
 from loopwright.local.shapes_result import ShapeKernel, ShapesResult, ShapeTime
 from loopwright.local.tune_result import Trial
 from service.coordinator.measurer import WorkerMeasurer
+from tuner.loop.search_loop import ROUND_SIZE
 from tuner.loop.search_result import SearchResult
 from tuner.shapes.dispatcher import kernel_of
 from tuner.shapes.sizes import Sizes
@@ -44,18 +47,21 @@ class ShapeWorkload:
     sizes: Sequence[Sizes]
 
     @classmethod
-    def of(cls, func: PrimFunc, ranges: Ranges, target: Target) -> ShapeWorkload:
-        """Return the workload of a program.
+    def of(
+        cls, func: PrimFunc, ranges: Ranges, target: Target, *, max_trials: int
+    ) -> ShapeWorkload:
+        """Return the workload of a program; fewer trials tune fewer sizes.
 
         Raises:
-            ValueError: If the program is not symbolic, a range is wrong, or the program is not
-                legal at all sizes of the ranges.
+            TypeError: If the ranges are no mapping of names to integers.
+            ValueError: If the target is no CPU, the program is not symbolic, a range is wrong or
+                missing, or the program is not legal at all sizes of the ranges.
         """
-        if not symbolic_vars(func):
-            raise ValueError(f"{func.name} has no symbolic extent, of which `ranges` are")
-        symbolic = with_ranges(func, ranges)
+        if not isinstance(target, CpuTarget):
+            raise ValueError(f"ranges are tuned for CPUs only, not for {target.name}")
+        symbolic = _with_all_ranges(func, ranges)
         verify_all_sizes(symbolic)
-        return cls(symbolic, target, tuned_sizes(symbolic))
+        return cls(symbolic, target, tuned_sizes(symbolic, max_trials // ROUND_SIZE))
 
     def tasks(self) -> list[Task]:
         """Return the tasks of the sizes."""
@@ -94,6 +100,28 @@ class ShapeWorkload:
         return result
 
 
+def _with_all_ranges(func: PrimFunc, ranges: Ranges) -> PrimFunc:
+    if not isinstance(ranges, Mapping):
+        raise TypeError(f'ranges is {ranges!r}: expected a mapping, such as {{"M": (1, 512)}}')
+    names = [v.name for v in symbolic_vars(func) if v.dtype != "handle" and is_integer(v.dtype)]
+    if not names:
+        raise ValueError(f"{func.name} has no symbolic extent, which ranges are of")
+    if numbers := [var.name for var in symbolic_vars(func) if var.name not in names]:
+        raise ValueError(
+            f"{func.name} takes the number {numbers[0]}: make a program of one value of it by "
+            f'specialize({{"{numbers[0]}": ...}})'
+        )
+    if unknown := [name for name in ranges if isinstance(name, str) and name not in names]:
+        known = ", ".join(names)
+        raise ValueError(f"{func.name} has no symbolic extent {unknown[0]}: it has {known}")
+    symbolic = with_ranges(func, ranges)
+    if missing := [name for name in names if name not in declared(symbolic, UPPER)]:
+        raise ValueError(
+            f'{func.name}: {missing[0]} has no range, such as "{missing[0]}": (1, 512)'
+        )
+    return symbolic
+
+
 def _result(
     search: ShapeSearch,
     searches: Sequence[SearchResult],
@@ -103,7 +131,8 @@ def _result(
     best = [fastest(of_size.trials) for of_size in searches]
     tuned_secs = [None if trial is None else trial.best_secs for trial in best]
     times = []
-    for column, sizes in enumerate(search.matrix.sizes):
+    columns = sorted(enumerate(search.matrix.sizes), key=lambda column: tuple(column[1].values()))
+    for column, sizes in columns:
         position = tuned.index(sizes) if sizes in tuned else None
         times.append(
             ShapeTime(

@@ -14,7 +14,6 @@ from compiler.executor.artifact import Artifact
 from compiler.ir.core.program import IRModule, PrimFunc
 from compiler.schedule.trace.trace import Trace
 from compiler.target.target import Target
-from loopwright.client.progress import format_ratio
 from loopwright.local.tune_result import Trial
 
 
@@ -67,9 +66,10 @@ class ShapesResult:
         func: The symbolic program, with its ranges.
         target: The target.
         kernels: The kernels, at most eight, by their numbers.
-        times: The times at the sizes that were tried.
+        times: The times at the sizes that were tried, in ascending order.
         module: The dispatcher, which has the name of the program, and the kernels that it calls.
-        trials: The trials of each tuned size, in the order of `times`.
+        trials: The trials of each tuned size, in the order of those of `times` that have
+            `tuned_secs`.
     """
 
     func: PrimFunc
@@ -81,9 +81,7 @@ class ShapesResult:
 
     def __repr__(self) -> str:
         kernels = f"{len(self.kernels)} kernel{'s' if len(self.kernels) > 1 else ''}"
-        loss = (
-            "" if self.loss is None else f", {format_ratio(1 / (1 + self.loss))} of the size's own"
-        )
+        loss = "" if self.loss is None else f", {self.loss:+.1%} to kernels of one size"
         return f"<ShapesResult of {self.func.name} on {self.target.name}: {kernels}{loss}>"
 
     @property
@@ -93,7 +91,7 @@ class ShapesResult:
 
     @property
     def loss(self) -> float | None:
-        """Return the geometric mean of the losses at the sizes that were tuned alone, less one."""
+        """Return the loss in the geometric mean over the sizes that were tuned alone."""
         ratios = [time.loss + 1 for time in self.times if time.loss is not None]
         if not ratios:
             return None

@@ -126,7 +126,8 @@ def tune(
     A list of workloads shares the trials: each round goes to the workload with the largest expected
     gain in weighted time. The results come in the same order.
 
-    With `ranges`, the workload is a symbolic program. A few sizes of the ranges share the trials.
+    With `ranges`, the workload is a symbolic program. Up to eight sizes of the ranges share the
+    trials, 16 or more each.
     Their best schedules are carried over to the symbolic program and timed at more sizes; at most
     eight kernels are chosen, and a dispatcher that calls one of them by size. Each kernel is
     compared with the oracle at each of these sizes, and the whole module at the tuned ones.
@@ -136,8 +137,8 @@ def tune(
             or an operator with its shape; or a list of them, such as `lw.extract_tasks` returns for
             a module. A schedule stands for its current program, `sch.mod`: the search works on its
             loops and blocks.
-        ranges: The least and the greatest size of symbolic extents, by their names, such as
-            `{"M": (1, 512)}`.
+        ranges: The least and the greatest size of each symbolic extent by its name, such as
+            `{"M": (1, 512)}`. One that the program declares itself may be left out.
         weights: The weight of each workload's time, such as the number of its runs in a model; by
             default the weight of a task, and 1 for any other workload.
         max_trials: The limit on trials; trial 0 is the default schedule. Each of several workloads
@@ -164,14 +165,14 @@ def tune(
         ScheduleError: If a program has no blocks, and none can be derived of its loops.
         TargetError: If the target is unknown, or this host can't measure kernels for it.
         ValueError: If `strategy` or a rule is unknown, a budget is not positive, the weights or
-            trials do not fit the workloads, a shape is symbolic, a module has several entries, or a
-            call in it is not legal.
+            trials do not fit the workloads, a shape is symbolic and has no range, a range is wrong,
+            a module has several entries, or a call in it is not legal.
         NothingMeasuredError: If `should_stop` returned true before anything was measured.
         JobFailedError: If no trial of a workload is correct, not even the default schedule; its
             `results` hold those of all workloads.
     """
     _check_options(max_trials, rules, warm_start)
-    shapes = None if ranges is None else _shapes(workload, weights, ranges, target)
+    shapes = None if ranges is None else _shapes(workload, weights, ranges, target, max_trials)
     tasks = _tasks(workload, weights, target) if shapes is None else shapes.tasks()
     name = tasks[0].func.name if len(tasks) == 1 else f"{len(tasks)} tasks"
     with (
@@ -240,19 +241,20 @@ def _shapes(
     weights: Sequence[float] | None,
     ranges: Ranges,
     target: Target | str,
+    max_trials: int,
 ) -> ShapeWorkload:
     if isinstance(workload, list | tuple) or weights is not None:
         raise ValueError("with ranges, tune takes one workload and no weights")
     parsed_target = complete_target(target, host_labels)
     backend_of(parsed_target).require_host(parsed_target)
-    return ShapeWorkload.of(to_func(workload), ranges, parsed_target)
+    return ShapeWorkload.of(to_func(workload), ranges, parsed_target, max_trials=max_trials)
 
 
 def _static(func: PrimFunc) -> PrimFunc:
     problem = symbolic_problem(func)
     if problem is not None:
         names = ", ".join(f'"{var.name}": (1, 512)' for var in symbolic_vars(func))
-        raise ValueError(f"{func.name}: {problem}, or tune all sizes by ranges={{{names}}}")
+        raise ValueError(f"{func.name}: {problem}, or tune all sizes with ranges={{{names}}}")
     return func
 
 

@@ -74,9 +74,10 @@ class NoShapeError(LookupError):
     """No kernel of a symbolic program is correct at all sizes."""
 
 
-def tuned_sizes(func: PrimFunc) -> list[Sizes]:
-    """Return the sizes of a symbolic program to tune."""
-    return spread_sizes(ranges_of(func), TUNED_SIZES)
+def tuned_sizes(func: PrimFunc, most: int = TUNED_SIZES) -> list[Sizes]:
+    """Return the sizes of a symbolic program to tune: the greatest alone if only one may be."""
+    number = min(most, TUNED_SIZES)
+    return spread_sizes(ranges_of(func), max(number, 2))[-max(number, 1) :]
 
 
 def tasks_of_sizes(func: PrimFunc, target: Target, sizes: Sequence[Sizes]) -> list[Task]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -49,20 +50,38 @@ def test_what_has_no_ranges_is_refused() -> None:
         lw.tune("matmul:8,8,8", ranges={"M": (1, 8)}, target=TARGET)
     with pytest.raises(ValueError, match="takes one workload and no weights"):
         lw.tune([row_sums()], ranges={"n": (1, 8)}, target=TARGET)  # type: ignore[call-overload]
-    with pytest.raises(ValueError, match=r'or tune all sizes by ranges=\{"n": \(1, 512\)\}'):
+    with pytest.raises(ValueError, match=r'or tune all sizes with ranges=\{"n": \(1, 512\)\}'):
         lw.tune(row_sums(), target=TARGET)
 
 
 @pytest.mark.parametrize(
     ("ranges", "message"),
     [
-        ({"m": (1, 8)}, "names m: its symbolic integers are: n"),
+        ({"m": (1, 8)}, "main has no symbolic extent m: it has n"),
         ({"n": (8, 1)}, "n runs from 8 to 1"),
+        ({}, r'n has no range, such as "n": \(1, 512\)'),
+        ({"n": "8"}, "the range of n is '8': expected its least and greatest value"),
+        (["n"], "ranges is \\['n'\\]: expected a mapping"),
     ],
 )
-def test_a_wrong_range_is_refused(ranges: dict[str, tuple[int, int]], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+def test_a_wrong_range_is_refused(ranges: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
         lw.tune(row_sums(), ranges=ranges, target=TARGET)
+
+
+def test_numbers_and_gpus_have_no_ranges() -> None:
+    scaled = """
+@T.prim_func
+def scaled(A: T.Buffer(("n",), "float32"), by: T.float32, C: T.Buffer(("n",), "float32")):
+    for i in range(n):
+        with T.sblock("C"):
+            vi = T.axis.spatial(n, i)
+            C[vi] = A[vi] * by
+"""
+    with pytest.raises(ValueError, match=r'scaled takes the number by: .*specialize\(\{"by"'):
+        lw.tune(scaled, ranges={"n": (1, 8)}, target=TARGET)
+    with pytest.raises(ValueError, match="ranges are tuned for CPUs only, not for cuda"):
+        lw.tune(row_sums(), ranges={"n": (1, 8)}, target="cuda -arch=sm_90 -emulated")
 
 
 def test_a_program_that_is_not_legal_at_all_sizes_is_refused() -> None:

@@ -74,6 +74,12 @@ def test_each_size_is_worth_the_same() -> None:
     assert [task.weight for task in tasks] == [64, 1]
 
 
+def test_few_trials_tune_few_sizes() -> None:
+    assert len(tuned_sizes(product())) == 8
+    assert tuned_sizes(product(), 2) == [{"M": 1}, {"M": 64}]
+    assert tuned_sizes(product(), 1) == tuned_sizes(product(), 0) == [{"M": 64}]
+
+
 def test_the_dispatcher_calls_the_kernel_that_is_fast_at_the_size() -> None:
     measurer = FormulaMeasurer()
     search, sizes = searched(measurer)
