@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     )
     from loopwright.kernels.kernel import Kernel, KernelSchedule, KernelSource
     from loopwright.local.design_space import DesignSpace, design_space
+    from loopwright.local.shapes_result import ShapeKernel, ShapesResult, ShapeTime
     from loopwright.local.tune_result import Trial, TuneResult
     from loopwright.local.tuning import tune
     from loopwright.locks.lock import lock
@@ -146,6 +147,9 @@ __all__ = [
     "ServerFailedError",
     "ServerUnreachableError",
     "ShapeError",
+    "ShapeKernel",
+    "ShapeTime",
+    "ShapesResult",
     "SignatureError",
     "SketchBuilder",
     "StageError",
@@ -266,6 +270,7 @@ _HOMES = {
     "loopwright.prefetching.prefetch": ("Prefetched", "prefetch"),
     "loopwright.module_tasks": ("ExtractedTask", "extract_tasks"),
     "loopwright.kernels.kernel": ("Kernel", "KernelSchedule", "KernelSource"),
+    "loopwright.local.shapes_result": ("ShapeKernel", "ShapeTime", "ShapesResult"),
     "loopwright.local.tune_result": ("Trial", "TuneResult"),
     "loopwright.local.tuning": ("tune",),
     "loopwright.locks.lock": ("lock",),

@@ -112,8 +112,9 @@ def _with_all_ranges(func: PrimFunc, ranges: Ranges) -> PrimFunc:
             f'specialize({{"{numbers[0]}": ...}})'
         )
     if unknown := [name for name in ranges if isinstance(name, str) and name not in names]:
-        known = ", ".join(names)
-        raise ValueError(f"{func.name} has no symbolic extent {unknown[0]}: it has {known}")
+        raise ValueError(
+            f"{func.name} has no symbolic extent {unknown[0]}: it has {', '.join(names)}"
+        )
     symbolic = with_ranges(func, ranges)
     if missing := [name for name in names if name not in declared(symbolic, UPPER)]:
         raise ValueError(

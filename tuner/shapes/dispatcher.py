@@ -13,7 +13,7 @@ stored and built as any module. All kernels are correct at all sizes; a wrong ch
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeAlias
@@ -44,7 +44,7 @@ class KernelLeaf:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class SizeComparison:
     """A comparison: sizes of at most `most` go on in `small`, others in `large`."""
 
     symbol: str
@@ -53,7 +53,7 @@ class Comparison:
     large: Tree
 
 
-Tree: TypeAlias = KernelLeaf | Comparison
+Tree: TypeAlias = KernelLeaf | SizeComparison
 
 
 def grow_tree(sizes: Sequence[Sizes], losses: Floats) -> Tree:
@@ -73,7 +73,7 @@ def grow_tree(sizes: Sequence[Sizes], losses: Floats) -> Tree:
     others = [column for column in columns if column not in ones]
     # A single row has code of its own.
     parts = [_grow(sizes, finite, part) for part in (ones, others) if part]
-    tree = Comparison(symbol, 1, *parts) if len(parts) == 2 else parts[0]
+    tree = SizeComparison(symbol, 1, *parts) if len(parts) == 2 else parts[0]
     return _chain(symbol, _intervals(tree))
 
 
@@ -99,7 +99,7 @@ def _chain(symbol: str, intervals: Sequence[tuple[int | None, int]]) -> Tree:
     large = _chain(symbol, others)
     if most > 1 and others[0][1] == kernel:
         return large
-    return Comparison(symbol, most, KernelLeaf(kernel), large)
+    return SizeComparison(symbol, most, KernelLeaf(kernel), large)
 
 
 def _grow(sizes: Sequence[Sizes], losses: Floats, columns: list[int]) -> Tree:
@@ -121,7 +121,7 @@ def _grow(sizes: Sequence[Sizes], losses: Floats, columns: list[int]) -> Tree:
         return KernelLeaf(kernel)
     _, symbol, most, small, large = best
     trees = (_grow(sizes, losses, part) for part in (small, large))
-    return _joined(Comparison(symbol, most, *trees))
+    return _joined(SizeComparison(symbol, most, *trees))
 
 
 def _lookahead(sizes: Sequence[Sizes], losses: Floats, columns: list[int]) -> float:
@@ -142,7 +142,7 @@ def _lookahead(sizes: Sequence[Sizes], losses: Floats, columns: list[int]) -> fl
     )
 
 
-def _joined(tree: Comparison) -> Tree:
+def _joined(tree: SizeComparison) -> Tree:
     return tree.small if tree.small == tree.large else tree
 
 
@@ -156,7 +156,7 @@ def _thresholds(sizes: Sequence[Sizes], columns: list[int]) -> Iterator[tuple[st
 
 def kernel_of(tree: Tree, sizes: Sizes) -> int:
     """Return the number of the kernel for a size."""
-    while isinstance(tree, Comparison):
+    while isinstance(tree, SizeComparison):
         tree = tree.small if sizes[tree.symbol] <= tree.most else tree.large
     return tree.number
 
@@ -166,6 +166,14 @@ def kernels_in(tree: Tree) -> set[int]:
     if isinstance(tree, KernelLeaf):
         return {tree.number}
     return kernels_in(tree.small) | kernels_in(tree.large)
+
+
+def renumbered(tree: Tree, numbers: Mapping[int, int]) -> Tree:
+    """Return a tree whose kernels have other numbers."""
+    if isinstance(tree, KernelLeaf):
+        return KernelLeaf(numbers[tree.number])
+    small, large = renumbered(tree.small, numbers), renumbered(tree.large, numbers)
+    return replace(tree, small=small, large=large)
 
 
 def dispatching_module(func: PrimFunc, kernels: Sequence[PrimFunc], tree: Tree) -> IRModule:

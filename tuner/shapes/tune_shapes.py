@@ -18,7 +18,14 @@ from compiler.target.target import Target
 from tuner.candidate import Candidate, default_candidate
 from tuner.loop.search_result import SearchResult
 from tuner.measurer.measurer import Measurer
-from tuner.shapes.dispatcher import Tree, dispatching_module, grow_tree, kernel_of
+from tuner.shapes.dispatcher import (
+    Tree,
+    dispatching_module,
+    grow_tree,
+    kernel_of,
+    kernels_in,
+    renumbered,
+)
 from tuner.shapes.kernel_choice import MAX_KERNELS, choose_kernels
 from tuner.shapes.sizes import Sizes, ranges_of, spread_sizes
 from tuner.shapes.time_matrix import OnMeasured, TimeMatrix, measure_matrix
@@ -45,8 +52,8 @@ class ShapeSearch:
     Attributes:
         func: The symbolic program, with its ranges.
         target: The target.
-        matrix: The times of the chosen kernels at all sizes.
-        candidates: How many kernels they were chosen from.
+        matrix: The times of the chosen kernels at all sizes; the dispatcher calls each of them.
+        num_candidates: How many kernels they were chosen from.
         best_secs: The best time of any kernel at each size, chosen or not.
         tree: The comparisons.
     """
@@ -168,4 +175,7 @@ def choose(
     )
     best = tuple(float(secs) for secs in correct.secs.min(axis=0))
     tree = grow_tree(chosen.sizes, chosen.losses)
+    called = sorted(kernels_in(tree))
+    chosen = chosen.with_kernels([chosen.kernels[number] for number in called])
+    tree = renumbered(tree, {number: position for position, number in enumerate(called)})
     return ShapeSearch(func, target, chosen, num_candidates, best, tree)

@@ -14,12 +14,13 @@ from compiler.ir.core.program import PrimFunc
 from compiler.schedule.schedule import Schedule
 from compiler.script import parse_module
 from tuner.shapes.dispatcher import (
-    Comparison,
     KernelLeaf,
+    SizeComparison,
     dispatching_module,
     grow_tree,
     kernel_of,
     kernels_in,
+    renumbered,
 )
 
 
@@ -46,7 +47,9 @@ def test_comparisons_are_sorted_intervals() -> None:
     sizes = [{"M": m} for m in (2, 4, 8, 16, 32)]
     losses = np.log([[1, 1, 2, 2, 2], [2, 2, 1, 2, 2], [2, 2, 2, 1, 1]])
     tree = grow_tree(sizes, losses)
-    expected = Comparison("M", 5, KernelLeaf(0), Comparison("M", 11, KernelLeaf(1), KernelLeaf(2)))
+    expected = SizeComparison(
+        "M", 5, KernelLeaf(0), SizeComparison("M", 11, KernelLeaf(1), KernelLeaf(2))
+    )
     assert tree == expected
     assert [kernel_of(tree, {"M": m}) for m in (1, 5, 6, 11, 12, 512)] == [0, 0, 1, 1, 2, 2]
 
@@ -61,16 +64,26 @@ def test_a_comparison_that_only_prepares_another_is_made() -> None:
 def test_a_single_row_has_an_interval_of_its_own() -> None:
     sizes = [{"M": m} for m in (1, 2, 4)]
     losses = np.log([[1, 1, 1], [2, 2, 2]])
-    assert grow_tree(sizes, losses) == Comparison("M", 1, KernelLeaf(0), KernelLeaf(0))
+    assert grow_tree(sizes, losses) == SizeComparison("M", 1, KernelLeaf(0), KernelLeaf(0))
 
 
 def test_several_extents_are_compared_where_it_matters() -> None:
     sizes = [{"M": m, "N": n} for m in (8, 64) for n in (8, 64)]
     losses = np.log([[1, 2, 1, 2], [2, 1, 2, 1]])
-    assert grow_tree(sizes, losses) == Comparison("N", 22, KernelLeaf(0), KernelLeaf(1))
+    assert grow_tree(sizes, losses) == SizeComparison("N", 22, KernelLeaf(0), KernelLeaf(1))
 
 
-TREE = Comparison("M", 1, KernelLeaf(2), Comparison("M", 20, KernelLeaf(0), KernelLeaf(2)))
+def test_kernels_are_renumbered() -> None:
+    tree = SizeComparison(
+        "M", 22, KernelLeaf(4), SizeComparison("M", 50, KernelLeaf(1), KernelLeaf(4))
+    )
+    expected = SizeComparison(
+        "M", 22, KernelLeaf(1), SizeComparison("M", 50, KernelLeaf(0), KernelLeaf(1))
+    )
+    assert renumbered(tree, {1: 0, 4: 1}) == expected
+
+
+TREE = SizeComparison("M", 1, KernelLeaf(2), SizeComparison("M", 20, KernelLeaf(0), KernelLeaf(2)))
 
 
 def test_a_module_has_the_kernels_that_are_called_and_a_readable_dispatcher() -> None:
