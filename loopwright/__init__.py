@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from compiler.executor.artifact import Artifact
     from compiler.executor.error import ArgumentError, ArtifactError, PackageError, ShapeError
     from compiler.executor.executor import Executor
-    from compiler.executor.loading import load, load_kernel
+    from compiler.executor.loading import load, load_kernel, load_kernels
     from compiler.executor.memory import aligned_empty
     from compiler.graph.error import ModelError
     from compiler.graph.nodes import Graph
@@ -179,6 +179,7 @@ __all__ = [
     "kernel",
     "load",
     "load_kernel",
+    "load_kernels",
     "lock",
     "lower",
     "nd",
@@ -228,7 +229,7 @@ _HOMES = {
     "compiler.executor.error": ("ArgumentError", "ArtifactError", "PackageError", "ShapeError"),
     "compiler.executor.executor": ("Executor",),
     "compiler.executor.memory": ("aligned_empty",),
-    "compiler.executor.loading": ("load", "load_kernel"),
+    "compiler.executor.loading": ("load", "load_kernel", "load_kernels"),
     "compiler.runtime.nd": ("cpu",),
     "compiler.backends.cpu.runtime.peak": ("fma_peak_gflops",),
     "compiler.backends.time_evaluator": ("time_evaluator",),

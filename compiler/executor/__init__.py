@@ -8,7 +8,7 @@ from .artifact import Artifact
 from .error import ArgumentError, ArtifactError, PackageError, ShapeError
 from .executor import Executor
 from .kernel import LoadedKernel
-from .loading import load, load_kernel
+from .loading import load, load_kernel, load_kernels
 from .package import Package, read_package
 
 __all__ = [
@@ -22,5 +22,6 @@ __all__ = [
     "ShapeError",
     "load",
     "load_kernel",
+    "load_kernels",
     "read_package",
 ]

@@ -30,16 +30,18 @@ PACKER_FORMAT_VERSION = 3
 SYMBOLIC_FORMAT_VERSION = 4
 """The format of an artifact that takes numbers, or arrays of symbolic extents."""
 _TEXTS = ("name", "target", "triple", "features", "toolchain", "backend", "dispatcher")
+SEVERAL = "kernels.json"
+"""The entry that only a file of several kernels has."""
 _VERSIONS = (FORMAT_VERSION, PACKER_FORMAT_VERSION, SYMBOLIC_FORMAT_VERSION)
 # A limit against files that would unpack to more memory than the process has.
-_LIMIT_BYTES = 64 << 20
+LIMIT_BYTES = 64 << 20
 _POOL = "pool.o"
 _PACKER = "packer.zip"
 # Artifacts of versions with a single backend do not name it.
 _OLDEST_BACKEND = "cpu"
 
 # The standard library raises these for bytes that are no zip file or no JSON of this format.
-_MALFORMED = (
+MALFORMED = (
     zipfile.BadZipFile,
     zlib.error,
     EOFError,
@@ -136,12 +138,12 @@ class Artifact:
         with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
             version = FORMAT_VERSION if self.packer is None else PACKER_FORMAT_VERSION
             version = SYMBOLIC_FORMAT_VERSION if self.is_symbolic else version
-            _write(file, "meta.json", json.dumps({"format": version, **meta}).encode())
-            _write(file, "kernel.o", self.code)
+            write_entry(file, "meta.json", json.dumps({"format": version, **meta}).encode())
+            write_entry(file, "kernel.o", self.code)
             if self.packer is not None:
-                _write(file, _PACKER, self.packer.to_bytes())
+                write_entry(file, _PACKER, self.packer.to_bytes())
             if self.pool:
-                _write(file, _POOL, self.pool)
+                write_entry(file, _POOL, self.pool)
         return buffer.getvalue()
 
     @classmethod
@@ -153,8 +155,10 @@ class Artifact:
         """
         try:
             with zipfile.ZipFile(io.BytesIO(content)) as file:
-                if sum(entry.file_size for entry in file.infolist()) > _LIMIT_BYTES:
-                    raise ArtifactError(f"the artifact unpacks to more than {_LIMIT_BYTES} bytes")
+                if sum(entry.file_size for entry in file.infolist()) > LIMIT_BYTES:
+                    raise ArtifactError(f"the artifact unpacks to more than {LIMIT_BYTES} bytes")
+                if SEVERAL in file.namelist():
+                    raise ArtifactError("the file holds several kernels: use load_kernels")
                 meta = json.loads(file.read("meta.json"))
                 code = file.read("kernel.o")
                 packer = None
@@ -164,7 +168,7 @@ class Artifact:
             return replace(cls._from_meta(meta, code, packer), pool=pool)
         except ArtifactError:
             raise
-        except _MALFORMED as error:
+        except MALFORMED as error:
             raise ArtifactError(f"not a Loopwright artifact: {error}") from error
 
     @classmethod
@@ -237,8 +241,8 @@ def _has_packer(meta: object) -> bool:
     return isinstance(meta, dict) and meta.get("format") in _VERSIONS[1:]
 
 
-def _write(file: zipfile.ZipFile, name: str, content: bytes) -> None:
-    # A fixed date, so that equal kernels give equal files.
+def write_entry(file: zipfile.ZipFile, name: str, content: bytes) -> None:
+    """Write an entry with a fixed date, so that equal kernels give equal files."""
     entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
     entry.compress_type = zipfile.ZIP_DEFLATED
     file.writestr(entry, content)

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from .artifact import Artifact
+from .error import ArgumentError
 from .executor import Executor
 from .kernel import LoadedKernel
+from .kernel_file import kernels_from_bytes
 from .package import read_package
 
 
@@ -48,3 +50,30 @@ def load_kernel(path: str | Path, const_params: Mapping[str, Any] | None = None)
         OSError: If it can't be read.
     """
     return LoadedKernel(Artifact.load(path), const_params)
+
+
+def load_kernels(
+    path: str | Path, const_params: Mapping[str, Mapping[str, Any]] | None = None
+) -> dict[str, LoadedKernel]:
+    """Load the kernels of a module from a file: what `lw.build(module).save` wrote.
+
+    Like `load_kernel`, it imports no compiler, and requires a source that you trust.
+
+    Args:
+        path: The file, of several kernels or of one.
+        const_params: The constants of each kernel, by the name of the kernel.
+
+    Returns:
+        The kernels by the names of their functions, in the order of the module.
+
+    Raises:
+        ArtifactError: If the file holds no kernels, or this machine can't run them.
+        ArgumentError: If the constants do not fit the kernels.
+        OSError: If it can't be read.
+    """
+    artifacts = kernels_from_bytes(Path(path).read_bytes())
+    constants = const_params or {}
+    names = [artifact.name for artifact in artifacts]
+    if unknown := [name for name in constants if name not in names]:
+        raise ArgumentError(f"no kernel is called {unknown[0]}: expected {', '.join(names)}")
+    return {a.name: LoadedKernel(a, constants.get(a.name)) for a in artifacts}

@@ -100,6 +100,7 @@ NAMES = [
     "kernel",
     "load",
     "load_kernel",
+    "load_kernels",
     "lock",
     "lower",
     "nd",
