@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
-from compiler.ir.analysis.symbols import UPPER, declared, symbolic_vars, timed_at, with_ranges
-from compiler.ir.core.dtypes import is_integer
+from compiler.ir.analysis.symbols import (
+    UPPER,
+    declared,
+    is_symbolic_integer,
+    symbolic_vars,
+    timed_at,
+    with_ranges,
+)
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.verify.verify import verify_all_sizes
 from compiler.target.cpu import CpuTarget
@@ -29,7 +36,8 @@ from tuner.shapes.tune_shapes import (
 from tuner.task import Task
 from tuner.trial import fastest
 
-Ranges = Mapping[str, tuple[int, int] | int]
+Ranges: TypeAlias = Mapping[Any, tuple[int, int] | int]
+"""The least and the greatest size of extents, by their names or their variables."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +111,7 @@ class ShapeWorkload:
 def _with_all_ranges(func: PrimFunc, ranges: Ranges) -> PrimFunc:
     if not isinstance(ranges, Mapping):
         raise TypeError(f'ranges is {ranges!r}: expected a mapping, such as {{"M": (1, 512)}}')
-    names = [v.name for v in symbolic_vars(func) if v.dtype != "handle" and is_integer(v.dtype)]
+    names = [var.name for var in symbolic_vars(func) if is_symbolic_integer(var)]
     if not names:
         raise ValueError(f"{func.name} has no symbolic extent, which ranges are of")
     if numbers := [var.name for var in symbolic_vars(func) if var.name not in names]:

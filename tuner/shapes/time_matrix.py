@@ -106,5 +106,5 @@ def _workload(func: PrimFunc, sizes: Sizes) -> PrimFunc:
     A dispatcher compares with a single row, so that its kernel is compiled for that size alone.
     """
     if is_one(sizes) and len(sizes) == 1:
-        return func.specialize(dict(sizes))
+        return func.specialize(dict(sizes.items()))
     return timed_at(func, sizes)

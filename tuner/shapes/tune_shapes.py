@@ -89,7 +89,7 @@ def tuned_sizes(func: PrimFunc, most: int = TUNED_SIZES) -> list[Sizes]:
 
 def tasks_of_sizes(func: PrimFunc, target: Target, sizes: Sequence[Sizes]) -> list[Task]:
     """Return the tasks of a program at sizes; what a share of a time is worth is equal for all."""
-    tasks = [Task(func.specialize(dict(of_size)), target) for of_size in sizes]
+    tasks = [Task(func.specialize(dict(of_size.items())), target) for of_size in sizes]
     most = max(1, *(task.flops for task in tasks))
     return [Task(t.func, target, most / max(t.flops, 1)) for t in tasks]
 
@@ -109,7 +109,7 @@ def carried_over(
         correct = sorted((t for t in of_size if t.measurement.ok), key=lambda t: t.best_secs)
         for trial in correct[:BEST_OF_EACH]:
             try:
-                trace = symbolic_trace(trial.candidate.trace, func, dict(sizes[position]))
+                trace = symbolic_trace(trial.candidate.trace, func, dict(sizes[position].items()))
             except (ScheduleError, TraceError):
                 continue  # its loops depend on the size
             kernel = Candidate(trial.candidate.sketch, trace)
@@ -164,10 +164,8 @@ def choose(
     Raises:
         NoShapeError: If no kernel is correct at all sizes.
     """
-    is_correct = np.isfinite(matrix.secs).all(axis=1)
-    correct = matrix.with_kernels(
-        [k for k, ok in zip(matrix.kernels, is_correct, strict=True) if ok]
-    )
+    rows = zip(matrix.kernels, matrix.secs, strict=True)
+    correct = matrix.with_kernels([kernel for kernel, secs in rows if np.isfinite(secs).all()])
     if not correct.kernels:
         raise NoShapeError(f"none of {len(matrix.kernels)} kernels of {func.name} is correct")
     chosen = correct.with_kernels(

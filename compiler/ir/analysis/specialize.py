@@ -94,7 +94,7 @@ def _without_bounds(func: PrimFunc, names: Collection[str]) -> PrimFunc:
 def sized(func: PrimFunc) -> PrimFunc:
     """Return a workload at the sizes that it is timed at; without such sizes, as it is."""
     sizes = declared(func, TIMED)
-    return specialize(func, dict(sizes)) if sizes else func
+    return specialize(func, dict(sizes.items())) if sizes else func
 
 
 def with_values(func: PrimFunc, values: Mapping[Var, Expr]) -> PrimFunc:

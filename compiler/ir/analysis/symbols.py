@@ -75,7 +75,7 @@ def symbol_ranges(func: PrimFunc) -> dict[Var, Interval]:
     extents = _extents(func)
     ranges: dict[Var, Interval] = {}
     for var in symbolic_vars(func):
-        if not _is_integer(var):
+        if not is_symbolic_integer(var):
             continue
         if var.name in lower or var.name in upper:
             low, high = lower.get(var.name, 1), upper.get(var.name, DEFAULT_RANGE[1])
@@ -114,7 +114,7 @@ def size_problem(func: PrimFunc) -> str | None:
 
 def range_problem(func: PrimFunc) -> str | None:
     """Return what is wrong with the declared ranges of a program; None if nothing is."""
-    integers = {var.name: var for var in symbolic_vars(func) if _is_integer(var)}
+    integers = {var.name: var for var in symbolic_vars(func) if is_symbolic_integer(var)}
     for key in OF_SYMBOLS:
         value = dict(func.attrs).get(key)
         if value is None:
@@ -220,7 +220,8 @@ def _dtype(var: Var) -> DType:
     return var.dtype
 
 
-def _is_integer(var: Var) -> bool:
+def is_symbolic_integer(var: Var) -> bool:
+    """Return whether a symbolic variable is an integer, of which there are ranges."""
     return is_integer(_dtype(var))
 
 

@@ -59,7 +59,7 @@ class HasVar(Protocol):
         ...
 
 
-SymbolValues: TypeAlias = Mapping["Var | HasVar | str", int] | Mapping[str, int]
+SymbolValues: TypeAlias = Mapping["Var | HasVar | str", int]
 """Values of symbolic variables, by variable or by name."""
 
 
