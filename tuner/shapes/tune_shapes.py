@@ -36,8 +36,8 @@ from tuner.trial import MeasuredTrial
 TUNED_SIZES = 8
 """Sizes that are tuned: each further one takes a search of its own. Chosen."""
 TIMED_SIZES = 24
-"""Sizes that kernels are timed at, with those that are tuned: about three in each doubling from 1
-to 512. Chosen.
+"""Sizes spread over the ranges that kernels are timed at, besides those that are tuned: about three
+in each doubling from 1 to 512. Chosen.
 """
 BEST_OF_EACH = 4
 """Schedules of a tuned size that are carried over, the fastest: the fastest of one size may be slow
