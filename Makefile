@@ -11,7 +11,7 @@ SECS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dashboard demo test test-cpus test-targets check check-python check-dashboard format bench bench-check bench-fleet bench-gpu bench-models bench-parts bench-peers bench-race bench-search chaos fuzz fuzz-cuda fuzz-kills fuzz-models fuzz-requests fuzz-runner fuzz-scripts models onnx-cases serve stack clean
+.PHONY: help setup dashboard demo test test-cpus test-targets check check-python check-dashboard format bench bench-check bench-fleet bench-gpu bench-models bench-parts bench-peers bench-race bench-search bench-shapes chaos fuzz fuzz-cuda fuzz-kills fuzz-models fuzz-requests fuzz-runner fuzz-scripts models onnx-cases serve stack clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -77,6 +77,9 @@ bench-parts: $(VENV)/.dev ## benchmarks of the parts: compile time, memory, tria
 
 bench-search: $(VENV)/.dev ## play search strategies on the recorded sets, draw docs/search.png (ARGS="--again")
 	$(BIN)/python -m benchmarks.tuner.search $(ARGS)
+
+bench-shapes: $(VENV)/.dev ## one artifact of a few kernels beside a kernel of each shape (ARGS="--only matmul")
+	$(BIN)/python -m benchmarks.shapes $(ARGS)
 
 bench-peers: $(VENV)/.dev ## install the libraries to compare with, into .peers/
 	$(BIN)/python -m benchmarks.peers setup $(ARGS)

@@ -15,11 +15,19 @@ from compiler.backends.module import Module
 from compiler.bounded_cache import BoundedCache
 from compiler.executor.artifact import Artifact
 from compiler.ir.analysis.constant_params import constant_params
+from compiler.ir.analysis.specialize import with_limits
 from compiler.ir.analysis.structural import structural_hash
+from compiler.ir.analysis.symbols import size_problem, symbolic_vars
+from compiler.ir.core.function_calls import calls_in
 from compiler.ir.core.nodes import Buffer, Stmt
 from compiler.ir.core.program import IRModule, PrimFunc
 from compiler.ir.modules.inline_calls import inline_calls, only_entry
-from compiler.ir.verify.verify import VerifyError, verify, verify_but_for_races
+from compiler.ir.verify.verify import (
+    VerifyError,
+    verify,
+    verify_all_sizes,
+    verify_but_for_races,
+)
 from compiler.ir.verify.verify_buffers import stored_buffers
 from compiler.keywords import check_keywords, keywords_of, suggests_keywords
 from compiler.passes.common.plain_loops import plain_loops
@@ -99,7 +107,7 @@ def lower(func: PrimFunc, target: str | Target = "cpu") -> Stmt:
     if not isinstance(argument, PrimFunc):
         raise TypeError(f"expected a PrimFunc to lower, not a {type(argument).__name__}")
     goal = _target(target)
-    return backend_of(goal).lower(func, goal)
+    return backend_of(goal).lower(with_limits(func), goal)
 
 
 def emit(func: PrimFunc, target: Target) -> SourceCode:
@@ -111,6 +119,7 @@ def emit(func: PrimFunc, target: Target) -> SourceCode:
         BuildError: If it can't be lowered, or is too large once expanded.
     """
     backend = backend_of(target)
+    func = with_limits(func)
     constants = _declared(func, target)
     if constants:
         return backend.emit_with_constants(func, constants, target).kernel
@@ -134,7 +143,8 @@ def compile_kernel(
         TypeError: If `program` is not a program.
     """
     func, goal = _legal(_only_function(program), is_schedule=_is_schedule(program)), _target(target)
-    return _compiled(func, goal, _declared(func, goal))[0]
+    artifact = _compiled(func, goal, _declared(func, goal))[0]
+    return replace(artifact, dispatcher=_dispatcher(program, func.name))
 
 
 def inspect(program: PrimFunc | IRModule | Scheduled, target: str | Target = "cpu") -> Inspection:
@@ -175,7 +185,7 @@ def _compiled(
         kernel = backend.compile(func.name, split.kernel_params, split.kernel, target)
         return replace(kernel, packer=packer), split.kernel.text
     source = backend.emit(func, target)
-    params = params_of(func.buffers, stored_buffers(func.body))
+    params = params_of(func.params, stored_buffers(func.body))
     return backend.compile(func.name, params, source, target), source.text
 
 
@@ -192,7 +202,8 @@ def _legal(func: PrimFunc, *, is_schedule: bool) -> PrimFunc:
     """Return the function to compile, verified once a program.
 
     A kernel must access only its arrays, whatever the source of its program. The order of accesses
-    of a schedule is not checked again, because its primitives preserve it.
+    of a schedule is not checked again, because its primitives preserve it. A symbolic program is
+    verified for all sizes of its ranges, and returned with them as limits of its variables.
 
     Raises:
         BuildError: If it is not legal.
@@ -200,13 +211,20 @@ def _legal(func: PrimFunc, *, is_schedule: bool) -> PrimFunc:
     try:
         key = f"{structural_hash(func)} {is_schedule}"
         if not _verified.get(key):
-            (verify_but_for_races if is_schedule else verify)(func)
+            if symbolic_vars(func):
+                verify_all_sizes(func, has_races=not is_schedule)
+            else:
+                (verify_but_for_races if is_schedule else verify)(func)
     except ValueError as error:  # VerifyError is one; the hash knows variables without a definition
         raise BuildError(
             f"{func.name} is not a legal program: {error}", "illegal_program"
         ) from error
     _verified.put(key, True)
-    return func
+    limited = with_limits(func)
+    problem = size_problem(limited)
+    if problem is not None:
+        raise BuildError(f"{func.name}: {problem}", "symbolic")
+    return limited
 
 
 def _build_stages(
@@ -269,7 +287,7 @@ def build(
     functions = _functions(program)
     legal = [_legal(func, is_schedule=_is_schedule(program)) for func in functions]
     constants = _constants_by_kernel(legal, const_params or {})
-    kernels = {func.name: _loaded(func, goal, constants.get(func.name)) for func in legal}
+    kernels = {func.name: _loaded(program, func, goal, constants.get(func.name)) for func in legal}
     return KernelSet(kernels) if len(kernels) > 1 else kernels[legal[0].name]
 
 
@@ -294,9 +312,23 @@ def _constants_by_kernel(
     return const_params
 
 
-def _loaded(func: PrimFunc, target: Target, const_params: Mapping[str, Any] | None) -> Module:
+def _dispatcher(program: PrimFunc | IRModule | Scheduled, name: str) -> str:
+    """Return the text of an entry as it was written, if it calls other functions."""
+    if not isinstance(program, IRModule):
+        return ""
+    entry = program[name]
+    return entry.script() if calls_in(entry.body) else ""
+
+
+def _loaded(
+    program: PrimFunc | IRModule | Scheduled,
+    func: PrimFunc,
+    target: Target,
+    const_params: Mapping[str, Any] | None,
+) -> Module:
     constants = _chosen_constants(func, target, const_params) if const_params else ()
     artifact, source = _compiled(func, target, constants)
+    artifact = replace(artifact, dispatcher=_dispatcher(program, func.name))
     return Module(artifact, const_params, source)
 
 

@@ -49,6 +49,7 @@ BuildErrorCode: TypeAlias = Literal[
     "illegal_program",
     "lowering",
     "several_functions",
+    "symbolic",
 ]
 
 SCHEDULE_ERROR_CODES: Mapping[str, str] = {
@@ -97,5 +98,6 @@ BUILD_ERROR_CODES: Mapping[str, str] = {
     "illegal_program": "The verifier refuses the program.",
     "lowering": "A pass can't turn the program into loops.",
     "several_functions": "The module has several functions, and a kernel is one.",
+    "symbolic": "The value of a symbolic variable follows from no argument of a call.",
 }
 """What each code of a `BuildError` means."""

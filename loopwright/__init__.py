@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from compiler.backends.time_evaluator import time_evaluator
     from compiler.driver import build, compile_kernel, inspect, lower
     from compiler.executor.artifact import Artifact
-    from compiler.executor.error import ArgumentError, ArtifactError, PackageError
+    from compiler.executor.error import ArgumentError, ArtifactError, PackageError, ShapeError
     from compiler.executor.executor import Executor
     from compiler.executor.kernel import load_kernel
+    from compiler.executor.kernel_file import load_kernels
     from compiler.executor.loading import load
     from compiler.executor.memory import aligned_empty
     from compiler.graph.error import ModelError
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
     )
     from loopwright.kernels.kernel import Kernel, KernelSchedule, KernelSource
     from loopwright.local.design_space import DesignSpace, design_space
+    from loopwright.local.shapes_result import ShapeKernel, ShapesResult, ShapeTime
     from loopwright.local.tune_result import Trial, TuneResult
     from loopwright.local.tuning import tune
     from loopwright.locks.load_locked import kernel
@@ -145,6 +147,10 @@ __all__ = [
     "ScriptError",
     "ServerFailedError",
     "ServerUnreachableError",
+    "ShapeError",
+    "ShapeKernel",
+    "ShapeTime",
+    "ShapesResult",
     "SignatureError",
     "SketchBuilder",
     "StageError",
@@ -175,6 +181,7 @@ __all__ = [
     "kernel",
     "load",
     "load_kernel",
+    "load_kernels",
     "lock",
     "lower",
     "nd",
@@ -223,10 +230,11 @@ _HOMES = {
     "compiler.executor.artifact": ("Artifact",),
     "compiler.backends.kernel_set": ("KernelSet",),
     "compiler.backends.module": ("Module",),
-    "compiler.executor.error": ("ArgumentError", "ArtifactError", "PackageError"),
+    "compiler.executor.error": ("ArgumentError", "ArtifactError", "PackageError", "ShapeError"),
     "compiler.executor.executor": ("Executor",),
     "compiler.executor.memory": ("aligned_empty",),
     "compiler.executor.kernel": ("load_kernel",),
+    "compiler.executor.kernel_file": ("load_kernels",),
     "compiler.executor.loading": ("load",),
     "compiler.runtime.nd": ("cpu",),
     "compiler.backends.cpu.runtime.peak": ("fma_peak_gflops",),
@@ -269,6 +277,7 @@ _HOMES = {
     "loopwright.prefetching.prefetch": ("Prefetched", "prefetch"),
     "loopwright.module_tasks": ("ExtractedTask", "extract_tasks"),
     "loopwright.kernels.kernel": ("Kernel", "KernelSchedule", "KernelSource"),
+    "loopwright.local.shapes_result": ("ShapeKernel", "ShapeTime", "ShapesResult"),
     "loopwright.local.tune_result": ("Trial", "TuneResult"),
     "loopwright.local.tuning": ("tune",),
     "loopwright.locks.lock": ("lock",),

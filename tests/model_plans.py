@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from compiler import ops
 from compiler.backends.backend import backend_of
 from compiler.backends.module import Module
+from compiler.executor.extents import fixed
 from compiler.executor.memory import aligned_empty
 from compiler.executor.params import Param
 from compiler.ir.analysis.constant_params import constant_params, with_constants
@@ -205,7 +206,7 @@ def built_kernel(
     direct = [constants[p.name] for p in split.kernel_params if p.name in constants]
     source = split.kernel
     kernel = PlannedKernel(
-        name, source.text, split.kernel_params, source.workspace_bytes, source.num_threads
+        name, source.text, split.kernel_params, fixed(source.workspace_bytes), source.num_threads
     )
     return kernel, [*direct, *copies]
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from compiler.ir.analysis.flops import flops
+from compiler.ir.analysis.specialize import sized
 from compiler.ir.analysis.structural import structural_hash
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.text.printer import script
@@ -38,4 +39,4 @@ class Task:
     @cached_property
     def flops(self) -> int:
         """The floating-point operations of one run."""
-        return flops(self.func)
+        return flops(sized(self.func))

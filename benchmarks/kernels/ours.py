@@ -1,4 +1,4 @@
-"""Our backends for a worker process: default and tuned kernels, and the machine's ceiling."""
+"""Our backends for a worker process: kernels of several kinds, and the machine's ceiling."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ import loopwright as lw
 from benchmarks.kernels.ceiling import ceiling
 from benchmarks.kernels.traces import load_tuned, program
 from benchmarks.peers.library import Ceiling, Prepared
-from benchmarks.workloads.workload import BenchmarkWorkload, aligned
+from benchmarks.shapes.dispatched import artifact_path, load_facts
+from benchmarks.workloads.shapes import FAMILY_OF
+from benchmarks.workloads.workload import Array, BenchmarkWorkload, aligned
 from compiler.driver import toolchain
+from compiler.executor.kernel import LoadedKernel
 from compiler.ir.analysis.constant_params import constant_params
 from compiler.ir.interpret.oracle.oracle import compare, interpret
 
@@ -24,10 +27,15 @@ def start(threads: int) -> dict[str, str]:
 
 
 def prepare(workload: BenchmarkWorkload, backend: str) -> Prepared | Ceiling:
-    """Prepare a workload for the backend "default", "tuned", "tuned@SEED" or "ceiling".
+    """Prepare a workload for a backend.
+
+    Args:
+        workload: The workload.
+        backend: "default", "tuned", "tuned@SEED", "dispatched" (a kernel of a search over a range
+            of shapes) or "ceiling".
 
     Raises:
-        NotTunedError: If there is no tuned schedule.
+        NotTunedError: If there is no tuned schedule, or no artifact.
         ScheduleError: If it no longer applies.
     """
     target = lw.Target(f"cpu -num-cores={_threads}")
@@ -36,6 +44,10 @@ def prepare(workload: BenchmarkWorkload, backend: str) -> Prepared | Ceiling:
     func = program(workload)
     if backend == "default":
         return _prepared(workload, func, func, target, "")
+    if backend == "dispatched":
+        family = FAMILY_OF[workload.name]
+        note = f"{load_facts(family, _threads)['trials']} trials for all shapes"
+        return _run(workload, func, lw.load_kernel(artifact_path(family, _threads)), note)
     tuned = load_tuned(workload, _threads, backend)
     note = f"{tuned.trials} trials, sketch {tuned.sketch}"
     return _prepared(workload, func, tuned.trace.apply_to(func), target, note)
@@ -49,22 +61,31 @@ def _prepared(
     note: str,
 ) -> Prepared:
     """Build a schedule of a program; constant inputs are packed now."""
-    names = [buffer.name for buffer in func.buffers]
-    *arrays, out = (
-        array.view(np.dtype(kind))
-        for array, kind in zip(
-            (*workload.inputs(), aligned(workload.out, workload.all_types[-1])),
-            workload.all_types,
-            strict=True,
-        )
-    )
-    inputs = dict(zip(names, arrays, strict=False))
+    inputs = dict(zip(_names(func), _typed_inputs(workload), strict=False))
     constants = {buffer.name: inputs[buffer.name] for buffer in constant_params(func)}
-    module = lw.build(scheduled, target, const_params=constants)
+    return _run(workload, func, lw.build(scheduled, target, const_params=constants), note)
+
+
+def _run(
+    workload: BenchmarkWorkload, func: lw.PrimFunc, kernel: lw.Module | LoadedKernel, note: str
+) -> Prepared:
+    names = _names(func)
+    inputs = dict(zip(names, _typed_inputs(workload), strict=False))
+    out = aligned(workload.out, workload.all_types[-1]).view(np.dtype(workload.all_types[-1]))
+    constants = {buffer.name for buffer in constant_params(func)}
     arguments = [array for name, array in inputs.items() if name not in constants]
 
     def check() -> None:
         # A scan reads what it has written, so that its output is an input of the program.
         compare(func, {names[-1]: out}, interpret(func, inputs | {names[-1]: np.zeros_like(out)}))
 
-    return Prepared(module.bind(*arguments, out), lambda: out, check, note)
+    return Prepared(kernel.bind(*arguments, out), lambda: out, check, note)
+
+
+def _names(func: lw.PrimFunc) -> list[str]:
+    return [buffer.name for buffer in func.buffers]
+
+
+def _typed_inputs(workload: BenchmarkWorkload) -> list[Array]:
+    pairs = zip(workload.inputs(), workload.all_types, strict=False)
+    return [array.view(np.dtype(kind)) for array, kind in pairs]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from benchmarks.workloads.classes import CLASSES
 from benchmarks.workloads.models import MODELS
 from benchmarks.workloads.public import PUBLIC
+from benchmarks.workloads.shapes import SHAPES
 from benchmarks.workloads.workload import BenchmarkWorkload
 
 WORKLOADS: tuple[BenchmarkWorkload, ...] = (*PUBLIC, *MODELS, *CLASSES)
-BY_NAME = {w.name: w for w in WORKLOADS}
+BY_NAME = {w.name: w for w in (*WORKLOADS, *SHAPES)}
 
 
 def select(words: str) -> list[BenchmarkWorkload]:

@@ -15,7 +15,8 @@ from compiler.backends.inspection import Emulation
 from compiler.backends.trial_arrays import TrialArrays
 from compiler.executor.artifact import Artifact
 from compiler.executor.cores import available_cores
-from compiler.executor.params import Param
+from compiler.executor.extents import Extent
+from compiler.executor.params import Param, Symbol
 from compiler.ir.core.nodes import Buffer, Stmt
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.error_growth import CheckCase
@@ -35,13 +36,16 @@ class SourceCode:
 
     Attributes:
         text: The code, in the language of the backend.
-        workspace_bytes: The memory that a call requires, enough for `num_threads` threads.
+        workspace_bytes: The memory that a call requires, enough for `num_threads` threads. It may
+            depend on symbolic variables.
         num_threads: The maximum number of host threads that a call uses.
+        symbols: The symbolic extents, whose values the kernel takes after its parameters.
     """
 
     text: str
-    workspace_bytes: int = 0
+    workspace_bytes: Extent = 0
     num_threads: int = 1
+    symbols: tuple[Symbol, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

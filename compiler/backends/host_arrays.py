@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from compiler.backends.trial_arrays import TrialArrays, WrongResultError
 from compiler.executor.memory import aligned_empty
-from compiler.ir.core.nodes import static_shape
+from compiler.ir.analysis.specialize import sized
+from compiler.ir.analysis.symbols import TIMED, declared
+from compiler.ir.core.nodes import Buffer, static_shape
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.compare_case import compare_case
 from compiler.ir.interpret.error_growth import CheckCase
@@ -29,25 +31,32 @@ class HostArrays(TrialArrays):
 
     def __init__(self, func: PrimFunc, case: CheckCase) -> None:
         self.func = func
+        self._sized = sized(func)
         self.is_spot_checked = case.spot is not None
         self._case = case
         # They begin at cache lines, as those of models, packages and PyTorch do. Where arrays begin
         # decides which kernel is the fastest: see docs/tuning.md, "Memory alignment".
-        self._arrays = {b.name: aligned_empty(static_shape(b), b.dtype) for b in func.buffers}
+        self._arrays = {
+            b.name: aligned_empty(static_shape(b), b.dtype) for b in self._sized.buffers
+        }
         self._first: dict[str, Array] = {}
 
     def again(self) -> HostArrays:
         """Return the same case with other arrays to run on."""
         return HostArrays(self.func, self._case)
 
-    def fresh_arrays(self) -> list[Array]:
-        """Return one array a parameter: inputs with their values, outputs poisoned."""
+    def fresh_arrays(self) -> list[Any]:
+        """Return one array, or number, a parameter: inputs with their values, outputs poisoned."""
         for name, array in self._arrays.items():
             if (input_array := self._case.inputs.get(name)) is not None:
                 np.copyto(array, input_array)
             else:
                 _poison(array, None if self._case.spot else self._case.expected[name])
-        return list(self._arrays.values())
+        arrays, numbers = iter(self._arrays.values()), declared(self.func, TIMED)
+        return [
+            next(arrays) if isinstance(param, Buffer) else numbers[param.name]
+            for param in self.func.params
+        ]
 
     def check(self) -> float:
         """Compare the arrays with the oracle's after one run; return the largest error.
@@ -61,7 +70,7 @@ class HostArrays(TrialArrays):
         outputs = {name: self._arrays[name] for name in self._case.expected}
         self._first = {name: array.copy() for name, array in outputs.items()}
         try:
-            return compare_case(self.func, outputs, self._case)
+            return compare_case(self._sized, outputs, self._case)
         except (Mismatch, SumMismatchError) as error:
             raise WrongResultError(str(error)) from error
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from compiler.backends.module import Module
-from compiler.executor.error import ArtifactError
+from compiler.executor.kernel_file import kernels_to_bytes
 from compiler.runtime.timing import Timing
 
 MAIN = "main"
@@ -65,16 +65,9 @@ class KernelSet:
         return self[func_name].time_evaluator(func_name, *args, **options)
 
     def save(self, path: str | Path) -> None:
-        """Refuse to write several kernels to one file, which holds one.
-
-        Raises:
-            ArtifactError: Always.
-        """
-        first = next(iter(self._kernels))
-        raise ArtifactError(
-            f"{path} can't hold {len(self)} kernels: a file holds one; save each of them, as in "
-            f'kernels["{first}"].save(...)'
-        )
+        """Write all kernels to one file, which `lw.load_kernels` loads."""
+        artifacts = [kernel.artifact for kernel in self._kernels.values()]
+        Path(path).write_bytes(kernels_to_bytes(artifacts))
 
     export_library = save
 

@@ -19,7 +19,7 @@ class TrialArrays(ABC):
     """
 
     func: PrimFunc
-    """Return the workload."""
+    """Return the workload; if it is symbolic, the arrays have the sizes that it is timed at."""
     is_spot_checked: bool
     """Return whether `check` compares some rows, and sums of elements: results are large."""
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .artifact import Artifact
-    from .error import ArgumentError, ArtifactError, PackageError
+    from .error import ArgumentError, ArtifactError, PackageError, ShapeError
     from .executor import Executor
     from .kernel import LoadedKernel, load_kernel
+    from .kernel_file import load_kernels
     from .loading import load
     from .package import Package, read_package
 
@@ -26,8 +27,10 @@ __all__ = [
     "LoadedKernel",
     "Package",
     "PackageError",
+    "ShapeError",
     "load",
     "load_kernel",
+    "load_kernels",
     "read_package",
 ]
 
@@ -39,8 +42,10 @@ _HOMES = {
     "LoadedKernel": "kernel",
     "Package": "package",
     "PackageError": "error",
+    "ShapeError": "error",
     "load": "loading",
     "load_kernel": "kernel",
+    "load_kernels": "kernel_file",
     "read_package": "package",
 }
 

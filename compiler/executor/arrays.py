@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -19,15 +18,21 @@ Array: TypeAlias = "NDArray[Any]"
 
 
 class ArrayCheck:
-    """Checks the arrays that are passed for a parameter; it accepts those that support DLPack."""
+    """Checks the arrays that are passed for a parameter; it accepts those that support DLPack.
+
+    Symbolic extents are checked for all parameters of a call together (`CallSizes`).
+    """
 
     def __init__(self, param: Param) -> None:
         self.param = param
         self.name = param.name
         self.is_output = param.is_output
-        self.shape = param.shape
+        self.extents = param.extents
+        self.shape = param.shape if param.is_sized else ()
         self.dtype = numpy_dtype(param.dtype)
-        self.size_bytes = math.prod(param.shape) * self.dtype.itemsize
+        self.is_sized = param.is_sized
+        self.rank = len(param.extents)
+        self.size_bytes = param.size_bytes if param.is_sized else 0
 
     def array(self, array: Any) -> Array:
         """Return an array as a NumPy array that the kernel may access.
@@ -37,7 +42,7 @@ class ArrayCheck:
         """
         if (
             type(array) is np.ndarray
-            and array.shape == self.shape
+            and (array.shape == self.shape or (not self.is_sized and array.ndim == self.rank))
             and array.dtype is self.dtype
             and array.flags.carray
         ):
@@ -51,10 +56,10 @@ class ArrayCheck:
                 f"parameter {self.name} is a MaskedArray, whose mask a kernel does not see: pass "
                 "its .filled(...)"
             )
-        if array.shape != self.shape or not self._has_elements(array.dtype):
+        if not (self._has_rank(array) and self._has_elements(array.dtype)):
             raise ArgumentError(
                 f"parameter {self.name} is {array.dtype}{list(array.shape)}:"
-                f" expected {self.dtype}{list(self.shape)}"
+                f" expected {self.dtype}[{', '.join(map(str, self.extents))}]"
             )
         flags = array.flags
         if not flags.c_contiguous:
@@ -66,6 +71,10 @@ class ArrayCheck:
         if self.is_output and not flags.writeable:
             raise ArgumentError(f"parameter {self.name} is written, and the array is read-only")
         return array
+
+    def _has_rank(self, array: Array) -> bool:
+        """Return whether an array has the shape, or the number of dimensions of a symbolic one."""
+        return array.shape == self.shape if self.is_sized else array.ndim == self.rank
 
     def _has_elements(self, dtype: np.dtype[Any]) -> bool:
         # NumPy learns `bfloat16` when `ml_dtypes` is imported, which may be after the kernel is
@@ -119,7 +128,10 @@ def _copy_of(array: Any) -> str:
 
 
 def check_overlaps(
-    checks: Sequence[ArrayCheck], addresses: Sequence[int], outputs: Iterable[int]
+    checks: Sequence[ArrayCheck],
+    addresses: Sequence[int],
+    outputs: Iterable[int],
+    arrays: Sequence[Array] | None = None,
 ) -> None:
     """Refuse arrays of which an output shares memory with another one.
 
@@ -127,16 +139,18 @@ def check_overlaps(
         checks: One for each parameter.
         addresses: The address of each array, in one memory.
         outputs: The positions of the parameters that are written.
+        arrays: The arrays, if their sizes do not follow from the parameters.
 
     Raises:
         ArgumentError: If two overlap.
     """
+    sizes = [a.nbytes for a in arrays] if arrays is not None else [c.size_bytes for c in checks]
     for written in outputs:
         low = addresses[written]
-        high = low + checks[written].size_bytes
-        for other, (check, address) in enumerate(zip(checks, addresses, strict=True)):
-            if address < high and low < address + check.size_bytes and other != written:
+        high = low + sizes[written]
+        for other, (size, address) in enumerate(zip(sizes, addresses, strict=True)):
+            if address < high and low < address + size and other != written:
                 raise ArgumentError(
                     f"parameter {checks[written].name} is written, and overlaps parameter"
-                    f" {check.name}"
+                    f" {checks[other].name}"
                 )

@@ -16,23 +16,32 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from .call_sizes import CallSizes
 from .dtypes import numpy_dtype
 from .error import ArtifactError
-from .params import Param, describe_kernel
+from .extents import Extent
+from .params import Param, Symbol, describe_kernel
 from .zip_reader import read_zip
 
 FORMAT_VERSION = 2
 PACKER_FORMAT_VERSION = 3
 """The format of an artifact with a packer: versions that would ignore it refuse the file."""
+SYMBOLIC_FORMAT_VERSION = 4
+"""The format of an artifact that takes numbers, or arrays of symbolic extents."""
+_TEXTS = ("name", "target", "triple", "features", "toolchain", "backend", "dispatcher")
+SEVERAL = "kernels.json"
+"""The entry that only a file of several kernels has."""
+_VERSIONS = (FORMAT_VERSION, PACKER_FORMAT_VERSION, SYMBOLIC_FORMAT_VERSION)
 # A limit against files that would unpack to more memory than the process has.
-_LIMIT_BYTES = 64 << 20
+LIMIT_BYTES = 64 << 20
 _POOL = "pool.o"
 _SUFFIXES_OF_C = (".o", ".h", ".so")
+_PACKER = "packer.zip"
 # Artifacts of versions with a single backend do not name it.
 _OLDEST_BACKEND = "cpu"
 
 # Raised for bytes that are no zip file or no JSON of this format; the third one for deep JSON.
-_MALFORMED = (LookupError, TypeError, RecursionError, ValueError)
+MALFORMED = (LookupError, TypeError, RecursionError, ValueError)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -42,7 +51,7 @@ class Artifact:
     Attributes:
         triple, features: The machine that the code requires, in LLVM's spelling; empty for other
             backends.
-        workspace_bytes: The size of the workspace for `num_threads` threads.
+        workspace_bytes: The size of the workspace for `num_threads` threads, a number or a formula.
         num_threads: The most threads that the kernel can use; 1 without a parallel loop.
         code: For a CPU an object file; otherwise the form that the backend loads.
         backend: The kind of the backend that generated the code, and loads it.
@@ -51,6 +60,8 @@ class Artifact:
             those constants that it reads directly, then the copies.
         pool: The object code of a pool of threads, for a process without the compiler; empty for
             other backends, for kernels without threads, and in files of older versions.
+        symbols: The symbolic extents. Their values follow the parameters in a call.
+        dispatcher: The text of the function that calls others, of a module of several functions.
     """
 
     name: str
@@ -59,12 +70,14 @@ class Artifact:
     features: str
     toolchain: str
     params: tuple[Param, ...]
-    workspace_bytes: int
+    workspace_bytes: Extent
     num_threads: int
     code: bytes
     backend: str = _OLDEST_BACKEND
     packer: Artifact | None = None
     pool: bytes = b""
+    symbols: tuple[Symbol, ...] = ()
+    dispatcher: str = ""
 
     def __repr__(self) -> str:
         size = f"{len(self.code)} bytes of code"
@@ -89,21 +102,39 @@ class Artifact:
         before_copies = self.params[: len(self.params) - len(self.packed_copies)]
         return tuple(param for param in before_copies if param.name not in constants)
 
+    @property
+    def is_symbolic(self) -> bool:
+        """Return whether it takes numbers, or arrays of symbolic extents."""
+        return bool(self.symbols) or any(param.is_scalar for param in self.params)
+
+    def call_sizes(self) -> CallSizes:
+        """Return what finds and checks the sizes of calls.
+
+        Raises:
+            ValueError: If a formula is wrong.
+        """
+        return CallSizes(self.name, self.arguments, self.symbols, self.workspace_bytes)
+
     def to_bytes(self) -> bytes:
         """Return the artifact as the bytes of a file."""
         meta = asdict(replace(self, packer=None))
         del meta["code"], meta["packer"], meta["pool"]
+        meta["params"] = [param.to_json() for param in self.params]
+        for name in ("symbols", "dispatcher"):
+            if not meta[name]:
+                del meta[name]  # omitted, so that older versions can read the file
         if self.backend == _OLDEST_BACKEND:
             del meta["backend"]  # omitted, so that older versions can read the file
         meta["sha256"] = hashlib.sha256(self.code).hexdigest()
         version = FORMAT_VERSION if self.packer is None else PACKER_FORMAT_VERSION
+        version = SYMBOLIC_FORMAT_VERSION if self.is_symbolic else version
         files = {"meta.json": json.dumps({"format": version, **meta}).encode()}
         files["kernel.o"] = self.code
         if self.packer is not None:
-            files["packer.zip"] = self.packer.to_bytes()
+            files[_PACKER] = self.packer.to_bytes()
         if self.pool:
             files[_POOL] = self.pool
-        return _zip_of(files)
+        return write_zip(files)
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Artifact:
@@ -113,16 +144,18 @@ class Artifact:
             ArtifactError: If the bytes are not an artifact, or have another format version.
         """
         try:
-            files = read_zip(content, _LIMIT_BYTES)
+            files = read_zip(content, LIMIT_BYTES)
+            if SEVERAL in files:
+                raise ArtifactError("the file holds several kernels: use load_kernels")
             meta = json.loads(files["meta.json"])
             packer = None
-            if isinstance(meta, dict) and meta.get("format") == PACKER_FORMAT_VERSION:
-                packer = cls.from_bytes(files["packer.zip"])
+            if _PACKER in files and _has_packer(meta):
+                packer = cls.from_bytes(files[_PACKER])
             artifact = cls._from_meta(meta, files["kernel.o"], packer)
             return replace(artifact, pool=files.get(_POOL, b""))
         except ArtifactError:
             raise
-        except _MALFORMED as error:
+        except MALFORMED as error:
             raise ArtifactError(f"not a Loopwright artifact: {error}") from error
 
     @classmethod
@@ -130,10 +163,10 @@ class Artifact:
         if not isinstance(meta, dict):
             raise TypeError("its meta.json holds no object")
         version = meta.pop("format", None)
-        if version not in (FORMAT_VERSION, PACKER_FORMAT_VERSION):
+        if version not in _VERSIONS:
             raise ArtifactError(
                 f"the artifact has format {version}:"
-                f" this version reads {FORMAT_VERSION} and {PACKER_FORMAT_VERSION}"
+                f" this version reads {_VERSIONS[0]} to {_VERSIONS[-1]}"
             )
         # LLVM's linker crashes on damaged objects, so the checksum comes first.
         if meta.pop("sha256") != hashlib.sha256(code).hexdigest():
@@ -144,19 +177,22 @@ class Artifact:
                 numpy_dtype(param["dtype"])
             except ValueError as error:
                 raise ArtifactError(f"the artifact has a parameter of {error}") from error
-            params.append(Param(**{**param, "shape": tuple(int(n) for n in param["shape"])}))
+            params.append(Param.from_json(param))
         meta.setdefault("backend", _OLDEST_BACKEND)
-        for field in ("name", "target", "triple", "features", "toolchain", "backend"):
+        meta.setdefault("dispatcher", "")
+        for field in _TEXTS:
             if not isinstance(meta[field], str):
                 raise TypeError(f"its {field} is {meta[field]!r}")
+        symbols = tuple(Symbol(**symbol) for symbol in meta.pop("symbols", ()))
         size = meta["workspace_bytes"]
-        if not isinstance(size, int) or size < 0:
+        if not (isinstance(size, int) and size >= 0) and not (symbols and isinstance(size, str)):
             raise TypeError(f"its workspace has {size!r} bytes")
         threads = meta["num_threads"]
         if not isinstance(threads, int) or threads < 1:
             raise TypeError(f"it uses {threads!r} threads")
-        artifact = cls(**meta, params=tuple(params), code=code, packer=packer)
+        artifact = cls(**meta, params=tuple(params), code=code, packer=packer, symbols=symbols)
         artifact._check_packer()
+        artifact.call_sizes()  # refuses formulas of unknown names
         return artifact
 
     def _check_packer(self) -> None:
@@ -206,7 +242,12 @@ class Artifact:
             return cls.from_bytes(file.read())
 
 
-def _zip_of(files: Mapping[str, bytes]) -> bytes:
+def _has_packer(meta: object) -> bool:
+    return isinstance(meta, dict) and meta.get("format") in _VERSIONS[1:]
+
+
+def write_zip(files: Mapping[str, bytes]) -> bytes:
+    """Return a zip of files by their names; equal files give equal bytes."""
     # Imported on use: reading needs less of it, and it imports a lot.
     from io import BytesIO  # noqa: PLC0415
     from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo  # noqa: PLC0415
@@ -214,7 +255,6 @@ def _zip_of(files: Mapping[str, bytes]) -> bytes:
     buffer = BytesIO()
     with ZipFile(buffer, "w") as file:
         for name, content in files.items():
-            # A fixed date, so that equal kernels give equal files.
             entry = ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
             entry.compress_type = ZIP_DEFLATED
             file.writestr(entry, content)

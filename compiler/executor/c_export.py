@@ -36,7 +36,8 @@ def save_for_c(artifact: Artifact, name: str) -> None:
             the kernel uses threads, and `x_pack.o` if it has constants.
 
     Raises:
-        ArtifactError: If the kernel is not for a CPU, or there is no linker for a library.
+        ArtifactError: If the kernel is not for a CPU, or takes sizes, or there is no linker for a
+            library.
         OSError: If a file can't be written.
     """
     path = Path(name)
@@ -44,6 +45,11 @@ def save_for_c(artifact: Artifact, name: str) -> None:
         raise ArtifactError(
             f"{artifact.name} was built for {artifact.target}: only kernels for CPUs are written"
             f" as {path.suffix}; another suffix, such as .lwk, writes the artifact"
+        )
+    if artifact.is_symbolic:
+        raise ArtifactError(
+            f"{artifact.name} takes sizes from its arrays: only kernels of fixed shapes are written"
+            f" as {path.suffix}; make one by specialize, or write the artifact under another suffix"
         )
     objects = _objects(artifact, path.stem)
     if path.suffix == ".h":

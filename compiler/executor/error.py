@@ -7,6 +7,10 @@ class ArgumentError(TypeError):
     """Arrays that do not fit the parameters of a kernel or a model."""
 
 
+class ShapeError(ArgumentError):
+    """Arrays whose sizes a kernel of symbolic extents does not take: out of its range, or apart."""
+
+
 class ArtifactError(ValueError):
     """A file that is not an artifact, or an artifact for another kind of machine."""
 

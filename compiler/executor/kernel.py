@@ -24,6 +24,7 @@ from .machine import check_machine
 from .memory import address_of, aligned_empty
 from .params import ENTRY, describe_kernel
 from .pool import PROCESS_POOL
+from .symbolic_calls import SymbolicCalls
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,7 +38,8 @@ _bytes_of = ctypes.c_char.from_buffer
 class LoadedKernel:
     """A kernel in memory: call it with one array a parameter, in order; it writes outputs in place.
 
-    It takes NumPy arrays, and any array that supports DLPack. Calls from several threads are safe:
+    It takes NumPy arrays, and any array that supports DLPack. Symbolic extents are taken from the
+    arrays; a parameter that is a number takes one. Calls from several threads are safe:
     each thread has its own workspace. `num_threads` is the number of threads that the kernel was
     built for, or of available cores if that is less; it is 1 if no loop is parallel. `close()`
     unloads the code after the calls in progress have ended.
@@ -66,10 +68,15 @@ class LoadedKernel:
         self._entry: Callable[[bytes | int], None] | None = _load(artifact)
         self._constants = _pack_constants(artifact, const_params or {})
         self._constant_addresses = list(map(address_of, self._constants))
-        self._checks = tuple(ArrayCheck(param) for param in self.params)
-        self._outputs = [position for position, param in enumerate(self.params) if param.is_output]
-        self._pack = struct.Struct(f"{len(artifact.params) + 3}Q").pack
+        arrays = [param for param in self.params if not param.is_scalar]
+        self._checks = tuple(map(ArrayCheck, arrays))
+        self._outputs = [position for position, param in enumerate(arrays) if param.is_output]
+        self._sizes = SymbolicCalls(artifact, self._checks) if artifact.is_symbolic else None
+        num_words = len(artifact.params) + len(artifact.symbols) + 3
+        self._pack = struct.Struct(f"{num_words}Q").pack
         self._local = threading.local()
+        size = artifact.workspace_bytes
+        self._fixed_workspace = size if isinstance(size, int) else 0
         self._launch = _launch(artifact, pool)
         self.num_threads = min(artifact.num_threads, available_cores())
 
@@ -90,8 +97,9 @@ class LoadedKernel:
                 is read-only, if an output overlaps another array, or if there are no threads.
         """
         entry = self._open()
-        _checked, addresses = self._located(arrays)
-        entry(self._pack(*addresses, self._workspace(), self._limited(num_threads), self._launch))
+        _checked, words, size = self._located(arrays)
+        workspace, threads = self._workspace(size), self._limited(num_threads)
+        entry(self._pack(*words, workspace, threads, self._launch))
 
     def bind(self, *arrays: Any, num_threads: int | None = None) -> Callable[[], None]:
         """Check the arrays once, and return a function that runs the kernel on them.
@@ -103,11 +111,11 @@ class LoadedKernel:
             ArgumentError: As a call does.
         """
         entry = self._open()
-        checked, addresses = self._located(arrays)
-        workspace = aligned_empty((self.artifact.workspace_bytes,), "uint8")
+        checked, words, size = self._located(arrays)
+        workspace = aligned_empty((size,), "uint8")
         threads = self._limited(num_threads)
-        words = bytearray(self._pack(*addresses, address_of(workspace), threads, self._launch))
-        first_byte = _bytes_of(words)
+        packed = bytearray(self._pack(*words, address_of(workspace), threads, self._launch))
+        first_byte = _bytes_of(packed)
         run = partial(entry, ctypes.addressof(first_byte))
         # The kernel reads addresses: the function holds references to the memory behind them.
         run.words = first_byte  # type: ignore[attr-defined]
@@ -123,14 +131,24 @@ class LoadedKernel:
             raise ArgumentError(f"{self.artifact.name} was closed")
         return self._entry
 
-    def _located(self, arrays: Sequence[Any]) -> tuple[list[Array], list[int]]:
-        """Check the arrays; return them, and the addresses of all buffers of the kernel."""
+    def _located(self, arrays: Sequence[Any]) -> tuple[list[Array], Sequence[int], int]:
+        """Check the arguments.
+
+        Returns:
+            The arrays, the words that the kernel takes for its parameters and symbolic extents, and
+            the size of its workspace.
+        """
         if len(arrays) != len(self.params):
             raise wrong_number(self.artifact, len(arrays))
+        if self._sizes is not None:
+            call = self._sizes.call(arrays)
+            check_overlaps(self._checks, call.addresses, self._outputs, call.arrays)
+            words = (*call.words, *self._constant_addresses, *call.size.values)
+            return call.arrays, words, call.size.workspace_bytes
         checked = list(map(ArrayCheck.array, self._checks, arrays))
         addresses = list(map(address_of, checked))
         check_overlaps(self._checks, addresses, self._outputs)
-        return checked, addresses + self._constant_addresses
+        return checked, addresses + self._constant_addresses, self._fixed_workspace
 
     def _limited(self, num_threads: int | None) -> int:
         if num_threads is None:
@@ -140,14 +158,13 @@ class LoadedKernel:
             raise ArgumentError(f"num_threads is {threads}: expected 1 or more")
         return min(threads, self.artifact.num_threads)
 
-    def _workspace(self) -> int:
-        """Return the address of this thread's workspace."""
-        try:
-            return int(self._local.address)
-        except AttributeError:
-            workspace = aligned_empty((self.artifact.workspace_bytes,), "uint8")
-            self._local.workspace, self._local.address = workspace, address_of(workspace)
-            return address_of(workspace)
+    def _workspace(self, size_bytes: int) -> int:
+        """Return the address of this thread's workspace, of at least this size."""
+        local = self._local
+        if getattr(local, "size_bytes", -1) < size_bytes:
+            local.workspace = aligned_empty((size_bytes,), "uint8")
+            local.address, local.size_bytes = address_of(local.workspace), size_bytes
+        return int(local.address)
 
 
 def load_kernel(

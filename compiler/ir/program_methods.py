@@ -5,10 +5,8 @@ Programs are in the lowest room, `core`, which imports none of these.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from compiler.ir.analysis.specialize import specialize
-from compiler.ir.core.nodes import HasVar, Var
+from compiler.ir.core.nodes import SymbolValues
 from compiler.ir.core.program import IRModule, PrimFunc
 from compiler.ir.core.spelling import Dialect
 from compiler.ir.text.one_line import describe_func
@@ -39,7 +37,7 @@ class Methods:
         """Return the name and the parameters of a function."""
         return describe_func(func)
 
-    def specialize(self, func: PrimFunc, values: Mapping[Var | HasVar | str, int]) -> PrimFunc:
+    def specialize(self, func: PrimFunc, values: SymbolValues) -> PrimFunc:
         """Give symbolic variables values, and verify the result."""
         specialized = specialize(func, values)
         verify(specialized)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from compiler.backends.backend import SplitSource, backend_of
 from compiler.driver import Scheduled
 from compiler.executor.artifact import Artifact
+from compiler.executor.extents import fixed
 from compiler.executor.params import Param
 from compiler.ir.analysis.constant_params import constant_params
 from compiler.ir.core.program import PrimFunc
@@ -115,7 +116,7 @@ def _emit(
         planned,
         text=source.text,
         params=params,
-        workspace_bytes=source.workspace_bytes,
+        workspace_bytes=fixed(source.workspace_bytes),
         num_threads=source.num_threads,
     )
     return kernel, split

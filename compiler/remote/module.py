@@ -49,6 +49,11 @@ class RemoteModule:
     ) -> None:
         if artifact.backend != BACKEND:
             raise ArtifactError(f"{artifact.name} was built for {artifact.target}, not for a CPU")
+        if artifact.is_symbolic:
+            raise ArtifactError(
+                f"{artifact.name} takes sizes from its arrays: only kernels of fixed shapes run on"
+                " remote devices; make one by specialize"
+            )
         self.artifact = artifact
         self.params = artifact.arguments
         self.num_threads = max(1, min(artifact.num_threads, remote.facts.num_cores))

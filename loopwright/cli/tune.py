@@ -12,6 +12,7 @@ from compiler.backends.backend import host_labels
 from compiler.driver import compile_kernel
 from compiler.ir.analysis.flops import flops
 from compiler.ir.analysis.products import multiplied_dtype
+from compiler.ir.analysis.symbols import symbolic_problem, symbolic_vars
 from compiler.ir.core.dtypes import is_integer
 from compiler.target.target import Target, complete_target
 from loopwright.cli.shared.failure import ExitCode, InputError
@@ -42,6 +43,7 @@ from loopwright.cli.shared.output import (
 from loopwright.cli.shared.where import TUNE_HERE, find_server
 from loopwright.cli.tuning.outcome import Search, Several, TuneOutcome
 from loopwright.cli.tuning.tune_several import tune_several
+from loopwright.cli.tuning.tune_shapes import parse_ranges, tune_shapes
 from loopwright.client.client import Client
 from loopwright.errors import JobFailedError
 from loopwright.extras import load_extra
@@ -60,6 +62,16 @@ def tune(
             "--weight",
             min=0,
             help="Weight of a workload's time; repeat for each of several workloads.",
+        ),
+    ] = None,
+    ranges: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--range",
+            metavar="NAME=LEAST:GREATEST",
+            help="Range of a symbolic extent of a script, such as M=1:512; repeat for each. One "
+            "artifact runs all sizes.",
+            show_default=False,
         ),
     ] = None,
     target: TargetOption = "cpu",
@@ -115,10 +127,13 @@ def tune(
     Otherwise it runs in this process, and its measurements are not stored.
 
     Several workloads share the trials: each round goes to the one with the largest expected gain.
+
+    With --range the search runs in this process. It finds at most eight kernels of a symbolic
+    program, and a dispatcher that calls one of them by size.
     """
     texts = [read_workload(path) for path in workload]
-    if output is not None and not output.parent.is_dir():
-        raise InputError(f"the kernel cannot be written to {output}: the directory does not exist")
+    _check_number(texts, weight, ranges, output)
+    shape_ranges = parse_ranges(ranges or (), url)
     limits = {"max_trials": max_trials, "max_secs": max_secs, "plateau": patience}
     options = {
         **{limit: value for limit, value in limits.items() if value is not None},
@@ -126,11 +141,7 @@ def tune(
         "strategy": strategy.value,
         "rules": _validated_rules(rule or ()),
     }
-    if len(texts) > 1 and output is not None:
-        raise InputError("--output accepts one workload: tune them one at a time")
-    if len(texts) == 1 and weight:
-        raise InputError("--weight requires several workloads")
-    server_url = find_server(url, token)
+    server_url = None if shape_ranges else find_server(url, token)
     job_texts = {
         "name": name,
         "note": note,
@@ -145,21 +156,59 @@ def tune(
         several = Several(texts, weight or None, target, options, job_texts)
         tune_several(several, warm_start=warm_start, url=server_url, token=token, as_json=as_json)
         return
-    text = texts[0]
-    search = Search(text, target, options, job_texts)
-    if server_url is None:
+    search = Search(texts[0], target, options, job_texts)
+    if shape_ranges:
+        tune_shapes(search, shape_ranges, warm_start=warm_start, output=output, as_json=as_json)
+        return
+    _tune_one(
+        search, warm_start=warm_start, url=server_url, token=token, output=output, as_json=as_json
+    )
+
+
+def _check_number(
+    texts: Sequence[str],
+    weights: Sequence[float] | None,
+    ranges: Sequence[str] | None,
+    output: Path | None,
+) -> None:
+    """Refuse options that do not fit the number of workloads, and a file in no directory."""
+    if output is not None and not output.parent.is_dir():
+        raise InputError(f"the kernel cannot be written to {output}: the directory does not exist")
+    if len(texts) == 1:
+        if weights:
+            raise InputError("--weight requires several workloads")
+        return
+    for option, value in (("--output", output), ("--range", ranges)):
+        if value:
+            raise InputError(f"{option} accepts one workload: tune them one at a time")
+
+
+def _tune_one(
+    search: Search,
+    *,
+    warm_start: bool,
+    url: str | None,
+    token: str | None,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    func = to_func(search.workload)
+    if symbolic_vars(func):
+        names = " ".join(f"--range {var.name}=1:512" for var in symbolic_vars(func))
+        raise InputError(f"{func.name}: {symbolic_problem(func)}, or tune all sizes with {names}")
+    if url is None:
         tune_here = load_extra("loopwright.cli.tuning.tune_here", TUNE_HERE)
         outcome: TuneOutcome = tune_here.tune_one_here(search, warm_start=warm_start)
     else:
-        with Client(server_url, token) as client:
+        with Client(url, token) as client:
             outcome = _tune_there(client, search, warm_start=warm_start)
     if output is not None:
-        schedule = outcome.trace.apply_to(to_func(text))
+        schedule = outcome.trace.apply_to(func)
         compile_kernel(schedule, Target(outcome.target)).save(output)
     if as_json:
         print_json(outcome.to_json())
     else:
-        _show(outcome, text)
+        _show(outcome, search.workload)
     if outcome.was_interrupted:
         raise typer.Exit(ExitCode.INTERRUPTED)
 

@@ -20,8 +20,8 @@ from pydantic import BaseModel
 from compiler.backends.error import BuildError
 from compiler.driver import build
 from compiler.executor.error import ArgumentError
-from compiler.ir.analysis.specialize import symbolic_vars
 from compiler.ir.analysis.structural import structural_equal
+from compiler.ir.analysis.symbols import symbolic_vars
 from compiler.ir.core.nodes import (
     Allocate,
     BlockRealize,

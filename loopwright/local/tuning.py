@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import overload
 
 from compiler.backends.backend import backend_of, device_for, host_labels
-from compiler.ir.analysis.specialize import symbolic_problem
+from compiler.ir.analysis.symbols import symbolic_problem, symbolic_vars
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.verify.build_problem import build_problem
 from compiler.keywords import suggests_keywords
@@ -18,6 +18,8 @@ from loopwright.client.progress import TrialProgress
 from loopwright.earlier_names import takes_earlier_names
 from loopwright.errors import JobFailedError
 from loopwright.local.kept_runner import kept_runner
+from loopwright.local.shape_tuning import Ranges, ShapeWorkload
+from loopwright.local.shapes_result import ShapesResult
 from loopwright.local.time_limit import TimeLimit
 from loopwright.local.tune_result import Trial, TuneResult
 from loopwright.workload import WorkloadLike, Workloads, check_names, to_func, weights_of
@@ -87,11 +89,30 @@ def tune(
     should_stop: Callable[[], bool] = _never,
     limits: MeasureLimits | None = None,
 ) -> list[TuneResult]: ...
+@overload
+def tune(
+    workload: WorkloadLike,
+    *,
+    ranges: Ranges,
+    target: Target | str = "cpu",
+    max_trials: int = 200,
+    max_secs: float | None = None,
+    plateau: int | None = None,
+    seed: int = 0,
+    strategy: str = "evolutionary",
+    rules: Collection[str] | None = None,
+    warm_start: Sequence[TuneResult] | None = (),
+    progress: bool | None = None,
+    on_trial: Callable[[Trial], None] | None = None,
+    should_stop: Callable[[], bool] = _never,
+    limits: MeasureLimits | None = None,
+) -> ShapesResult: ...
 @takes_earlier_names
 @suggests_keywords
 def tune(
     workload: WorkloadLike | Workloads,
     *,
+    ranges: Ranges | None = None,
     weights: Sequence[float] | None = None,
     target: Target | str = "cpu",
     max_trials: int | None = None,
@@ -105,7 +126,7 @@ def tune(
     on_trial: Callable[[Trial], None] | None = None,
     should_stop: Callable[[], bool] = _never,
     limits: MeasureLimits | None = None,
-) -> TuneResult | list[TuneResult]:
+) -> TuneResult | list[TuneResult] | ShapesResult:
     """Search for a fast schedule of a workload on this host, or of each of several.
 
     Every candidate is built, compared with the oracle and timed in a child process that may crash
@@ -117,11 +138,19 @@ def tune(
     A list of workloads shares the trials: each round goes to the workload with the largest expected
     gain in weighted time. The results come in the same order.
 
+    With `ranges`, the workload is a symbolic program. Up to eight sizes of the ranges share the
+    trials, 16 or more each.
+    Their best schedules are carried over to the symbolic program and timed at more sizes; at most
+    eight kernels are chosen, and a dispatcher that calls one of them by size. Each kernel is
+    compared with the oracle at each of these sizes, and the whole module at the tuned ones.
+
     Args:
         workload: A program, a module of one function and those that it calls, the text of a script,
             or an operator with its shape; or a list of them, such as `lw.extract_tasks` returns for
             a module. A schedule stands for its current program, `sch.mod`: the search works on its
             loops and blocks.
+        ranges: The least and the greatest size of each symbolic extent by its name, such as
+            `{"M": (1, 512)}`. One that the program declares itself may be left out.
         weights: The weight of each workload's time, such as the number of its runs in a model; by
             default the weight of a task, and 1 for any other workload.
         max_trials: The limit on trials; trial 0 is the default schedule. By default 200, or all of
@@ -151,15 +180,16 @@ def tune(
         ScheduleError: If a program has no blocks, and none can be derived of its loops.
         TargetError: If the target is unknown, or this host can't measure kernels for it.
         ValueError: If `strategy` or a rule is unknown, a budget is not positive, the weights or
-            trials do not fit the workloads, a shape is symbolic, a module has several entries, or a
-            call in it is not legal.
+            trials do not fit the workloads, a shape is symbolic and has no range, a range is wrong,
+            a module has several entries, or a call in it is not legal.
         NothingMeasuredError: If `should_stop` returned true before anything was measured.
         JobFailedError: If no trial of a workload is correct, not even the default schedule; its
             `results` hold those of all workloads.
     """
     _check_options(max_trials, max_secs, rules, warm_start)
     begun = time.monotonic()
-    tasks = _tasks(workload, weights, target)
+    shapes = None if ranges is None else _shapes(workload, weights, ranges, target, max_trials)
+    tasks = _tasks(workload, weights, target) if shapes is None else shapes.tasks()
     time_limit = TimeLimit(max_secs, len(tasks), begun)
     most_trials = _default_trials(tasks, rules) if max_trials is None else max_trials
     name = tasks[0].func.name if len(tasks) == 1 else f"{len(tasks)} tasks"
@@ -186,6 +216,11 @@ def tune(
             should_stop=should_stop,
             without_default={t.key for t in tasks if not time_limit.affords_default(t)},
         )
+        if shapes is not None:
+            trials = [
+                _result(t, s, None, None, None).trials for t, s in zip(tasks, searches, strict=True)
+            ]
+            return shapes.finished(searches, trials, measurer, should_stop)
         results = [
             _finished(
                 task,
@@ -259,10 +294,28 @@ def _tasks(
     ]
 
 
+def _shapes(
+    workload: WorkloadLike | Workloads,
+    weights: Sequence[float] | None,
+    ranges: Ranges,
+    target: Target | str,
+    max_trials: int | None,
+) -> ShapeWorkload:
+    if isinstance(workload, list | tuple) or weights is not None:
+        raise ValueError("with ranges, tune takes one workload and no weights")
+    parsed_target = complete_target(target, host_labels)
+    backend_of(parsed_target).require_host(parsed_target)
+    most_trials = DEFAULT_TRIALS if max_trials is None else max_trials
+    return ShapeWorkload.of(to_func(workload), ranges, parsed_target, max_trials=most_trials)
+
+
 def _tunable(func: PrimFunc) -> PrimFunc:
-    problem = symbolic_problem(func) or build_problem(func)
-    if problem is not None:
+    if (problem := build_problem(func)) is not None:
         raise ValueError(f"{func.name}: {problem}")
+    problem = symbolic_problem(func)
+    if problem is not None:
+        names = ", ".join(f'"{var.name}": (1, 512)' for var in symbolic_vars(func))
+        raise ValueError(f"{func.name}: {problem}, or tune all sizes with ranges={{{names}}}")
     return func
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 
+from compiler.ir.core.program import IRModule
+from compiler.ir.text.printer import script
 from compiler.ops.recognize import recognize
 from compiler.runtime.measurement import Measurement
 from service.common import request_ids
@@ -51,6 +54,18 @@ class WorkerMeasurer:
             request_id=request_ids.current(),
         )
         yield from self._workers.measure(request)
+
+    def measure_module(self, task: Task, module: IRModule) -> Measurement:
+        """Return the measurement of a module whose entry computes the program of a task."""
+        request = MeasureRequest(
+            workload=script(task.func),
+            target=task.target.name,
+            traces=(json.dumps({"module": script(module)}),),
+            limits=self._limits,
+            request_id=request_ids.current(),
+        )
+        ((_, measurement),) = self._workers.measure(request)
+        return measurement
 
     def compare(
         self, task: Task, candidates: Sequence[Candidate], num_rounds: int, seed: int

@@ -12,8 +12,8 @@ from pydantic import BaseModel
 
 from compiler.ir.analysis.flops import flops
 from compiler.ir.analysis.products import main_dtype
-from compiler.ir.analysis.specialize import symbolic_problem
 from compiler.ir.analysis.structural import structural_equal, structural_hash
+from compiler.ir.analysis.symbols import symbolic_problem
 from compiler.ir.core.dtypes import size_bytes
 from compiler.ir.core.nodes import BlockRealize, Buffer, static_shape
 from compiler.ir.core.program import PrimFunc

@@ -14,8 +14,10 @@ import numpy as np
 from compiler.backends.cpu.codegen import instruction_estimate
 from compiler.backends.error import BuildError
 from compiler.driver import build
-from compiler.ir.analysis.specialize import specialize, symbolic_vars
+from compiler.ir.analysis.specialize import specialize
 from compiler.ir.analysis.structural import structural_equal
+from compiler.ir.analysis.symbols import symbolic_vars
+from compiler.ir.core.nodes import Var
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.evaluator.evaluate import evaluate, poisoned
 from compiler.ir.interpret.oracle.oracle import OracleError, compare, interpret
@@ -98,6 +100,8 @@ class Meaning:
         runnable = numbered(schedule.func)
         try:
             self.assert_same(self._run(runnable))
+            if runnable is not schedule.func:
+                self.assert_same(self._run(schedule.func))
             if self._constants:
                 self.assert_same(self._run(runnable, self._constants))
             if is_concurrent(runnable):
@@ -134,12 +138,13 @@ class Meaning:
     ) -> dict[str, Array]:
         arrays = {
             p.name: self.inputs[p.name].copy() if p.name in self.inputs else poisoned(p)
-            for p in func.buffers
+            for p in numbered(func).buffers
         }
         # The programs are small, but their parallel loops must be launched, too.
         with mock.patch.object(instruction_estimate, "LAUNCH_INSTRUCTIONS", 0):
             module = build(func, TARGET, constants)
-        module(*(array for name, array in arrays.items() if name not in constants))
+        numbers = [SYMBOLIC_EXTENT for param in func.params if isinstance(param, Var)]
+        module(*numbers, *(array for name, array in arrays.items() if name not in constants))
         module.close()
         return arrays
 

@@ -20,15 +20,19 @@ from compiler.bounded_cache import BoundedCache
 from compiler.driver import compile_kernel
 from compiler.executor.artifact import Artifact
 from compiler.executor.error import ArtifactError
+from compiler.ir.analysis.structural import structural_hash
+from compiler.ir.analysis.symbols import timed_at
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.oracle.oracle import OracleError
+from compiler.ir.modules.inline_calls import only_entry
+from compiler.ir.text.one_line import describe_func
 from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.runtime.resources import KernelResources
 from compiler.schedule.error import ScheduleError, TraceError
 from compiler.schedule.trace.trace import Trace
 from compiler.schedule.trace_prefix_cache import TracePrefixCache
 from compiler.script.error import ScriptError
-from compiler.script.parser import parse
+from compiler.script.parser import parse, parse_module
 from compiler.target.error import TargetError
 from compiler.target.target import Target
 from workers.libraries.library import LibraryError
@@ -44,6 +48,9 @@ from workers.wire.phase import Phase
 from workers.wire.request import MeasureRequest, SeatRequest
 
 _BEGINNINGS = TracePrefixCache()
+_MAX_KERNELS = 64
+"""Kernels of symbolic programs that are kept: as many as are timed at one size. Chosen."""
+_KERNELS: BoundedCache[tuple[str, str, str], Artifact] = BoundedCache(_MAX_KERNELS)
 _MAX_PROGRAMS = 4
 """Programs whose candidates are built without measuring them: a group interleaves several. Chosen.
 """
@@ -58,13 +65,42 @@ _REFUSALS = (
 def build_candidate(func: PrimFunc, trace: str, target: Target) -> Artifact:
     """Replay a trace on a program and compile the result.
 
+    A kernel of a symbolic program runs at all sizes that the program is timed at, so it is kept.
+
+    Args:
+        func: The program.
+        trace: The trace as JSON; or `{"module": TEXT}`, a module whose entry computes the program.
+        target: The target.
+
     Raises:
         ValueError: If the text is not JSON.
-        TraceError: If it is not a trace.
+        TraceError: If it is not a trace, or the entry of the module takes other parameters.
         ScheduleError: If the trace does not apply.
         BuildError: If the program does not compile.
     """
-    schedule = _BEGINNINGS.apply(Trace.from_json(json.loads(trace)), func)
+    program = timed_at(func, {})
+    if program is func:
+        return _compiled(func, trace, target)
+    key = (structural_hash(program), trace, target.name)
+    artifact = _KERNELS.get(key)
+    if artifact is None:
+        artifact = _compiled(program, trace, target)
+        _KERNELS.put(key, artifact)
+    return artifact
+
+
+def _compiled(func: PrimFunc, text: str, target: Target) -> Artifact:
+    match json.loads(text):
+        case {"module": str(module_text)}:
+            module = parse_module(module_text)
+            entry = only_entry(module)
+            if describe_func(entry) != describe_func(func):
+                raise TraceError(
+                    "module", f"the module takes {describe_func(entry)}, not {describe_func(func)}"
+                )
+            return compile_kernel(module, target)
+        case instructions:
+            schedule = _BEGINNINGS.apply(Trace.from_json(instructions), func)
     # A kernel of the workload is called with the workload's arrays.
     schedule.require_own_layouts()
     return compile_kernel(schedule, target)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from compiler.backends.backend import backend_of
 from compiler.backends.trial_arrays import TrialArrays
+from compiler.ir.analysis.specialize import sized
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.error_growth import CheckCase, check_case
 from compiler.ir.interpret.spot_check.spot_check import SpotCheck
@@ -66,7 +67,7 @@ class PreparedWorkloads:
             OracleError: If the oracle can't run it.
         """
         func = parse(workload)
-        case = check_case(func, _SEED)
+        case = check_case(sized(func), _SEED)
         self._current = None  # it may be in the slot that is used next
         arrays = {
             **{_INPUT + name: array for name, array in case.inputs.items()},

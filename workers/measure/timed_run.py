@@ -82,7 +82,7 @@ def load_kernel(artifact: Artifact, arrays: TrialArrays) -> tuple[Module, list[A
     Raises:
         ArtifactError: If it can't be loaded.
     """
-    names = (buffer.name for buffer in arrays.func.buffers)
+    names = (param.name for param in arrays.func.params)
     by_name = dict(zip(names, arrays.fresh_arrays(), strict=True))
     module = Module(artifact, {param.name: by_name[param.name] for param in artifact.constants})
     return module, [by_name[param.name] for param in artifact.arguments]

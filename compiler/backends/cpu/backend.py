@@ -21,7 +21,8 @@ from compiler.backends.host_device import HostDevice
 from compiler.codegen_version import CODEGEN_VERSION
 from compiler.executor.artifact import Artifact
 from compiler.executor.params import Param
-from compiler.ir.core.nodes import Allocate, Buffer, Load, Stmt
+from compiler.ir.analysis.symbols import symbolic_vars
+from compiler.ir.core.nodes import Allocate, Buffer, Load, Stmt, Var
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk
 from compiler.ir.verify.verify_buffers import stored_buffers
@@ -68,7 +69,7 @@ class CpuBackend(Backend):
         """
         cpu = CpuTarget.of(target)
         try:
-            return emit_module(func.buffers, lower_for_cpu(func, cpu), cpu)
+            return emit_module(func.params, lower_for_cpu(func, cpu), cpu, _sizes(func))
         except (CodegenError, LoweringError) as error:
             raise BuildError(f"{func.name}: {error}", error.code) from error
 
@@ -84,6 +85,7 @@ class CpuBackend(Backend):
             features=cpu.features,
             toolchain=self.toolchain(),
             params=params,
+            symbols=source.symbols,
             workspace_bytes=source.workspace_bytes,
             num_threads=source.num_threads,
             code=compile_object(source.text, cpu),
@@ -143,18 +145,23 @@ class CpuBackend(Backend):
             used = {node.buffer for node in walk(remaining) if isinstance(node, Load)}
             constant_buffers = tuple(b for b in func.buffers if b in constants)
             used_constants = tuple(b for b in constant_buffers if b in used)
-            arguments = tuple(b for b in func.buffers if b not in constants)
+            arguments = tuple(param for param in func.params if param not in constants)
             for copy in copies:
                 if copy not in used:  # other copies are made of it
                     packing = Allocate(copy, packing)
             copies = tuple(copy for copy in copies if copy in used)
             packer_buffers = (*constant_buffers, *copies)
-            kernel_buffers = (*arguments, *used_constants, *copies)
+            kernel_params = (*arguments, *used_constants, *copies)
             return SplitSource(
                 packer=emit_module(packer_buffers, packing, CpuTarget.of(packer_target or cpu)),
                 packer_params=params_of(packer_buffers, set(copies)),
-                kernel=emit_module(kernel_buffers, remaining, cpu),
-                kernel_params=params_of(kernel_buffers, written - set(copies)),
+                kernel=emit_module(kernel_params, remaining, cpu, _sizes(func)),
+                kernel_params=params_of(kernel_params, written - set(copies)),
             )
         except (CodegenError, LoweringError) as error:
             raise BuildError(f"{func.name}: {error}", error.code) from error
+
+
+def _sizes(func: PrimFunc) -> tuple[Var, ...]:
+    """Return the symbolic extents of a program, which are no parameters of their own."""
+    return tuple(var for var in symbolic_vars(func) if var not in func.params)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from compiler.ir.analysis.resolve_views import resolve_views
-from compiler.ir.core.nodes import Buffer, Load, Stmt
+from compiler.ir.core.nodes import Buffer, Load, Stmt, Var
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.replace_buffers import replace_buffers
 from compiler.ir.core.visit import walk, walk_stmts
@@ -13,6 +13,7 @@ from compiler.passes.common.align_buffers import alignments_of
 from compiler.passes.common.check_indices import check_indices
 from compiler.passes.common.check_parameters import check_parameters
 from compiler.passes.common.compact_buffers import compact_buffers, private_buffers
+from compiler.passes.common.fixed_sizes import fix_sizes
 from compiler.passes.common.mark_pipelines import is_pipelined, mark_pipelines
 from compiler.passes.common.pipeline_loops import pipeline_loops
 from compiler.passes.common.realize_blocks import NOTHING, Realized, realize_blocks
@@ -23,6 +24,7 @@ from compiler.passes.cpu.bound_loops import bound_loops
 from compiler.passes.cpu.drop_guards import drop_guards
 from compiler.passes.cpu.hoist_constants import constant_copies, split_copies, with_room
 from compiler.passes.cpu.hoist_loads import hoist_loads
+from compiler.passes.cpu.partial_tiles import split_partial_tiles
 from compiler.passes.cpu.position_in_lanes import position_in_lanes
 from compiler.passes.cpu.promote_accumulators import promote_accumulators
 from compiler.passes.cpu.reduce_in_lanes import reduce_in_lanes
@@ -67,7 +69,8 @@ def lower_split(
     hoisted = () if has_pipelines else constant_copies(body, constants)
     copies = tuple(tiled.get(copy, copy) for copy in hoisted)
     first, remaining = split_copies(realized.stmt, set(copies))
-    if {n.buffer for n in walk(first) if isinstance(n, Load)} - constants - set(copies):
+    others = {n.buffer for n in walk(first) if isinstance(n, Load)} - constants - set(copies)
+    if others or any(isinstance(n, Var) and n.limits is not None for n in walk(first)):
         copies, first, remaining = (), NOTHING, realized.stmt
     room = with_room(copies, remaining)
     parts = (
@@ -79,13 +82,14 @@ def lower_split(
 
 
 def _prepared(func: PrimFunc) -> Stmt:
-    check_parameters(func)
-    return mark_pipelines(resolve_views(check_indices(func.body)))
+    check_parameters(func, has_symbols=True)
+    return mark_pipelines(resolve_views(check_indices(fix_sizes(func.body))))
 
 
 def _finished(stmt: Stmt, target: CpuTarget) -> Stmt:
     register_file_bytes = target.num_vector_registers * target.vector_bits // 8
-    stmt = scan_in_lanes(drop_guards(bound_loops(stmt)), target.vector_bits)
+    stmt = drop_guards(bound_loops(split_partial_tiles(stmt)))
+    stmt = scan_in_lanes(stmt, target.vector_bits)
     stmt = reduce_in_lanes(position_in_lanes(stmt))
     stmt = promote_accumulators(stmt, register_file_bytes)
     unswitched = unswitch_guards(unswitch_paddings(stmt))

@@ -162,7 +162,7 @@ class DeviceCode:
         ptx = self.ptx.encode()
         header = {
             "launches": [asdict(launch) for launch in self.plan.launches],
-            "workspaces": [asdict(workspace) for workspace in self.plan.workspaces],
+            "workspaces": [workspace.to_json() for workspace in self.plan.workspaces],
             "resources": {name: asdict(used) for name, used in sorted(self.resources.items())},
             "cubin_bytes": len(self.cubin),
             "ptx_bytes": len(ptx),

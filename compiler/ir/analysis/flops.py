@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from compiler.ir.analysis.products import added_product
-from compiler.ir.analysis.specialize import symbolic_problem
+from compiler.ir.analysis.symbols import symbolic_problem
 from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.dtypes import is_float, is_integer
 from compiler.ir.core.expr_types import dtype_of

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from compiler.ir.arith.simplify import simplify
 from compiler.ir.arith.vectors import shifted
 from compiler.ir.core.expr_types import dtype_of
-from compiler.ir.core.layout import strides_of
+from compiler.ir.core.layout import symbolic_strides
 from compiler.ir.core.nodes import (
     BinOp,
     Block,
@@ -92,14 +92,14 @@ class _Resolver:
         corner = tuple(r.minimum for r in region.region)
         view, source = match.buffer, region.buffer
         self._views[view] = _View(source, corner)
-        strides = strides_of(source)
+        strides = symbolic_strides(source)
         offset: Expr = IntImm(0)
         for low, stride in zip(corner, strides, strict=True):
-            offset = BinOp("+", offset, BinOp("*", low, IntImm(stride)))
+            offset = BinOp("+", offset, BinOp("*", low, stride))
         bound = dict(zip(view.strides, strides[len(strides) - len(view.shape) :], strict=False))
         for stride_var, value in bound.items():
             if isinstance(stride_var, Var):
-                self._values[stride_var] = IntImm(value, dtype_of(stride_var))
+                self._values[stride_var] = shifted(IntImm(0, dtype_of(stride_var)), value)
         if isinstance(view.elem_offset, Var):
             dtype = dtype_of(view.elem_offset)
             self._values[view.elem_offset] = simplify(shifted(IntImm(0, dtype), offset))

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import keyword
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from compiler.ir.analysis.constant_params import constant_params, with_constants
+from compiler.ir.analysis.symbols import (
+    OF_SYMBOLS,
+    TIMED,
+    declared,
+    declaring,
+    symbol_ranges,
+    symbolic_vars,
+)
 from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.dtypes import is_float, is_integer, smallest_and_largest
 from compiler.ir.core.nodes import (
@@ -13,41 +22,36 @@ from compiler.ir.core.nodes import (
     Buffer,
     Expr,
     FloatImm,
-    HasVar,
     IntImm,
     IterVar,
     Stmt,
+    SymbolValues,
     Var,
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.replace_buffers import replace_buffers
-from compiler.ir.core.visit import map_stmt, substitute, walk, walk_stmts
+from compiler.ir.core.visit import map_stmt, substitute, walk_stmts
 
 
-def symbolic_vars(func: PrimFunc) -> tuple[Var, ...]:
-    """Return the variables that a program's parameters leave open, in the order of the parameters.
+def with_limits(func: PrimFunc) -> PrimFunc:
+    """Return a program whose symbolic integers have their ranges as `Var.limits`.
 
-    They are the scalar parameters, and the variables in the shapes of buffers.
+    All arithmetic on intervals knows them then. It is for lowering: the program is not printed.
+    Their names are different identifiers, of which formulas of extents consist.
     """
-    open_vars: dict[Var, None] = {}
-    for param in func.params:
-        if isinstance(param, Var):
-            open_vars.setdefault(param)
-            continue
-        for part in described_by(param):
-            for node in walk(part):
-                if isinstance(node, Var):
-                    open_vars.setdefault(node)
-    return tuple(open_vars)
+    ranges = {v: limits for v, limits in symbol_ranges(func).items() if v.limits is None}
+    used = {"min", "max"}  # which formulas of extents call
+    limited: dict[Var, Expr] = {}
+    for number, (var, limits) in enumerate(ranges.items()):
+        name = var.name
+        if name in used or not name.isidentifier() or keyword.iskeyword(name):
+            name = f"size_{number}"
+        used.add(name)
+        limited[var] = Var(name, var.dtype, limits)
+    return with_values(func, limited)
 
 
-def described_by(buffer: Buffer) -> tuple[Expr, ...]:
-    """Return the expressions that describe a buffer: shape, strides and offset."""
-    offset = () if buffer.elem_offset is None else (buffer.elem_offset,)
-    return (*buffer.shape, *buffer.strides, *offset)
-
-
-def specialize(func: PrimFunc, values: Mapping[Var | HasVar | str, int]) -> PrimFunc:
+def specialize(func: PrimFunc, values: SymbolValues) -> PrimFunc:
     """Return a program with symbolic variables replaced; see `PrimFunc.specialize`."""
     if not isinstance(values, Mapping):
         raise TypeError(f"expected a mapping of variables to integers, got {values!r}")
@@ -65,7 +69,32 @@ def specialize(func: PrimFunc, values: Mapping[Var | HasVar | str, int]) -> Prim
                 f"{name} is no symbolic variable of {func.name}; its variables are: {names}"
             )
         mapping[var] = _literal(value, name, var)
-    return with_values(func, mapping)
+    _check_ranges(func, mapping)
+    return _without_bounds(with_values(func, mapping), {var.name for var in mapping})
+
+
+def _check_ranges(func: PrimFunc, values: Mapping[Var, Expr]) -> None:
+    declared = symbol_ranges(func)
+    for var, literal in values.items():
+        low, high = declared.get(var, (0, -1))
+        if isinstance(literal, IntImm) and low <= high and not low <= literal.value <= high:
+            raise ValueError(
+                f"{var.name} can't be {literal.value}: {func.name} is for {low} to {high}"
+            )
+
+
+def _without_bounds(func: PrimFunc, names: Collection[str]) -> PrimFunc:
+    entries = {
+        key: {name: number for name, number in declared(func, key).items() if name not in names}
+        for key in OF_SYMBOLS
+    }
+    return declaring(func, entries)
+
+
+def sized(func: PrimFunc) -> PrimFunc:
+    """Return a workload at the sizes that it is timed at; without such sizes, as it is."""
+    sizes = declared(func, TIMED)
+    return specialize(func, dict(sizes.items())) if sizes else func
 
 
 def with_values(func: PrimFunc, values: Mapping[Var, Expr]) -> PrimFunc:
@@ -92,6 +121,11 @@ def _literal(value: object, name: str, var: Var) -> IntImm | FloatImm:
     return IntImm(int(number), var.dtype)
 
 
+def replaced_in(stmt: Stmt, values: Mapping[Var, Expr]) -> Stmt:
+    """Return a statement with symbolic variables replaced; its buffers stay the same."""
+    return _Specializer(values).stmt(stmt)
+
+
 class _Specializer:
     def __init__(self, mapping: Mapping[Var, Expr]) -> None:
         self._mapping = mapping
@@ -100,23 +134,23 @@ class _Specializer:
     def func(self, func: PrimFunc) -> PrimFunc:
         params = tuple(
             self._buffer(param) if isinstance(param, Buffer) else param
-            for param in func.params
-            if param not in self._mapping
+            for param in (self._mapping.get(p, p) if isinstance(p, Var) else p for p in func.params)
+            if isinstance(param, Buffer | Var)
         )
         for stmt in walk_stmts(func.body):
             if isinstance(stmt, BlockRealize):
                 matched = (match.buffer for match in stmt.block.match_buffers)
                 for buffer in (*stmt.block.alloc_buffers, *matched):
                     self._buffer(buffer)
-        body = replace_buffers(self._stmt(func.body), self._buffers)
+        body = replace_buffers(self.stmt(func.body), self._buffers)
         assert isinstance(body, BlockRealize)
         specialized = replace(func, params=params, body=body)
         # Constants are positions of parameters, which move if a scalar before them is replaced.
         constants = [buffer.name for buffer in constant_params(func)]
         return with_constants(specialized, constants) if constants else specialized
 
-    def _stmt(self, stmt: Stmt) -> Stmt:
-        new = map_stmt(stmt, self._stmt, self._expr)
+    def stmt(self, stmt: Stmt) -> Stmt:
+        new = map_stmt(stmt, self.stmt, self._expr)
         if not isinstance(new, BlockRealize):
             return new
         iter_vars = tuple(
@@ -138,13 +172,3 @@ class _Specializer:
         if new != old:
             self._buffers[old] = new
         return new
-
-
-def symbolic_problem(func: PrimFunc) -> str | None:
-    """Return why shapes of a program are not constant, and what to do; None if they are."""
-    names = [var.name for var in symbolic_vars(func)]
-    if not names:
-        return None
-    values = ", ".join(f'"{name}": 128' for name in names)
-    have = "has" if len(names) == 1 else "have"
-    return f"{', '.join(names)} {have} no value yet: give each one by func.specialize({{{values}}})"

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Mapping
 from typing import assert_never
 
+from compiler.ir.analysis.symbols import OF_SYMBOLS, symbolic_vars
 from compiler.ir.core.nodes import (
     Allocate,
     AnnotationDict,
@@ -130,10 +132,12 @@ class _Encoder:
         self.words: list[str] = []
         self.free: list[Var] = []
         self._numbers: dict[Var, int] = {}
+        self._num_bound = 0
 
     def module(self, module: IRModule) -> None:
         for func in sorted(module.functions, key=lambda f: f.name):
             self._put(func.name)
+            self._numbers = {}  # functions may share variables, and each binds its own
             self.func(func)
 
     def func(self, func: PrimFunc) -> None:
@@ -144,7 +148,11 @@ class _Encoder:
             else:
                 self._put("scalar", param.dtype)
                 self._bind(param)
-        self._annotations(tuple(a for a in func.attrs if a[0] not in IGNORED_ATTRS))
+        of_symbols = tuple(a for a in func.attrs if a[0] in OF_SYMBOLS)
+        named = (*IGNORED_ATTRS, *OF_SYMBOLS)
+        self._annotations(tuple(a for a in func.attrs if a[0] not in named))
+        if of_symbols and self._with_numbers:
+            self._of_symbols(of_symbols, {var.name: var for var in symbolic_vars(func)})
         self._realize(func.body, is_root=True)
 
     def stmt(self, stmt: Stmt) -> None:  # noqa: C901 - one case a node
@@ -297,6 +305,16 @@ class _Encoder:
                     self._put("symbol", node.dtype)
                     self._bind(node)
 
+    def _of_symbols(self, attrs: Annotations, symbols: Mapping[str, Var]) -> None:
+        """Write what is declared of symbolic variables, by their binders and not their names."""
+        for key, value in sorted(attrs, key=lambda item: item[0]):
+            items = value.items if isinstance(value, AnnotationDict) else ()
+            entries = sorted(
+                (self._name(symbols[name]) if name in symbols else name, repr(bound))
+                for name, bound in items
+            )
+            self._put(key, str(len(entries)), *(word for entry in entries for word in entry))
+
     def _annotations(self, annotations: Annotations) -> None:
         # A mapping: the order in which its keys were written says nothing.
         self._put(str(len(annotations)))
@@ -315,7 +333,8 @@ class _Encoder:
         self.words.extend(words)
 
     def _bind(self, var: Var) -> None:
-        self._numbers[var] = len(self._numbers)
+        self._numbers[var] = self._num_bound
+        self._num_bound += 1
 
     def _name(self, var: Var) -> str:
         number = self._numbers.get(var)

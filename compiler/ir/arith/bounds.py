@@ -80,7 +80,8 @@ def _table_of(extents: frozenset[tuple[Var, int]]) -> FixedRanges:
 def bounds(expr: Expr, ranges: Ranges) -> Interval | None:
     """Return an interval that holds every value of `expr`, or None if a variable is unknown.
 
-    The interval is exact for sums of different variables; elsewhere it may be wider.
+    A variable without a range has the limits of its symbol, if any. The interval is exact for sums
+    of different variables; elsewhere it may be wider.
     """
     if isinstance(expr, IntImm):
         return expr.value, expr.value
@@ -131,7 +132,7 @@ def _upper(form: Affine, ranges: Ranges) -> float:
 def _atom(atom: Expr, ranges: Ranges) -> Interval | None:
     match atom:
         case Var():
-            limits = ranges.get(atom)
+            limits = ranges.get(atom, atom.limits)
             return (0, limits - 1) if isinstance(limits, int) else limits
         case BinOp():
             if not isinstance(ranges, FixedRanges):

@@ -37,7 +37,7 @@ def check_overflow(expr: Expr, ranges: Mapping[Var, Interval]) -> Interval | Non
     if isinstance(expr, IntImm):
         return expr.value, expr.value
     if isinstance(expr, Var):
-        return ranges.get(expr)
+        return ranges.get(expr, expr.limits)
     parts = [check_overflow(child, ranges) for child in children(expr)]  # type: ignore[arg-type]
     match expr:
         case BinOp(op):

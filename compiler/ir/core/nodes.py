@@ -10,6 +10,7 @@ whose body reads `i + 2`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
@@ -39,11 +40,14 @@ Annotations: TypeAlias = tuple[tuple[str, AnnotationValue], ...]
 class Var:
     """A variable: a loop variable, a block iterator, a named value, or a symbolic extent.
 
-    A variable of dtype "handle" is the storage of a buffer.
+    A variable of dtype "handle" is the storage of a buffer. `limits` are the least and the greatest
+    value of a symbolic extent in a program that is lowered
+    (`compiler.ir.analysis.symbol_ranges`).
     """
 
     name: str
     dtype: DType | Literal["handle"] = "int32"
+    limits: tuple[int, int] | None = None
 
 
 class HasVar(Protocol):
@@ -53,6 +57,10 @@ class HasVar(Protocol):
     def var(self) -> Var:
         """Return the variable."""
         ...
+
+
+SymbolValues: TypeAlias = Mapping["Var | HasVar | str", int]
+"""Values of symbolic variables, by variable or by name."""
 
 
 @frozen

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from compiler.ir.core.nodes import (
+    AnnotationDict,
     Annotations,
     AnnotationValue,
     Block,
     BlockRealize,
     Buffer,
-    HasVar,
+    SymbolValues,
     Var,
 )
 from compiler.ir.core.spelling import Dialect
@@ -38,7 +39,7 @@ class ProgramMethods(Protocol):
         """Return the name and the parameters of a function."""
         ...
 
-    def specialize(self, func: PrimFunc, values: Mapping[Var | HasVar | str, int]) -> PrimFunc:
+    def specialize(self, func: PrimFunc, values: SymbolValues) -> PrimFunc:
         """Give symbolic variables values, and verify the result."""
         ...
 
@@ -84,8 +85,9 @@ class _Printed:
 class PrimFunc(_Printed):
     """A function over buffers; its body is the realisation of a block called "root".
 
-    Variables in the shapes of its buffers, and parameters that are not buffers, are symbolic:
-    `specialize` replaces them by values. Only a function without them can be built.
+    Variables in the shapes of its buffers, and parameters that are not buffers, are symbolic. A
+    kernel for a CPU takes their values from its arguments, in their ranges, which the attributes
+    `tir_var_lower_bound` and `tir_var_upper_bound` declare. `specialize` replaces them by values.
     """
 
     name: str
@@ -106,7 +108,7 @@ class PrimFunc(_Printed):
         """Return the parameters that are buffers."""
         return tuple(param for param in self.params if isinstance(param, Buffer))
 
-    def specialize(self, values: Mapping[Var | HasVar | str, int]) -> PrimFunc:
+    def specialize(self, values: SymbolValues) -> PrimFunc:
         """Return the program with symbolic variables replaced by integers.
 
         Args:
@@ -123,8 +125,8 @@ class PrimFunc(_Printed):
 
     def with_attr(
         self,
-        attr: str | Mapping[str, AnnotationValue],
-        value: AnnotationValue | None = None,
+        attr: str | Mapping[str, AnnotationValue | Mapping[str, AnnotationValue]],
+        value: AnnotationValue | Mapping[str, AnnotationValue] | None = None,
     ) -> PrimFunc:
         """Return the program with more attributes; `"global_symbol"` also names the function.
 
@@ -140,14 +142,21 @@ class PrimFunc(_Printed):
             raise TypeError("with_attr takes a key and its value, or a mapping")
         more: dict[str, AnnotationValue] = {}
         if not isinstance(attr, str):
-            more.update(attr)
+            more.update({key: _annotation(item) for key, item in attr.items()})
         elif value is not None:
-            more[attr] = value
+            more[attr] = _annotation(value)
         attrs = {**dict(self.attrs), **more}
         name = more.get("global_symbol", self.name)
         if not (isinstance(name, str) and name.isidentifier() and not keyword.iskeyword(name)):
             raise ValueError(f"global_symbol is {name!r}: expected the name of a function")
         return replace(self, name=name, attrs=tuple(attrs.items()))
+
+
+def _annotation(value: AnnotationValue | Mapping[str, AnnotationValue]) -> AnnotationValue:
+    """Return a value as the value of an attribute, which a mapping is not."""
+    if isinstance(value, Mapping):
+        return AnnotationDict(tuple((key, _annotation(item)) for key, item in value.items()))
+    return value
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.ir.analysis.specialize import described_by, with_values
+from compiler.ir.analysis.specialize import with_values
+from compiler.ir.analysis.symbols import described_by
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.function_calls import called_function
 from compiler.ir.core.nodes import Buffer, Call, Expr, IntImm, Load, Stmt, Var

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.ir.analysis.specialize import described_by
+from compiler.ir.analysis.symbols import described_by
 from compiler.ir.core.nodes import (
     Buffer,
     Var,

@@ -139,7 +139,7 @@ class _Printer:
             yield f'    # with {self._spelling.block}("{root.name}"):', func.body
         yield from self._block_body(root, 1)
 
-    def stmt(self, stmt: Stmt, depth: int) -> Iterator[Line]:  # noqa: C901 - one case a node
+    def stmt(self, stmt: Stmt, depth: int) -> Iterator[Line]:
         indent = "    " * depth
         match stmt:
             case Store(buffer, indices, value):
@@ -163,12 +163,8 @@ class _Printer:
                 for s in stmts[:-1]:
                     yield from self._let(s, depth) if isinstance(s, Let) else self.stmt(s, depth)
                 yield from self.stmt(stmts[-1], depth)
-            case If(condition, then, otherwise):
-                yield f"{indent}if {print_expr(condition, self._names)}:", stmt
-                yield from self.stmt(then, depth + 1)
-                if otherwise is not None:
-                    yield f"{indent}else:", None
-                    yield from self.stmt(otherwise, depth + 1)
+            case If():
+                yield from self._branches(stmt, depth, "if")
             case For():
                 with self._names.scope():
                     yield from self._loops(stmt, depth)
@@ -192,6 +188,16 @@ class _Printer:
             call = self._spelling.with_let.format(name=name, value=value)
             yield f"{'    ' * depth}with {call}:", let
             yield from self.stmt(let.body, depth + 1)
+
+    def _branches(self, stmt: If, depth: int, keyword: str) -> Iterator[Line]:
+        indent = "    " * depth
+        yield f"{indent}{keyword} {print_expr(stmt.condition, self._names)}:", stmt
+        yield from self.stmt(stmt.then, depth + 1)
+        if isinstance(stmt.otherwise, If):
+            yield from self._branches(stmt.otherwise, depth, "elif")
+        elif stmt.otherwise is not None:
+            yield f"{indent}else:", None
+            yield from self.stmt(stmt.otherwise, depth + 1)
 
     def _loops(self, loop: For, depth: int) -> Iterator[Line]:
         nest = [loop]

@@ -5,6 +5,9 @@ types agree, sizes are within limits, and every access is proved to be in bounds
 can't be proved is refused, so that no kernel accesses memory outside of its arrays. Only indices
 that are loaded from buffers are exempt: the kernel checks them at run time. Unordered iterations
 and threads do not race (`compiler.ir.verify.races.check`).
+
+Of a symbolic program, `verify` checks what does not depend on sizes, so that it can be scheduled
+and specialised. `verify_all_sizes` proves the rest for all values in the ranges of its variables.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from __future__ import annotations
 from compiler.ir.analysis.checked_indices import is_loaded
 from compiler.ir.analysis.constant_params import constant_problem
 from compiler.ir.analysis.error_budget import budget_problem
-from compiler.ir.analysis.specialize import symbolic_vars
+from compiler.ir.analysis.symbols import range_problem, symbol_ranges, symbolic_vars
 from compiler.ir.arith.bounds import limits_of, reach
 from compiler.ir.arith.facts import Facts
 from compiler.ir.core.dtypes import is_integer
@@ -53,7 +56,7 @@ from compiler.ir.verify.verify_buffers import stored_buffers
 from compiler.ir.verify.verify_error import VerifyError
 from compiler.ir.verify.verify_views import Layouts
 
-__all__ = ["VerifyError", "verify", "verify_but_for_races"]
+__all__ = ["VerifyError", "verify", "verify_all_sizes", "verify_but_for_races"]
 
 
 def verify(func: PrimFunc) -> None:
@@ -76,17 +79,27 @@ def verify_but_for_races(func: PrimFunc) -> None:
     Raises:
         VerifyError: Naming the first illegal node.
     """
-    problem = size_problem(func.body)
-    if problem is not None:
-        raise VerifyError(f"function {func.name} is too large: {problem}", func, "limit")
-    _Verifier(func).program()
+    _Verifier(func, proves_bounds=not symbolic_vars(func)).program()
+
+
+def verify_all_sizes(func: PrimFunc, *, has_races: bool = True) -> None:
+    """Check that a program is legal for all values in the ranges of its symbolic variables.
+
+    Args:
+        has_races: Whether it may race; not if legal primitives made it from a verified program.
+
+    Raises:
+        VerifyError: Naming the first illegal node.
+    """
+    _Verifier(func, proves_bounds=True).program()
+    if has_races:
+        check_races(func)
 
 
 class _Verifier(Accesses):
-    def __init__(self, func: PrimFunc) -> None:
+    def __init__(self, func: PrimFunc, *, proves_bounds: bool) -> None:
         self._func = func
-        self._symbols = symbolic_vars(func)
-        super().__init__(is_static=not self._symbols)
+        super().__init__(symbolic_vars(func), proves_bounds=proves_bounds)
         self._concurrent: dict[Var, str] = {}  # loops whose iterations have no order
         self._layouts = Layouts()
         self._stored: set[Buffer] | None = None  # computed when a condition requires it
@@ -94,13 +107,21 @@ class _Verifier(Accesses):
 
     def program(self) -> None:
         func = self._func
+        problem = size_problem(func.body)
+        if problem is not None:
+            raise VerifyError(f"function {func.name} is too large: {problem}", func, "limit")
+        problem = range_problem(func)
+        if problem is not None:
+            raise VerifyError(f"function {func.name}: {problem}", func, "symbolic")
+        facts = self._sizes()
         for buffer in func.buffers:
             self.buffers.declare(buffer)
+            self._check_extents(buffer, facts)
         if func.body.iter_values or func.root.iter_vars or func.root.init is not None:
             raise VerifyError(
                 "the root block has iterators or an initialisation", func.body, "structure"
             )
-        self._block_body(func.root, Facts({}).with_unknown(*self._symbols))
+        self._block_body(func.root, facts)
         problem = constant_problem(func, self._written) or budget_problem(func)
         if problem is not None:
             raise VerifyError(f"function {func.name}: {problem}", func, "structure")
@@ -109,6 +130,29 @@ class _Verifier(Accesses):
             if not is_stored and buffer not in func.buffers:
                 raise VerifyError(
                     f"buffer {buffer.name} is read but never written", node, "structure"
+                )
+
+    def _sizes(self) -> Facts:
+        """Return the facts about the symbolic variables."""
+        facts = Facts({})
+        ranges = symbol_ranges(self._func) if self.proves_bounds else {}
+        for var in self.symbols:
+            interval = ranges.get(var)
+            facts = facts.with_range(var, interval) if interval else facts.with_unknown(var)
+        return facts
+
+    def _check_extents(self, buffer: Buffer, facts: Facts) -> None:
+        """Require that the extents of a buffer are at least 1, and can be computed."""
+        for extent in buffer.shape:
+            if isinstance(extent, IntImm) or not self.proves_bounds:
+                continue
+            self.expr(extent, facts)
+            if not facts.at_least(extent, IntImm(1, dtype_of(extent))):
+                raise VerifyError(
+                    f"an extent of buffer {buffer.name}, {show_expr(extent)}, "
+                    f"{runs(facts, extent)}: expected 1 or more",
+                    buffer,
+                    "symbolic",
                 )
 
     # Statements
@@ -146,6 +190,7 @@ class _Verifier(Accesses):
             case Allocate(buffer, body):
                 with self.buffers.scope():
                     self.buffers.declare(buffer)
+                    self._check_extents(buffer, facts)
                     self._stmt(body, facts)
 
     def _pass_on(self, stmt: Evaluate) -> None:
@@ -225,9 +270,7 @@ class _Verifier(Accesses):
             extent = self._varying_extent(iter_var.extent, subject, realize, inside)
             self._define(iter_var.var, realize, inside)
             self.expr(value, reached)  # a value is computed only if the predicate holds
-            if extent is not None and not self.prover.is_in_domain(
-                iter_var, value, extent, reached
-            ):
+            if extent is not None and not self.prover.is_below(reached, value, iter_var.extent):
                 raise VerifyError(
                     f"{subject} runs from 0 to {extent - 1}, but its value {show_expr(value)} "
                     f"{runs(reached, value)}",
@@ -265,6 +308,7 @@ class _Verifier(Accesses):
         with self.buffers.scope():
             for buffer in block.alloc_buffers:
                 self.buffers.declare(buffer)
+                self._check_extents(buffer, facts)
             for region in (*block.reads, *block.writes):
                 self._region(region, block, facts)
             for match in block.match_buffers:
@@ -301,7 +345,7 @@ class _Verifier(Accesses):
         self.buffers.declare(buffer, views=source.buffer)
         bound = (*buffer.strides, *(() if buffer.elem_offset is None else (buffer.elem_offset,)))
         facts = facts.with_unknown(*(var for var in bound if isinstance(var, Var)))
-        if not self.is_static or facts.is_contradiction:
+        if not self.proves_bounds or facts.is_contradiction:
             return facts
         return self._layouts.match(match, facts)
 
@@ -313,8 +357,10 @@ class _Verifier(Accesses):
 
     def _varying_extent(self, extent: Expr, subject: str, node: object, facts: Facts) -> int | None:
         """Check the extent of a loop or iterator, which may vary; return its maximum."""
-        if isinstance(extent, IntImm) or not self.is_static:
+        if isinstance(extent, IntImm):
             return self.buffers.extent(extent, subject, node)
+        if not self.proves_bounds:
+            return None
         self.expr(extent, facts)
         _, most = facts.bounds(extent) or reach(extent, facts.ranges)
         if not is_integer(dtype_of(extent)) or most > MAX_EXTENT:

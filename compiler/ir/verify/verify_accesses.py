@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from compiler.ir.analysis.checked_indices import is_loaded
 from compiler.ir.arith.facts import Facts
 from compiler.ir.arith.overflow import OverflowProblem, check_overflow
+from compiler.ir.arith.simplify import simplify
 from compiler.ir.arith.vectors import ends
 from compiler.ir.core.dtypes import size_bytes
 from compiler.ir.core.expr_types import dtype_of, lanes_of
@@ -20,7 +23,7 @@ from compiler.ir.core.nodes import (
     Store,
     Var,
 )
-from compiler.ir.core.visit import children
+from compiler.ir.core.visit import children, walk
 from compiler.ir.text.print_expr import show_expr
 from compiler.ir.verify.check_types import TypeProblem, check_types
 from compiler.ir.verify.verify_buffers import Declarations
@@ -31,13 +34,17 @@ from compiler.ir.verify.verify_proof import Prover
 class Accesses:
     """Checks expressions under the facts at their position.
 
-    The bounds of a symbolic program are proved when it is specialised, not before.
+    Args:
+        symbols: The symbolic variables of the program.
+        proves_bounds: Whether to prove that accesses are in bounds. A symbolic program may be
+            entered without, since sizes that it is specialised to may admit it.
     """
 
-    def __init__(self, *, is_static: bool) -> None:
-        self.is_static = is_static
-        self.buffers = Declarations(is_static=is_static)
-        self.prover = Prover(is_static=is_static)
+    def __init__(self, symbols: Collection[Var], *, proves_bounds: bool) -> None:
+        self.proves_bounds = proves_bounds
+        self.symbols = frozenset(symbols)
+        self.buffers = Declarations(symbols)
+        self.prover = Prover(accepts_all=not proves_bounds)
         # The blocks around the position, with the buffers visible in each, without the root.
         self.blocks: list[tuple[Block, dict[Var, Buffer]]] = []
         self.loaded: set[Var] = set()  # names of values that are loaded from buffers
@@ -46,7 +53,7 @@ class Accesses:
     def expr(self, expr: Expr, facts: Facts) -> None:
         """Check a whole expression."""
         self._part(expr, facts)
-        if facts.is_contradiction or not self.is_static:
+        if facts.is_contradiction or not self.proves_bounds:
             return
         try:
             check_overflow(expr, facts.ranges)
@@ -54,10 +61,18 @@ class Accesses:
             low, high = problem.interval
             raise VerifyError(
                 f"{show_expr(problem.part)} runs from {low} to {high}, "
-                f"which does not fit into {dtype_of(problem.part)}",
+                f"which does not fit into {dtype_of(problem.part)}{self._advice(problem.part)}",
                 problem.part,
                 "arithmetic",
             ) from None
+
+    def _advice(self, part: Expr) -> str:
+        """Return what to do about arithmetic on symbols whose values are too large."""
+        names = sorted({n.name for n in walk(part) if isinstance(n, Var) and n in self.symbols})
+        if not names:
+            return ""
+        ranges = ", ".join(f'"{name}": 4096' for name in names)
+        return f': declare a smaller range by func.with_attr("tir_var_upper_bound", {{{ranges}}})'
 
     def _part(self, expr: Expr, facts: Facts) -> None:
         """Check an expression from its leaves up."""
@@ -116,15 +131,14 @@ class Accesses:
             for index in indices:
                 self.expr(index, facts)
         for index, extent in zip(indices, buffer.shape, strict=True):
-            if not isinstance(extent, IntImm):
-                continue  # a symbolic program: its bounds are proved when it is specialised
             for end in ends(index) or (index,):
-                is_proved = self.prover.within(facts, end, 0, extent.value - 1)
+                is_proved = self.prover.is_below(facts, end, extent)
                 if not (is_proved or self._is_checked_when_run(node, index)):
                     access = show_expr(Load(buffer, indices))
+                    last = simplify(BinOp("-", extent, IntImm(1, dtype_of(extent))))
                     raise VerifyError(
                         f"can't prove that {access} is in bounds: {show_expr(end)} "
-                        f"{runs(facts, end)}, the dimension from 0 to {extent.value - 1}",
+                        f"{runs(facts, end)}, the dimension from 0 to {show_expr(last)}",
                         node,
                         "bounds",
                     )
@@ -145,7 +159,7 @@ class Accesses:
         Schedules move blocks by their regions, so a wrong region breaks the program.
         """
         block, outer_buffers = self.blocks[-1]
-        if buffer.data not in outer_buffers or facts.is_contradiction or not self.is_static:
+        if buffer.data not in outer_buffers or facts.is_contradiction or not self.proves_bounds:
             return
         # A block that initialises what it writes need not declare it as read.
         reads = (*block.reads, *block.writes) if block.init is not None else block.reads

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 from compiler.ir.core.dtypes import size_bytes
 from compiler.ir.core.limits import MAX_BUFFER_BYTES, MAX_EXTENT, MAX_RANK, MAX_TOTAL_BYTES
-from compiler.ir.core.nodes import BlockRealize, Buffer, Expr, IntImm, Stmt, Store, Var
-from compiler.ir.core.visit import walk_stmts
+from compiler.ir.core.nodes import BlockRealize, Buffer, Call, Expr, IntImm, Load, Stmt, Store, Var
+from compiler.ir.core.visit import walk, walk_stmts
 from compiler.ir.verify.verify_error import VerifyError
 
 
@@ -17,11 +17,11 @@ class Declarations:
     """The buffers that are declared around a position, with the buffers that views refer to.
 
     Args:
-        is_static: Whether every extent must be a constant.
+        symbols: The symbolic variables of the program, of which extents may consist.
     """
 
-    def __init__(self, *, is_static: bool) -> None:
-        self._is_static = is_static
+    def __init__(self, symbols: Collection[Var]) -> None:
+        self._symbols = frozenset(symbols)
         self._buffers: dict[Var, Buffer] = {}
         self._sources: dict[Var, Buffer] = {}  # the buffers that views refer to
         self._bytes = 0
@@ -90,10 +90,10 @@ class Declarations:
             yield buffer
 
     def extent(self, extent: Expr, subject: str, node: object) -> int | None:
-        """Check an extent and return it; None for a symbolic extent in a symbolic program."""
-        if not isinstance(extent, IntImm) and not self._is_static:
-            return None
+        """Check an extent and return it; None for one that consists of symbolic variables."""
         if not isinstance(extent, IntImm):
+            if self._is_symbolic(extent):
+                return None
             raise VerifyError(
                 f"an extent of {subject} is symbolic: expected a constant", node, "symbolic"
             )
@@ -104,6 +104,12 @@ class Declarations:
                 "limit",
             )
         return extent.value
+
+    def _is_symbolic(self, extent: Expr) -> bool:
+        nodes = list(walk(extent))
+        variables = {node for node in nodes if isinstance(node, Var)}
+        is_computed = not any(isinstance(node, Load | Call) for node in nodes)
+        return is_computed and bool(variables) and variables <= self._symbols
 
 
 def stored_buffers(body: Stmt) -> set[Buffer]:

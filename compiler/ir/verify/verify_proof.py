@@ -5,7 +5,7 @@ from __future__ import annotations
 from compiler.ir.arith.facts import Facts
 from compiler.ir.arith.vectors import ends
 from compiler.ir.core.expr_types import dtype_of
-from compiler.ir.core.nodes import BinOp, BufferRegion, Expr, IntImm, IterVar
+from compiler.ir.core.nodes import BinOp, BufferRegion, Expr, IntImm
 from compiler.ir.verify.exhaustive_proof import MAX_POINTS, is_never_negative, points_of
 
 # A chosen bound on the points of all proofs of one program.
@@ -13,20 +13,34 @@ _ALL_POINTS = 1 << 21
 
 
 class Prover:
-    """Proves claims about indices of one program; for a symbolic program it accepts all claims."""
+    """Proves claims about indices of one program.
 
-    def __init__(self, *, is_static: bool) -> None:
-        self._is_static = is_static
+    Args:
+        accepts_all: Whether to accept all claims that are in question for a symbolic program.
+    """
+
+    def __init__(self, *, accepts_all: bool) -> None:
+        self._accepts_all = accepts_all
         self._points_left = _ALL_POINTS  # a limit, so that a refusal takes little time
 
     def within(self, facts: Facts, value: Expr, low: int, high: int) -> bool:
         """Return whether a value is provably in `low` to `high`, both included."""
-        if not self._is_static or facts.within(value, low, high):
+        if self._accepts_all or facts.within(value, low, high):
             return True
         dtype = dtype_of(value)
         return self._try_all(BinOp("-", value, IntImm(low, dtype)), facts) and self._try_all(
             BinOp("-", IntImm(high, dtype), value), facts
         )
+
+    def is_below(self, facts: Facts, value: Expr, extent: Expr) -> bool:
+        """Return whether a value is provably in 0 to `extent - 1`."""
+        if isinstance(extent, IntImm):
+            return self.within(facts, value, 0, extent.value - 1)
+        if self._accepts_all:
+            return True
+        last = BinOp("-", extent, IntImm(1, dtype_of(extent)))
+        zero = IntImm(0, dtype_of(value))
+        return self.at_least(facts, value, zero) and self.at_least(facts, last, value)
 
     def at_least(self, facts: Facts, greater: Expr, smaller: Expr) -> bool:
         """Return whether `greater >= smaller` provably holds."""
@@ -53,11 +67,3 @@ class Prover:
                 if not (self.at_least(facts, end, r.minimum) and self.at_least(facts, last, end)):
                     return False
         return True
-
-    def is_in_domain(self, iter_var: IterVar, value: Expr, extent: int, facts: Facts) -> bool:
-        """Return whether the value of an iterator is provably in its domain."""
-        if isinstance(iter_var.extent, IntImm):
-            return self.within(facts, value, 0, extent - 1)
-        last = BinOp("-", iter_var.extent, IntImm(1, dtype_of(iter_var.extent)))
-        zero = IntImm(0, dtype_of(value))
-        return self.at_least(facts, value, zero) and self.at_least(facts, last, value)

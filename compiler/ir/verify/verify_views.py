@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from math import prod
-
 from compiler.ir.arith.facts import Facts
 from compiler.ir.arith.vectors import shifted
 from compiler.ir.core.expr_types import dtype_of
-from compiler.ir.core.nodes import BinOp, Buffer, Expr, IntImm, MatchBuffer, Var, static_shape
+from compiler.ir.core.layout import symbolic_strides
+from compiler.ir.core.nodes import BinOp, Buffer, Expr, IntImm, MatchBuffer, Var
 from compiler.ir.text.print_expr import show_expr
 from compiler.ir.verify.verify_error import VerifyError
 
@@ -16,7 +15,7 @@ class Layouts:
     """The layout of buffers and views: strides, and the offset in the storage."""
 
     def __init__(self) -> None:
-        self._strides: dict[Buffer, tuple[int, ...]] = {}
+        self._strides: dict[Buffer, tuple[Expr, ...]] = {}
         self._offsets: dict[Buffer, Expr] = {}
 
     def match(self, match: MatchBuffer, facts: Facts) -> Facts:
@@ -36,7 +35,7 @@ class Layouts:
                 "view",
             )
         expected = [*[IntImm(1)] * lead, *view.shape]
-        for r, size, extent in zip(region, static_shape(source), expected, strict=True):
+        for r, size, extent in zip(region, source.shape, expected, strict=True):
             if not facts.same(r.extent, extent):
                 raise VerifyError(
                     f"{view.name} has shape {_shown(view.shape)}, but matches a region of shape "
@@ -44,36 +43,32 @@ class Layouts:
                     view,
                     "view",
                 )
-            last = BinOp("-", IntImm(size, dtype_of(r.minimum)), shifted(IntImm(0), r.extent))
+            last = BinOp("-", size, shifted(IntImm(0, dtype_of(size)), r.extent))
             if not (facts.at_least(r.minimum, IntImm(0)) and facts.at_least(last, r.minimum)):
                 raise VerifyError(
                     f"can't prove that the region of {source.name} that {view.name} matches is in "
                     f"bounds: it begins at {show_expr(r.minimum)} and has {show_expr(r.extent)} "
-                    f"elements, the dimension {size}",
+                    f"elements, the dimension {show_expr(size)}",
                     view,
                     "view",
                 )
-        strides = self._strides_of(source)
+        strides = self._strides.get(source) or symbolic_strides(source)
         offset = self._offsets.get(source, IntImm(0))
         for r, stride in zip(region, strides, strict=True):
-            offset = BinOp("+", offset, BinOp("*", r.minimum, IntImm(stride, dtype_of(r.minimum))))
+            offset = BinOp("+", offset, BinOp("*", r.minimum, stride))
         self._strides[view], self._offsets[view] = strides[lead:], offset
         return self._bind(view, facts)
-
-    def _strides_of(self, buffer: Buffer) -> tuple[int, ...]:
-        shape = static_shape(buffer)
-        dense = tuple(prod(shape[dimension + 1 :]) for dimension in range(len(shape)))
-        return self._strides.get(buffer, dense)
 
     def _bind(self, view: Buffer, facts: Facts) -> Facts:
         strides, offset = self._strides[view], self._offsets[view]
         for declared, stride in zip(view.strides, strides, strict=False):
-            if isinstance(declared, Var):
-                facts = facts.with_range(declared, (stride, stride))
-            elif not facts.same(declared, IntImm(stride)):
+            interval = facts.bounds(stride)
+            if isinstance(declared, Var) and interval is not None:
+                facts = facts.with_range(declared, interval)
+            elif not facts.same(declared, stride):
                 raise VerifyError(
                     f"{view.name} has strides {_shown(view.strides)}, what it matches "
-                    f"{list(strides)}",
+                    f"{_shown(strides)}",
                     view,
                     "view",
                 )

@@ -30,7 +30,6 @@ from compiler.ir.core.nodes import (
     Stmt,
     Store,
     Var,
-    static_shape,
 )
 from compiler.ir.core.visit import children, is_stmt, walk
 from compiler.passes.common.thread_loops import is_thread
@@ -59,9 +58,9 @@ class LoweredAccess:
     is_shared: bool = False
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> tuple[Expr, ...]:
         """The extents of the buffer."""
-        return static_shape(self.buffer)
+        return self.buffer.shape
 
     def conditions(self, depth: int) -> list[Expr]:
         """Return the conditions inside the scope at `depth` under which the access takes place."""
@@ -81,6 +80,23 @@ class LoweredAccess:
         if cached is None:
             cached = self._boxes[depth] = self._box(depth)
         return cached
+
+    def symbolic_moves(self, depth: int) -> list[tuple[tuple[int, Expr], ...]]:
+        """Return how each index moves with the loops of symbolic extents inside a scope.
+
+        They are pairs of a coefficient and an extent, sorted. The box has the largest number of
+        values of such an index, not that of a call.
+        """
+        inside = symbolic_extents(self.path[depth:])
+        loops = {var: extent for var, extent in inside.items() if is_symbolic(extent)}
+        if not loops:
+            return [()] * len(self.indices)
+        return [
+            ()
+            if form is None
+            else tuple(sorted(((c, loops[a]) for a, c in form[0].terms if a in loops), key=repr))
+            for form in self.forms
+        ]
 
     @cached_property
     def _boxes(self) -> dict[int, list[Span | None]]:
@@ -219,6 +235,17 @@ def loop_extents(path: Path) -> dict[Var, int]:
             if interval is not None:
                 extents[node.var] = interval[1]
     return extents
+
+
+def is_symbolic(expr: Expr) -> bool:
+    """Return whether an expression depends on a symbolic variable of the program."""
+    return any(isinstance(node, Var) and node.limits is not None for node in walk(expr))
+
+
+def symbolic_extents(path: Path) -> dict[Var, Expr]:
+    """Return the extents of the loops of a path that are no literals."""
+    loops = (node for node in path if isinstance(node, For))
+    return {loop.var: loop.extent for loop in loops if not isinstance(loop.extent, IntImm)}
 
 
 def ramp_form(index: Expr, ranges: Ranges) -> RampForm | None:

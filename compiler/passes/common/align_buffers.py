@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from compiler.ir.core.nodes import AnnotationValue, Block, BlockRealize, Buffer, Stmt
+from compiler.ir.core.nodes import AnnotationValue, Block, BlockRealize, Buffer, Expr, IntImm, Stmt
 from compiler.ir.core.visit import walk_stmts
 
 KEY = "buffer_dim_align"
@@ -60,3 +60,13 @@ def aligned(extents: tuple[int, ...], alignment: Alignment) -> tuple[int, ...]:
             fits = (n for n in longer if (n * inner - offset) % factor == 0)
             new[axis + 1] = next(fits, new[axis + 1])
     return tuple(new)
+
+
+def aligned_shape(shape: tuple[Expr, ...], alignment: Alignment) -> tuple[Expr, ...]:
+    """Return the shape of a buffer whose axes are aligned; symbolic strides stay as they are."""
+    first = next((n for n, e in reversed([*enumerate(shape)]) if not isinstance(e, IntImm)), -1) + 1
+    # The stride of the axis before them is that of the literal extents, too.
+    literal = tuple(extent.value for extent in shape[first:] if isinstance(extent, IntImm))
+    inner = {axis - first + 1: value for axis, value in alignment.items() if axis >= first - 1}
+    _, *longer = aligned((1, *literal), inner)
+    return (*shape[:first], *map(IntImm, longer))

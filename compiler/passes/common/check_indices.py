@@ -11,6 +11,9 @@ from collections.abc import Container, Mapping
 
 from compiler.ir.analysis.checked_indices import is_loaded, loaded_names
 from compiler.ir.arith.bounds import reach
+from compiler.ir.arith.simplify import simplify
+from compiler.ir.arith.vectors import shifted
+from compiler.ir.core.dtypes import DType
 from compiler.ir.core.expr_types import dtype_of, lanes_of
 from compiler.ir.core.nodes import (
     BinOp,
@@ -27,7 +30,6 @@ from compiler.ir.core.nodes import (
     Stmt,
     Store,
     Var,
-    static_shape,
 )
 from compiler.ir.core.visit import map_expr, map_stmt, walk
 
@@ -73,33 +75,42 @@ def _visit(stmt: Stmt, ranges: Mapping[Var, int], names: Container[Var]) -> Stmt
 
 def _loose(
     buffer: Buffer, indices: tuple[Expr, ...], ranges: Mapping[Var, int], names: Container[Var]
-) -> list[tuple[Expr, int, bool]]:
+) -> list[tuple[Expr, Expr, bool]]:
     """Return each index, the extent of its dimension, and whether it may be out of bounds."""
     checked = []
-    for index, size in zip(indices, static_shape(buffer), strict=True):
+    for index, size in zip(indices, buffer.shape, strict=True):
         low, high = reach(index, ranges)
-        outside = is_loaded(index, names) and not 0 <= low <= high < size
+        outside = is_loaded(index, names) and not 0 <= low <= high < _least(size)
         checked.append((index, size, outside))
     return checked
 
 
-def _clamped(index: Expr, size: int, ranges: Mapping[Var, int]) -> Expr:
+def _clamped(index: Expr, size: Expr, ranges: Mapping[Var, int]) -> Expr:
     dtype, lanes = dtype_of(index), lanes_of(index)
 
-    def limit(value: int) -> Expr:
-        number = IntImm(value, dtype)
+    def limit(number: Expr) -> Expr:
         return number if lanes == 1 else Broadcast(number, lanes)
 
     low, high = reach(index, ranges)
-    if high >= size:
-        index = BinOp("min", index, limit(size - 1))
-    return BinOp("max", index, limit(0)) if low < 0 else index
+    if high >= _least(size):
+        index = BinOp("min", index, limit(_last(size, dtype)))
+    return BinOp("max", index, limit(IntImm(0, dtype))) if low < 0 else index
 
 
-def _inside(index: Expr, size: int) -> Expr:
+def _inside(index: Expr, size: Expr) -> Expr:
     dtype = dtype_of(index)
     return Logic(
         "and",
         Compare(">=", index, IntImm(0, dtype)),
-        Compare("<=", index, IntImm(size - 1, dtype)),
+        Compare("<=", index, _last(size, dtype)),
     )
+
+
+def _least(size: Expr) -> int:
+    """Return the least value of an extent."""
+    return reach(size, {})[0]
+
+
+def _last(size: Expr, dtype: DType) -> Expr:
+    """Return the last index of a dimension, in the type of its indices."""
+    return simplify(BinOp("-", shifted(IntImm(0, dtype), size), IntImm(1, dtype)))

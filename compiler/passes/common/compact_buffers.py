@@ -9,15 +9,18 @@ threads. TVM has this as CompactBufferAllocation.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from types import MappingProxyType
 
 from compiler.ir.analysis.conflicts import are_disjoint
 from compiler.ir.analysis.dependence import Touch
 from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.bounds import bounds
 from compiler.ir.arith.simplify import normal
 from compiler.ir.arith.vectors import on_base
+from compiler.ir.core.dtypes import size_bytes
 from compiler.ir.core.nodes import (
     Allocate,
     Buffer,
@@ -28,7 +31,6 @@ from compiler.ir.core.nodes import (
     Stmt,
     Store,
     Var,
-    static_shape,
 )
 from compiler.ir.core.scopes import is_private_scope, is_shared_scope
 from compiler.ir.core.visit import children, is_stmt, map_expr, map_stmt, walk_stmts
@@ -39,9 +41,12 @@ from compiler.passes.common.accesses import (
     common_path,
     loop_extents,
 )
-from compiler.passes.common.align_buffers import Alignment, aligned
+from compiler.passes.common.align_buffers import Alignment, aligned_shape
 from compiler.passes.common.thread_loops import is_thread
 from compiler.passes.common.written_first import is_written_first
+
+# Chosen: as much as a function of a CPU keeps on its stack (`MAX_STACK_BYTES`).
+MAX_FIXED_BYTES = 16 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +90,7 @@ def compact_buffers(
 
 def _aligned(placement: _Placement, alignment: Alignment) -> _Placement:
     small = placement.buffer
-    extents = tuple(IntImm(extent) for extent in aligned(static_shape(small), alignment))
-    return replace(placement, buffer=replace(small, shape=extents))
+    return replace(placement, buffer=replace(small, shape=aligned_shape(small.shape, alignment)))
 
 
 def private_buffers(stmt: Stmt) -> dict[Buffer, Stmt | None]:
@@ -176,14 +180,34 @@ def _placement_of(
         depth = depth if _are_disjoint(accesses, common[inner - 1]) else inner
     at = common[depth - 1] if depth else None
     boxes = [access.box(depth) for access in accesses]
-    corner: list[Affine] = []
-    extents: list[Expr] = []
-    for dimension, full in enumerate(static_shape(buffer)):
-        low, extent = _hull([box[dimension] for box in boxes], full)
-        corner.append(low)
-        extents.append(IntImm(extent))
-    small = Buffer(Var(buffer.name, "handle"), tuple(extents), buffer.dtype, buffer.scope)
-    return _Placement(at, tuple(corner), small)
+    spans = [
+        _hull([box[dimension] for box in boxes], _most(full))
+        for dimension, full in enumerate(buffer.shape)
+    ]
+    extents = _extents(buffer, [extent for _, extent in spans])
+    small = Buffer(Var(buffer.name, "handle"), extents, buffer.dtype, buffer.scope)
+    return _Placement(at, tuple(corner for corner, _ in spans), small)
+
+
+def _most(extent: Expr) -> int:
+    """Return the largest value of an extent."""
+    interval = bounds(extent, {})
+    assert interval is not None, "a symbolic extent has limits"
+    return interval[1]
+
+
+def _extents(buffer: Buffer, most: Sequence[int]) -> tuple[Expr, ...]:
+    """Return the extents of a buffer of which at most so much is touched.
+
+    A dimension that may be touched as a whole gets its symbolic extent, if the buffer were large
+    otherwise: then its size is that of the call, and not the largest.
+    """
+    if prod(most) * size_bytes(buffer.dtype) <= MAX_FIXED_BYTES:
+        return tuple(map(IntImm, most))
+    return tuple(
+        full if touched == _most(full) else IntImm(touched)
+        for full, touched in zip(buffer.shape, most, strict=True)
+    )
 
 
 def _is_parallel(stmt: Stmt) -> bool:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from compiler.ir.analysis.resolve_views import resolve_views
-from compiler.ir.analysis.specialize import symbolic_problem
+from compiler.ir.analysis.symbols import symbolic_problem
 from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.dtypes import is_integer
 from compiler.ir.core.expr_types import dtype_of

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.expr_types import dtype_of, lanes_of
 from compiler.ir.core.nodes import (
     Allocate,
@@ -30,7 +31,6 @@ from compiler.ir.core.nodes import (
     Stmt,
     Store,
     Var,
-    static_shape,
 )
 from compiler.ir.core.replace_buffers import replace_buffers
 from compiler.ir.core.visit import map_accesses, walk, walk_stmts
@@ -110,9 +110,16 @@ def fixed_buffers(stmt: Stmt, buffers: Mapping[Var, Buffer]) -> set[Buffer]:
 
 def _shape(buffer: Buffer, tile: Tile) -> tuple[Expr, ...]:
     factors = dict(tile)
-    counts = [-(-n // factors.get(axis, 1)) for axis, n in enumerate(static_shape(buffer))]
+    counts = [_tiles(extent, factors.get(axis, 1)) for axis, extent in enumerate(buffer.shape)]
     first = counts.pop(tile[0][0])
-    return tuple(IntImm(n) for n in (first, *counts, *factors.values()))
+    return (first, *counts, *map(IntImm, factors.values()))
+
+
+def _tiles(extent: Expr, factor: int) -> Expr:
+    """Return the number of tiles that cover an extent."""
+    dtype = dtype_of(extent)
+    covered = BinOp("+", extent, IntImm(factor - 1, dtype))
+    return simplify(BinOp("//", covered, IntImm(factor, dtype)))
 
 
 def _indices(indices: tuple[Expr, ...], tile: Tile) -> tuple[Expr, ...]:

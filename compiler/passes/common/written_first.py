@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 
+from compiler.ir.arith.bounds import reach
 from compiler.ir.arith.facts import Facts
+from compiler.ir.arith.vectors import shifted
 from compiler.ir.core.dtypes import is_integer
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import BinOp, Compare, Expr, For, IntImm, Load, Logic, Var
@@ -36,8 +39,8 @@ def _is_covered(load: LoweredAccess, stores: Sequence[LoweredAccess], depth: int
 
     Either one store did, or several stores that differ in one dimension did together.
     """
-    box = load.box(depth)
-    boxes = [(store.box(depth), _trimmed_dimensions(store, depth)) for store in stores]
+    box = _parts(load, depth)
+    boxes = [(_parts(store, depth), _trimmed_dimensions(store, depth)) for store in stores]
     for along in range(max(len(box), 1)):
         others = [d for d in range(len(box)) if d != along]
         fitting = [
@@ -74,19 +77,37 @@ def _trimmed_dimensions(store: LoweredAccess, depth: int) -> list[bool]:
 
 
 def _variables(expr: Expr) -> set[Var]:
-    return {node for node in walk(expr) if isinstance(node, Var)}
+    """Return the variables of an expression that are not symbolic."""
+    return {node for node in walk(expr) if isinstance(node, Var) and node.limits is None}
 
 
-def _covers(part: Span | None, read: Span | None, full: int, is_trimmed: bool) -> bool:
+@dataclass(frozen=True)
+class _TouchedPart:
+    """What an access touches of a dimension, and its moves by loops of symbolic extents."""
+
+    span: Span | None
+    moves: tuple[tuple[int, Expr], ...]
+
+
+def _parts(access: LoweredAccess, depth: int) -> list[_TouchedPart]:
+    return list(map(_TouchedPart, access.box(depth), access.symbolic_moves(depth)))
+
+
+def _covers(of_store: _TouchedPart, of_load: _TouchedPart, extent: Expr, is_trimmed: bool) -> bool:
     """Return whether the span of a store contains the span of a load, in one dimension.
 
     Indices are in bounds. So a store without a condition that is as long as the dimension covers
     all of it. A store under a condition covers the part of its span that is in bounds.
     """
-    if part == read or (part is not None and not is_trimmed and part[1] >= full):
+    part, read, full = of_store.span, of_load.span, reach(extent, {})[1]
+    if of_store == of_load:
         return True
     if part is None:
         return False
+    if of_store.moves:
+        return _is_as_long(of_store, extent)
+    if not is_trimmed and part[1] >= full:
+        return True
     if read is None or (read[0] - part[0]).terms:
         return not part[0].terms and part[0].const <= 0 and part[0].const + part[1] >= full
     start = (read[0] - part[0]).const
@@ -96,12 +117,24 @@ def _covers(part: Span | None, read: Span | None, full: int, is_trimmed: bool) -
     return start >= 0 and start + read[1] <= part[1]
 
 
-def _together(read: Span | None, parts: Sequence[Span | None]) -> bool:
+def _is_as_long(part: _TouchedPart, extent: Expr) -> bool:
+    """Return whether a part has at least as many values as its dimension, in any call."""
+    assert part.span is not None
+    length: Expr = IntImm(part.span[1])
+    for scale, loop_extent in part.moves:
+        # The span counts the largest number of iterations.
+        most = IntImm(reach(loop_extent, {})[1])
+        length = BinOp("+", length, BinOp("*", BinOp("-", loop_extent, most), IntImm(scale)))
+    return all(scale > 0 for scale, _ in part.moves) and Facts({}).at_least(length, extent)
+
+
+def _together(of_load: _TouchedPart, of_stores: Sequence[_TouchedPart]) -> bool:
     """Return whether consecutive spans together contain another span."""
+    read = of_load.span
     if read is None:
         return False
     places = []
-    for part in parts:
+    for part in (p.span for p in of_stores if not p.moves):
         shift = None if part is None else part[0] - read[0]
         if part is not None and shift is not None and not shift.terms:
             places.append((shift.const, shift.const + part[1]))
@@ -138,7 +171,7 @@ def _is_surely_run(store: LoweredAccess, load: LoweredAccess, depth: int) -> boo
     if rest:
         for index, full in zip(store.indices, store.shape, strict=True):
             facts = facts.assuming(Compare(">=", index, IntImm(0, dtype_of(index))))
-            facts = facts.assuming(Compare("<", index, IntImm(full, dtype_of(index))))
+            facts = facts.assuming(Compare("<", index, shifted(IntImm(0, dtype_of(index)), full)))
     return all(_is_harmless(condition, facts, inner) for condition in rest)
 
 

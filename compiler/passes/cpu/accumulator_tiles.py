@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from compiler.identity_cache import IdentityCache
 from compiler.ir.arith.affine import Affine, affine
 from compiler.ir.arith.bounds import bounds
+from compiler.ir.arith.inside import are_inside
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
     TRUE,
@@ -45,7 +46,6 @@ from compiler.ir.core.nodes import (
     Stmt,
     Store,
     Var,
-    static_shape,
 )
 from compiler.ir.core.visit import statements_in, walk
 from compiler.passes.common.accesses import (
@@ -55,6 +55,7 @@ from compiler.passes.common.accesses import (
     loop_extents,
     ramp_form,
     split_form,
+    symbolic_extents,
 )
 
 EXPANDED = ("unrolled", "vectorized")
@@ -178,7 +179,7 @@ def find_tile(loop: For, buffer: Buffer, outer: Path, below: Below) -> Tile | No
     steps = tuple(node for node in loops if node.var not in named)
     ranges = loop_extents((*outer, *path))
     guards = _guards(path, steps)
-    keeps_guards = bool(guards) and not _is_computable(store, ranges)
+    keeps_guards = bool(guards) and not _is_computable(store, ranges, symbolic_extents(path))
     start = None if first is None else _start(first, updates[-1], steps, ranges, below)
     if guards is None or (first is not None and start is None):
         return None
@@ -222,18 +223,13 @@ def _guards(path: Path, steps: tuple[For, ...]) -> tuple[If, ...] | None:
     return guards
 
 
-def _is_computable(store: Store, ranges: dict[Var, int]) -> bool:
+def _is_computable(store: Store, ranges: dict[Var, int], extents: dict[Var, Expr]) -> bool:
     """Return whether all loads are within their buffers, even if guards fail."""
     loads = [node for node in walk(store.value) if isinstance(node, Load)]
-    return all(node.buffer == store.buffer or _is_inside(node, ranges) for node in loads)
-
-
-def _is_inside(load: Load, ranges: dict[Var, int]) -> bool:
-    for index, extent in zip(load.indices, static_shape(load.buffer), strict=True):
-        interval = bounds(index, ranges)
-        if interval is None or interval[0] < 0 or interval[1] >= extent:
-            return False
-    return True
+    return all(
+        node.buffer == store.buffer or are_inside(node.indices, node.buffer, ranges, extents)
+        for node in loads
+    )
 
 
 def _start(
@@ -263,7 +259,7 @@ def _start(
     begins = _zeros(branch.condition)
     store = first.path[-1]
     assert isinstance(store, Store), "the path of a store ends in it"
-    if begins is None or any(not isinstance(step.extent, IntImm) for step in steps):
+    if begins is None or any(_may_be_empty(step.extent, ranges) for step in steps):
         return None
     if any(step.var not in begins for step in steps if step.extent != IntImm(1)):
         return None
@@ -281,6 +277,11 @@ def _start(
             test = Compare("==", var, IntImm(0, dtype_of(var)))
             condition = test if condition == TRUE else Logic("and", condition, test)
     return Start(branch, condition, store.value)
+
+
+def _may_be_empty(extent: Expr, ranges: dict[Var, int]) -> bool:
+    interval = bounds(extent, ranges)
+    return interval is None or interval[0] < 1
 
 
 def _zeros(condition: Expr) -> dict[Var, None] | None:

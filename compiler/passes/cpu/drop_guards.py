@@ -17,10 +17,11 @@ could make a division trap.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compiler.ir.arith.affine import Affine
-from compiler.ir.arith.bounds import affine_bounds, bounds
+from compiler.ir.arith.bounds import affine_bounds
+from compiler.ir.arith.inside import are_inside
 from compiler.ir.arith.simplify import normal
 from compiler.ir.core.dtypes import is_integer
 from compiler.ir.core.expr_types import dtype_of
@@ -39,10 +40,9 @@ from compiler.ir.core.nodes import (
     Stmt,
     Store,
     Var,
-    static_shape,
 )
 from compiler.ir.core.visit import map_stmt, walk, walk_stmts
-from compiler.passes.common.accesses import Path, collect_accesses, loop_extents
+from compiler.passes.common.accesses import Path, collect_accesses, loop_extents, symbolic_extents
 
 _ElementLimit = tuple[int, Affine]
 """A guard of a buffer's elements: a dimension, and what is added to its index to be below zero."""
@@ -150,20 +150,25 @@ def _is_safe(path: Path, outer: Path, dropped: list[_StoreGuard]) -> bool:
         if any(not limited.isdisjoint(walk(part)) for part in parts if part not in conditions):
             return False
     store = path[-1]
-    return all(_is_inside(node, limited, ranges) and not _may_trap(node) for node in walk(store))
+    extents = symbolic_extents((*outer, *path))
+    return all(
+        _is_inside(node, limited, ranges, extents) and not _may_trap(node) for node in walk(store)
+    )
 
 
-def _is_inside(access: object, limited: set[object], ranges: dict[Var, int]) -> bool:
+def _is_inside(
+    access: object, limited: set[object], ranges: dict[Var, int], extents: dict[Var, Expr]
+) -> bool:
     """Return whether the indices of a load or a store that vary with guards are inside."""
     if not isinstance(access, Load | Store):
         return True
-    for index, extent in zip(access.indices, static_shape(access.buffer), strict=True):
-        if limited.isdisjoint(walk(index)):
-            continue
-        interval = bounds(index, ranges)
-        if interval is None or interval[0] < 0 or interval[1] >= extent:
-            return False
-    return True
+    varying = [
+        (index, extent)
+        for index, extent in zip(access.indices, access.buffer.shape, strict=True)
+        if not limited.isdisjoint(walk(index))
+    ]
+    part = replace(access.buffer, shape=tuple(extent for _, extent in varying))
+    return are_inside([index for index, _ in varying], part, ranges, extents)
 
 
 def _may_trap(node: object) -> bool:

@@ -40,7 +40,7 @@ from compiler.ir.core.nodes import (
     static_shape,
 )
 from compiler.ir.core.visit import map_stmt, walk, walk_stmts
-from compiler.passes.common.accesses import collect_accesses, loop_extents
+from compiler.passes.common.accesses import collect_accesses, is_symbolic, loop_extents
 from compiler.passes.common.realize_blocks import NOTHING, in_order
 
 KEY = "made_in_each_run"
@@ -69,6 +69,8 @@ def constant_copies(body: Stmt, constants: AbstractSet[Buffer]) -> list[Buffer]:
         store = realize.block.body
         if not isinstance(store, Store) or store.buffer not in allocated:
             continue
+        if not all(isinstance(extent, IntImm) for extent in store.buffer.shape):
+            continue  # its size is known in a call, not when constants are packed
         stays = is_unpacked(store) or KEY in dict(realize.block.annotations)
         is_packed = stores[store.buffer] == 1 and not stays
         if is_packed and _follows(realize, store, constant_buffers):
@@ -122,6 +124,12 @@ def split_copies(stmt: Stmt, copies: AbstractSet[Buffer]) -> tuple[Stmt, Stmt]:
                 return only(body, is_wanted)
             case Seq(stmts):
                 return in_order(only(child, is_wanted) for child in stmts)
+            case For(var, extent, body) if is_wanted and is_symbolic(extent):
+                # Copies of constants do not depend on sizes, which only calls know.
+                part = only(body, is_wanted)
+                return part if var not in set(walk(part)) else replace(node, body=part)
+            case If(condition, then, otherwise) if is_wanted and is_symbolic(condition):
+                return in_order(only(p, is_wanted) for p in (then, otherwise) if p is not None)
             case For() | Let() | Allocate():
                 body = only(node.body, is_wanted)
                 return NOTHING if body == NOTHING else map_stmt(node, lambda _: body, lambda e: e)

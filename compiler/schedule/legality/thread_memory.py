@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from compiler.ir.analysis.specialize import symbolic_vars
+from compiler.ir.analysis.symbols import symbolic_vars
 from compiler.ir.arith.iter_map import variables, variables_of
 from compiler.ir.core.nodes import (
     BlockRealize,

@@ -51,7 +51,8 @@ class SamplingMethods(Queries):
                 it divides the remaining extent, else it becomes all of it. The first is the rest.
 
         Returns:
-            The factors. For a loop whose extent is not a literal, None and ones.
+            The factors. For a loop whose extent is not a literal, None and the inner factors of a
+            decision of `n` factors, or ones.
 
         Raises:
             ScheduleError: If there are fewer than two factors to draw, or a decision is invalid.
@@ -59,9 +60,14 @@ class SamplingMethods(Queries):
         name = "sample_perfect_tile"
         loop_stmt, refuse = self._tiled(name, loop)
         max_innermost = self._value(name, max_innermost_factor)
-        # Without a choice, a decision from another program is irrelevant.
-        has_literal_extent = isinstance(loop_stmt.extent, IntImm)
-        decided = _factors_of(decision, loop_stmt, refuse) if has_literal_extent else None
+        extent = loop_stmt.extent
+        decided = _factors_of(decision, loop_stmt, refuse)
+        if (
+            not isinstance(extent, IntImm)
+            and decided is not None
+            and len(decided) != self._value(name, n)
+        ):
+            decided = None  # a decision from another program
         count = self._value(name, n) if decided is None else len(decided)
         _require_factors(count, 1 if max_innermost == -1 else 2, loop_stmt, refuse)
         if max_innermost != -1 and max_innermost < 1:
@@ -70,12 +76,12 @@ class SamplingMethods(Queries):
                 loop_stmt,
                 "invalid_argument",
             )
-        if not isinstance(loop_stmt.extent, IntImm):
-            factors = _undetermined_factors(count)
+        if not isinstance(extent, IntImm):
+            factors = _undetermined_factors(count) if decided is None else (NO_FACTOR, *decided[1:])
         elif decided is not None:
-            factors = fitted(loop_stmt.extent.value, decided)
+            factors = fitted(extent.value, decided)
         else:
-            factors = sample_tile(self._rng, loop_stmt.extent.value, count, max_innermost)
+            factors = sample_tile(self._rng, extent.value, count, max_innermost)
         values = [self._new_value(f) if f != NO_FACTOR else None for f in factors]
         arguments = {"loop": loop, "n": len(factors), "max_innermost_factor": max_innermost}
         self._record(name, arguments, values, factors)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from compiler.ir.analysis.specialize import symbolic_vars
+from compiler.ir.analysis.symbols import symbolic_vars
 from compiler.ir.arith.bijectivity import determined
 from compiler.ir.arith.extents import UNKNOWN
 from compiler.ir.arith.iter_map import variables, variables_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from threading import Event
 
@@ -15,6 +15,7 @@ from loopwright.cli.shared.output import err_console
 from loopwright.cli.shared.where import say_in_process
 from loopwright.cli.tuning.outcome import Search, Several, TuneOutcome, baseline_read
 from loopwright.local import tune_result, tuning
+from loopwright.local.shapes_result import ShapesResult
 from loopwright.workload import to_func
 from tuner.loop.budget import StopReason
 from tuner.loop.search_result import NothingMeasuredError
@@ -72,6 +73,30 @@ def tune_several_here(several: Several, *, warm_start: bool) -> list[TuneOutcome
         _outcome(result, was_interrupted=result.stop_reason is StopReason.CANCELLED)
         for result in results
     ]
+
+
+def tune_ranges_here(
+    search: Search, ranges: Mapping[str, tuple[int, int]], *, warm_start: bool
+) -> tuple[ShapesResult, bool]:
+    """Tune a symbolic program over ranges; Ctrl-C ends the search with what it has found.
+
+    Returns:
+        The result, and whether Ctrl-C ended the search.
+    """
+    with _ctrl_c() as stopped:
+        try:
+            result = tuning.tune(
+                search.workload,
+                ranges=ranges,
+                target=search.target,
+                warm_start=() if warm_start else None,
+                should_stop=stopped.is_set,
+                **search.options,
+            )
+        except NothingMeasuredError as error:
+            err_console.print(f"interrupted: {error}", highlight=False, soft_wrap=True)
+            raise typer.Exit(ExitCode.INTERRUPTED) from None
+    return result, stopped.is_set()
 
 
 def _outcome(result: tune_result.TuneResult, *, was_interrupted: bool) -> TuneOutcome:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,9 @@ from compiler.backends.error import BuildError
 from compiler.backends.kernel_set import KernelSet
 from compiler.backends.module import Module
 from compiler.driver import build, compile_kernel
-from compiler.executor.error import ArtifactError
+from compiler.executor.error import ArgumentError, ArtifactError
+from compiler.executor.kernel import load_kernel
+from compiler.executor.kernel_file import load_kernels
 from compiler.ir.core.program import IRModule
 from compiler.ops import matmul
 from compiler.schedule.schedule import Schedule
@@ -64,9 +68,22 @@ def test_each_entry_of_a_module_is_a_kernel_and_main_is_called() -> None:
     assert len(kernels.time_evaluator("double", number=1)(*np.ones((2, 8), "float32")).results) == 1
     with pytest.raises(KeyError, match=r"no function .scale. .* one of double, main"):
         kernels["scale"]
-    with pytest.raises(ArtifactError, match="can't hold 2 kernels: a file holds one"):
-        kernels.save("kernels.lwk")
     kernels.close()
+
+
+def test_the_kernels_of_a_module_are_one_file(tmp_path: Path) -> None:
+    kernels, path = build(parse_module(TWO)), tmp_path / "kernels.lwk"
+    kernels.save(path)
+    loaded = load_kernels(path)
+    assert list(loaded) == ["double", "main"]
+    outs = np.empty((2, 8), "float32")
+    for kernel, out in zip(loaded.values(), outs, strict=True):
+        kernel(np.ones(8, "float32"), out)
+    assert outs[:, 0].tolist() == [2, 15]
+    with pytest.raises(ArtifactError, match="holds several kernels: use load_kernels"):
+        load_kernel(path)
+    with pytest.raises(ArgumentError, match="no kernel is called scale: expected double, main"):
+        load_kernels(path, {"scale": {}})
 
 
 def test_a_module_of_one_entry_is_a_kernel() -> None:

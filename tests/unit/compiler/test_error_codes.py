@@ -65,7 +65,15 @@ VERIFY = [
     "view",
 ]
 SCRIPT = ["syntax", "unsupported"]
-BUILD = ["codegen", "constants", "illegal_program", "lowering", "several_functions"]
+WITHOUT_A_SIZE = """
+@T.prim_func
+def main(A: T.Buffer(("n + 1",), "float32")):
+    for i in range(n):
+        A[i] = T.float32(0)
+"""
+BUILD = [
+    *("codegen", "constants", "illegal_program", "lowering", "several_functions", "symbolic"),
+]
 
 
 def test_the_codes_are_these() -> None:
@@ -250,6 +258,7 @@ NOT_BUILT: dict[str, Callable[[], object]] = {
     "constants": lambda: build(elementwise(), level(3), const_params={"X": np.zeros(3)}),
     "illegal_program": lambda: build(_out_of_bounds(), level(3)),
     "lowering": lambda: build(_lacks_its_order(), level(3)),
+    "symbolic": lambda: compile_kernel(parse(WITHOUT_A_SIZE), level(3)),
     "several_functions": lambda: compile_kernel(
         IRModule((replace(elementwise(), name="f"), replace(elementwise(), name="g"))), level(3)
     ),

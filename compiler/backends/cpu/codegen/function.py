@@ -29,7 +29,7 @@ from compiler.backends.cpu.codegen.threads.dynamic_partition import (
     iterations_at_a_time,
 )
 from compiler.ir.core.dtypes import is_integer
-from compiler.ir.core.nodes import Buffer, For, Load, Stmt, Store, Var
+from compiler.ir.core.nodes import BinOp, Buffer, Expr, For, IntImm, Load, Stmt, Store, Var
 from compiler.ir.core.visit import walk
 from compiler.target.cpu import CpuTarget
 
@@ -67,7 +67,7 @@ class FunctionEmitter:
         self._scope = CodeScope(module.registers)
         self._expressions = Expressions(self._instructions, self._scope, target, module.small)
         self._stores = Stores(self._instructions, self._scope, self._expressions)
-        self._frame = Frame(self._builder)
+        self._frame = Frame(self._builder, self._expressions.integer)
         self._vector_bits = target.vector_bits
         self._statements = Statements(
             self._instructions,
@@ -80,16 +80,21 @@ class FunctionEmitter:
         )
 
     @property
-    def workspace_bytes(self) -> int:
+    def workspace_bytes(self) -> Expr:
         """Return the peak workspace of the statements emitted so far."""
         return self._frame.peak_bytes
 
-    def bind_parameters(self, buffers: tuple[Buffer, ...]) -> list[str]:
-        """Bind buffers to the function's first parameters; return these."""
-        names = [f"%arg{position}" for position in range(len(buffers))]
-        for buffer, name in zip(buffers, names, strict=True):
-            self._scope.storage[buffer] = RegisterValue(name, 0)
-        return [f"ptr noalias {name}" for name in names]
+    def bind_parameters(self, params: tuple[Buffer | Var, ...]) -> list[str]:
+        """Bind buffers and symbolic variables to the function's first parameters; return these."""
+        return [self._bind(param, position) for position, param in enumerate(params)]
+
+    def _bind(self, param: Buffer | Var, position: int) -> str:
+        value = RegisterValue(f"%arg{position}", 0)
+        if isinstance(param, Buffer):
+            self._scope.storage[param] = value
+            return f"ptr noalias {value.name}"
+        self._scope.env[param] = value
+        return f"{register_type(param)} {value.name}"
 
     def run(self, stmt: Stmt) -> None:
         """Emit a statement at the end of the function."""
@@ -110,15 +115,22 @@ class FunctionEmitter:
 
     # --- parallel loops ---------------------------------------------------------------------------
 
-    def _launch(self, loop: For, extent: int) -> bool:
+    def _launch(self, loop: For, extent: int | RegisterValue) -> bool:
         """Launch a loop on threads, its body a function of its own.
+
+        If its extent is not constant, the kernel decides whether it has enough work for threads.
 
         Returns:
             False if it should run inline: in a task, on one core, or as too little work.
         """
         module = self._module
-        step = iterations_at_a_time(loop, extent)
-        if self._is_task or module.target.num_cores == 1 or self._is_small(loop):
+        step = iterations_at_a_time(loop)
+        work = self._work(loop)
+        if (
+            self._is_task
+            or module.target.num_cores == 1
+            or work < instruction_estimate.LAUNCH_INSTRUCTIONS
+        ):
             return False
         slot = len(module.functions)
         name = f"task{slot}"
@@ -132,7 +144,9 @@ class FunctionEmitter:
         module.functions[slot] = task.define(name, [*params, "i64 %begin", "i64 %end", "i64 %task"])
         module.functions.append(_unpack(name, params))
         context = self._context(captured, task.workspace_bytes)
-        operands = f"ptr @{name}.unpack, i64 {extent}, ptr {context}, i64 %threads"
+        threads = self._threads(loop, extent)
+        count = extent if isinstance(extent, int) else extent.name
+        operands = f"ptr @{name}.unpack, i64 {count}, ptr {context}, i64 {threads}"
         if step is None:
             self._builder.emit_void(f"call void %launch({operands})")
         else:
@@ -141,16 +155,28 @@ class FunctionEmitter:
             self._builder.emit_void(text)
         return True
 
-    def _is_small(self, loop: For) -> bool:
+    def _work(self, stmt: Stmt) -> int:
         scope = self._scope
         estimate = InstructionEstimate(scope.extents, self._vector_bits, scope.registers)
-        return estimate.count(loop) < instruction_estimate.LAUNCH_INSTRUCTIONS
+        return estimate.count(stmt)
+
+    def _threads(self, loop: For, extent: int | RegisterValue) -> str:
+        """Return the number of threads of a launch: one for few iterations of little work."""
+        if isinstance(extent, int):
+            return "%threads"
+        least = -(-instruction_estimate.LAUNCH_INSTRUCTIONS // max(self._work(loop.body), 1))
+        instructions = self._instructions
+        is_small = instructions.icmp("slt", "i64", extent, RegisterValue(str(least), 0))
+        one, all_threads = RegisterValue("1", 0), RegisterValue("%threads", 0)
+        return instructions.select("i64", is_small, one, all_threads).name
 
     def _captured(self, loop: For) -> list[Buffer | Var]:
         """Return the buffers and variables of a loop that have registers in this function."""
         scope = self._scope
         buffers = {n.buffer: None for n in walk(loop) if isinstance(n, Load | Store)}
         variables = {n: None for n in walk(loop) if isinstance(n, Var) and n in scope.env}
+        # The strides of buffers, and the sizes of those that are allocated, depend on symbols.
+        variables |= {n: None for n in scope.env if n.limits is not None}
         return [
             *(b for b in buffers if b in scope.storage),
             *(v for v in variables if isinstance(scope.env[v], RegisterValue)),
@@ -161,41 +187,29 @@ class FunctionEmitter:
         scope, outer = self._scope, parent._scope
         scope.extents = dict(outer.extents)
         scope.env = {v: b for v, b in outer.env.items() if not isinstance(b, RegisterValue)}
-        params = []
-        for position, item in enumerate(captured):
-            value = RegisterValue(f"%arg{position}", 0)
-            if isinstance(item, Buffer):
-                scope.storage[item] = value
-                params.append(f"ptr noalias {value.name}")
-            else:
-                scope.env[item] = value
-                params.append(f"{_register_type(item)} {value.name}")
-        params.append("ptr %workspace")
-        return params
+        return [*self.bind_parameters(tuple(captured)), "ptr %workspace"]
 
-    def _context(self, captured: list[Buffer | Var], task_bytes: int) -> str:
+    def _context(self, captured: list[Buffer | Var], task_bytes: Expr) -> str:
         """Store the arguments of a task into an array; return the array's address."""
         frame, scope = self._frame, self._scope
-        offset = frame.used_bytes
-        all_tasks_bytes = task_bytes * self._module.target.num_cores
-        frame.peak_bytes = max(frame.peak_bytes, offset + all_tasks_bytes)
-        text = f"getelementptr inbounds i8, ptr %workspace, i64 {offset}"
-        workspace = self._builder.emit(text)
+        frame.reserve(BinOp("*", task_bytes, IntImm(self._module.target.num_cores)))
+        workspace = self._builder.emit(frame.end_of_workspace()[0])
+        size = self._expressions.integer(task_bytes).name
         values = [scope.storage[c] if isinstance(c, Buffer) else scope.env[c] for c in captured]
         context = frame.allocate_on_stack(len(values) + 2, "i64", 8, "context")
         words = [
-            (value.name, "ptr" if isinstance(c, Buffer) else _register_type(c))
+            (value.name, "ptr" if isinstance(c, Buffer) else register_type(c))
             for value, c in zip(values, captured, strict=True)
             if isinstance(value, RegisterValue)
         ]
-        words += [(workspace, "ptr"), (str(task_bytes), "i64")]
+        words += [(workspace, "ptr"), (size, "i64")]
         for position, (word, kind) in enumerate(words):
             text = f"getelementptr inbounds i64, ptr {context}, i64 {position}"
             self._builder.emit_void(f"store {kind} {word}, ptr {self._builder.emit(text)}")
         return context
 
 
-def _register_type(var: Var) -> str:
+def register_type(var: Var) -> str:
     """Return the LLVM type of a variable's register: integers are 64 bits wide."""
     assert var.dtype != "handle", "buffers are captured by their addresses"
     return "i64" if is_integer(var.dtype) else scalar_type(var.dtype)

@@ -23,6 +23,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from compiler.ir.analysis.dependence import Touch, agree_on
+from compiler.ir.analysis.specialize import with_limits, with_values
+from compiler.ir.analysis.symbols import sampled_values, symbolic_vars
 from compiler.ir.core.nodes import Buffer, For, Load, Store, Var
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.scopes import is_private_scope, is_shared_scope
@@ -45,17 +47,39 @@ _ALL_POINTS = 1 << 21
 
 
 def check_races(func: PrimFunc) -> None:
-    """Check that the result of a static program does not depend on an undefined order.
+    """Check that the result of a program does not depend on an undefined order.
+
+    If the indices of a symbolic program do not separate the iterations, the program is checked at
+    some values of its variables (`sampled_values`).
 
     Raises:
         VerifyError: Showing two accesses that race.
     """
     if not any(is_concurrent(stmt) for stmt in walk_stmts(func.body)):
         return
+    if not symbolic_vars(func):
+        _check_static(func)
+    elif not _is_separated(with_limits(func)):
+        for values in sampled_values(func):
+            _check_static(with_values(func, values))
+
+
+def _check_static(func: PrimFunc) -> None:
     checker = _RaceChecker(frozenset(func.buffers))
     for touching in _by_buffer(func).values():
         for group in _groups(touching):
             checker.check(group, touching)
+
+
+def _is_separated(func: PrimFunc) -> bool:
+    """Return whether the indices of all accesses separate the iterations of each loop."""
+    for touching in _by_buffer(func).values():
+        for group in _groups(touching):
+            moving = [loop.var for loop in group.moving]
+            is_stored = any(access.is_store for access in group.accesses)
+            if is_stored and moving and not _are_disjoint(group.accesses, moving, group.fixed):
+                return False
+    return True
 
 
 def threads_communicate(func: PrimFunc) -> bool:

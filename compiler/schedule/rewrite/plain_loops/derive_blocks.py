@@ -26,7 +26,7 @@ from dataclasses import replace
 from typing import Literal, TypeAlias, get_args
 
 from compiler.ir.analysis.regions import with_regions
-from compiler.ir.analysis.specialize import symbolic_vars
+from compiler.ir.analysis.symbols import symbolic_vars
 from compiler.ir.arith.bounds import bounds
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (

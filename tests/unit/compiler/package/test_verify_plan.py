@@ -104,7 +104,10 @@ def test_a_kernel_in_place_reads_what_was_written() -> None:
         ),
         (replace(LEGAL, name="my-model"), "'my-model': expected a C identifier"),
         (replace(LEGAL, inputs=(X, X)), "two inputs or two outputs have one name"),
-        (replace(LEGAL, inputs=(replace(X, shape=(4, 4)),)), "x has 128 bytes: the input x has 64"),
+        (
+            replace(LEGAL, inputs=(replace(X, extents=(4, 4)),)),
+            "x has 128 bytes: the input x has 64",
+        ),
         (replace(LEGAL, weights=(PlacedArray(32, np.zeros(64, "float32")),)), "weights at 32"),
         (replace(LEGAL, weights=(*LEGAL.weights, *LEGAL.weights)), "from 128 on"),
         (

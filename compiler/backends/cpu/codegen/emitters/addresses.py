@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field
-from math import gcd, prod
+from math import gcd
 
 from compiler.backends.cpu.codegen.emitters.scope import Binding, CodeScope, LaneRange
 from compiler.backends.cpu.codegen.text.builder import AddressKey
 from compiler.backends.cpu.codegen.text.instructions import Instructions, RegisterValue
 from compiler.backends.cpu.codegen.text.types import memory_type
-from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.affine import Affine, affine, from_terms
 from compiler.ir.arith.bounds import bounds
 from compiler.ir.arith.simplify import normal, recombine
 from compiler.ir.arith.vectors import as_ramp
 from compiler.ir.core.dtypes import DType, size_bytes
 from compiler.ir.core.frozen import frozen
-from compiler.ir.core.layout import strides_of
-from compiler.ir.core.nodes import Buffer, Call, Expr, IntImm, Load, Var, static_shape
+from compiler.ir.core.layout import num_elements, symbolic_strides
+from compiler.ir.core.nodes import BinOp, Buffer, Call, Expr, IntImm, Load, Var
 from compiler.ir.core.visit import substitute, walk
 
 
@@ -146,7 +146,8 @@ class Addresses:
         constant, stride = offset.base.const, offset.stride
         moving: list[tuple[RegisterValue, int]] = []
         env = self._scope.env
-        for atom, coefficient in offset.base.terms:
+        for term, scale in offset.base.terms:
+            atom, coefficient = self._without_constants(term, scale)
             binding = env[atom] if isinstance(atom, Var) else self._atom(atom)
             if isinstance(binding, int):
                 constant += coefficient * binding
@@ -186,7 +187,8 @@ class Addresses:
         stride, base = address.stride, address.base
         if stride is None or stride < 2 or base is None or buffer.strides:
             return None
-        if prod(static_shape(buffer)) % stride:
+        total = affine(num_elements(buffer.shape))
+        if any(number % stride for number in (total.const, *(c for _, c in total.terms))):
             return None
         position = address.remainder(stride)
         if position is None:
@@ -234,12 +236,12 @@ class Addresses:
 
     def _analyzed(self, buffer: Buffer, indices: tuple[Expr, ...]) -> _LinearOffset | None:
         base, step, lanes = Affine((), 0), 0, 1
-        for stride, index in zip(strides_of(buffer), indices, strict=True):
+        for stride, index in zip(symbolic_strides(buffer), indices, strict=True):
             ramp = as_ramp(index)
-            if ramp is None:
+            if ramp is None or (ramp.stride and not isinstance(stride, IntImm)):
                 return None
-            base = base + normal(ramp.base, self._scope.extents).scaled(stride)
-            step += ramp.stride * stride
+            base = base + _product(normal(ramp.base, self._scope.extents), affine(stride))
+            step += ramp.stride * stride.value if isinstance(stride, IntImm) else 0
             lanes = max(lanes, ramp.lanes)
         joined = recombine(base)
         if joined is not base:
@@ -262,10 +264,19 @@ class Addresses:
         """Return an address with a vector of offsets, one a lane."""
         binary = self._instructions.binary
         offsets = RegisterValue("0", 0)
-        for stride, index in zip(strides_of(buffer), indices, strict=True):
-            step = binary("mul", "i64", self._emit_index(index), RegisterValue(str(stride), 0))
+        for stride, index in zip(symbolic_strides(buffer), indices, strict=True):
+            step = binary("mul", "i64", self._emit_index(index), self._emit_index(stride))
             offsets = binary("add", "i64", offsets, step)
         return Address(self._scope.storage[buffer], None, offsets)
+
+    def _without_constants(self, atom: Expr, scale: int) -> tuple[Expr, int]:
+        """Return a term without the factors that are constants of unrolled loops."""
+        while isinstance(atom, BinOp) and atom.op == "*" and isinstance(atom.lhs, Var):
+            binding = self._scope.env[atom.lhs]
+            if not isinstance(binding, int):
+                break
+            atom, scale = atom.rhs, scale * binding
+        return atom, scale
 
     def _atom(self, atom: Expr) -> Binding:
         """Evaluate a non-linear part of an offset as 64-bit integers, or as a constant."""
@@ -324,3 +335,20 @@ class Addresses:
             offsets = f"<{', '.join(steps)}>"
         base = f"{memory_type(dtype)}, ptr {address.pointer.name}"
         return self._builder.emit(f"getelementptr {base}, <{lanes} x i64> {offsets}")
+
+
+def _product(index: Affine, stride: Affine) -> Affine:
+    """Return an index times a stride, which is a number or depends on symbolic extents."""
+    if not stride.terms:
+        return index.scaled(stride.const)
+    one: Expr = IntImm(1, index.dtype)
+    return from_terms(
+        (
+            (size if atom is one else atom if size is one else BinOp("*", atom, size), a * b)
+            for atom, a in (*index.terms, (one, index.const))
+            for size, b in (*stride.terms, (one, stride.const))
+            if not (atom is one and size is one)
+        ),
+        index.const * stride.const,
+        index.dtype,
+    )

@@ -35,9 +35,9 @@ from compiler.backends.cpu.codegen.text.types import (
     type_suffix,
     vector,
 )
-from compiler.ir.arith.bounds import bounds
+from compiler.ir.arith.inside import are_inside
 from compiler.ir.core.dtypes import DType, is_integer, is_narrow_float, size_bytes
-from compiler.ir.core.nodes import Buffer, Expr, static_shape
+from compiler.ir.core.nodes import Buffer, Expr
 
 
 class Loads:
@@ -87,11 +87,7 @@ class Loads:
 
     def _is_inside(self, buffer: Buffer, indices: tuple[Expr, ...]) -> bool:
         """Return whether all lanes are elements of the buffer, whatever the mask."""
-        intervals = [bounds(index, self._scope.extents) for index in indices]
-        return all(
-            interval is not None and interval[0] >= 0 and interval[1] < extent
-            for interval, extent in zip(intervals, static_shape(buffer), strict=True)
-        )
+        return are_inside(indices, buffer, self._scope.extents)
 
     def _valid(self, buffer: Buffer, address: Address, mask: RegisterValue) -> Address:
         """Return an address that may be read: the given one if any lane is on."""

@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from math import prod
 from typing import TypeAlias, assert_never
 
 from compiler.backends.cpu.codegen.emitters.expressions import Expressions
@@ -29,15 +28,17 @@ from compiler.backends.cpu.codegen.emitters.matrix_tiles import MatrixTiles
 from compiler.backends.cpu.codegen.emitters.scope import Binding, CodeScope, LaneRange
 from compiler.backends.cpu.codegen.emitters.stores import MAX_EXPANDED_STORES, STREAMS, Stores
 from compiler.backends.cpu.codegen.emitters.vectorization import Vectorization, chunks, strips
-from compiler.backends.cpu.codegen.text.frame import CACHE_LINE_BYTES, Frame
+from compiler.backends.cpu.codegen.text.frame import CACHE_LINE_BYTES, Frame, whole_lines
 from compiler.backends.cpu.codegen.text.instructions import Instructions, RegisterValue
 from compiler.backends.cpu.codegen.text.types import memory_type
 from compiler.ir.arith.bounds import bounds, reach
 from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.dtypes import bits, is_integer, size_bytes
 from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.layout import num_elements
 from compiler.ir.core.nodes import (
     Allocate,
+    BinOp,
     BlockRealize,
     Buffer,
     Evaluate,
@@ -51,8 +52,9 @@ from compiler.ir.core.nodes import (
     Stmt,
     Store,
     Var,
-    static_shape,
+    static_int,
 )
+from compiler.passes.common.accesses import is_symbolic
 from compiler.target.cpu import CpuTarget
 
 Action: TypeAlias = Callable[[], None]
@@ -79,7 +81,7 @@ class Statements:
         stores: Emits their stores.
         frame: The memory of the function.
         target: The CPU.
-        launch: Runs a parallel loop of a constant extent on threads; returns False if it does not.
+        launch: Runs a parallel loop on threads, given its extent; returns False if it does not.
     """
 
     def __init__(
@@ -91,7 +93,7 @@ class Statements:
         frame: Frame,
         *,
         target: CpuTarget,
-        launch: Callable[[For, int], bool],
+        launch: Callable[[For, int | RegisterValue], bool],
     ) -> None:
         self._instructions = instructions
         self._builder = instructions.builder
@@ -242,9 +244,14 @@ class Statements:
 
     def _dynamic(self, loop: For, extent: Expr) -> None:
         """Emit a loop whose extent varies with outer loops, and may be zero."""
-        _, most = bounds(extent, self._scope.extents) or reach(extent, self._scope.extents)
+        least, most = bounds(extent, self._scope.extents) or reach(extent, self._scope.extents)
         self._scope.extents[loop.var] = most
         count = self._expressions.integer(extent)
+        if loop.kind == "parallel" and self._scope.num_lanes() == 1 and self._launch(loop, count):
+            return
+        if least >= 1 and is_symbolic(extent):
+            self.run_range(loop, "0", count.name)
+            return
         is_entered = self._instructions.icmp("sgt", "i64", count, RegisterValue("0", 0))
         self._guarded(is_entered, lambda: self.run_range(loop, "0", count.name))
 
@@ -340,11 +347,11 @@ class Statements:
 
     def _allocate(self, buffer: Buffer, body: Stmt) -> None:
         """Put a buffer on the stack if it is small, else into the workspace."""
-        scope, count = self._scope, prod(static_shape(buffer))
-        size = count * size_bytes(buffer.dtype)
-        rounded = -(-size // CACHE_LINE_BYTES) * CACHE_LINE_BYTES
+        scope, length = self._scope, num_elements(buffer.shape)
+        size = whole_lines(BinOp("*", length, IntImm(size_bytes(buffer.dtype))))
         limit = MAX_REGISTER_BYTES if buffer in scope.registers else MAX_STACK_BYTES
-        if rounded <= limit:
+        if isinstance(size, IntImm) and size.value <= limit:
+            count = static_int(length)
             # A masked vector of a register may reach beyond the last element.
             count += self._vector_bits // bits(buffer.dtype)
             element = memory_type(buffer.dtype)
@@ -352,6 +359,6 @@ class Statements:
             scope.storage[buffer] = RegisterValue(name, 0)
             self.run(body)
             return
-        scope.storage[buffer] = RegisterValue(self._frame.allocate_in_workspace(rounded), 0)
-        self.run(body)
-        self._frame.release(rounded)
+        with self._frame.workspace(size) as address:
+            scope.storage[buffer] = address
+            self.run(body)

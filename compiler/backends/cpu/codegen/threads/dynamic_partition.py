@@ -70,7 +70,7 @@ define internal void @lw_share(
 """
 
 
-def iterations_at_a_time(loop: For, extent: int) -> int | None:
+def iterations_at_a_time(loop: For) -> int | None:
     """Return the number of iterations that a thread takes at a time; None for equal parts.
 
     Raises:
@@ -85,7 +85,7 @@ def iterations_at_a_time(loop: For, extent: int) -> int | None:
             f"loop {loop.var.name} has {DYNAMIC} {step!r}: expected the iterations that a thread"
             " takes at a time, 1 or more"
         )
-    return min(step, extent)
+    return step
 
 
 def dynamic_launch_runtime() -> str:

@@ -38,7 +38,6 @@ def test_a_row_of_sums_is_promoted_to_a_small_buffer() -> None:
 @pytest.mark.parametrize(
     ("head", "shape", "message"),
     [
-        ("A: T.handle, n: T.int32", "(n,)", "n"),
         ("A: T.handle", "(4,), strides=[2]", "dense arrays"),
         ("A: T.handle", "(4,), elem_offset=4", "dense arrays"),
     ],

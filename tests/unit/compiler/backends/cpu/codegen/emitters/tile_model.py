@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from compiler.backends.cpu.codegen.machine_code import compile_object
 from compiler.driver import emit
 from compiler.executor import loaded_code
+from compiler.executor.extents import fixed
 from compiler.executor.loaded_code import external_address
 from compiler.ir.core.nodes import static_shape
 from compiler.ir.core.program import PrimFunc
@@ -106,7 +107,7 @@ def run_by_model(
         b.name: np.array(inputs[b.name]) if b.name in inputs else _empty(b.dtype, static_shape(b))
         for b in func.buffers
     }
-    workspace = np.zeros(module.workspace_bytes + 64, np.uint8)
+    workspace = np.zeros(fixed(module.workspace_bytes) + 64, np.uint8)
     first = -workspace.ctypes.data % 64
     addresses = [a.ctypes.data for a in arrays.values()]
     packed = (ctypes.c_uint64 * (len(addresses) + 3))(

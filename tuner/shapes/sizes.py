@@ -1,0 +1,81 @@
+"""Sizes of a symbolic program to tune and to time at, spread over its ranges."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from itertools import count, islice
+from typing import TypeAlias
+
+from compiler.ir.analysis.symbols import symbol_ranges
+from compiler.ir.core.program import PrimFunc
+
+Sizes: TypeAlias = Mapping[str, int]
+"""The value of each symbolic extent, by its name."""
+
+_BASES = (2, 3, 5, 7, 11, 13, 17, 19)
+_MAX_DRAWS = 64
+"""Draws for each size that is wanted, some of which repeat others. Chosen."""
+
+
+def ranges_of(func: PrimFunc) -> dict[str, tuple[int, int]]:
+    """Return the range of each symbolic variable of a program by its name."""
+    return {var.name: interval for var, interval in symbol_ranges(func).items()}
+
+
+def spread_sizes(ranges: Mapping[str, tuple[int, int]], number: int) -> list[Sizes]:
+    """Return at most so many different sizes, evenly spread by their logarithms.
+
+    The least and the greatest are among them. A change from 4 to 8 rows matters as much as one
+    from 256 to 512: both double the work.
+    """
+    if len(ranges) == 1:
+        ((name, (low, high)),) = ranges.items()
+        return [{name: value} for value in _spread(low, high, number)]
+    corners = [tuple(end[side] for end in ranges.values()) for side in (0, 1)]
+    points = islice(_points(list(ranges.values())), _MAX_DRAWS * number)
+    values = list(dict.fromkeys([*corners, *points]))[: max(number, 1)]
+    return [dict(zip(ranges, point, strict=True)) for point in sorted(values)]
+
+
+def _spread(low: int, high: int, number: int) -> list[int]:
+    """Return integers that form a geometric series, rounded; there are fewer small ones."""
+    values: list[int] = []
+    for steps in range(max(number, 2), _MAX_DRAWS * max(number, 2)):
+        ratio = (high / low) ** (1 / (steps - 1))
+        series = sorted({min(round(low * ratio**step), high) for step in range(steps)})
+        if len(series) > number:
+            break
+        values = series
+        if len(values) in (number, high - low + 1):
+            break
+    return values[:number]
+
+
+def _points(intervals: list[tuple[int, int]]) -> Iterator[tuple[int, ...]]:
+    """Yield points of a Halton sequence between the ends, in logarithms."""
+    for number in count(1):
+        yield tuple(
+            min(max(round(low * (high / low) ** _fraction(number, base)), low), high)
+            for (low, high), base in zip(intervals, _BASES, strict=False)
+        )
+
+
+def _fraction(number: int, base: int) -> float:
+    """Return the digits of a number mirrored behind the point (van der Corput)."""
+    fraction, unit = 0.0, 1.0
+    while number:
+        number, digit = divmod(number, base)
+        unit /= base
+        fraction += digit * unit
+    return fraction
+
+
+def middle(low: int, high: int) -> int:
+    """Return the integer in the middle of two, by their logarithms; it is less than `high`."""
+    return min(math.isqrt(low * high), high - 1)
+
+
+def is_one(sizes: Sizes) -> bool:
+    """Return whether each symbolic extent is 1, as for a batch of a single row."""
+    return all(value == 1 for value in sizes.values())

@@ -1,0 +1,179 @@
+"""Search for the kernels and the dispatcher of a symbolic program.
+
+Sizes are tuned as tasks of one group; the best schedules of each are carried over to the symbolic
+program. These kernels are timed at more sizes, a few of them are chosen, and comparisons between
+them are grown. All of it follows from the measurements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from compiler.ir.core.program import IRModule, PrimFunc
+from compiler.schedule.error import ScheduleError, TraceError
+from compiler.target.target import Target
+from tuner.candidate import Candidate, default_candidate
+from tuner.loop.search_result import SearchResult
+from tuner.measurer.measurer import Measurer
+from tuner.shapes.dispatcher import (
+    Tree,
+    dispatching_module,
+    grow_tree,
+    kernel_of,
+    kernels_in,
+    renumbered,
+)
+from tuner.shapes.kernel_choice import MAX_KERNELS, choose_kernels
+from tuner.shapes.sizes import Sizes, ranges_of, spread_sizes
+from tuner.shapes.time_matrix import OnMeasured, TimeMatrix, measure_matrix
+from tuner.task import Task
+from tuner.transfer.to_symbolic import symbolic_trace
+from tuner.trial import MeasuredTrial
+
+TUNED_SIZES = 8
+"""Sizes that are tuned: each further one takes a search of its own. Chosen."""
+TIMED_SIZES = 24
+"""Sizes spread over the ranges that kernels are timed at, besides those that are tuned: about three
+in each doubling from 1 to 512. Chosen.
+"""
+BEST_OF_EACH = 4
+"""Schedules of a tuned size that are carried over, the fastest: the fastest of one size may be slow
+at others. Chosen.
+"""
+
+
+@dataclass(frozen=True)
+class ShapeSearch:
+    """The kernels of a symbolic program, and when to call which.
+
+    Attributes:
+        func: The symbolic program, with its ranges.
+        target: The target.
+        matrix: The times of the chosen kernels at all sizes; the dispatcher calls each of them.
+        num_candidates: How many kernels they were chosen from.
+        best_secs: The best time of any kernel at each size, chosen or not.
+        tree: The comparisons.
+    """
+
+    func: PrimFunc
+    target: Target
+    matrix: TimeMatrix
+    num_candidates: int
+    best_secs: tuple[float, ...]
+    tree: Tree
+
+    @property
+    def dispatched_secs(self) -> tuple[float, ...]:
+        """Return the time of the kernel that the dispatcher calls, at each size."""
+        kernels = (kernel_of(self.tree, sizes) for sizes in self.matrix.sizes)
+        return tuple(float(self.matrix.secs[row, n]) for n, row in enumerate(kernels))
+
+    def module(self) -> IRModule:
+        """Return the dispatcher and its kernels."""
+        kernels = [kernel.trace.apply_to(self.func).func for kernel in self.matrix.kernels]
+        return dispatching_module(self.func, kernels, self.tree)
+
+
+class NoShapeError(LookupError):
+    """No kernel of a symbolic program is correct at all sizes."""
+
+
+def tuned_sizes(func: PrimFunc, most: int = TUNED_SIZES) -> list[Sizes]:
+    """Return the sizes of a symbolic program to tune: the greatest alone if only one may be."""
+    number = min(most, TUNED_SIZES)
+    return spread_sizes(ranges_of(func), max(number, 2))[-max(number, 1) :]
+
+
+def tasks_of_sizes(func: PrimFunc, target: Target, sizes: Sequence[Sizes]) -> list[Task]:
+    """Return the tasks of a program at sizes; what a share of a time is worth is equal for all."""
+    tasks = [Task(func.specialize(dict(of_size.items())), target) for of_size in sizes]
+    most = max(1, *(task.flops for task in tasks))
+    return [Task(t.func, target, most / max(t.flops, 1)) for t in tasks]
+
+
+def carried_over(
+    func: PrimFunc, trials: Mapping[int, Sequence[MeasuredTrial]], sizes: Sequence[Sizes]
+) -> list[Candidate]:
+    """Return schedules of a symbolic program like the best of sizes; the default comes first.
+
+    Args:
+        func: The symbolic program.
+        trials: The trials of each tuned size, by its position in `sizes`.
+        sizes: The tuned sizes.
+    """
+    kernels: dict[str, Candidate] = {}
+    for position, of_size in trials.items():
+        correct = sorted((t for t in of_size if t.measurement.ok), key=lambda t: t.best_secs)
+        for trial in correct[:BEST_OF_EACH]:
+            try:
+                trace = symbolic_trace(trial.candidate.trace, func, dict(sizes[position].items()))
+            except (ScheduleError, TraceError):
+                continue  # its loops depend on the size
+            kernel = Candidate(trial.candidate.sketch, trace)
+            kernels.setdefault(kernel.key, kernel)
+    default = default_candidate()
+    return [default, *(k for k in kernels.values() if k.key != default.key)]
+
+
+def find_kernels(
+    func: PrimFunc,
+    target: Target,
+    searches: Sequence[SearchResult],
+    sizes: Sequence[Sizes],
+    *,
+    measurer: Measurer,
+    max_kernels: int = MAX_KERNELS,
+    on_measured: OnMeasured = lambda *_: None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> ShapeSearch:
+    """Choose the kernels of a symbolic program, and grow its dispatcher.
+
+    Args:
+        func: The symbolic program.
+        target: The target.
+        searches: The searches of sizes.
+        sizes: These sizes.
+        measurer: Times the kernels.
+        max_kernels: The limit on kernels.
+        on_measured: Called with each measurement.
+        should_stop: Once it returns true, only the tuned sizes decide.
+
+    Raises:
+        NoShapeError: If no kernel is correct at all sizes.
+    """
+    trials = {position: search.trials for position, search in enumerate(searches)}
+    candidates = carried_over(func, trials, sizes)
+    program = Task(func, target)
+    matrix = measure_matrix(program, candidates, sizes, measurer, on_measured)
+    matrix = matrix.with_kernels(matrix.promising())
+    further = [s for s in spread_sizes(ranges_of(func), TIMED_SIZES) if s not in sizes]
+    if further and not should_stop():
+        more = measure_matrix(program, matrix.kernels, further, measurer, on_measured)
+        matrix = matrix.beside(more)
+    return choose(func, target, matrix, len(candidates), max_kernels)
+
+
+def choose(
+    func: PrimFunc, target: Target, matrix: TimeMatrix, num_candidates: int, max_kernels: int
+) -> ShapeSearch:
+    """Choose kernels by their times, and grow the dispatcher.
+
+    Raises:
+        NoShapeError: If no kernel is correct at all sizes.
+    """
+    rows = zip(matrix.kernels, matrix.secs, strict=True)
+    correct = matrix.with_kernels([kernel for kernel, secs in rows if np.isfinite(secs).all()])
+    if not correct.kernels:
+        raise NoShapeError(f"none of {len(matrix.kernels)} kernels of {func.name} is correct")
+    chosen = correct.with_kernels(
+        [correct.kernels[row] for row in choose_kernels(correct.losses, max_kernels)]
+    )
+    best = tuple(float(secs) for secs in correct.secs.min(axis=0))
+    tree = grow_tree(chosen.sizes, chosen.losses)
+    called = sorted(kernels_in(tree))
+    chosen = chosen.with_kernels([chosen.kernels[number] for number in called])
+    tree = renumbered(tree, {number: position for position, number in enumerate(called)})
+    return ShapeSearch(func, target, chosen, num_candidates, best, tree)
