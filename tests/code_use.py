@@ -27,7 +27,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--note-code"):
         # The first function reads all facts of a target, the second one loads all code, and the
         # third one refuses packages before that.
-        _watch(cpu_target, "_parse", "looks")
+        _watch(cpu_target, "parse_options", "looks")
         _watch(LoadedCode, "__init__", "runs")
         _watch(executor, "check_machine", "runs")
 

@@ -15,7 +15,7 @@ import pytest
 from compiler import error_codes, ops
 from compiler.backends.error import BuildError
 from compiler.driver import build, compile_kernel, emit
-from compiler.ir.core.nodes import BlockRealize, For, IntImm, Store
+from compiler.ir.core.nodes import BlockRealize, For, IntImm, Store, seq
 from compiler.ir.core.program import IRModule, PrimFunc
 from compiler.ir.core.visit import transform, walk_stmts
 from compiler.schedule.error import ScheduleError
@@ -117,16 +117,6 @@ def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
 """
 
 
-LOWERED = """
-@T.prim_func
-def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
-    B = T.decl_buffer((16,))
-    for i in range(16):
-        B[i] = A[i]
-        C[i] = B[i]
-"""
-
-
 def _dead_handle() -> object:
     schedule = Schedule(elementwise())
     block = schedule.get_block("B")
@@ -161,6 +151,12 @@ def _factor_of_zero() -> object:
     return schedule.split(loop, [0, None])
 
 
+def _loops_of_one_variable() -> object:
+    func = elementwise()
+    root = replace(func.root, body=seq(func.root.body, func.root.body))
+    return Schedule(replace(func, body=replace(func.body, block=root)))
+
+
 def _loops_of_two_blocks() -> object:
     schedule = Schedule(elementwise())
     return schedule.fuse(schedule.get_loop("i", "B"), schedule.get_loop("i", "C"))
@@ -170,7 +166,7 @@ REFUSED: dict[str, Callable[[], object]] = {
     "block_kind": _reduction_loop,
     "dependence": lambda: scheduled(TWO_WRITERS).compute_inline("B"),
     "fixed_buffer": lambda: Schedule(elementwise()).set_scope("C", 0, "shared"),
-    "illegal_result": lambda: scheduled(LOWERED),
+    "illegal_result": _loops_of_one_variable,
     "intrinsic_mismatch": lambda: Schedule(elementwise()).tensorize("B", "dot_8_f32"),
     "invalid_argument": _factor_of_zero,
     "invalid_handle": _dead_handle,
@@ -213,7 +209,7 @@ WRONG: dict[str, str] = {
     "race": "    for i in T.parallel(16):\n        B[0] = A[i]",
     "rank": "    B[0, 0] = A[0]",
     "region": AXIS + "T.reads(A[1])\n            T.writes(B[vi])\n            B[vi] = A[vi]",
-    "structure": "    C = T.alloc_buffer((16,))\n    C[0] = A[0]",
+    "structure": "    C = T.alloc_buffer((16,))\n    B[0] = C[0]",
     "symbolic": "    n = T.int32()\n    C = T.alloc_buffer((n,))\n    C[0] = A[0]\n    B[0] = C[0]",
     "type": "    B[0] = T.float64(1)",
     "undefined": "    B[0] = X[0]",
