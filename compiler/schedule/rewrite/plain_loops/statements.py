@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from compiler.ir.arith.guards import conjuncts
+from compiler.ir.core.function_calls import called_function
 from compiler.ir.core.nodes import (
     Buffer,
     Call,
@@ -168,6 +169,8 @@ class _Reader:
 
 
 def _require_no_call(stmt: Evaluate) -> None:
+    if called_function(stmt) is not None:
+        raise UnderivableError("the function calls another one: schedule the module", stmt)
     for node in walk(stmt.value):
         if isinstance(node, Call):
             raise UnderivableError(f"{node.name} may do anything to the buffers", stmt)
