@@ -63,6 +63,9 @@ class RemoteModule:
         remote.check_machine(artifact)
         self._image = load_image(self._session, artifact.name, artifact.code)
         self._launch = self._launch_word(artifact)
+        assert isinstance(artifact.workspace_bytes, int), (
+            "fixed shapes have a workspace of one size"
+        )
         self._workspace = RemoteArray(self._session, (artifact.workspace_bytes,), "uint8")
         self._constants = self._packed(const_params or {})
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from compiler.ir.analysis.specialize import symbolic_vars
+from compiler.ir.analysis.symbols import symbolic_vars
 from compiler.ir.core.dtypes import DTYPES, DType
 from compiler.ir.core.expr_types import dtype_of
 from compiler.schedule.error import refusal

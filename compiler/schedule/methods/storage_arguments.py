@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from compiler.ir.analysis.specialize import symbolic_vars
+from compiler.ir.analysis.symbols import symbolic_vars
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import BlockRealize, Buffer, BufferRegion, Var
 from compiler.ir.core.program import PrimFunc

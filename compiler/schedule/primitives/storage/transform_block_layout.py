@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from compiler.ir.analysis.specialize import symbolic_vars
+from compiler.ir.analysis.symbols import symbolic_vars
 from compiler.ir.arith.extents import extent_or_unknown
 from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.expr_types import dtype_of
