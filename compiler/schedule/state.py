@@ -4,26 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from random import Random
 from typing import Self
 
 from compiler.error_codes import ScheduleErrorCode
-from compiler.ir.core.function_calls import called_function
 from compiler.ir.core.nodes import (
-    Allocate,
     AnnotationDict,
     BlockRealize,
-    Evaluate,
     For,
     IntImm,
-    Stmt,
     Var,
 )
 from compiler.ir.core.program import IRModule, PrimFunc
-from compiler.ir.core.visit import map_stmt
 from compiler.ir.modules.inline_calls import inline_calls
-from compiler.ir.text.names import unique
 from compiler.schedule.error import Detail, ScheduleError, refusal
 from compiler.schedule.legality.legal_result import (
     checked_step,
@@ -33,9 +26,10 @@ from compiler.schedule.legality.legal_result import (
 from compiler.schedule.legality.thread_memory import require_sound_threads
 from compiler.schedule.rewrite.plain_loops.derive_blocks import derive_blocks
 from compiler.schedule.rewrite.plain_loops.statements import UnderivableError
+from compiler.schedule.schedulable import schedulable
 from compiler.schedule.trace.handle import BlockRV, ExprRV, Handle, LoopRV, SpecialLocation, TermRV
 from compiler.schedule.trace.instruction import Argument, Decision, Instruction, NoteDict, Ref, Term
-from compiler.schedule.tree.tree import block_path, loops_on, realize_at, statements, with_block
+from compiler.schedule.tree.tree import block_path, loops_on, realize_at, statements
 from compiler.te.value import Value
 
 
@@ -72,7 +66,7 @@ class State:
     def _with_blocks(self, func: PrimFunc) -> PrimFunc:
         """Return a function with blocks, which are derived of plain loops if it has none."""
         try:
-            return _schedulable(derive_blocks(func))
+            return schedulable(derive_blocks(func))
         except UnderivableError as error:
             self._without_blocks[func.name] = error
             return func
@@ -407,52 +401,3 @@ def _shown(handle: object) -> str:
     return (
         f"handle {handle.name}" if isinstance(handle, BlockRV | LoopRV | ExprRV) else repr(handle)
     )
-
-
-def _schedulable(func: PrimFunc) -> PrimFunc:
-    """Return a program in which each block has a unique name.
-
-    Raises:
-        ScheduleError: If two loops share a variable, or the program was lowered.
-    """
-    refuse = refusal("Schedule", func)
-    names: list[str] = []
-    variables: set[Var] = set()
-    for stmt in statements(func.body):
-        match stmt:
-            case BlockRealize(block=block):
-                names.append(block.name)
-            case For(var=var):
-                if var in variables:
-                    raise refuse(f"two loops share the variable {var.name}", stmt, "illegal_result")
-                variables.add(var)
-            case Allocate():
-                raise refuse("the program is lowered already", stmt, "illegal_result")
-            case Evaluate() if called_function(stmt) is not None:
-                reason = "the function calls another one: schedule the module"
-                raise refuse(reason, stmt, "illegal_result")
-            case _:
-                pass
-    return func if len(set(names)) == len(names) else _with_unique_names(func, names)
-
-
-def _with_unique_names(func: PrimFunc, names: Sequence[str]) -> PrimFunc:
-    """Name blocks that share a name `C`, `C_1`, `C_2`, ... in program order."""
-    used_names = set(names)
-    earlier: set[str] = set()
-
-    def renamed(stmt: Stmt) -> Stmt:
-        if not isinstance(stmt, BlockRealize):
-            return map_stmt(stmt, renamed, lambda expr: expr)
-        name = stmt.block.name
-        if name in earlier:
-            name = unique(name, used_names)
-            used_names.add(name)
-        earlier.add(name)
-        block = stmt.block if name == stmt.block.name else replace(stmt.block, name=name)
-        init = None if block.init is None else renamed(block.init)
-        return with_block(stmt, replace(block, init=init, body=renamed(block.body)))
-
-    body = renamed(func.body)
-    assert isinstance(body, BlockRealize), "the root stays"
-    return replace(func, body=body)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import overload
 
 from compiler.backends.backend import backend_of, device_for, host_labels
@@ -21,16 +21,15 @@ from loopwright.local.kept_runner import kept_runner
 from loopwright.local.shape_tuning import Ranges, ShapeWorkload
 from loopwright.local.shapes_result import ShapesResult
 from loopwright.local.time_limit import TimeLimit
+from loopwright.local.trial_reporter import TrialReporter, public_trial
 from loopwright.local.tune_result import Trial, TuneResult
 from loopwright.workload import WorkloadLike, Workloads, check_names, to_func, weights_of
 from service.coordinator.measurer import WorkerMeasurer
 from service.wire.requests import MAX_TRIALS
-from service.wire.times import kind_of
-from tuner import trial as tuner_trial
 from tuner.candidate import Candidate
 from tuner.cost_model.training import Measured, MeasuredTask
 from tuner.finish.baseline import Baseline, measure_baselines
-from tuner.finish.contest import Finalist, Finish
+from tuner.finish.contest import Finish
 from tuner.finish.finish import finish
 from tuner.finish.whole_space import WholeSpace
 from tuner.loop.search_result import NothingMeasuredError, SearchResult
@@ -197,7 +196,7 @@ def tune(
         TrialProgress(name, most_trials, show=progress) as bar,
         kept_runner(device_for(tasks[0].target)) as runner,
     ):
-        seen = _TrialReporter(tasks, bar, on_trial)
+        seen = TrialReporter(tasks, bar, on_trial)
         # Not PyTorch: loading it takes as long as a short search.
         libraries = tuple(name for name in chosen_libraries() if name in ("numpy", "cublas"))
         measurer = WorkerMeasurer(runner, limits, libraries=libraries)
@@ -319,44 +318,6 @@ def _tunable(func: PrimFunc) -> PrimFunc:
     return func
 
 
-class _TrialReporter:
-    """Shows trials as they are measured: the weighted times of all tasks together."""
-
-    def __init__(
-        self,
-        tasks: Sequence[Task],
-        bar: TrialProgress,
-        on_trial: Callable[[Trial], None] | None,
-    ) -> None:
-        self._tasks = tasks
-        self._bar = bar
-        self._on_trial = on_trial
-        self._num_measured = 0
-        self._best: dict[str, float] = {}
-        self._default: dict[str, float] = {}
-
-    def see(self, task: Task, measured: Sequence[tuner_trial.MeasuredTrial]) -> None:
-        """Take new trials of a task."""
-        for trial in measured:
-            self._num_measured += 1
-            if trial.measurement.ok:
-                best_secs = self._best.get(task.key, trial.best_secs)
-                self._best[task.key] = min(trial.best_secs, best_secs)
-                if trial.number == 0:
-                    self._default[task.key] = trial.best_secs
-            if self._on_trial is not None:
-                self._on_trial(_public_trial(task.target, trial))
-        best, default = self._sum(self._best), self._sum(self._default)
-        ratio = default / best if default and best else None
-        kind = kind_of(0.0, None, self._tasks[0].target.name)
-        self._bar.update(self._num_measured, best, kind, ratio)
-
-    def _sum(self, secs: Mapping[str, float]) -> float | None:
-        if len(secs) < len(self._tasks):
-            return None
-        return sum(task.weight * secs[task.key] for task in self._tasks)
-
-
 def _failure(result: TuneResult) -> str:
     first = result.trials[0]
     name = "default schedule" if first.number == 0 else "first trial"
@@ -428,17 +389,10 @@ def _result(
 ) -> TuneResult:
     finalists = {} if final is None else {f.trial.number: f for f in final.finalists}
     trials = tuple(
-        _public_trial(task.target, trial, finalists.get(trial.number)) for trial in search.trials
+        public_trial(task.target, trial, finalists.get(trial.number)) for trial in search.trials
     )
     if not trials:
         raise NothingMeasuredError(
             f"tuning {task.func.name} was stopped before the first measurement"
         )
     return TuneResult(task.func, task.target, trials, search.stop_reason, baseline, whole)
-
-
-def _public_trial(
-    target: Target, trial: tuner_trial.MeasuredTrial, final: Finalist | None = None
-) -> Trial:
-    candidate = trial.candidate
-    return Trial(trial.number, candidate.sketch, candidate.trace, trial.measurement, final, target)
