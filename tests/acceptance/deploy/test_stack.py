@@ -147,8 +147,12 @@ def test_histories_are_correct_after_random_faults(injector: Injector, http: htt
 
 
 def test_all_services_stop_and_leave_nothing(stack: Stack) -> None:
-    codes = stack.stop()
-    assert set(codes.values()) == {0}, codes
+    for service in stack.services.values():
+        # One that ended by the last fault starts again, as its policy says.
+        if "healthcheck" in service.definition:
+            service.wait(restarts=True)
+    failed = [name for name, code in stack.stop().items() if code != 0]
+    assert failed == [], "\n".join(stack.services[name].log_end() for name in failed)
     assert stack.orphans() == []
     ready = [s.paths["/tmp"] / "ready" for s in stack.services.values() if "/tmp" in s.paths]
     assert not [path for path in ready if path.exists()]
