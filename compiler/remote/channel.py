@@ -124,6 +124,8 @@ class ProcessChannel(StreamChannel):
         return os.read(self._output, most)
 
     def _gone(self, reason: str) -> RemoteGoneError:
+        if self._words.closed:
+            return RemoteGoneError("the channel was closed")
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_END_SECS)
         self._words.seek(max(0, self._words.seek(0, os.SEEK_END) - _LAST_WORDS_BYTES))

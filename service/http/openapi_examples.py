@@ -112,6 +112,8 @@ _MODEL_SUMMARY = {
 }
 
 EXAMPLES: dict[str, Any] = {
+    "RemoteCreate": {"target": "cpu -mcpu=cortex-a72"},
+    "RemoteCreated": {"id": "Ym9hcmQvd29ya2VyLTA.1f0c9a7e2b6d4853"},
     "BaselineRead": _BASELINE,
     "BestRead": {
         "workload_key": _KEY,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -101,7 +102,9 @@ class Meaning:
         try:
             self.assert_same(self._run(runnable))
             if runnable is not schedule.func:
-                self.assert_same(self._run(schedule.func))
+                # What is legal at one size need not be proved to be legal at all.
+                with suppress(BuildError):
+                    self.assert_same(self._run(schedule.func))
             if self._constants:
                 self.assert_same(self._run(runnable, self._constants))
             if is_concurrent(runnable):

@@ -88,7 +88,7 @@ STAGES = {
 symbolic = Acceptance()
 
 
-@symbolic.at_least(0.7)
+@symbolic.at_least(0.6)
 @settings(suppress_health_check=[HealthCheck.too_slow], max_examples=12, deadline=None)
 @given(
     names=st.lists(st.sampled_from(sorted(STAGES)), min_size=1, max_size=3),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import BoundedSemaphore
+from typing import Annotated
 
-from fastapi import APIRouter, HTTPException, Request, Response, status
+from fastapi import APIRouter, HTTPException, Path, Request, Response, status
 from fastapi.concurrency import run_in_threadpool
 
 from compiler.target.error import TargetError
@@ -29,6 +30,7 @@ router = APIRouter(prefix="/remotes", tags=["remotes"], dependencies=[SUBMIT])
 MEDIA_TYPE = "application/octet-stream"
 _MAX_STEPS = 8
 """Steps at a time: each holds a thread of this process until the worker has answered. Chosen."""
+_RemoteId = Annotated[str, Path(max_length=1000)]
 _steps = BoundedSemaphore(_MAX_STEPS)
 
 
@@ -64,7 +66,7 @@ def post_remote(parts: PartsOf, caller: CallerOf, request: RemoteCreate) -> Remo
     },
 )
 async def post_frame(
-    parts: PartsOf, caller: CallerOf, request: Request, remote_id: str
+    parts: PartsOf, caller: CallerOf, request: Request, remote_id: _RemoteId
 ) -> Response:
     """Pass a request of a session to its device: one frame of the protocol."""
     sessions = _offered(parts.sessions)
@@ -79,7 +81,7 @@ async def post_frame(
     response_class=Response,
     responses=responses(403, 404, 503),
 )
-def delete_remote(parts: PartsOf, caller: CallerOf, remote_id: str) -> None:
+def delete_remote(parts: PartsOf, caller: CallerOf, remote_id: _RemoteId) -> None:
     """End a session, and release what its device holds."""
     sessions = _offered(parts.sessions)
     with _step():

@@ -133,7 +133,8 @@ def test_a_stream_is_taken_up_where_it_broke(server: Server) -> None:
         seen.append(new)
     whole = server.http.get(f"/jobs/{job_id}/events").text
     assert seen == [int(line[4:]) for line in whole.splitlines() if line.startswith("id: ")]
-    assert len(seen) == 2 + 16 + 2  # queued, running, each trial, the finish, succeeded
+    # Queued, running, the trials as they were stored together, the finish, succeeded.
+    assert 2 + 1 + 2 <= len(seen) <= 2 + 16 + 2
 
 
 def test_a_stream_from_now_on_tells_nothing_that_was_before(server: Server) -> None:

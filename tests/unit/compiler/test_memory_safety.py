@@ -19,6 +19,7 @@ from compiler.ir.core.visit import map_stmt
 from compiler.ir.interpret.evaluator.evaluate import evaluate
 from compiler.ir.interpret.oracle.oracle import interpret
 from compiler.ir.verify.verify import VerifyError
+from compiler.schedule.error import ScheduleError
 from compiler.schedule.schedule import Schedule
 from compiler.script import parse
 
@@ -94,8 +95,9 @@ def test_a_program_that_leaves_its_arrays_is_not_built(how: str) -> None:
         "constants": lambda: build(func, TARGET, {"A": np.zeros(16, np.float32)}),
         "an artifact": lambda: compile_kernel(func, TARGET),
     }
-    with pytest.raises(BuildError, match="main is not a legal program: can't prove that B"):
+    with pytest.raises((BuildError, ScheduleError), match=r"to be legal|is not a legal") as refused:
         ways[how]()
+    assert "can't prove that B" in str(refused.value)
 
 
 def test_a_variable_without_a_definition_is_a_build_error() -> None:

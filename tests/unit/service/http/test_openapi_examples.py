@@ -8,11 +8,19 @@ from service.http.app import create_app
 from service.http.dependencies import Dependencies
 from service.http.openapi_examples import EXAMPLES
 from service.store.database.database import Database
-from service.wire import model_reads, models, problems, readings, requests, server_models
+from service.wire import (
+    model_reads,
+    models,
+    problems,
+    readings,
+    remotes,
+    requests,
+    server_models,
+)
 
 
 def model(name: str) -> Any:
-    places = (model_reads, models, problems, readings, requests, server_models)
+    places = (model_reads, models, problems, readings, remotes, requests, server_models)
     return next(getattr(place, name) for place in places if hasattr(place, name))
 
 
