@@ -2907,6 +2907,9 @@ export interface components {
         /**
          * RemoteCreate
          * @description A request for a session with a device.
+         * @example {
+         *       "target": "cpu -mcpu=cortex-a72"
+         *     }
          */
         RemoteCreate: {
             /**
@@ -2919,6 +2922,9 @@ export interface components {
         /**
          * RemoteCreated
          * @description A session; its id is a secret of its owner.
+         * @example {
+         *       "id": "Ym9hcmQvd29ya2VyLTA.1f0c9a7e2b6d4853"
+         *     }
          */
         RemoteCreated: {
             /** Id */
