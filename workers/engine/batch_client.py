@@ -88,7 +88,10 @@ class BatchClient:
     @property
     def is_closed(self) -> bool:
         """Return whether the client was closed, or did not find its scheduler again."""
-        return self._client.status in {"closing", "closed"}
+        # It ends with an error if connecting again fails in a way that Dask does not expect.
+        report = self._client._handle_report_task
+        has_failed = report is not None and report.done()
+        return has_failed or self._client.status in {"closing", "closed"}
 
     def slots(self, timeout_secs: float) -> Mapping[str, Slots]:
         """Return the workers by label, as the scheduler told last.

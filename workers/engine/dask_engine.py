@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from queue import SimpleQueue
@@ -15,6 +16,7 @@ from threading import Event
 from typing import Self
 
 import dask
+import structlog
 from distributed import Client
 
 from compiler.runtime.measurement import ErrorKind, Measurement
@@ -39,6 +41,8 @@ from workers.engine.worker_list import connected_workers, raise_if_closed
 from workers.measure.compare import CompareRequest
 from workers.wire.answers import AnswerError, read_batch
 from workers.wire.request import MeasureRequest
+
+_log = structlog.get_logger()
 
 # Bounds that are chosen, not measured; Dask's default for a connection is 30 s.
 _MAX_RESUBMISSIONS = 3  # a batch that is lost more often may be what ends its workers
@@ -206,7 +210,14 @@ class DaskEngine:
         if self._is_closed.is_set():
             return
         self._is_closed.set()
-        self._client.close(timeout=_CLOSE_SECS)
+        try:
+            self._client.close(timeout=_CLOSE_SECS)
+        except Exception:
+            # It raises what ended its attempts to connect again, as long as it has that task.
+            _log.warning("the connection to the scheduler failed earlier", exc_info=True)
+            self._client._handle_report_task = None
+            with suppress(Exception):
+                self._client.close(timeout=_CLOSE_SECS)
         self._end_cluster()
 
 

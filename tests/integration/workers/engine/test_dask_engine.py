@@ -285,6 +285,22 @@ def test_closing_ends_what_is_under_way_and_leaves_nothing() -> None:
     assert not survivors(servants, timeout_secs=PATIENCE_SECS)
 
 
+def test_a_failure_to_connect_again_is_a_lost_connection_and_the_engine_can_be_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Dask expects an `OSError` there; TLS may raise a `ValueError`."""
+    with closing(DaskEngine.embedded()) as engine:
+        client: Any = engine._client
+
+        async def fail(**_: object) -> None:
+            raise ValueError("IOStream is not idle; cannot convert to SSL")
+
+        monkeypatch.setattr(client, "_ensure_connected", fail)
+        client.loop.add_callback(client.scheduler_comm.comm.abort)
+        with pytest.raises(NoWorkerError, match="the connection to the scheduler was lost"):
+            measure(engine)
+
+
 def command(process: psutil.Process) -> list[str]:
     try:
         return process.cmdline()
