@@ -189,7 +189,9 @@ def test_an_artifact_keeps_its_symbols(tmp_path: Path) -> None:
 
 
 def test_a_new_process_runs_it_without_the_compiler(tmp_path: Path) -> None:
-    compile_kernel(product(), ONE_CORE).save(tmp_path / "product.lwk")
+    artifact = compile_kernel(product(), ONE_CORE)
+    artifact.save(tmp_path / "product.lwk")
+    LoadedKernel(artifact)
     program = f"""
 import sys, numpy as np
 from compiler.executor import load_kernel

@@ -6,7 +6,7 @@ import pytest
 
 from compiler import ops
 from compiler.driver import emit
-from tests.targets import here, level
+from tests.targets import here, level, runs_here
 from tests.unit.tuner.candidates import check_candidates
 from tuner.space.analysis.block_facts import sites
 from tuner.space.generate import design_space
@@ -65,11 +65,12 @@ def test_what_does_not_run_on_is_left_alone(spec: str) -> None:
     assert flat(spec) == []
 
 
+@runs_here(3)
 @pytest.mark.parametrize("num_cores", [1, 2])
 @pytest.mark.parametrize("spec", PIXELS)
 def test_every_product_over_pixels_is_correct(spec: str, num_cores: int) -> None:
     func = ops.from_spec(spec)
-    space = design_space(Task(func, here(num_cores)))
+    space = design_space(Task(func, level(3, num_cores)))
     products = [i for i, sketch in enumerate(space.sketches) if sketch.name.startswith("pixels")]
     assert products
     check_candidates(func, space, products, each=2)
