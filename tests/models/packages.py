@@ -215,6 +215,8 @@ PACKAGES = (
         "",
         "",
         tuple(
+            # Not squeezenet: its equal weights give 1,000 equal sums of 7e9 to a softmax, so that the
+            # rounding of these sums, which differs between CPUs, decides its result.
             ModelFile(f"onnx/backend/test/data/light/light_{name}.onnx")
             for name in (
                 "bvlc_alexnet",
@@ -223,7 +225,6 @@ PACKAGES = (
                 "inception_v2",
                 "resnet50",
                 "shufflenet",
-                "squeezenet",
                 "vgg19",
                 "zfnet512",
             )
