@@ -215,7 +215,7 @@ PACKAGES = (
         "",
         "",
         tuple(
-            # Not squeezenet: its equal weights give 1,000 equal sums of 7e9 to a softmax, so that the
+            # Not squeezenet: its equal weights give 1,000 equal sums of 7e9 to a softmax, so the
             # rounding of these sums, which differs between CPUs, decides its result.
             ModelFile(f"onnx/backend/test/data/light/light_{name}.onnx")
             for name in (
