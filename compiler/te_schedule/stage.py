@@ -255,7 +255,7 @@ class Stage:
     # Where it is computed, and in which memory
 
     def compute_at(self, parent: Stage, scope: AnyAxis) -> None:
-        """Compute in each iteration of a loop of another stage what is read there.
+        """Compute the elements that an iteration of another stage reads inside of its loop.
 
         Raises:
             StageError: If it is no loop of that stage.

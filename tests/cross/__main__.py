@@ -22,7 +22,7 @@ _MARK = "<!-- The rest of this page is written by `make test-targets`. -->\n"
 
 
 def run_target(cpu: str, specs: Sequence[str]) -> list[Outcome] | str:
-    """Return what came of each operator; or why none ran."""
+    """Return the outcome of each operator; or why none ran."""
     try:
         tools = find_tools(target_of(cpu))
     except MissingToolError as error:

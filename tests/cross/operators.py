@@ -44,7 +44,7 @@ TARGETS = (
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one kernel.
+    """The outcome of one kernel.
 
     Attributes:
         spec: The operator, as text.
@@ -76,7 +76,7 @@ def target_of(cpu: str, tools: CrossTools | None = None) -> CpuTarget:
 def run_operators(
     specs: Sequence[str], target: CpuTarget, tools: CrossTools, seed: int = 0
 ) -> Iterator[Outcome]:
-    """Yield what came of each operator: as it is written, and by a random schedule of the search.
+    """Yield the outcomes of each operator: as written, and by a random schedule of the search.
 
     Args:
         specs: The operators, as text.

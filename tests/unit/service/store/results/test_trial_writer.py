@@ -12,7 +12,6 @@ from sqlalchemy.orm import Session
 
 from compiler import ops
 from compiler.ir.text.printer import script
-from compiler.target.target import Target
 from service.common.errors import LeaseLostError
 from service.common.new_workload import NewWorkload
 from service.common.owner import Owner
@@ -27,12 +26,13 @@ from service.store.trials.trials import TrialRow
 from service.wire.requests import Strategy
 from tests.contracts.measurement_store import make_trial
 from tests.patience import PATIENCE_SECS
+from tests.targets import level
 from tuner.store.store import DuplicateTrialError
 from tuner.task import Task
 
 pytestmark = pytest.mark.on_both_databases
 
-TASK = Task(ops.matmul(8, 8, 8), Target("cpu"))
+TASK = Task(ops.matmul(8, 8, 8), level(3))
 ME = Owner.here()
 
 
