@@ -84,7 +84,9 @@ def _link(artifact: Artifact, objects: Mapping[str, bytes], path: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name, content in objects.items():
             Path(folder, name).write_bytes(content)
-        command = [linker, "-shared", "-o", "library.so", *objects, "-lm", "-lpthread"]
+        # A name that begins with a minus is no option.
+        paths = [f"./{name}" for name in objects]
+        command = [linker, "-shared", "-o", "library.so", *paths, "-lm", "-lpthread"]
         environment = {**os.environ, "LC_ALL": "C"}
         try:
             subprocess.run(

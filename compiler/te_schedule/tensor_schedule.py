@@ -133,6 +133,8 @@ class TensorSchedule:
         """
         several = list(tensor) if isinstance(tensor, Sequence) else [tensor]
         step = f"s.cache_write({', '.join(map(_shown, several))})"
+        if not several:
+            raise StageError(step, "expected a tensor, or all outputs of one operation")
         stage = self[several[0]]
         op = stage.op
         if not isinstance(op, Compute | InsertedOperation) or len(op.outputs) != len(several):
@@ -170,8 +172,8 @@ class TensorSchedule:
         if not isinstance(op, Compute | InsertedOperation) or axis_kind(axis) != "reduce":
             raise StageError(step, f"{axis_name(axis)} is no axis of a reduction", "block_kind")
         ndim = len(op.axis)
-        if not -ndim - 1 <= factor_axis <= ndim:
-            reason = f"factor_axis {factor_axis} is not between {-ndim - 1} and {ndim}"
+        if factor_axis not in range(-ndim - 1, ndim + 1):
+            reason = f"factor_axis {factor_axis!r} is not between {-ndim - 1} and {ndim}"
             raise StageError(step, reason)
         spatial = [leaf for leaf in stage.leaf_iter_vars if axis_kind(leaf) != "reduce"]
         if spatial != list(op.axis) or stage.marks:

@@ -23,7 +23,7 @@ from loopwright.local.shapes_result import ShapeKernel, ShapesResult, ShapeTime
 from loopwright.local.tune_result import Trial
 from service.coordinator.measurer import WorkerMeasurer
 from tuner.loop.search_loop import ROUND_SIZE
-from tuner.loop.search_result import SearchResult
+from tuner.loop.search_result import NothingMeasuredError, SearchResult
 from tuner.shapes.dispatcher import kernel_of
 from tuner.shapes.sizes import Sizes
 from tuner.shapes.tune_shapes import (
@@ -77,29 +77,40 @@ class ShapeWorkload:
 
     def finished(
         self,
-        searches: Sequence[SearchResult],
-        trials: Sequence[tuple[Trial, ...]],
+        measured: Sequence[tuple[Sizes, SearchResult, tuple[Trial, ...]]],
         measurer: WorkerMeasurer,
         should_stop: Callable[[], bool],
     ) -> ShapesResult:
         """Choose the kernels, grow the dispatcher, and check both as one artifact.
 
+        Args:
+            measured: The sizes of which something was measured, each with its search and trials.
+            measurer: Times the kernels.
+            should_stop: Once it returns true, only the tuned sizes decide.
+
         Raises:
+            NothingMeasuredError: If nothing was measured.
             JobFailedError: If no kernel is correct at all sizes, or the artifact is not.
         """
+        if not measured:
+            raise NothingMeasuredError(
+                f"tuning {self.func.name} was stopped before the first measurement"
+            )
+        tuned = [sizes for sizes, _, _ in measured]
+        searches = [search for _, search, _ in measured]
         try:
             search = find_kernels(
                 self.func,
                 self.target,
                 searches,
-                self.sizes,
+                tuned,
                 measurer=measurer,
                 should_stop=should_stop,
             )
         except NoShapeError as error:
             raise JobFailedError(str(error), []) from error
-        result = _result(search, searches, self.sizes, trials)
-        for sizes in self.sizes:
+        result = _result(search, searches, tuned, [trials for _, _, trials in measured])
+        for sizes in tuned:
             task = Task(timed_at(self.func, sizes), self.target)
             measurement = measurer.measure_module(task, result.module)
             if not measurement.ok:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Collection, Sequence
+from numbers import Real
 from typing import overload
 
 from compiler.backends.backend import backend_of, device_for, host_labels
@@ -157,7 +158,8 @@ def tune(
         max_secs: The limit on the time of this call, in seconds. The search leaves three tenths for
             the final comparison, of fewer trials if time is short. Without time for them, the
             default schedule and NumPy are left out. The trial in progress may end a little later,
-            and one correct trial of each workload is measured in any case.
+            and one correct trial of each workload is measured in any case. With
+            ranges, kernels are chosen and checked after the search: that takes tens of seconds.
         plateau: End after so many trials in a row that brought less than 1% together.
         seed: The same seed and the same measurements give the same search.
         strategy: `"evolutionary"`, guided by a cost model, `"annealing"`, `"local"`,
@@ -216,10 +218,13 @@ def tune(
             without_default={t.key for t in tasks if not time_limit.affords_default(t)},
         )
         if shapes is not None:
-            trials = [
-                _result(t, s, None, None, None).trials for t, s in zip(tasks, searches, strict=True)
+            # A search that was stopped may not have begun with all sizes.
+            measured = [
+                (sizes, search, _result(task, search, None, None, None).trials)
+                for sizes, task, search in zip(shapes.sizes, tasks, searches, strict=True)
+                if search.trials
             ]
-            return shapes.finished(searches, trials, measurer, should_stop)
+            return shapes.finished(measured, measurer, lambda: should_stop() or time_limit.is_over)
         results = [
             _finished(
                 task,
@@ -247,7 +252,8 @@ def _check_options(
 ) -> None:
     if max_trials is not None and max_trials not in range(1, MAX_TRIALS + 1):
         raise ValueError(f"max_trials is {max_trials!r}: expected a number from 1 to {MAX_TRIALS}")
-    if max_secs is not None and not 0 < max_secs < math.inf:
+    is_number = isinstance(max_secs, Real) and not isinstance(max_secs, bool)
+    if max_secs is not None and not (is_number and 0 < max_secs < math.inf):
         raise ValueError(f"max_secs is {max_secs!r}: expected a positive number of seconds")
     check_names("rules", rules)
     if isinstance(warm_start, bool):
@@ -285,6 +291,8 @@ def _tasks(
     workload: WorkloadLike | Workloads, weights: Sequence[float] | None, target: Target | str
 ) -> list[Task]:
     several = list(workload) if isinstance(workload, list | tuple) else [workload]
+    if not several:
+        raise ValueError("there is no workload to tune: the list is empty")
     parsed_target = complete_target(target, host_labels)
     backend_of(parsed_target).require_host(parsed_target)
     return [

@@ -58,6 +58,9 @@ def connect(
     channel: Channel
     match parts.scheme:
         case "http" | "https":
+            _check_url(address)
+            if not token.isascii():
+                raise InvalidAddressError("the token of a server has ASCII characters alone")
             # Imported on use: a runner needs no client of HTTP.
             from loopwright.rpc.server_channel import ServerChannel  # noqa: PLC0415
 
@@ -83,7 +86,7 @@ def _is_command(address: object) -> bool:
     """Return whether an address is a program and its arguments, as texts."""
     if not isinstance(address, Sequence) or not address:
         return False
-    return all(isinstance(word, str) for word in address)
+    return all(isinstance(word, str) and "\0" not in word for word in address)
 
 
 def _parts(address: str) -> SplitResult:
@@ -91,6 +94,17 @@ def _parts(address: str) -> SplitResult:
         return urlsplit(address)
     except ValueError as error:
         raise InvalidAddressError(f"{address!r} is no address: {error}") from error
+
+
+def _check_url(address: str) -> None:
+    """Refuse an address of a server without a host, or with one that is none."""
+    try:
+        host = _parts(address).hostname or ""
+        _ = _parts(address).port, host.encode("idna")
+    except ValueError as error:
+        raise InvalidAddressError(f"{address!r} is no address: {error}") from error
+    if not host or not address.isprintable():
+        raise InvalidAddressError(f"{address!r} lacks a host, or has characters of no address")
 
 
 def _host_and_port(address: str) -> tuple[str, int]:

@@ -160,6 +160,8 @@ def with_ranges(func: PrimFunc, ranges: Mapping[Any, Any]) -> PrimFunc:
     """
     entries = {key: declared(func, key) for key in OF_SYMBOLS}
     for given, interval in ranges.items():
+        if not isinstance(given, Var | str) and not hasattr(given, "var"):
+            raise TypeError(f"ranges has {given!r}: expected the name of a symbolic extent")
         var = given if isinstance(given, Var | str) else given.var
         name = var if isinstance(var, str) else var.name
         low, high = _ends(name, interval)

@@ -22,8 +22,9 @@ from service.wire.times import TimeKind
 # Wider than any table.
 _ENOUGH = 1000
 
-console = Console()
-err_console = Console(stderr=True)
+# In a message, the `:b:` of a text such as `M=a:b:c` is no emoji.
+console = Console(emoji=False)
+err_console = Console(stderr=True, emoji=False)
 
 
 def print_json(value: BaseModel | Iterable[BaseModel] | dict[str, Any]) -> None:

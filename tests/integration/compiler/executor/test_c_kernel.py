@@ -99,14 +99,14 @@ def test_loops_run_on_the_pool_of_the_kernel(cpu: str, tmp_path: Path) -> None:
 def test_a_library_is_loaded_by_c_and_by_python(tmp_path: Path) -> None:
     if shutil.which("cc") is None:
         pytest.skip("cc is not installed")
-    _parallel(here(2)).save(tmp_path / "add.so")
+    _parallel(here(2)).save(tmp_path / "-add.so")  # the linker must not read it as an option
     a, b = np.random.default_rng(0).random((2, 512, 512), "float32")
     result, from_python = np.empty((2, 512, 512), "float32")
-    library = ctypes.CDLL(str(tmp_path / "add.so"))
+    library = ctypes.CDLL(str(tmp_path / "-add.so"))
     launch = ctypes.cast(library.lw_launch, ctypes.c_void_p).value or 0
     workspace = np.empty(1 << 16, "uint8")
     arrays = [array.ctypes.data for array in (a, b, result, workspace)]
     library.lw1_add((ctypes.c_uint64 * 6)(*arrays, 2, launch))
     assert (result == a + b).all()
-    load_kernel(tmp_path / "add.so")(a, b, from_python)
+    load_kernel(tmp_path / "-add.so")(a, b, from_python)
     assert (from_python == a + b).all()

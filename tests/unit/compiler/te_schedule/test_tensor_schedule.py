@@ -88,6 +88,14 @@ REFUSED: dict[str, tuple[Callable[[Any], object], str]] = {
         lambda s: s.rfactor(C, k, factor_axis=2),
         "factor_axis 2 is not between -2 and 1",
     ),
+    "a dimension that is no number": (
+        lambda s: s.rfactor(C, k, factor_axis="1"),
+        "factor_axis '1' is not between -2 and 1",
+    ),
+    "copies of nothing": (
+        lambda s: s.cache_write([], "local"),
+        "expected a tensor, or all outputs of one operation",
+    ),
     "an output that is no parameter": (
         lambda s: s.to_schedule([A]),
         r"s\.to_schedule: the output D is not among the parameters",

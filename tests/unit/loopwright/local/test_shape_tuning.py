@@ -10,6 +10,7 @@ import pytest
 
 import loopwright as lw
 from loopwright import te
+from tuner.loop.search_result import NothingMeasuredError
 
 TARGET = "cpu -num-cores=1"
 
@@ -45,6 +46,24 @@ def test_one_artifact_runs_all_sizes_of_the_ranges(tmp_path: Path) -> None:
         kernels[1](np.zeros((4, 40), "float32"), np.zeros(4, "float32"))
 
 
+def test_a_search_that_is_stopped_keeps_what_it_measured() -> None:
+    seen: list[lw.Trial] = []
+    result = lw.tune(
+        row_sums(),
+        ranges={"n": (1, 64)},
+        target=TARGET,
+        max_trials=48,
+        on_trial=seen.append,
+        should_stop=lambda: len(seen) >= 3,
+    )
+    assert 3 <= sum(map(len, result.trials)) < 48
+    kernel, x, y = result.build(), np.ones((50, 40), "float32"), np.zeros(50, "float32")
+    kernel(x, y)
+    np.testing.assert_allclose(y, 40.0)
+    with pytest.raises(NothingMeasuredError, match="stopped before the first measurement"):
+        lw.tune(row_sums(), ranges={"n": (1, 64)}, target=TARGET, should_stop=lambda: True)
+
+
 def test_what_has_no_ranges_is_refused() -> None:
     with pytest.raises(ValueError, match="matmul has no symbolic extent"):
         lw.tune("matmul:8,8,8", ranges={"M": (1, 8)}, target=TARGET)
@@ -61,6 +80,7 @@ def test_what_has_no_ranges_is_refused() -> None:
         ({"n": (8, 1)}, "n runs from 8 to 1"),
         ({}, r'n has no range, such as "n": \(1, 512\)'),
         ({"n": "8"}, "the range of n is '8': expected its least and greatest value"),
+        ({5: (1, 8)}, "ranges has 5: expected the name of a symbolic extent"),
         (["n"], "ranges is \\['n'\\]: expected a mapping"),
     ],
 )

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import pytest
@@ -189,14 +189,16 @@ def test_a_workload_without_a_right_trial_costs_no_other_its_result(
         (OPERATOR, {"rules": ["luck"]}, ValueError),
         (OPERATOR, {"max_secs": 0.0}, ValueError),
         (OPERATOR, {"max_secs": float("nan")}, ValueError),
+        (OPERATOR, {"max_secs": "1"}, ValueError),
+        ([], {}, ValueError),
         (OPERATOR, {"plateau": 0}, ValueError),
     ],
 )
 def test_what_cannot_be_meant_is_refused_before_anything_runs(
-    workload: str, options: dict[str, str], kind: type[Exception]
+    workload: Any, options: dict[str, Any], kind: type[Exception]
 ) -> None:
     with pytest.raises(kind):
-        lw.tune(workload, **{"max_trials": 2, **options})  # type: ignore[call-overload]
+        lw.tune(workload, **{"max_trials": 2, **options})
 
 
 @pytest.mark.parametrize("trials", [0, 100_001, 2.5, "8"])

@@ -19,6 +19,11 @@ from loopwright.errors import InvalidAddressError
         ("tcp://127.0.0.1", "lacks a host or a port"),
         ("tcp://127.0.0.1:x", "is no address"),
         ("tcp://[::1", "is no address"),
+        ("http://127.0.0.1:x", "is no address"),
+        ("http://" + "a" * 300 + ":1", "is no address"),
+        ("http://", "lacks a host"),
+        ("http://exa\0mple", "characters of no address"),
+        (["a\0b"], "is no program"),
         ([], "is no program"),
         (["ssh", 5], "is no program"),
         (None, "is no program"),
@@ -32,3 +37,8 @@ def test_an_address_that_means_nothing_is_refused(address: Any, message: str) ->
 def test_a_token_that_no_device_has_is_refused() -> None:
     with pytest.raises(InvalidAddressError, match="the token has 257 characters"):
         rpc.connect(["no such runner"], "x" * 257)
+
+
+def test_the_token_of_a_server_has_ascii_characters() -> None:
+    with pytest.raises(InvalidAddressError, match="ASCII characters alone"):
+        rpc.connect("http://127.0.0.1:1", "é")
