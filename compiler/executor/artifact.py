@@ -223,7 +223,7 @@ class Artifact:
         """
         if os.path.splitext(path)[1] in _SUFFIXES_OF_C:
             # Imported on use: a process that only loads kernels calls no linker.
-            from .c_export import save_for_c  # noqa: PLC0415
+            from .c_files.export import save_for_c  # noqa: PLC0415
 
             save_for_c(self, os.fspath(path))
             return

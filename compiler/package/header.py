@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from compiler.executor.c_header import LAUNCH_TYPES, c_comment
+from compiler.executor.c_files.c_header import LAUNCH_TYPES, c_comment
 from compiler.executor.package import ALIGNMENT, POOL
 from compiler.executor.params import Param
 from compiler.package.emit_plan import run_name

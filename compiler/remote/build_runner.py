@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from compiler.executor.c_compiler import compiler_names, find_c_compiler
+from compiler.executor.c_files.c_compiler import compiler_names, find_c_compiler
 from compiler.remote.error import RemoteError
 
 SOURCES = Path(__file__).parent / "runner"

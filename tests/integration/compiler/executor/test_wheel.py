@@ -26,6 +26,7 @@ RUN = """
 import json, os, sys
 import numpy as np
 import loopwright_runtime
+import loopwright_runtime.c_files.export
 image = np.load("image.npy")
 result = loopwright_runtime.load("mnist.lwm").run({"image": image})["probabilities"]
 parallel = loopwright_runtime.load("parallel.lwm", num_threads=2)

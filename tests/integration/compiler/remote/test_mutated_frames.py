@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from compiler.executor.c_compiler import find_c_compiler
+from compiler.executor.c_files.c_compiler import find_c_compiler
 from compiler.executor.machine import architecture
 from compiler.remote.build_runner import FILES, SOURCES
 from compiler.remote.protocol import Kind, Word, encode, write_words

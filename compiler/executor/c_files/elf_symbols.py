@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 
-from .error import PackageError
+from ..error import PackageError
 
 _SYMBOL_TABLE = 2  # sh_type
 # By the class of the file: the form of the section table's place in the header, the places of a

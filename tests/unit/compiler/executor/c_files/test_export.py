@@ -11,9 +11,9 @@ import pytest
 from compiler import ops
 from compiler.driver import compile_kernel
 from compiler.executor.artifact import Artifact
-from compiler.executor.c_header import c_header, c_name
+from compiler.executor.c_files.c_header import c_header, c_name
+from compiler.executor.c_files.elf_symbols import rename_symbols
 from compiler.executor.elf import ObjectFile
-from compiler.executor.elf_symbols import rename_symbols
 from compiler.executor.error import ArtifactError, PackageError
 
 CPUS = ("x86-64-v2", "cortex-a53", "cortex-a9", "spacemit-x60")

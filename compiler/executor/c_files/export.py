@@ -13,15 +13,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..error import ArtifactError
+from ..machine import linux_name
+from ..params import ENTRY
 from .c_compiler import compiler_names, find_c_compiler
 from .c_header import c_header, entry_symbol, pack_name
 from .elf_symbols import rename_symbols
-from .error import ArtifactError
-from .machine import linux_name
-from .params import ENTRY
 
 if TYPE_CHECKING:
-    from .artifact import Artifact
+    from ..artifact import Artifact
 
 _LINK_SECS = 60.0
 """Time limit of the linker, which takes a fraction of a second. Chosen for a busy host."""

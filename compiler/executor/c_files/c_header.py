@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from .memory import ALIGNMENT
-from .params import Param
+from ..memory import ALIGNMENT
+from ..params import Param
 
 if TYPE_CHECKING:
-    from .artifact import Artifact
+    from ..artifact import Artifact
 
 ABI_VERSION = 1
 """The version of the interface, a part of the names of symbols: a header and an object of different

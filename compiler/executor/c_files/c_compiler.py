@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 
-from .machine import architecture
+from ..machine import architecture
 
 # By architecture, the start of the names of GCC's programs that make code for it.
 _GCC_PREFIXES = {

@@ -1,0 +1,1 @@
+"""Files for programs in C: object file, header, shared library; the C compiler that links them."""
