@@ -75,17 +75,19 @@ def _wanted(content: dict[str, Any], folder: Path) -> list[WantedKernel]:
     is_list = isinstance(entries, list) and all(isinstance(entry, dict) for entry in entries)
     if not is_list or not entries:
         raise ManifestError("expected at least one [[kernels]] with a workload")
-    kernels: dict[tuple[str, str], WantedKernel] = {}
+    labels: dict[tuple[str, str], str] = {}
     for number, entry in enumerate(entries, start=1):
         label = f"kernel {number}"
+        goal = _text(f"{label}: target", entry.get("target", target))
         for workload in _workloads(entry, label):
-            goal = _text(f"{label}: target", entry.get("target", target))
-            if len(kernels) == MAX_KERNELS:
+            labels.setdefault((workload, goal), label)
+            # Programs are made afterwards: those of a list that is too long take seconds.
+            if len(labels) > MAX_KERNELS:
                 raise ManifestError(f"it has more than {MAX_KERNELS} kernels")
-            if (workload, goal) not in kernels:
-                func = to_func(_program_text(workload, folder, label))
-                kernels[workload, goal] = WantedKernel(workload, func, goal)
-    return list(kernels.values())
+    return [
+        WantedKernel(workload, to_func(_program_text(workload, folder, label)), goal)
+        for (workload, goal), label in labels.items()
+    ]
 
 
 def _workloads(entry: dict[str, Any], label: str) -> list[str]:
