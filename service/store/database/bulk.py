@@ -1,12 +1,13 @@
 """Insert or update many rows by one statement.
 
 On PostgreSQL each column is one array: a statement for each row would cost the client and the
-server several times as much.
+server several times as much. An array is sent as its literal, made here: psycopg escapes each
+element by regular expressions, which took a third of a busy coordinator's processor time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from sqlalchemy import JSON, Column, Float, String, Table, bindparam
@@ -67,7 +68,7 @@ def _names(columns: Sequence[Column[Any]]) -> str:
 
 
 def _arrays(columns: Sequence[Column[Any]], dialect: Dialect) -> str:
-    arrays = (f"%({column.name})s::{_sql_type(column, dialect)}[]" for column in columns)
+    arrays = (f"%({column.name})s::text::{_sql_type(column, dialect)}[]" for column in columns)
     return f"unnest({', '.join(arrays)})"
 
 
@@ -80,14 +81,26 @@ def _is_text(column: Column[Any]) -> bool:
     return isinstance(column.type, String)
 
 
-def _values(columns: Sequence[Column[Any]], rows: Rows, dialect: Dialect) -> dict[str, list[Any]]:
-    values: dict[str, list[Any]] = {}
+def _values(columns: Sequence[Column[Any]], rows: Rows, dialect: Dialect) -> dict[str, str]:
+    values: dict[str, str] = {}
     for column in columns:
         convert = _converter(column, dialect)
-        values[column.name] = [
+        values[column.name] = array_literal(
             None if (value := row[column.name]) is None else convert(value) for row in rows
-        ]
+        )
     return values
+
+
+def array_literal(values: Iterable[Any]) -> str:
+    """Return the literal of an array of PostgreSQL: of texts, or of values as `str` writes them."""
+    return f"{{{','.join(map(_element, values))}}}"
+
+
+def _element(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    text = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'
 
 
 def _converter(column: Column[Any], dialect: Dialect) -> Callable[[Any], Any]:

@@ -3,24 +3,40 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime, timedelta, tzinfo
+from math import inf
 from pathlib import Path
 from typing import Self
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import psycopg
 import pytest
-from sqlalchemy import make_url, text
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    Column,
+    DateTime,
+    Float,
+    MetaData,
+    String,
+    Table,
+    Uuid,
+    make_url,
+    select,
+    text,
+)
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from service.common.errors import ServeError
 from service.common.owner import Owner
 from service.jobs.jobs import submit_job
 from service.store.database import migrate
+from service.store.database.bulk import insert_rows, update_rows
 from service.store.database.database import Database, open_database
 from service.store.jobs import claims, events, jobs
 from service.store.trials import trials
@@ -83,6 +99,57 @@ def check_whole(database: Database, job_id: UUID) -> int:
     assert len({row.candidate_key for row in rows}) == TRIALS
     states = [event.payload["state"] for event in seen if event.kind == EventKind.STATE]
     return states.count("running")
+
+
+def test_rows_that_are_inserted_together_keep_their_values(postgres: Server) -> None:
+    letters = random.Random(0)
+    texts = [
+        "",
+        " ",
+        "NULL",
+        "null",
+        "{}",
+        '"',
+        "\\",
+        "\\\\",
+        "a,b",
+        "\n\t",
+        "%s %(a)s",
+        "é\U0001f600",
+    ]
+    texts += ["".join(letters.choices('ab\\",{} \n', k=12)) for _ in range(200)]
+    at = datetime(2026, 2, 28, 23, 59, 59, 123456, tzinfo=UTC)
+    numbers = [0.1, -0.0, 1e-300, inf, 5.0]
+    rows = [
+        {
+            "id": uuid4(),
+            "name": name,
+            "at": at + timedelta(seconds=n) if n % 3 else None,
+            "is_new": n % 2 == 0,
+            "number": numbers[n % len(numbers)],
+            "content": {"text": name, "list": [n, None, "x"]},
+        }
+        for n, name in enumerate(texts)
+    ]
+    table = Table(
+        "kinds",
+        MetaData(),
+        Column("id", Uuid, primary_key=True),
+        Column("name", String(20)),
+        Column("at", DateTime(timezone=True)),
+        Column("is_new", Boolean),
+        Column("number", Float),
+        Column("content", JSON),
+    )
+    with postgres.database() as opened, opened.write() as session:
+        table.create(session.connection())
+        insert_rows(session, table, rows)
+        stored = {row["id"]: dict(row) for row in session.execute(table.select()).mappings()}
+        assert stored == {row["id"]: row for row in rows}
+        changed = [{"id": row["id"], "name": None, "number": 1.5} for row in rows]
+        update_rows(session, table, "id", changed)
+        query = select(table.c.name, table.c.number).distinct()
+        assert [tuple(row) for row in session.execute(query)] == [(None, 1.5)]
 
 
 def test_two_coordinators_never_drive_one_job(database: Database) -> None:
