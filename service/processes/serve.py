@@ -16,6 +16,7 @@ import structlog
 import uvicorn
 from fastapi import FastAPI
 
+from compiler.driver import toolchains
 from compiler.runtime.signature import KeyFileError, SigningKey
 from service.common.errors import ServeError
 from service.demo.recorded import import_recorded
@@ -108,8 +109,9 @@ def serve(
             requests_per_sec=requests_per_sec,
         )
         server = _http_server(app)
-        # Reading a large file takes a while; requests are answered meanwhile.
+        # Both take a while; requests are answered meanwhile.
         threading.Thread(target=database.look_for_damage, daemon=True).start()
+        threading.Thread(target=toolchains, daemon=True).start()  # imports what look-ups need
         background.start()
         announce(f"http://{_in_url(host)}:{bound_port}")
         _log.info("serving", host=host, port=bound_port, database=database.shown)

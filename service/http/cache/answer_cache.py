@@ -117,18 +117,23 @@ class AnswerCacheMiddleware:
 
     async def _find(self, request: _Request, version: int | None) -> _Answer | None:
         """Return the current answer, after waiting for it if it is pending."""
-        pending = self._pending.get(request)
-        if pending is not None and pending[0] == version:
-            await pending[1].wait()
-        answer = self._answers.get(request)
-        if answer is None or (version is not None and answer.version == version):
-            return answer
-        if answer.is_current is None or not await answer.is_current():
-            return None
-        # It holds now, after the version was read, and so for as long as the version stays.
-        answer = replace(answer, version=version)
-        self._answers.put(request, answer)
-        return answer
+        # Twice: while an old answer was checked, another request may have begun to replace it, or
+        # done so.
+        for _ in range(2):
+            pending = self._pending.get(request)
+            if pending is not None and pending[0] == version:
+                await pending[1].wait()
+            answer = self._answers.get(request)
+            if answer is None or (version is not None and answer.version == version):
+                return answer
+            if answer.is_current is not None and await answer.is_current():
+                # It holds now, after the version was read, and so while the version stays.
+                answer = replace(answer, version=version)
+                self._answers.put(request, answer)
+                return answer
+            if request not in self._pending and self._answers.get(request) is answer:
+                return None
+        return None
 
     async def _take_route(
         self, request: _Request, version: int | None, scope: Scope, receive: Receive, send: Send

@@ -11,7 +11,8 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, exists, select
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
-from compiler.driver import toolchains
+from compiler.backends.backend import BACKENDS
+from compiler.driver import toolchain, toolchains
 from compiler.runtime.measurement import ErrorKind
 from service.store.jobs.jobs import JobRow
 from service.store.trials.trials import TrialRow
@@ -23,7 +24,8 @@ _UNKNOWN = ""
 
 def is_outdated(made_by: str) -> bool:
     """Return whether a measurement was made with another code generator than the current one."""
-    return made_by not in {_UNKNOWN, *toolchains()}
+    # Kind by kind: most are of the first one, and a look-up need not import the others.
+    return made_by != _UNKNOWN and all(made_by != toolchain(kind) for kind in BACKENDS.kinds)
 
 
 def is_old(made_by: InstrumentedAttribute[str]) -> ColumnElement[bool]:

@@ -9,13 +9,14 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from service.http.auth import Tokens
-from service.http.cache.answer_cache import AnswerCacheMiddleware
+from service.http.cache.answer_cache import IS_CURRENT, AnswerCacheMiddleware
 from service.http.rate_limit import RateLimit
 from service.store.database.data_version import DataVersion
 from service.store.database.database import Database
 from tests.service_fixtures import add_job
 
 PATH = "/api/v1/jobs"
+SCHEDULE_PATH = "/api/v1/schedules/best"
 
 
 class Slow:
@@ -45,7 +46,7 @@ def kept(database: Database) -> Callable[[Slow], AnswerCacheMiddleware]:
     )
 
 
-async def ask(app: AnswerCacheMiddleware, query: bytes = b"") -> bytes:
+async def ask(app: AnswerCacheMiddleware, query: bytes = b"", path: str = PATH) -> bytes:
     bodies = []
 
     async def send(message: Message) -> None:
@@ -54,7 +55,7 @@ async def ask(app: AnswerCacheMiddleware, query: bytes = b"") -> bytes:
     async def receive() -> Message:
         raise AssertionError("nothing is to be read")
 
-    scope = {"type": "http", "method": "GET", "path": PATH, "query_string": query, "headers": []}
+    scope = {"type": "http", "method": "GET", "path": path, "query_string": query, "headers": []}
     await app(scope, receive, send)
     return b"".join(bodies)
 
@@ -77,6 +78,39 @@ def test_those_who_ask_at_once_cost_one_answer(
         assert await ask(app) == b"1"
         add_job(database)
         assert await asked_at_once(app, slow, 5) == [b"2"] * 5
+
+    asyncio.run(main())
+
+
+def test_those_who_find_an_old_schedule_at_once_cost_one_answer(
+    database: Database, kept: Callable[[Slow], AnswerCacheMiddleware]
+) -> None:
+    class Checked(Slow):
+        """Provides a check, by which its latest answer alone is current."""
+
+        async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+            number = self.num_asked + 1
+
+            async def is_current() -> bool:
+                await asyncio.sleep(0)  # as long as a statement: all wait for it
+                return number == self.num_asked and not self.is_old
+
+            scope[IS_CURRENT], self.is_old = is_current, False
+            await super().__call__(scope, receive, send)
+
+        is_old = False
+
+    async def main() -> None:
+        checked = Checked()
+        checked.go_on.set()
+        app = kept(checked)
+        assert await ask(app, path=SCHEDULE_PATH) == b"1"
+        add_job(database)
+        assert await ask(app, path=SCHEDULE_PATH) == b"1"
+        add_job(database)
+        checked.is_old = True
+        asking = [ask(app, path=SCHEDULE_PATH) for _ in range(5)]
+        assert await asyncio.gather(*asking) == [b"2"] * 5
 
     asyncio.run(main())
 
