@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from uuid import UUID
 
@@ -54,7 +55,10 @@ def client(database: Database) -> Iterator[TestClient]:
         yield client
 
 
-def test_an_id_goes_from_the_request_to_the_workers(client: TestClient, database: Database) -> None:
+def test_an_id_goes_from_the_request_to_the_workers(
+    client: TestClient, database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, logger="service.requests")
     with capture_logs(processors=[merge_contextvars]) as lines:
         made = client.post("/jobs", json=JOB, headers={"X-Request-ID": ID})
         assert made.headers["x-request-id"] == ID
