@@ -23,6 +23,7 @@ from compiler.target.target import Target
 from service.common import request_ids
 from service.common.errors import LeaseLostError
 from service.common.owner import Owner
+from service.coordinator.even_share import EvenShare
 from service.coordinator.heartbeat import PATIENCE_SECS, Heartbeat
 from service.coordinator.heartbeat_measurer import Measuring
 from service.coordinator.job_runner import JobDriver, JobOutcome, JobRunner
@@ -56,12 +57,12 @@ from workers.engine.engine import (
 
 _log = structlog.get_logger()
 
-_IDLE_SECS = 1.0
+_IDLE_SECS = 0.5
 """Interval at which the queue is polled: the delay of a job's start against the load of the
 database. Chosen.
 """
-_MAX_CLAIMS = 15
-"""Most further claims in a transaction: the jobs of a killed coordinator are claimed in a few
+_MAX_CLAIMS = 16
+"""Most claims in a transaction: the jobs of a killed coordinator are claimed in a few
 transactions, and each is short. Chosen.
 """
 _MAX_BACKOFF_SECS = 60.0
@@ -108,6 +109,7 @@ class SharedParts:
         waiting: Those that wait for the turn: the one that polls claims for them, too.
         preparation: Held by the job that is prepared.
         presence: The session lock of the process, by which others see its end.
+        even_share: Says how many jobs the process may claim.
     """
 
     def __init__(self, database: Database, lease_secs: float = leases.LEASE_SECS) -> None:
@@ -117,6 +119,7 @@ class SharedParts:
         self.waiting: deque[Coordinator] = deque()
         self.preparation = Turns()
         self.presence = Presence(database)
+        self.even_share = EvenShare()
 
 
 class Coordinator:
@@ -135,6 +138,7 @@ class Coordinator:
             cannot be reached; then no job is claimed. Jobs for other targets are left to other
             coordinators.
         shared: What the coordinators of a process share; by default it has no other.
+        overlaps: See `JobRunner`.
         clock: Returns the time that decides which windows of jobs are open.
     """
 
@@ -152,6 +156,7 @@ class Coordinator:
         prove: Callable[[], None] = _do_nothing,
         serves: Callable[[], Collection[str] | None] | None = None,
         shared: SharedParts | None = None,
+        overlaps: bool = False,
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
         self._shared = shared or SharedParts(database, lease_secs)
@@ -174,6 +179,7 @@ class Coordinator:
             baselines,
             writer=self._shared.writer,
             preparation=self._shared.preparation,
+            overlaps=overlaps,
         )
         self._stopping = Event()
         self._work = Event()
@@ -220,15 +226,17 @@ class Coordinator:
     def _claim(self) -> list[JobRow]:
         """Claim jobs for this coordinator, and for those that wait for the turn."""
         served = () if self._serves is None else self._serves()
-        if served is None or not self._shared.presence.is_held:
+        presence = self._shared.presence
+        if served is None or not presence.is_held:
             return []
         others = set[str]()
         with self._database.read() as session:
-            if not claims.may_claim(session, self._shared.presence.is_gone):
+            look = claims.look(session, presence.is_gone, presence.number)
+            if not (most := self._shared.even_share.most(look, presence.num_present)):
                 return []
             if self._serves is not None:
                 others = workers.labels_now(session) - set(served)
-        seats = [self, *list(self._shared.waiting)[:_MAX_CLAIMS]]
+        seats = [self, *list(self._shared.waiting)][: min(most, _MAX_CLAIMS)]
         with self._database.write() as session:
             claimed = claims.claim_all(
                 session,
@@ -236,7 +244,7 @@ class Coordinator:
                 lease_secs=self._lease_secs,
                 leave=others,
                 at=self._clock(),
-                is_gone=self._shared.presence.is_gone,
+                is_gone=presence.is_gone,
             )
         for seat, jobs in zip(seats, claimed, strict=False):
             seat._granted = jobs

@@ -14,6 +14,7 @@ from tuner.measurer.comparer import Comparer
 from tuner.measurer.measurer import Measurer
 from tuner.task import Task
 from tuner.trial import MeasuredTrial
+from workers.measure.begun import begins_at_call, closed_at_end
 
 
 class Measuring(Measurer, Comparer, Protocol):
@@ -39,12 +40,15 @@ class HeartbeatMeasurer:
         self._job_id = job_id
         self._heartbeat = heartbeat
 
+    @begins_at_call
     def measure(
         self, task: Task, candidates: Sequence[Candidate], incumbent_secs: float | None
-    ) -> Iterator[tuple[int, Measurement]]:
+    ) -> Iterator[tuple[int, Measurement] | None]:
         """Yield each candidate's measurement in the order of completion."""
-        with self._heartbeat.measuring(self._job_id, is_final=False):
-            yield from self._measuring.measure(task, candidates, incumbent_secs)
+        with closed_at_end(self._measuring.measure(task, candidates, incumbent_secs)) as results:
+            yield None
+            with self._heartbeat.measuring(self._job_id, is_final=False):
+                yield from results
 
     def compare(
         self, task: Task, candidates: Sequence[Candidate], num_rounds: int, seed: int

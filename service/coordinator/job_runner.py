@@ -83,6 +83,8 @@ class JobRunner:
         writer: Stores trials together with those of other jobs of the process.
         preparation: Gives turns to the jobs of the process that are prepared, which takes a
             processor for a second each: jobs that run already continue meanwhile.
+        overlaps: Whether to propose while kernels are timed, whatever cores they use: other jobs of
+            the process do so at any time.
     """
 
     def __init__(
@@ -94,6 +96,7 @@ class JobRunner:
         *,
         writer: TrialWriter | None = None,
         preparation: Turns | None = None,
+        overlaps: bool = False,
     ) -> None:
         self._database = database
         self._measuring = measuring
@@ -102,6 +105,7 @@ class JobRunner:
         self._store = SqlStore(database, owner)
         self._writer = writer or TrialWriter(database)
         self._preparation = preparation or Turns()
+        self._overlaps = overlaps
 
     def drive(
         self, jobs: Sequence[JobRow], heartbeat: Heartbeat, is_stopping: Callable[[], bool]
@@ -122,7 +126,8 @@ class JobRunner:
                     if not has_turn:
                         yield from [JobOutcome(job.id) for job in jobs]
                         return
-                    searches.append(self._search(job, heartbeat, is_stopping))
+                    is_alone = len(jobs) == 1
+                    searches.append(self._search(job, heartbeat, is_stopping, ahead=is_alone))
                 stack.enter_context(searches[-1].rounds)
             ends = interleave(
                 [search.rounds for search in searches],
@@ -144,7 +149,7 @@ class JobRunner:
                 self._writer.flush(job.id)
 
     def _search(
-        self, job: JobRow, heartbeat: Heartbeat, is_stopping: Callable[[], bool]
+        self, job: JobRow, heartbeat: Heartbeat, is_stopping: Callable[[], bool], *, ahead: bool
     ) -> _Search:
         with self._database.read() as session:
             task = _task(session, job)
@@ -169,7 +174,12 @@ class JobRunner:
             ),
             interrupted=interrupted,
             # Kernels for other targets are timed on other hosts.
-            overlap=has_spare_core(task.target) or task.target.label not in host_labels(),
+            overlap=(
+                self._overlaps
+                or has_spare_core(task.target)
+                or task.target.label not in host_labels()
+            ),
+            ahead=ahead,
         )
         return _Search(job, task, rounds, measuring, kept_before)
 

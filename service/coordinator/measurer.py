@@ -44,7 +44,7 @@ class WorkerMeasurer:
     ) -> Iterator[tuple[int, Measurement]]:
         """Yield each candidate's measurement in the order of completion."""
         if not candidates:
-            return
+            return iter(())
         request = MeasureRequest(
             workload=task.script,
             target=task.target.name,
@@ -53,7 +53,7 @@ class WorkerMeasurer:
             limits=self._limits,
             request_id=request_ids.current(),
         )
-        yield from self._workers.measure(request)
+        return self._workers.measure(request)
 
     def measure_module(self, task: Task, module: IRModule) -> Measurement:
         """Return the measurement of a module whose entry computes the program of a task."""

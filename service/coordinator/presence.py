@@ -48,6 +48,7 @@ class Presence:
         self._has_ended = Event()
         self._connection: Connection | None = None
         self._began_at = self._looked_at = 0.0
+        self._held: set[int] = set()
         self._seen: set[int] = set()
         self._absent_since: dict[int, float] = {}
 
@@ -82,6 +83,11 @@ class Presence:
     def is_held(self) -> bool:
         """Return whether this process may claim jobs: it holds its lock, or needs none."""
         return self.number is None or self._connection is not None
+
+    @property
+    def num_present(self) -> int:
+        """The number of processes that held a lock at the last look, with this one."""
+        return max(1, len(self._held))
 
     def is_gone(self, number: int) -> bool:
         """Return whether a lock has been free for a while, seen by this connection throughout."""
@@ -121,6 +127,7 @@ class Presence:
 
     def _note(self, held: set[int]) -> None:
         now = monotonic()
+        self._held = held
         self._seen |= held
         for number in self._seen - held:
             self._absent_since.setdefault(number, now)

@@ -23,6 +23,7 @@ from workers.engine.engine import (
     Standing,
 )
 from workers.health.self_test import known_kernel
+from workers.measure.begun import begins_at_call, closed_at_end
 from workers.measure.compare import CompareRequest
 from workers.remote.sessions import IDLE_SECS
 from workers.wire.request import MeasureRequest
@@ -143,10 +144,13 @@ class EngineSupervisor:
                     f"{measurement.error}: {measurement.message}"
                 )
 
-    def _results(self, ask: Callable[[Engine], Iterator[ItemT]]) -> Iterator[ItemT]:
+    @begins_at_call
+    def _results(self, ask: Callable[[Engine], Iterator[ItemT]]) -> Iterator[ItemT | None]:
         engine = self._running()
         try:
-            yield from ask(engine)
+            with closed_at_end(ask(engine)) as results:
+                yield None
+                yield from results
         except RequestInterruptedError:
             raise  # the engine is sound
         except Exception:

@@ -41,7 +41,7 @@ class ExternalCoordinator:
         """Do nothing: it starts in its own process."""
 
     def wake(self) -> None:
-        """Do nothing: coordinators poll the queue once a second."""
+        """Do nothing: coordinators poll the queue twice a second."""
 
     def stop(self, timeout_secs: float) -> None:
         """Do nothing: it continues."""

@@ -54,6 +54,7 @@ def coordinate(
             serves=workers.labels,
             prove=workers.prove,
             shared=shared,
+            overlaps=num_jobs > 1,
         )
         coordinators.append(coordinator)
     if plays:

@@ -3,14 +3,15 @@
 Calls of `ask` and `tell` always come in the same order, also in a search that was interrupted and
 resumed: ask 0, tell 0, ask 1, ask 2, tell 1, ask 3, tell 2, ... So a round is proposed from all
 rounds but the previous one (round 1 from round 0), and the model trains while kernels are measured.
+Where there are many workers, the next round may begin while the last kernels of one are measured.
+Its results are read once that one is complete, so that histories have one partial round at most.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Self
 
@@ -44,6 +45,27 @@ class MeasurerError(RuntimeError):
     """A measurer broke its contract."""
 
 
+@dataclass(frozen=True)
+class _Begun:
+    """A round whose measuring has begun.
+
+    Attributes:
+        waiting: The trials that are awaited, by the index of their candidates.
+        end: How many trials were allowed when it began.
+    """
+
+    number: int
+    waiting: dict[int, tuple[int, Proposal]]
+    results: Iterator[tuple[int, Measurement]]
+    end: int
+
+    def close(self) -> None:
+        """Abandon what has no result."""
+        close = getattr(self.results, "close", None)
+        if close is not None:
+            close()
+
+
 class SearchLoop:
     """Runs a search of one task, a round at a time. Used as a context manager.
 
@@ -54,6 +76,7 @@ class SearchLoop:
         on_trials: Called with new trials as they arrive, in the order of completion.
         interrupted: Called between results; a reason ends the search at once.
         overlap: Whether to propose during measuring. The proposals are the same without it.
+        ahead: Whether to begin a round, once it is proposed, beside the one before it.
         default_at: How many candidates of the first round are measured before the default schedule,
             which is trial 0 in any case. With None it is measured only if none of the first round
             is correct.
@@ -73,6 +96,7 @@ class SearchLoop:
         on_trials: Callable[[Sequence[MeasuredTrial]], None],
         interrupted: Callable[[], StopReason | None],
         overlap: bool,
+        ahead: bool = False,
         default_at: int | None = 0,
     ) -> None:
         self.task = task
@@ -82,6 +106,7 @@ class SearchLoop:
         self._on_trials = on_trials
         self._interrupted = interrupted
         self._overlap = overlap
+        self._ahead = ahead and overlap
         self._default_at = default_at
         self._trials = {t.number: t for t in history}
         if len(self._trials) != len(history):
@@ -90,6 +115,7 @@ class SearchLoop:
         self._best = fastest(history)
         self._next = 0
         self._num_told = 0
+        self._begun: _Begun | None = None  # the next round, if it began beside this one
         # One thread calls `ask` and `tell`, in the order of submission.
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="search")
         self._coming: Future[list[Proposal]] = self._thread.submit(self._first)
@@ -103,6 +129,7 @@ class SearchLoop:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._abandon_next()
         self._thread.shutdown(wait=True, cancel_futures=True)
 
     @property
@@ -160,6 +187,11 @@ class SearchLoop:
         Args:
             max_more: The limit on additional trials, independent of the budget.
         """
+        if (reason := self._run_next(max_more)) is not None:
+            self._abandon_next()
+        return reason
+
+    def _run_next(self, max_more: int | None) -> StopReason | None:
         if (reason := self._interrupted()) is not None:
             return reason
         budget = self._budget()
@@ -175,7 +207,7 @@ class SearchLoop:
         is_last = is_exhausted or self._next * ROUND_SIZE >= budget.max_trials
         if self._overlap and number > 0 and not is_last:
             self._prepare(number)
-        if (reason := self._measure_round(number, proposals, budget.max_trials)) is not None:
+        if (reason := self._measure_round(number, proposals, budget)) is not None:
             return reason
         if is_last:
             # The space may hold more candidates than the budget allows.
@@ -224,16 +256,25 @@ class SearchLoop:
         return all(n in self._trials for n in range(start, start + ROUND_SIZE))
 
     def _measure_round(
-        self, number: int, proposals: Sequence[Proposal], end: int
+        self, number: int, proposals: Sequence[Proposal], budget: Budget
     ) -> StopReason | None:
         """Measure a round, and the default schedule at last if it was left out in vain."""
-        if (reason := self._measure(number, proposals, end)) is not None or self.has_result:
+        begun, self._begun = self._begun, None
+        begun = begun or self._begin(number, proposals, budget.max_trials)
+        may_begin_next = len(proposals) == ROUND_SIZE and self._may_begin_after(number, budget)
+        reason = self._collect(begun, may_begin_next=may_begin_next)
+        if reason is not None or self.has_result:
             return reason
         self._default_at = 0
-        return self._measure(number, proposals[:1], end)
+        return self._collect(self._begin(number, proposals[:1], budget.max_trials))
 
-    def _measure(self, number: int, proposals: Sequence[Proposal], end: int) -> StopReason | None:
-        """Measure the missing proposals of a round; return why some were not measured."""
+    def _may_begin_after(self, number: int, budget: Budget) -> bool:
+        """Return whether the round after one is certain to be measured whole."""
+        is_whole = (number + 2) * ROUND_SIZE <= budget.max_trials
+        return self._ahead and number > 0 and is_whole and budget.plateau is None
+
+    def _begin(self, number: int, proposals: Sequence[Proposal], end: int) -> _Begun:
+        """Begin to measure the missing proposals of a round."""
         start = number * ROUND_SIZE
         # A round is proposed in full even if the budget cuts it, so that a search with a
         # larger budget begins like this one.
@@ -245,22 +286,39 @@ class SearchLoop:
             default = pairs.pop(0)
             if self._default_at is not None:
                 pairs.insert(self._default_at, default)
-        waiting = dict(enumerate(pairs))
-        if not waiting:
-            return None
-        size = len(waiting)
-        with self._results([p.candidate for _, p in waiting.values()]) as results:
-            for index, measurement in self._until_interrupted(results):
+        results = self._results([p.candidate for _, p in pairs]) if pairs else iter(())
+        return _Begun(number, dict(enumerate(pairs)), results, end)
+
+    def _begin_next(self, number: int, end: int) -> None:
+        """Begin the round after one if it is proposed; an error of its proposal comes later."""
+        is_proposed = self._coming.done() and self._coming.exception() is None
+        if is_proposed and self._begun is None:
+            self._begun = self._begin(number + 1, self._coming.result(), end)
+
+    def _abandon_next(self) -> None:
+        if self._begun is not None:
+            self._begun.close()
+            self._begun = None
+
+    def _collect(self, begun: _Begun, *, may_begin_next: bool = False) -> StopReason | None:
+        """Read the results of a round; return why some were not measured."""
+        waiting, size = begun.waiting, len(begun.waiting)
+        try:
+            for index, measurement in self._until_interrupted(begun.results):
                 if index not in waiting:
                     raise MeasurerError(f"the measurer answered candidate {index} unasked or twice")
                 n, proposal = waiting.pop(index)
                 trial = MeasuredTrial(
-                    n, proposal.candidate, measurement, proposal.predicted, number
+                    n, proposal.candidate, measurement, proposal.predicted, begun.number
                 )
                 self._add(trial)
                 self._on_trials([trial])
-                if waiting and (reason := self._ends_amid(end)) is not None:
+                if waiting and (reason := self._ends_amid(begun.end)) is not None:
                     return reason
+                if may_begin_next:
+                    self._begin_next(begun.number, begun.end)
+        finally:
+            begun.close()
         if waiting and (reason := self._interrupted()) is not None:
             return reason
         if waiting:
@@ -294,16 +352,12 @@ class SearchLoop:
                 return
             yield result
 
-    @contextmanager
-    def _results(
-        self, candidates: Sequence[Candidate]
-    ) -> Iterator[Iterator[tuple[int, Measurement]]]:
-        """Start measuring, and abandon the remaining candidates at the end."""
+    def _results(self, candidates: Sequence[Candidate]) -> Iterator[tuple[int, Measurement]]:
+        """Start measuring; an error of a search that was interrupted is ignored."""
         incumbent_secs = None if self._best is None else self._best.best_secs
-        results = self._measurer.measure(self.task, candidates, incumbent_secs)
         try:
-            yield results
-        finally:
-            close = getattr(results, "close", None)
-            if close is not None:
-                close()
+            return self._measurer.measure(self.task, candidates, incumbent_secs)
+        except Exception:
+            if self._interrupted() is None:
+                raise
+            return iter(())

@@ -21,9 +21,10 @@ class Measurer(Protocol):
     ) -> Iterator[tuple[int, Measurement]]:
         """Yield the index of each candidate with its measurement, in the order of completion.
 
-        Every index comes exactly once. What goes wrong with a candidate is a measurement with an
-        error; an exception means that measuring itself is broken, and ends the tuning. The
-        iterator may be closed before its end: the rest is then abandoned.
+        Measuring may begin at the call. Every index comes exactly once. What goes wrong with a
+        candidate is a measurement with an error; an exception means that measuring itself is
+        broken, and ends the tuning. The iterator may be closed before its end: the rest is then
+        abandoned.
 
         Args:
             incumbent_secs: The best time known, if any: a candidate that is clearly slower need

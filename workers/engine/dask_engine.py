@@ -38,6 +38,7 @@ from workers.engine.engine import (
 from workers.engine.local_cluster import LocalCluster
 from workers.engine.unpickling import restrict_dask
 from workers.engine.worker_list import connected_workers, raise_if_closed
+from workers.measure.begun import begins_at_call
 from workers.measure.compare import CompareRequest
 from workers.wire.answers import AnswerError, read_batch
 from workers.wire.request import MeasureRequest
@@ -122,10 +123,13 @@ class DaskEngine:
         assert scheduler is not None
         return str(scheduler.address)
 
+    @begins_at_call
     def measure(
         self, request: MeasureRequest, requester: Requester = ANYONE
-    ) -> Iterator[tuple[int, Measurement]]:
+    ) -> Iterator[tuple[int, Measurement] | None]:
         """Yield the index of each trace with its measurement, batch by batch.
+
+        The first batches are sent at the call.
 
         Raises:
             NoWorkerError: If no worker serves the target.
@@ -135,6 +139,8 @@ class DaskEngine:
         slots = self._slots_for(request.target)
         run = _RoutedRequest(slots, request, requester)
         try:
+            run.fill()
+            yield None
             yield from run.results()
         finally:
             run.abandon()
@@ -236,7 +242,6 @@ class _RoutedRequest:
         self._slots = slots
         self._request = request
         self._requester = requester
-        self._name = slots.new_requester()
         self._left = deque(range(len(request.traces)))
         self._in_flight: dict[_Batch, int] = {}  # with their numbers
         # Answers come from another thread.
@@ -245,7 +250,7 @@ class _RoutedRequest:
     def results(self) -> Iterator[tuple[int, Measurement]]:
         """Yield each index with its measurement as batches come back."""
         while self._left or self._in_flight:
-            self._fill()
+            self.fill()
             batch, answer = self._slots.next_of(self._answers, self._requester)
             del self._in_flight[batch]
             yield from self._read(batch, answer)
@@ -255,7 +260,8 @@ class _RoutedRequest:
         self._slots.drop(list(self._in_flight.values()))
         self._in_flight.clear()
 
-    def _fill(self) -> None:
+    def fill(self) -> None:
+        """Send batches until as many are in flight as may be."""
         while self._left and len(self._in_flight) < self._slots.max_in_flight:
             size = self._slots.size(self._request.workload, len(self._left))
             self._submit(_Batch(tuple(self._left.popleft() for _ in range(size))))
@@ -264,7 +270,6 @@ class _RoutedRequest:
         self._in_flight[batch] = self._slots.submit(
             self._request.part(batch.indices),
             self._requester,
-            self._name,
             lambda answer: self._answers.put((batch, answer)),
         )
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from itertools import count
 from queue import Empty, SimpleQueue
 from threading import Event
 from time import monotonic
@@ -42,16 +41,11 @@ class DaskSlots:
         self.sizer = BatchSizer()
         self._client = client
         self._is_closed = is_closed
-        self._requests = count()
 
     @property
     def max_in_flight(self) -> int:
         """The number of batches of one request that may be in flight."""
         return _PER_SLOT * max(1, self._slots.num_workers)
-
-    def new_requester(self) -> str:
-        """Return the name of a request; the workers are shared by owners, then by requests."""
-        return str(next(self._requests))
 
     def size(self, workload: str, num_left: int) -> int:
         """Return how many of a request's remaining candidates the next batch has."""
@@ -63,19 +57,17 @@ class DaskSlots:
         self,
         request: MeasureRequest | CompareRequest,
         requester: Requester,
-        name: str,
         done: Callable[[Answer], None],
     ) -> int:
         """Send a request to the next free slot; return the number of its batch.
 
         Args:
-            name: That of `new_requester`.
             done: Called with the answer.
         """
         standing = requester.standing()
         ticket = Ticket(
             owner=standing.owner,
-            requester=name,
+            requester=requester.name,
             priority=standing.priority,
             secs=len(request.traces) * self.sizer.secs(request.workload),
         )
@@ -99,7 +91,7 @@ class DaskSlots:
         answers: SimpleQueue[Answer] = SimpleQueue()
         answer: Answer = Loss.CONNECTION
         while answer is Loss.CONNECTION:
-            number = self.submit(request, requester, self.new_requester(), answers.put)
+            number = self.submit(request, requester, answers.put)
             try:
                 answer = self.next_of(answers, requester)
             finally:

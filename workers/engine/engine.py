@@ -77,10 +77,12 @@ class Requester:
         is_interrupted: Called twice a second or more often; if it returns True, a
             `RequestInterruptedError` is raised.
         standing: Returns what the request is entitled to now, beside others.
+        name: Requests of one name get the part of one, in the order in which they were made.
     """
 
     is_interrupted: Callable[[], bool] = never
     standing: Callable[[], Standing] = alone
+    name: str = "anyone"
 
 
 ANYONE = Requester()

@@ -20,8 +20,8 @@ class RequestMeasurer(Protocol):
     def measure(self, request: MeasureRequest) -> Iterator[tuple[int, Measurement]]:
         """Yield the index of each trace with its measurement, in the order of completion.
 
-        Every index comes exactly once. The caller may close the iterator before its end: the
-        measurements that have not begun are then abandoned.
+        Measuring may begin at the call. Every index comes exactly once. The caller may close the
+        iterator before its end: the measurements that have not begun are then abandoned.
         """
         ...
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -40,13 +41,40 @@ too. Chosen.
 """
 
 
-def may_claim(session: Session, is_gone: Callable[[int], bool]) -> bool:
-    """Return whether a job may be free, without the lock that writers wait for; see `claim`."""
-    query = select(JobRow.state, JobRow.lease_owner, JobRow.lease_until).where(_IS_OPEN)
-    open_jobs: Any = session.execute(query).all()
+@dataclass(frozen=True)
+class Look:
+    """The open jobs as a coordinator sees them before it claims.
+
+    Attributes:
+        num_free: Those that may be free.
+        num_urgent: Free ones with a priority above the default.
+        num_own: Those that the process of the coordinator runs.
+    """
+
+    num_open: int
+    num_free: int
+    num_urgent: int
+    num_own: int
+
+
+def look(session: Session, is_gone: Callable[[int], bool], lock: int | None = None) -> Look:
+    """Look at the open jobs, without the lock that writers wait for; see `claim`.
+
+    Args:
+        lock: The session lock of the process.
+    """
+    columns = JobRow.state, JobRow.priority, JobRow.lease_owner, JobRow.lease_until
+    open_jobs: Any = session.execute(select(*columns).where(_IS_OPEN)).all()
     now = shared_now(session)
     locks = _free_locks(session, open_jobs, is_gone)
-    return any(leases.is_free(row, now, locks) for row in open_jobs)
+    free = [row for row in open_jobs if leases.is_free(row, now, locks)]
+    owners = [Owner.parse(row.lease_owner) for row in open_jobs if row.lease_owner is not None]
+    return Look(
+        num_open=len(open_jobs),
+        num_free=len(free),
+        num_urgent=sum(row.priority > 0 for row in free),
+        num_own=sum(lock is not None and owner.lock == lock for owner in owners),
+    )
 
 
 def claim(session: Session, owner: Owner, **options: Any) -> list[JobRow]:

@@ -61,6 +61,7 @@ def rounds(
     measurer: Measurer,
     *,
     overlap: bool = False,
+    ahead: bool = False,
     history: Sequence[MeasuredTrial] = (),
     interrupted: Callable[[], StopReason | None] = lambda: None,
     default_at: int | None = 0,
@@ -74,6 +75,7 @@ def rounds(
         on_trials=lambda _: None,
         interrupted=interrupted,
         overlap=overlap,
+        ahead=ahead,
         default_at=default_at,
     )
 
@@ -91,23 +93,26 @@ EXPECTED = [
 ]
 
 
-@pytest.mark.parametrize("overlap", [True, False])
-def test_asks_and_tells_come_in_one_order(overlap: bool) -> None:
+@pytest.mark.parametrize(("overlap", "ahead"), [(True, True), (True, False), (False, False)])
+def test_asks_and_tells_come_in_one_order(overlap: bool, ahead: bool) -> None:
     search = Diary()
-    with rounds(search, MemoryMeasurer(lambda _: 1.0), overlap=overlap) as running:
+    measurer = MemoryMeasurer(lambda _: 1.0)
+    with rounds(search, measurer, overlap=overlap, ahead=ahead) as running:
         while running.run_next() is None:
             pass
         running.learned()
     assert search.entries == EXPECTED
 
 
-def test_a_history_is_asked_and_told_the_same() -> None:
+@pytest.mark.parametrize("ahead", [True, False])
+def test_a_history_is_asked_and_told_the_same(ahead: bool) -> None:
     with rounds(Diary(), MemoryMeasurer(lambda _: 1.0), overlap=True) as running:
         while running.run_next() is None:
             pass
         history = running.trials()
     search, measurer = Diary(), MemoryMeasurer(lambda _: 1.0)
-    with rounds(search, measurer, overlap=True, history=history[: 2 * ROUND_SIZE + 3]) as running:
+    begun = history[: 2 * ROUND_SIZE + 3]
+    with rounds(search, measurer, overlap=True, ahead=ahead, history=begun) as running:
         while running.run_next() is None:
             pass
         running.learned()
@@ -138,6 +143,59 @@ def test_the_next_round_is_proposed_while_one_is_measured() -> None:
         assert search.entries == EXPECTED[:4]
 
 
+class Eager:
+    """Begins at the call, and answers once the search has proposed; writes down what happens."""
+
+    def __init__(self, running: Callable[[], SearchLoop]) -> None:
+        self.entries: list[str] = []
+        self._running = running
+        self._num_begun = 0
+
+    def measure(
+        self, task: Task, candidates: Sequence[Candidate], incumbent_secs: float | None
+    ) -> Iterator[tuple[int, Measurement]]:
+        number, self._num_begun = self._num_begun, self._num_begun + 1
+        self.entries.append(f"begin {number}")
+        results = self._results(number, len(candidates))
+        next(results)
+        return results
+
+    def _results(self, number: int, size: int) -> Iterator[tuple[int, Measurement]]:
+        try:
+            yield 0, Measurement((1.0,))  # read at the call
+            for index in range(size):
+                self._running()._coming.result()
+                yield index, Measurement((1.0,))
+            self.entries.append(f"end {number}")
+        finally:
+            self.entries.append(f"close {number}")
+
+
+def test_a_round_begins_beside_the_one_before_it_if_it_is_certain_to_be_measured() -> None:
+    measurer = Eager(lambda: running)
+    with rounds(Diary(), measurer, overlap=True, ahead=True) as running:
+        while running.run_next() is None:
+            pass
+        assert [t.number for t in running.trials()] == list(range(4 * ROUND_SIZE))
+    assert [entry for entry in measurer.entries if not entry.startswith("close")] == [
+        *("begin 0", "end 0", "begin 1"),  # the first rounds depend on each other
+        *("begin 2", "end 1", "begin 3", "end 2", "end 3"),
+    ]
+
+
+def test_a_round_that_began_is_abandoned_if_the_search_ends_before_it() -> None:
+    measurer = Eager(lambda: running)
+
+    def interrupted() -> StopReason | None:
+        return StopReason.CANCELLED if running.num_measured == 20 else None
+
+    with rounds(Diary(), measurer, overlap=True, ahead=True, interrupted=interrupted) as running:
+        assert running.run_next() is None
+        assert running.run_next() is StopReason.CANCELLED
+        assert measurer.entries[3:] == ["begin 1", "begin 2", "close 1", "close 2"]
+        assert [t.number for t in running.trials()] == list(range(20))
+
+
 def test_nothing_is_proposed_while_a_round_is_measured_alone() -> None:
     search = Diary()
     seen: list[int] = []
@@ -152,7 +210,10 @@ def test_nothing_is_proposed_while_a_round_is_measured_alone() -> None:
     assert [len(set(seen[i : i + ROUND_SIZE])) for i in range(0, 48, ROUND_SIZE)] == [1, 1, 1]
 
 
-def test_a_budget_that_shrinks_ends_a_round_and_one_that_grows_again_ends_it_whole() -> None:
+@pytest.mark.parametrize("ahead", [True, False])
+def test_a_budget_that_shrinks_ends_a_round_and_one_that_grows_again_ends_it_whole(
+    ahead: bool,
+) -> None:
     """In the order of completion: those that are left are measured later."""
     budget, arrived = [Budget(4 * ROUND_SIZE)], list[MeasuredTrial]()
 
@@ -166,7 +227,7 @@ def test_a_budget_that_shrinks_ends_a_round_and_one_that_grows_again_ends_it_who
     ) -> tuple[StopReason, tuple[MeasuredTrial, ...]]:
         with SearchLoop(
             TASK, MemoryMeasurer(lambda _: 1.0), search, lambda: budget[0], history=history,
-            on_trials=shrink, interrupted=lambda: None, overlap=True,
+            on_trials=shrink, interrupted=lambda: None, overlap=True, ahead=ahead,
         ) as running:  # fmt: skip
             reason = running.replay()
             while reason is None:
