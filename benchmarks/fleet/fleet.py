@@ -20,6 +20,7 @@ from compiler.backends.backend import host_targets
 from examples.serving import free_port, wait_for
 from service.intake.request_validation import read_workload
 from service.store import targets, workloads
+from service.store.database import session_locks
 from service.store.database.database import Database, open_database
 from service.store.jobs import jobs
 from service.store.jobs.jobs import NewJob
@@ -56,8 +57,8 @@ class Size:
 
     @property
     def seats(self) -> int:
-        """The jobs of a coordinator: the others can run all jobs if one is killed."""
-        return -(-self.jobs // max(1, self.coordinators - 1)) + 1
+        """The jobs of a coordinator: one can run all, with the job of high priority."""
+        return self.jobs + 1
 
 
 class Fleet:
@@ -70,6 +71,7 @@ class Fleet:
         environment = {**os.environ, "LOOPWRIGHT_BASELINES": "none", "TMPDIR": str(folder)}
         self.processes = Processes(folder, {**environment, "OMP_NUM_THREADS": "1"})
         self.processes.watch("database", postmaster)
+        self._gate = folder / "gate"
         self.url = f"tls://127.0.0.1:{free_port()}"
         self.api_url = f"http://127.0.0.1:{free_port()}"
         self.hosts: dict[int, int] = {}  # by number, their process
@@ -119,6 +121,11 @@ class Fleet:
         pid = self._start("coordinator", *command, *seats, *self._certificates, prefix=prefix)
         self.coordinators.append(pid)
 
+    def num_coordinators(self) -> int:
+        """Return how many coordinators claim jobs."""
+        with self.database.read() as session:
+            return len(session_locks.held(session))
+
     def machine_of(self, coordinator: int) -> str:
         """Return the end of the machine's name in the leases of a coordinator."""
         below = psutil.Process(coordinator).children() or [psutil.Process(coordinator)]
@@ -136,9 +143,23 @@ class Fleet:
             "trial_secs": self.size.trial_secs,
             "outcomes": str(self.folder / "outcomes.json"),
             "report": str(self.folder / f"report-{number}"),
+            "gate": str(self._gate),
+            "ready": str(self._ready_of(number)),
         }
         command = [sys.executable, "-m", "benchmarks.fleet.simulated_workers", json.dumps(settings)]
         self.hosts[number] = self.processes.start("workers", command)
+
+    def open_gate(self) -> None:
+        """Let the workers of the hosts that wait connect; later ones connect when they start."""
+        self._gate.touch()
+
+    def close_gate(self) -> None:
+        """Let the workers of the next hosts wait until the gate is opened."""
+        self._gate.unlink()
+
+    def is_ready(self, number: int) -> bool:
+        """Return whether a host waits to connect, or did."""
+        return self._ready_of(number).exists()
 
     def kill_host(self, number: int) -> None:
         """Kill a process with its workers, and start it again."""
@@ -155,6 +176,9 @@ class Fleet:
                 except ValueError:
                     continue
         return found
+
+    def _ready_of(self, number: int) -> Path:
+        return self.folder / f"ready-{number}"
 
     @property
     def _certificates(self) -> tuple[str, str]:
@@ -176,9 +200,11 @@ def running(size: Size, folder: Path) -> Iterator[Fleet]:
         closing(open_database(server.url)) as database,
     ):
         fleet = Fleet(size, folder, database, server.pid)
-        fleet.job_ids = [fleet.submit(number) for number in range(size.jobs)]
         try:
             fleet.start_service()
+            # Jobs that are queued before would all belong to the coordinator that comes first.
+            wait_until(lambda: fleet.num_coordinators() == size.coordinators)
+            fleet.job_ids = [fleet.submit(number) for number in range(size.jobs)]
             yield fleet
         finally:
             fleet.processes.stop()

@@ -88,17 +88,23 @@ def measure(fleet: Fleet) -> Measured:
 
 
 def _join(fleet: Fleet, measured: Measured) -> None:
-    """Start the first host, and, once all jobs run, all others."""
-    begin = time.time()
+    """Connect the first host, and, once all jobs run, all others at once."""
     fleet.start_host(0)
+    wait_until(lambda: fleet.is_ready(0))
+    begin = time.time()
+    fleet.open_gate()
     wait_until(lambda: num_begun(fleet.database) == fleet.size.jobs)
     measured.begun_secs, measured.num_begun = time.time() - begin, num_begun(fleet.database)
     if not measured.num_begun:
         ends = "\n".join(map(fleet.processes.log_end, ("scheduler", "coordinator", "workers")))
         raise SystemExit(f"no trial was stored within five minutes; the ends of the logs:\n{ends}")
-    begin = time.time()
-    for number in range(1, fleet.size.hosts):
+    others = range(1, fleet.size.hosts)
+    fleet.close_gate()
+    for number in others:
         fleet.start_host(number)
+    wait_until(lambda: all(map(fleet.is_ready, others)))
+    begin = time.time()
+    fleet.open_gate()
 
     def num_served() -> int:
         return len({r["host"] for r in fleet.reports() if r["first_secs"] is not None})

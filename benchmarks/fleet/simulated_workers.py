@@ -30,6 +30,7 @@ from workers.engine.dask_settings import SETTINGS
 from workers.engine.unpickling import restrict_dask
 
 _REPORT_SECS = 1.0
+_LOOK_SECS = 0.05
 _QUIET = {
     # Each would run for each worker, where a host has one or few.
     "distributed.admin.tick.interval": "60s",
@@ -77,7 +78,8 @@ class SimulatedWorkers:
 
     Args:
         settings: `url`, `certificates`, `label`, `first` and `count` of the workers, `trial_secs`,
-            `outcomes` (a file of JSON) and `report` (a file to append to).
+            `outcomes` (a file of JSON) and `report` (a file to append to). `gate` is a file without
+            which they do not connect, and `ready` one to write once only that is left.
     """
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
@@ -91,6 +93,10 @@ class SimulatedWorkers:
         """Run the workers until SIGTERM."""
         is_over = asyncio.Event()
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, is_over.set)
+        Path(self._settings["ready"]).touch()
+        gate = Path(self._settings["gate"])
+        while not gate.exists():
+            await asyncio.sleep(_LOOK_SECS)
         first, count = self._settings["first"], self._settings["count"]
         workers = [self._worker(f"s{number}") for number in range(first, first + count)]
         await asyncio.gather(*(worker.start() for worker in workers))
