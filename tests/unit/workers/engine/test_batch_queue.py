@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from heapq import heappop, heappush
 from itertools import count
+from operator import itemgetter
+from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -268,3 +273,71 @@ def test_owners_with_enough_work_have_equal_numbers_of_busy_workers(requests: li
         fleet.end(f"w{turn % 10}")
     shares = fleet.shares()
     assert max(shares.values()) - min(shares.values()) <= 1
+
+
+class Rounds:
+    """Jobs that measure round after round, each of 16 batches, on workers with a clock.
+
+    Args:
+        num_ahead: The rounds of a job that are in flight.
+    """
+
+    ANSWER_SECS = 0.1  # until the next round is sent, on a busy host
+
+    def __init__(self, num_workers: int, num_jobs: dict[str, int], num_ahead: int) -> None:
+        self.fleet = Fleet()
+        self.ended: Counter[str] = Counter()
+        self._rng = Random(0)
+        self._coming: list[tuple[float, int, Callable[[], None]]] = []
+        self._order = count()
+        self._left: Counter[tuple[str, int]] = Counter()
+        self._running: dict[str, Batch] = {}
+        for number in range(num_workers):
+            self.fleet.join(f"w{number}")
+        for owner, num in num_jobs.items():
+            for job in range(num):
+                for number in range(num_ahead):
+                    self._at(
+                        self._rng.random(), partial(self._send, owner, f"{owner}{job}", number)
+                    )
+
+    def run(self, secs: float) -> None:
+        """Let time pass."""
+        end = self.fleet.now + secs
+        while self._coming and self._coming[0][0] < end:
+            self.fleet.now, _, act = heappop(self._coming)
+            act()
+            for name, (first, *_) in filter(itemgetter(1), self.fleet.at_worker.items()):
+                if self._running.get(name) is not first:
+                    self._running[name] = first
+                    self._at(self._rng.uniform(0.5, 1.5), partial(self._end, name))
+
+    def _at(self, secs: float, act: Callable[[], None]) -> None:
+        heappush(self._coming, (self.fleet.now + secs, next(self._order), act))
+
+    def _send(self, owner: str, job: str, number: int) -> None:
+        for _ in range(16):
+            self._left[job, number] += 1
+            self.fleet.add(owner, job).message["round"] = number
+
+    def _end(self, name: str) -> None:
+        batch = self.fleet.end(name)
+        self.ended[batch.owner] += 1
+        round_key = batch.requester, batch.message["round"]
+        self._left[round_key] -= 1
+        if not self._left[round_key]:
+            send = partial(self._send, batch.owner, batch.requester, round_key[1])
+            self._at(self.ANSWER_SECS, send)
+
+
+def test_an_owner_with_few_jobs_gets_its_share_if_they_have_two_rounds_in_flight() -> None:
+    """With one round its jobs wait for their slowest batches, and it gets less than a third."""
+    shares = []
+    for num_ahead in (1, 2):
+        rounds = Rounds(40, {"many": 6, "few": 2}, num_ahead)
+        rounds.run(10.0)
+        rounds.ended.clear()
+        rounds.run(40.0)
+        shares.append(rounds.ended["few"] / rounds.ended.total())
+    assert shares[0] < 1 / 3
+    assert 0.45 < shares[1] < 0.55
