@@ -1,7 +1,7 @@
 """How many jobs a process of coordinators claims, so that each of them runs as many.
 
 One that has its share leaves free jobs to the others for a while: they may have no seat left, serve
-other kinds of target, or stand still. Urgent jobs wait for nobody.
+other kinds of target, or stand still. Urgent jobs are not left to others.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PATIENCE_SECS = 1.0
 
 
 class EvenShare:
-    """Says how many jobs a process may claim; belongs to whoever has the turn to claim.
+    """Says how many jobs a process may claim; called in the turn to claim alone.
 
     Args:
         clock: Returns the time in seconds.

@@ -3,7 +3,7 @@
 Calls of `ask` and `tell` always come in the same order, also in a search that was interrupted and
 resumed: ask 0, tell 0, ask 1, ask 2, tell 1, ask 3, tell 2, ... So a round is proposed from all
 rounds but the previous one (round 1 from round 0), and the model trains while kernels are measured.
-Where there are many workers, the next round may begin while the last kernels of one are measured.
+With many workers, the next round may begin while the last kernels of one are measured.
 Its results are read once that one is complete, so that histories have one partial round at most.
 """
 

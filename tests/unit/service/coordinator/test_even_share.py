@@ -56,6 +56,6 @@ def test_jobs_that_nobody_else_takes_are_claimed_after_a_while() -> None:
     assert process.poll(20.0 + PATIENCE_SECS, 9, 1, 2) == 1
 
 
-def test_urgent_jobs_wait_for_nobody() -> None:
+def test_urgent_jobs_are_not_left_to_others() -> None:
     share = EvenShare(lambda: 0.0)
     assert share.most(Look(num_open=8, num_free=3, num_urgent=1, num_own=5), 2) == 1
