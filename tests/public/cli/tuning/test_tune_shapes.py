@@ -56,7 +56,6 @@ def test_one_artifact_runs_all_sizes_of_a_range(script: str, tmp_path: Path) -> 
         (("--range", "N=1:2"), "row_sum has no symbolic extent N: it has M"),
         (("--range", "M=0:2"), "M runs from 0 to 2"),
         (("matmul:8,8,8", "--range", "M=1:2"), "--range accepts one workload"),
-        (("--range", "M=1:2", "--url", "http://127.0.0.1:9"), "leave out --url"),
         (("--range", "M=1:2", "--name", "mine"), "require a server"),
         (("--url", "http://127.0.0.1:9"), "or tune all sizes with --range M=1:512"),
     ],
