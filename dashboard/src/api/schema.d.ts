@@ -3231,20 +3231,14 @@ export interface components {
             script: string;
             /** Tuned */
             tuned: components["schemas"]["TunedSizeRead"][];
-            /**
-             * Kernels
-             * @default []
-             */
-            kernels?: components["schemas"]["ShapeKernelRead"][];
-            /**
-             * Times
-             * @default []
-             */
-            times?: components["schemas"]["ShapeTimeRead"][];
+            /** Kernels */
+            kernels: components["schemas"]["ShapeKernelRead"][];
+            /** Times */
+            times: components["schemas"]["ShapeTimeRead"][];
             /** Dispatcher */
-            dispatcher?: string | null;
+            dispatcher: string | null;
             /** Module */
-            module?: string | null;
+            module: string | null;
             webhook?: components["schemas"]["WebhookRead"] | null;
         };
         /**
