@@ -78,6 +78,8 @@ def ends_first(sizes: Sequence[Sizes]) -> list[Sizes]:
     Args:
         sizes: The sizes in ascending order.
     """
+    if not sizes:
+        return []
     last = len(sizes) - 1
     order = dict.fromkeys((last, 0))
     intervals = deque([(0, last)])
@@ -87,7 +89,7 @@ def ends_first(sizes: Sequence[Sizes]) -> list[Sizes]:
             between = (low + high) // 2
             order.setdefault(between)
             intervals += [(low, between), (between, high)]
-    return [sizes[position] for position in order if position >= 0]
+    return [sizes[position] for position in order]
 
 
 def middle(low: int, high: int) -> int:

@@ -51,6 +51,7 @@ export function DispatchCard({ shapes }: { shapes: Shapes }) {
         lines={lines}
         format={tickSecs}
         formatX={(value) => String(Math.round(2 ** value))}
+        isWholeX
         isLog
       />
       <ul className="legend small">
