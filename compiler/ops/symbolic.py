@@ -64,7 +64,7 @@ def _agrees(
     for shift, size in enumerate(_SIZES):
         sizes = {symbol: size + shift * n for n, symbol in enumerate(symbols)}
         try:
-            if not structural_equal(symbolic.specialize({**sizes}), program_at(sizes)):
+            if not structural_equal(symbolic.specialize(dict(sizes.items())), program_at(sizes)):
                 return False
         except (ValueError, VerifyError):  # also an error of the operator
             return False

@@ -30,7 +30,7 @@ from service.wire.shape_reads import (
 
 
 @dataclass
-class _Parts:
+class _ShapesParts:
     """The rows that a search refers to."""
 
     group: GroupRow
@@ -99,12 +99,12 @@ def read(session: Session, row: ShapesRow) -> ShapesRead:
     )
 
 
-def _parts(session: Session, rows: Sequence[ShapesRow]) -> Mapping[UUID, _Parts]:
+def _parts(session: Session, rows: Sequence[ShapesRow]) -> Mapping[UUID, _ShapesParts]:
     ids = [row.id for row in rows]
     groups = select(GroupRow).where(GroupRow.id.in_([row.group_id for row in rows]))
     of_group = {group.id: group for group in session.scalars(groups)}
     num_timed = defaultdict(int, shapes.count_timings(session, ids))
-    parts = {row.id: _Parts(of_group[row.group_id], num_timed[row.id]) for row in rows}
+    parts = {row.id: _ShapesParts(of_group[row.group_id], num_timed[row.id]) for row in rows}
     sizes = shapes.sizes(session, ids)
     query = select(JobRow).where(JobRow.id.in_([size.job_id for size in sizes]))
     jobs = {job.id: job for job in session.scalars(query)}
@@ -113,7 +113,7 @@ def _parts(session: Session, rows: Sequence[ShapesRow]) -> Mapping[UUID, _Parts]
     return parts
 
 
-def _summary(row: ShapesRow, parts: _Parts) -> ShapesSummary:
+def _summary(row: ShapesRow, parts: _ShapesParts) -> ShapesSummary:
     state = state_of([job.state for _, job in parts.tuned])
     return ShapesSummary(
         id=row.id,

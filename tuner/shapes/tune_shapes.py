@@ -110,7 +110,7 @@ def carried_over(
         correct = sorted((t for t in measured if t.measurement.ok), key=lambda t: t.best_secs)
         for trial in correct[:best_of_each]:
             try:
-                trace = symbolic_trace(trial.candidate.trace, func, dict(of_size))
+                trace = symbolic_trace(trial.candidate.trace, func, dict(of_size.items()))
             except (ScheduleError, TraceError):
                 continue  # its loops depend on the size
             kernel = Candidate(trial.candidate.sketch, trace)
