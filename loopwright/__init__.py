@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from loopwright.client.client import AsyncClient, Client
     from loopwright.client.group import AsyncGroupHandle, GroupHandle
     from loopwright.client.job import AsyncJobHandle, JobHandle
+    from loopwright.client.shapes import AsyncShapesHandle, ShapesHandle
     from loopwright.errors import (
         AccessDeniedError,
         ArtifactRefusedError,
@@ -76,7 +77,7 @@ if TYPE_CHECKING:
     )
     from loopwright.kernels.kernel import Kernel, KernelSchedule, KernelSource
     from loopwright.local.design_space import DesignSpace, design_space
-    from loopwright.local.shapes_result import ShapeKernel, ShapesResult, ShapeTime
+    from loopwright.local.shapes_result import ShapeKernel, ShapesResult
     from loopwright.local.tune_result import Trial, TuneResult
     from loopwright.local.tuning import tune
     from loopwright.locks.load_locked import kernel
@@ -86,6 +87,7 @@ if TYPE_CHECKING:
     from loopwright.module_tasks import ExtractedTask, extract_tasks
     from loopwright.prefetching.prefetch import Prefetched, prefetch
     from tuner.loop.search_result import NothingMeasuredError
+    from tuner.shapes.shape_time import ShapeTime
     from tuner.space.analysis.block_facts import BlockFacts
     from tuner.space.own_rules import remove_schedule_rule, schedule_rule
     from tuner.space.rules.rule import ScheduleRuleError
@@ -102,6 +104,7 @@ __all__ = [
     "AsyncClient",
     "AsyncGroupHandle",
     "AsyncJobHandle",
+    "AsyncShapesHandle",
     "Best",
     "BlockFacts",
     "BuildError",
@@ -150,6 +153,7 @@ __all__ = [
     "ShapeError",
     "ShapeKernel",
     "ShapeTime",
+    "ShapesHandle",
     "ShapesResult",
     "SignatureError",
     "SketchBuilder",
@@ -274,10 +278,11 @@ _HOMES = {
     ),
     "loopwright.client.group": ("AsyncGroupHandle", "GroupHandle"),
     "loopwright.client.job": ("AsyncJobHandle", "JobHandle"),
+    "loopwright.client.shapes": ("AsyncShapesHandle", "ShapesHandle"),
     "loopwright.prefetching.prefetch": ("Prefetched", "prefetch"),
     "loopwright.module_tasks": ("ExtractedTask", "extract_tasks"),
     "loopwright.kernels.kernel": ("Kernel", "KernelSchedule", "KernelSource"),
-    "loopwright.local.shapes_result": ("ShapeKernel", "ShapeTime", "ShapesResult"),
+    "loopwright.local.shapes_result": ("ShapeKernel", "ShapesResult"),
     "loopwright.local.tune_result": ("Trial", "TuneResult"),
     "loopwright.local.tuning": ("tune",),
     "loopwright.locks.lock": ("lock",),
@@ -289,6 +294,7 @@ _HOMES = {
     "tuner.space.own_rules": ("remove_schedule_rule", "schedule_rule"),
     "tuner.space.rules.rule": ("ScheduleRuleError",),
     "tuner.loop.search_result": ("NothingMeasuredError",),
+    "tuner.shapes.shape_time": ("ShapeTime",),
 }
 _FORMER_NAMES = {"Draft": "SketchBuilder"}
 """Names of the previous version, which work for one version."""

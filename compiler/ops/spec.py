@@ -3,7 +3,8 @@
 Grammar: `NAME:ARGUMENT,ARGUMENT,...[:DTYPE]`, for example `matmul:512,512,512:float32`,
 `conv2d:1,64,56,56,64,3,1,1` or `conv2d:1,8,32,32,16,3x5,stride=2,activation=relu`. The integers are
 the operator's arguments in their order; trailing ones with a default are optional. Several
-numbers for one argument are written `3x5`. Options are given by name. The type is float32 by
+numbers for one argument are written `3x5`. A name in the place of a number, as in
+`matmul:M,512,512`, is a symbolic extent. Options are given by name. The type is float32 by
 default. Each operator takes `constant=W`, or `constant=W+bias`: the inputs that never change.
 """
 
@@ -12,13 +13,15 @@ from __future__ import annotations
 import difflib
 import inspect
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from compiler.ir.core.dtypes import DTYPES
 from compiler.ir.core.program import PrimFunc
 from compiler.ops.error import OperatorError
 from compiler.ops.operator import CONSTANT, OPERATORS
+from compiler.ops.symbolic import symbolic_program
 
 # A chosen bound: no operator needs more, and an error quotes the text.
 _MAX_CHARS = 1000
@@ -38,7 +41,18 @@ class Spec:
         Raises:
             OperatorError: If the operator does not take these arguments.
         """
+        if self.symbols:
+            return symbolic_program(self.name, self._program_at, self.symbols)
         return OPERATORS[self.name](*self.args, **self.options)
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The names of its symbolic extents, in their order."""
+        return tuple(dict.fromkeys(arg for arg in self.args if isinstance(arg, str)))
+
+    def _program_at(self, sizes: Mapping[str, int]) -> PrimFunc:
+        args = (sizes[arg] if isinstance(arg, str) else arg for arg in self.args)
+        return OPERATORS[self.name](*args, **self.options)
 
     def bound(self) -> dict[str, Any]:
         """Return all arguments by name, including the defaults."""
@@ -136,7 +150,9 @@ def signature(name: str) -> str:
     return f"{name}:{','.join(words)}[:dtype]{more}"
 
 
-def _number(name: str, word: str) -> int | tuple[int, ...]:
+def _number(name: str, word: str) -> int | tuple[int, ...] | str:
+    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", word) and word not in DTYPES:
+        return word
     if not re.fullmatch(r"[+-]?[0-9]{1,18}(x[0-9]{1,18})*", word):
         raise OperatorError(f"{name}: {word!r} is not an integer: expected {signature(name)}")
     numbers = tuple(int(part) for part in word.split("x"))

@@ -16,6 +16,8 @@ const JobPage = lazy(() => import("./pages/JobPage"));
 const CostModelPage = lazy(() => import("./pages/CostModelPage"));
 const ModelPage = lazy(() => import("./pages/ModelPage"));
 const ModelsPage = lazy(() => import("./pages/ModelsPage"));
+const ShapesListPage = lazy(() => import("./pages/ShapesListPage"));
+const ShapesPage = lazy(() => import("./pages/ShapesPage"));
 const TrialPage = lazy(() => import("./pages/TrialPage"));
 const WorkersPage = lazy(() => import("./pages/WorkersPage"));
 
@@ -41,6 +43,8 @@ export function App() {
               <Route path="/best" element={<BestPage />} />
               <Route path="/models" element={<ModelsPage />} />
               <Route path="/models/:id" element={<ModelPage />} />
+              <Route path="/shapes" element={<ShapesListPage />} />
+              <Route path="/shapes/:id" element={<ShapesPage />} />
               <Route path="/cost-models" element={<CostModelPage />} />
               <Route path="/workers" element={<WorkersPage />} />
               <Route path="/submit" element={<SubmitPage />} />

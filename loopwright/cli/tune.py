@@ -69,8 +69,8 @@ def tune(
         typer.Option(
             "--range",
             metavar="NAME=LEAST:GREATEST",
-            help="Range of a symbolic extent of a script, such as M=1:512; repeat for each. One "
-            "artifact runs all sizes.",
+            help="Range of a symbolic extent, such as M=1:512; repeat for each. One artifact runs "
+            "all sizes.",
             show_default=False,
         ),
     ] = None,
@@ -128,12 +128,12 @@ def tune(
 
     Several workloads share the trials: each round goes to the one with the largest expected gain.
 
-    With --range the search runs in this process. It finds at most eight kernels of a symbolic
-    program, and a dispatcher that calls one of them by size.
+    With --range it finds at most eight kernels of a symbolic program, such as matmul:M,512,512, and
+    a dispatcher that calls one of them by size.
     """
     texts = [read_workload(path) for path in workload]
     _check_number(texts, weight, ranges, output)
-    shape_ranges = parse_ranges(ranges or (), url)
+    shape_ranges = parse_ranges(ranges or ())
     limits = {"max_trials": max_trials, "max_secs": max_secs, "plateau": patience}
     options = {
         **{limit: value for limit, value in limits.items() if value is not None},
@@ -141,7 +141,7 @@ def tune(
         "strategy": strategy.value,
         "rules": _validated_rules(rule or ()),
     }
-    server_url = None if shape_ranges else find_server(url, token)
+    server_url = find_server(url, token)
     job_texts = {
         "name": name,
         "note": note,
@@ -158,7 +158,15 @@ def tune(
         return
     search = Search(texts[0], target, options, job_texts)
     if shape_ranges:
-        tune_shapes(search, shape_ranges, warm_start=warm_start, output=output, as_json=as_json)
+        tune_shapes(
+            search,
+            shape_ranges,
+            warm_start=warm_start,
+            url=server_url,
+            token=token,
+            output=output,
+            as_json=as_json,
+        )
         return
     _tune_one(
         search, warm_start=warm_start, url=server_url, token=token, output=output, as_json=as_json

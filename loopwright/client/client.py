@@ -30,8 +30,9 @@ from loopwright.client.methods import Awaiting, Blocking, request, stream
 from loopwright.client.pages import pages
 from loopwright.client.requests import read_id, read_states, schedule_query
 from loopwright.client.resolve_kernel import NO_TUNED_KERNEL, KernelResolver, default_kernel
+from loopwright.client.shapes import AsyncShapesHandle, ShapesHandle
 from loopwright.client.steps import Download, HttpCall, Plan, Stream, Upload, collect, send
-from loopwright.client.submit import OneT, SeveralT, Submitting
+from loopwright.client.submit import OneT, SeveralT, ShapesT, Submitting
 from loopwright.errors import SignatureError
 from loopwright.extras import load_extra
 from loopwright.kernels.kernel import Kernel
@@ -58,7 +59,7 @@ def _public_key(text_or_path: str | None) -> PublicKey | None:
         raise SignatureError(str(error)) from error
 
 
-class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]):
+class ClientMethods(Submitting[OneT, SeveralT, ShapesT], Generic[HandleT, OneT, SeveralT, ShapesT]):
     """The methods of a client.
 
     A workload may be a program (`PrimFunc`), a module of a function and those that it calls
@@ -285,7 +286,7 @@ class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]
         return read(ImportRead, (yield Upload("/import", Path(file))))
 
 
-class Client(ClientMethods[JobHandle, JobHandle, GroupHandle], Blocking):
+class Client(ClientMethods[JobHandle, JobHandle, GroupHandle, ShapesHandle], Blocking):
     """A connection to a Loopwright server; close it, or use it in a `with` statement.
 
     Args:
@@ -305,6 +306,7 @@ class Client(ClientMethods[JobHandle, JobHandle, GroupHandle], Blocking):
     _transport = Connection
     _handle = JobHandle
     _group_handle = GroupHandle
+    _shapes_handle = ShapesHandle
 
     def group(self, group_id: UUID | str) -> GroupHandle:
         """Return a handle on a group by its id, without a request to the server.
@@ -313,6 +315,15 @@ class Client(ClientMethods[JobHandle, JobHandle, GroupHandle], Blocking):
             ValueError: If the text is not an id.
         """
         return GroupHandle(self._connection, read_id(group_id, "group"))
+
+    def shapes(self, shapes_id: UUID | str) -> ShapesHandle:
+        """Return a handle on a search over ranges by its id, without a request to the server.
+
+        Raises:
+            ValueError: If the text is not an id.
+        """
+        shapes_uuid = read_id(shapes_id, "search over ranges")
+        return ShapesHandle(self._connection, shapes_uuid, self._known.public_key)
 
     def compile(
         self, model: Any, example_inputs: Any = None, *, trials: int | None = 2000, **options: Any
@@ -351,7 +362,12 @@ class Client(ClientMethods[JobHandle, JobHandle, GroupHandle], Blocking):
 
 
 class AsyncClient(
-    ClientMethods[AsyncJobHandle, Awaitable[AsyncJobHandle], Awaitable[AsyncGroupHandle]],
+    ClientMethods[
+        AsyncJobHandle,
+        Awaitable[AsyncJobHandle],
+        Awaitable[AsyncGroupHandle],
+        Awaitable[AsyncShapesHandle],
+    ],
     Awaiting,
 ):
     """The asynchronous client: `await client.best(...)`, `async for job in client.jobs()`.
@@ -362,6 +378,7 @@ class AsyncClient(
     _transport = AsyncConnection
     _handle = AsyncJobHandle
     _group_handle = AsyncGroupHandle
+    _shapes_handle = AsyncShapesHandle
 
     def group(self, group_id: UUID | str) -> AsyncGroupHandle:
         """Return a handle on a group by its id, without a request to the server.
@@ -370,6 +387,15 @@ class AsyncClient(
             ValueError: If the text is not an id.
         """
         return AsyncGroupHandle(self._connection, read_id(group_id, "group"))
+
+    def shapes(self, shapes_id: UUID | str) -> AsyncShapesHandle:
+        """Return a handle on a search over ranges by its id, without a request to the server.
+
+        Raises:
+            ValueError: If the text is not an id.
+        """
+        shapes_uuid = read_id(shapes_id, "search over ranges")
+        return AsyncShapesHandle(self._connection, shapes_uuid, self._known.public_key)
 
     async def __aenter__(self) -> Self:
         return self

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, ClassVar, Generic, TypeVar, overload
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, overload
 from uuid import uuid4
 
 from compiler.keywords import check_keywords
@@ -12,26 +12,40 @@ from compiler.target.target import Target
 from loopwright.client.decoding import read
 from loopwright.client.methods import request
 from loopwright.client.requests import checked, target_text
+from loopwright.client.resolve_kernel import KernelResolver
 from loopwright.client.steps import KEY, HttpCall, Plan, send
 from loopwright.earlier_names import with_current_names
 from loopwright.workload import WorkloadLike, Workloads, check_names, to_wire, weights_of
 from service.wire.model_reads import ModelRead
 from service.wire.models import GroupRead, JobRead
-from service.wire.requests import GroupCreate, GroupTask, JobCreate, ModelCreate, ModelSource
+from service.wire.requests import (
+    GroupCreate,
+    GroupTask,
+    JobCreate,
+    ModelCreate,
+    ModelSource,
+    ShapesCreate,
+)
+from service.wire.shape_reads import ShapesRead
 
 OneT = TypeVar("OneT")
 SeveralT = TypeVar("SeveralT")
+ShapesT = TypeVar("ShapesT")
+
+Ranges: TypeAlias = Mapping[Any, tuple[int, int] | int]
+"""The least and the greatest size of extents, by their names or their variables."""
+
+_OPTIONS = {"weights", "ranges", *JobCreate.model_fields} - {"workload"}
 
 
-_OPTIONS = {"weights", *JobCreate.model_fields} - {"workload"}
-
-
-class Submitting(Generic[OneT, SeveralT]):
-    """Methods that submit jobs; `OneT` and `SeveralT` are the types of the handles."""
+class Submitting(Generic[OneT, SeveralT, ShapesT]):
+    """Methods that submit jobs; `OneT`, `SeveralT` and `ShapesT` are the types of the handles."""
 
     _connection: Any
+    _known: KernelResolver
     _handle: ClassVar[Callable[..., Any]]
     _group_handle: ClassVar[Callable[..., Any]]
+    _shapes_handle: ClassVar[Callable[..., Any]]
 
     @overload
     def tune(
@@ -74,6 +88,27 @@ class Submitting(Generic[OneT, SeveralT]):
         webhook: Mapping[str, str] | None = None,
         window: str | None = None,
     ) -> SeveralT: ...
+    @overload
+    def tune(
+        self,
+        workload: WorkloadLike,
+        *,
+        ranges: Ranges,
+        target: Target | str = "cpu",
+        max_trials: int = 200,
+        max_secs: float | None = None,
+        plateau: int | None = None,
+        seed: int = 0,
+        strategy: str = "evolutionary",
+        rules: Sequence[str] | None = None,
+        warm_start: bool = True,
+        priority: int = 0,
+        name: str | None = None,
+        note: str | None = None,
+        tags: Sequence[str] | None = None,
+        webhook: Mapping[str, str] | None = None,
+        window: str | None = None,
+    ) -> ShapesT: ...
     def tune(self, workload: Any, **options: Any) -> Any:
         """Submit a tuning job and return at once; retries do not submit it twice.
 
@@ -112,6 +147,10 @@ class Submitting(Generic[OneT, SeveralT]):
         check_keywords("tune", options, _OPTIONS)
         for field in ("rules", "tags"):
             check_names(field, options.get(field))
+        if "ranges" in options:
+            if isinstance(workload, list | tuple) or "weights" in options:
+                raise ValueError("with ranges, tune takes one workload and no weights")
+            return this._tune_shapes(workload, options.pop("ranges"), options)
         if isinstance(workload, list | tuple):
             return this._tune_several(workload, options.pop("weights", None), options)
         if "weights" in options:
@@ -184,6 +223,32 @@ class Submitting(Generic[OneT, SeveralT]):
         body = checked(GroupCreate, tasks=tuple(tasks), **_on_the_wire(options))
         response = yield from send(HttpCall("POST", "/groups", body, headers={KEY: uuid4().hex}))
         return self._group_handle(self._connection, read(GroupRead, response).id)
+
+    @request
+    def _tune_shapes(
+        self, workload: WorkloadLike, ranges: Ranges, options: dict[str, Any]
+    ) -> Plan[Any]:
+        body = checked(
+            ShapesCreate,
+            workload=to_wire(workload),
+            ranges=_ends_by_name(ranges),
+            **_on_the_wire(options),
+        )
+        response = yield from send(HttpCall("POST", "/shapes", body, headers={KEY: uuid4().hex}))
+        shapes_id = read(ShapesRead, response).id
+        return self._shapes_handle(self._connection, shapes_id, self._known.public_key)
+
+
+def _ends_by_name(ranges: Ranges) -> dict[Any, Any]:
+    """Return ranges by the names of extents; one number is the greatest size."""
+    if not isinstance(ranges, Mapping):
+        raise TypeError(f'ranges is {ranges!r}: expected a mapping, such as {{"M": (1, 512)}}')
+    return {
+        getattr(getattr(extent, "var", extent), "name", extent): (1, ends)
+        if isinstance(ends, int)
+        else ends
+        for extent, ends in ranges.items()
+    }
 
 
 def _on_the_wire(options: dict[str, Any]) -> dict[str, Any]:

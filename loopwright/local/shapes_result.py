@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +14,7 @@ from compiler.ir.core.program import IRModule, PrimFunc
 from compiler.schedule.trace.trace import Trace
 from compiler.target.target import Target
 from loopwright.local.tune_result import Trial
+from tuner.shapes.shape_time import ShapeTime, mean_loss
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,34 +28,6 @@ class ShapeKernel:
 
     sketch: str
     trace: Trace
-
-
-@dataclass(frozen=True, slots=True)
-class ShapeTime:
-    """The times at one size, in seconds a run: the shortest sample of each.
-
-    Attributes:
-        sizes: The value of each symbolic extent.
-        kernel: The number of the kernel that the dispatcher calls.
-        run_secs: The time of this kernel.
-        best_secs: The time of the fastest of all kernels that were tried, chosen or not.
-        tuned_secs: The time of the best schedule of this size alone; None if it was not tuned.
-    """
-
-    sizes: Mapping[str, int]
-    kernel: int
-    run_secs: float
-    best_secs: float
-    tuned_secs: float | None = None
-
-    @property
-    def loss(self) -> float | None:
-        """Return how much longer the dispatched kernel takes than that of this size alone.
-
-        0.1 is a tenth; it is negative if the dispatched kernel is faster. None if the size was not
-        tuned alone.
-        """
-        return None if self.tuned_secs is None else self.run_secs / self.tuned_secs - 1
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,10 +64,7 @@ class ShapesResult:
     @property
     def loss(self) -> float | None:
         """Return the loss in the geometric mean over the sizes that were tuned alone."""
-        ratios = [time.loss + 1 for time in self.times if time.loss is not None]
-        if not ratios:
-            return None
-        return math.exp(sum(map(math.log, ratios)) / len(ratios)) - 1
+        return mean_loss(self.times)
 
     @cached_property
     def artifact(self) -> Artifact:

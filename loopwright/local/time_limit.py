@@ -69,11 +69,6 @@ class TimeLimit:
         """
         return None if self._max_secs is None else max(self._left(), 0.0) / num_unfinished
 
-    @property
-    def is_over(self) -> bool:
-        """Return whether no time is left."""
-        return self._max_secs is not None and self._left() <= 0
-
     def affords_default(self, task: Task) -> bool:
         """Return whether the default schedule of a task is worth its time."""
         if self._max_secs is None:

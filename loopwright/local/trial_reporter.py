@@ -14,7 +14,11 @@ from tuner.task import Task
 
 
 class TrialReporter:
-    """Shows trials as they are measured: the weighted times of all tasks together."""
+    """Shows trials as they are measured: the weighted times of all tasks together.
+
+    Attributes:
+        num_measured: The number of trials so far.
+    """
 
     def __init__(
         self,
@@ -25,14 +29,14 @@ class TrialReporter:
         self._tasks = tasks
         self._bar = bar
         self._on_trial = on_trial
-        self._num_measured = 0
+        self.num_measured = 0
         self._best: dict[str, float] = {}
         self._default: dict[str, float] = {}
 
     def see(self, task: Task, measured: Sequence[tuner_trial.MeasuredTrial]) -> None:
         """Take new trials of a task."""
         for trial in measured:
-            self._num_measured += 1
+            self.num_measured += 1
             if trial.measurement.ok:
                 best_secs = self._best.get(task.key, trial.best_secs)
                 self._best[task.key] = min(trial.best_secs, best_secs)
@@ -43,7 +47,7 @@ class TrialReporter:
         best, default = self._sum(self._best), self._sum(self._default)
         ratio = default / best if default and best else None
         kind = kind_of(0.0, None, self._tasks[0].target.name)
-        self._bar.update(self._num_measured, best, kind, ratio)
+        self._bar.update(self.num_measured, best, kind, ratio)
 
     def _sum(self, secs: Mapping[str, float]) -> float | None:
         if len(secs) < len(self._tasks):

@@ -19,7 +19,7 @@ from loopwright.client.progress import TrialProgress
 from loopwright.earlier_names import takes_earlier_names
 from loopwright.errors import JobFailedError
 from loopwright.local.kept_runner import kept_runner
-from loopwright.local.shape_tuning import Ranges, ShapeWorkload
+from loopwright.local.shape_tuning import ShapeWorkload
 from loopwright.local.shapes_result import ShapesResult
 from loopwright.local.time_limit import TimeLimit
 from loopwright.local.trial_reporter import TrialReporter, public_trial
@@ -37,6 +37,8 @@ from tuner.loop.search_result import NothingMeasuredError, SearchResult
 from tuner.loop.tune import tune_tasks
 from tuner.replay import base_model
 from tuner.search.make import STRATEGIES, uses_model
+from tuner.shapes.choice_budget import ChoiceBudget
+from tuner.shapes.ranges import Ranges
 from tuner.space.generate import design_space
 from tuner.task import Task
 from tuner.transfer.from_measurements import warm_start_of
@@ -159,7 +161,8 @@ def tune(
             the final comparison, of fewer trials if time is short. Without time for them, the
             default schedule and NumPy are left out. The trial in progress may end a little later,
             and one correct trial of each workload is measured in any case. With
-            ranges, kernels are chosen and checked after the search: that takes tens of seconds.
+            ranges, the time for the final comparison is for choosing kernels: in less of it, fewer
+            kernels are timed at fewer sizes.
         plateau: End after so many trials in a row that brought less than 1% together.
         seed: The same seed and the same measurements give the same search.
         strategy: `"evolutionary"`, guided by a cost model, `"annealing"`, `"local"`,
@@ -224,7 +227,13 @@ def tune(
                 for sizes, task, search in zip(shapes.sizes, tasks, searches, strict=True)
                 if search.trials
             ]
-            return shapes.finished(measured, measurer, lambda: should_stop() or time_limit.is_over)
+            budget = ChoiceBudget(time_limit.finish_secs(1), should_stop)
+            return shapes.finished(
+                measured,
+                measurer,
+                budget,
+                lambda n: bar.draw(seen.num_measured, f"choosing kernels: {n} timed"),
+            )
         results = [
             _finished(
                 task,

@@ -17,6 +17,7 @@ from compiler.backends.backend import host_labels
 from service.common.owner import Owner
 from service.coordinator.heartbeat import Heartbeat
 from service.coordinator.heartbeat_measurer import HeartbeatMeasurer, Measuring
+from service.coordinator.shape_choice import ShapeChooser
 from service.coordinator.turns import Turns
 from service.learning import warm_start
 from service.store.database.database import Database
@@ -106,6 +107,7 @@ class JobRunner:
         self._writer = writer or TrialWriter(database)
         self._preparation = preparation or Turns()
         self._overlaps = overlaps
+        self._chooser = ShapeChooser(database, measuring, owner)
 
     def drive(
         self, jobs: Sequence[JobRow], heartbeat: Heartbeat, is_stopping: Callable[[], bool]
@@ -134,13 +136,15 @@ class JobRunner:
                 lambda: heartbeat.controls[heartbeat.job_ids[0]].shared_trials,
                 self._ended(jobs),
             )
-            for index, reason in ends:
-                self._writer.flush(searches[index].job.id)
-                yield self._finished(
-                    searches[index],
-                    reason,
-                    lambda job_id: _gives_up(job_id, heartbeat, is_stopping),
-                )
+            for num_ended, (index, reason) in enumerate(ends, 1):
+                search = searches[index]
+                self._writer.flush(search.job.id)
+                gives_up = partial(_gives_up, search.job.id, heartbeat, is_stopping)
+                outcome = self._finished(search, reason, gives_up)
+                is_last = num_ended == len(searches) and outcome.result is not None
+                if is_last and not self._chooser.choose(search.job, heartbeat, gives_up):
+                    outcome = JobOutcome(search.job.id)
+                yield outcome
 
     def _settle(self, jobs: Sequence[JobRow]) -> None:
         """Wait for trials that are being stored; at an error of the jobs, theirs adds nothing."""
@@ -201,7 +205,7 @@ class JobRunner:
         return [Progress(task, job_trials) for task, job_trials in zip(tasks, trials, strict=True)]
 
     def _finished(
-        self, search: _Search, reason: StopReason, gives_up: Callable[[UUID], bool]
+        self, search: _Search, reason: StopReason, gives_up: Callable[[], bool]
     ) -> JobOutcome:
         job = search.job
         if reason is StopReason.CANCELLED:
@@ -215,7 +219,7 @@ class JobRunner:
                 search.measuring,
                 seed=job.seed,
                 also=search.kept_before,
-                should_stop=lambda: gives_up(job.id),
+                should_stop=gives_up,
             )
             if comparison is not None and comparison.kept is not None:
                 baselines = measure_baselines(
@@ -223,16 +227,14 @@ class JobRunner:
                     comparison.kept.trial,
                     search.measuring,
                     seed=job.seed,
-                    should_stop=lambda: gives_up(job.id),
+                    should_stop=gives_up,
                 )
         except Exception:
             # The search has a result, which a failed final comparison must not lose.
-            if not gives_up(job.id):
+            if not gives_up():
                 _log.warning("the final comparison failed", job=str(job.id), exc_info=True)
         return (
-            JobOutcome(job.id)
-            if gives_up(job.id)
-            else JobOutcome(job.id, result, comparison, baselines)
+            JobOutcome(job.id) if gives_up() else JobOutcome(job.id, result, comparison, baselines)
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from compiler.ir.core.program import IRModule
 from compiler.ir.text.printer import script
@@ -56,12 +57,17 @@ class WorkerMeasurer:
         return self._workers.measure(request)
 
     def measure_module(self, task: Task, module: IRModule) -> Measurement:
-        """Return the measurement of a module whose entry computes the program of a task."""
+        """Return the measurement of a module whose entry computes the program of a task.
+
+        Each of its functions may take as long to build as a candidate.
+        """
+        limits = self._limits or MeasureLimits()
+        build_secs = limits.build_timeout_secs * len(module.functions)
         request = MeasureRequest(
             workload=script(task.func),
             target=task.target.name,
             traces=(json.dumps({"module": script(module)}),),
-            limits=self._limits,
+            limits=replace(limits, build_timeout_secs=build_secs),
             request_id=request_ids.current(),
         )
         ((_, measurement),) = self._workers.measure(request)

@@ -18,6 +18,7 @@ from threading import Thread
 from typing import Any, TypeAlias
 
 from service.common.errors import UnprocessableError
+from service.intake.shapes_text import read_shapes_here
 from service.intake.workload_text import look_here, read_here, space_here
 from service.wire.requests import Workload
 
@@ -27,6 +28,9 @@ _WORK: Work = {
     "workload": lambda to_tune, **fields: asdict(read_here(Workload(**fields), to_tune=to_tune)),
     "look": lambda **fields: look_here(Workload(**fields)).model_dump(mode="json"),
     "space": space_here,
+    "shapes": lambda workload, **fields: read_shapes_here(
+        Workload(**workload), **fields
+    ).model_dump(mode="json"),
 }
 
 

@@ -70,11 +70,11 @@ def read_here(workload: Workload, *, to_tune: bool = False) -> NewWorkload:
         UnprocessableError: If the script or the operator is not a legal program of constant shapes;
             the message says where.
     """
-    func = _program(workload)
-    _check_tunable(func, _pointer(workload))
+    func = parse_workload(workload)
+    _check_tunable(func, pointer_of(workload))
     if to_tune:
-        _blocks(func, _pointer(workload))
-    return stored_form(func, _pointer(workload), workload.script)
+        num_blocks(func, pointer_of(workload))
+    return stored_form(func, pointer_of(workload), workload.script)
 
 
 def stored_form(func: PrimFunc, pointer: str, given: str | None = None) -> NewWorkload:
@@ -105,7 +105,7 @@ def stored_form(func: PrimFunc, pointer: str, given: str | None = None) -> NewWo
 def space_here(script: str, target: str) -> dict[str, Any] | None:
     """Return the size of a design space, counted in this process; None if that takes too long."""
     func = parse(script)
-    if _blocks(func, "/workload/script") > MAX_BLOCKS:
+    if num_blocks(func, "/workload/script") > MAX_BLOCKS:
         return None
     space = design_space(Task(func, Target(target)))
     counts = [space.count(index) for index in range(len(space.sketches))]
@@ -138,7 +138,8 @@ def _bytes(buffer: Buffer) -> int:
     return prod(static_shape(buffer)) * size_bytes(buffer.dtype)
 
 
-def _pointer(workload: Workload) -> str:
+def pointer_of(workload: Workload) -> str:
+    """Return the place of the text in a request."""
     return "/workload/script" if workload.operator is None else "/workload/operator"
 
 
@@ -152,8 +153,12 @@ def _check_tunable(func: PrimFunc, pointer: str) -> None:
         raise _refused(f"function {func.name}: {problem}", pointer)
 
 
-def _blocks(func: PrimFunc, pointer: str) -> int:
-    """Return the number of blocks that a schedule of a program has."""
+def num_blocks(func: PrimFunc, pointer: str) -> int:
+    """Return the number of blocks that a schedule of a program has.
+
+    Raises:
+        UnprocessableError: If the program has none, and none can be derived.
+    """
     try:
         scheduled = Schedule(func).func
     except ScheduleError as error:
@@ -185,8 +190,13 @@ def _check_printed(func: PrimFunc, text: str, pointer: str) -> None:
     assert structural_equal(back, func), "what is printed is the same program"
 
 
-def _program(workload: Workload) -> PrimFunc:
-    pointer = _pointer(workload)
+def parse_workload(workload: Workload) -> PrimFunc:
+    """Return the program of a workload.
+
+    Raises:
+        UnprocessableError: If the workload is invalid; the message says where.
+    """
+    pointer = pointer_of(workload)
     if workload.operator is not None:
         try:
             func = from_spec(workload.operator)

@@ -15,7 +15,7 @@ from service.jobs.jobs import IdempotencyKey, Queue, attach_webhook, submit_once
 from service.store.database.database import Database
 from service.store.jobs import groups, jobs
 from service.store.jobs.jobs import JobRow
-from service.wire.models import GroupRead, JobRead
+from service.wire.models import GroupRead, JobRead, JobState
 from service.wire.requests import GroupCreate
 from service.wire.times import TimeKind
 from tuner.loop.search_loop import ROUND_SIZE
@@ -93,6 +93,18 @@ def read(session: Session, group_id: UUID) -> GroupRead:
         jobs=members,
         webhook=members[0].webhook if members else None,
     )
+
+
+def state_of(states: Sequence[JobState]) -> JobState:
+    """Return the state of jobs together: the first of these that one of them has."""
+    order = (
+        JobState.RUNNING,
+        JobState.QUEUED,
+        JobState.CANCELLED,
+        JobState.SUCCEEDED,
+        JobState.FAILED,
+    )
+    return next(state for state in order if state in states)
 
 
 def _common_kind(members: Sequence[JobRead]) -> TimeKind:

@@ -14,6 +14,7 @@ from sqlalchemy import select, tuple_
 from sqlalchemy.orm import Session
 
 from service.common.paging import CursorKey, page
+from service.jobs.groups import state_of
 from service.reading.lists import contains
 from service.reading.queries import ModelsQuery
 from service.store import models, targets
@@ -33,7 +34,7 @@ from service.wire.model_reads import (
     ModelSummary,
     ModelTaskRead,
 )
-from service.wire.models import JobState, Page
+from service.wire.models import Page
 from service.wire.times import kind_of
 from tuner.loop.task_scheduler import SLACK, expected_gain
 
@@ -190,7 +191,7 @@ def _summary(row: ModelRow, tasks: Sequence[_Task], group: GroupRow) -> ModelSum
         owner=row.owner,
         created_at=row.created_at,
         group_id=row.group_id,
-        state=_state([job.state for _, job in jobs]),
+        state=state_of([job.state for _, job in jobs]),
         num_tasks=len(tasks),
         num_steps=row.num_steps,
         max_trials=group.max_trials,
@@ -208,18 +209,6 @@ def _sum(weighted: Iterable[tuple[float, float | None]]) -> float | None:
             return None
         total += weight * secs
     return total
-
-
-def _state(states: Sequence[JobState]) -> JobState:
-    """Return the state of jobs together: the first of these that one of them has."""
-    order = (
-        JobState.RUNNING,
-        JobState.QUEUED,
-        JobState.CANCELLED,
-        JobState.SUCCEEDED,
-        JobState.FAILED,
-    )
-    return next(state for state in order if state in states)
 
 
 def _read_task(

@@ -130,6 +130,10 @@ class ModelsQuery(ListQuery):
     sort: Literal["-created_at", "created_at", "name", "-name"] = "-created_at"
 
 
+class ShapesQuery(ModelsQuery):
+    """Filters and order of searches over ranges."""
+
+
 class TargetsQuery(ListQuery):
     """Filters and order of targets."""
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from threading import BoundedSemaphore
 from typing import Any
 
@@ -23,6 +23,14 @@ class KernelRequest:
 
     script: str
     trace: Mapping[str, Any]
+    target: str
+
+
+@dataclass(frozen=True)
+class ModuleRequest:
+    """A module of a function and those that it calls, and the target."""
+
+    module: str
     target: str
 
 
@@ -60,6 +68,16 @@ class KernelBuilder:
         """
         return self._run(request, "artifact")
 
+    def build_module(self, request: ModuleRequest) -> bytes:
+        """Return the bytes of the artifact of a module.
+
+        Raises:
+            UnprocessableError: If the compiler refuses the module.
+            BuildFailedError: If the compiler crashes, or takes too long.
+            ServiceBusyError: If too many builds wait.
+        """
+        return self._run(request, "module")
+
     def show(self, request: KernelRequest) -> dict[str, str]:
         """Return the texts of the stages of a build: `trace`, `after`, `llvm`, `assembly`.
 
@@ -71,7 +89,7 @@ class KernelBuilder:
         texts: dict[str, str] = json.loads(self._run(request, "texts"))
         return texts
 
-    def _run(self, request: KernelRequest, output: str) -> bytes:
+    def _run(self, request: KernelRequest | ModuleRequest, output: str) -> bytes:
         if not self._places.acquire(blocking=False):
             raise ServiceBusyError("too many kernels in the build queue; try again in a moment")
         try:
@@ -79,13 +97,11 @@ class KernelBuilder:
         finally:
             self._places.release()
 
-    def _run_child(self, request: KernelRequest, output: str) -> bytes:
+    def _run_child(self, request: KernelRequest | ModuleRequest, output: str) -> bytes:
         text = json.dumps(
             {
                 "output": output,
-                "script": request.script,
-                "trace": request.trace,
-                "target": request.target,
+                **asdict(request),
                 "memory_bytes": self._memory_bytes,
                 "parent": os.getpid(),
             }

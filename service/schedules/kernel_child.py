@@ -11,6 +11,8 @@ from __future__ import annotations
 import json
 import resource
 import sys
+from collections.abc import Mapping
+from typing import Any
 
 from compiler.backends.backend import backend_of
 from compiler.backends.error import BuildError
@@ -19,7 +21,7 @@ from compiler.ir.text.printer import script
 from compiler.schedule.error import ScheduleError, TraceError
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace.trace import Trace
-from compiler.script.parser import parse
+from compiler.script.parser import parse, parse_module
 from compiler.target.target import Target
 from workers.child.parent_death import die_with_parent
 
@@ -33,18 +35,23 @@ def main() -> int:
     memory_bytes = request["memory_bytes"]
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     try:
-        schedule = Trace.from_json(request["trace"]).apply_to(parse(request["script"]))
-        schedule.require_own_layouts()
-        target = Target(request["target"])
-        if request["output"] == "artifact":
-            output = compile_kernel(schedule, target).to_bytes()
-        else:
-            output = json.dumps(_texts(schedule, target)).encode()
+        output = _output(request)
     except (BuildError, ScheduleError, TraceError) as error:
         sys.stderr.write(str(error))
         return REFUSED
     sys.stdout.buffer.write(output)
     return 0
+
+
+def _output(request: Mapping[str, Any]) -> bytes:
+    target = Target(request["target"])
+    if request["output"] == "module":
+        return compile_kernel(parse_module(request["module"]), target).to_bytes()
+    schedule = Trace.from_json(request["trace"]).apply_to(parse(request["script"]))
+    schedule.require_own_layouts()
+    if request["output"] == "artifact":
+        return compile_kernel(schedule, target).to_bytes()
+    return json.dumps(_texts(schedule, target)).encode()
 
 
 def _texts(schedule: Schedule, target: Target) -> dict[str, str]:

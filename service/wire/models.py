@@ -122,6 +122,7 @@ class JobRead(JobTimes, Response):
     tags: tuple[str, ...] = ()
     group_id: UUID | None = None  # of the group of jobs that share one trial limit
     weight: float = 1.0  # of its time in the group's sum
+    shapes_id: UUID | None = None  # of the search over ranges that it tunes a size of
     baseline: BaselineRead | None = None  # the fastest library that computes the same
     webhook: WebhookRead | None = None  # of the job or of its group
     # The hours in which it is measured; a queued job waits for them, and a running one goes back.

@@ -38,6 +38,7 @@ MAX_GRAPH_CHARS = 1_000_000  # of the text of a model: that of about 5,000 nodes
 MAX_ONNX_CHARS = 1_900_000  # of a file in base64, so that the body keeps to its limit
 MAX_INPUTS = 256  # of a model
 MAX_RANK = 16  # of an input
+MAX_RANGES = 8  # of a search over ranges: sizes are spread over as many extents
 MAX_EXTENT = 2**31 - 1
 MAX_NOTE_CHARS = 4000  # a page of text
 MAX_TAGS = 16
@@ -236,6 +237,25 @@ class ModelCreate(SearchOptions):
 
     name: StoredText = Field(min_length=1, max_length=255)
     model: ModelSource
+
+
+Range: TypeAlias = tuple[
+    Annotated[int, Field(ge=1, le=MAX_EXTENT)], Annotated[int, Field(ge=1, le=MAX_EXTENT)]
+]
+"""The least and the greatest size of an extent."""
+
+
+class ShapesCreate(SearchOptions, JobDescription):
+    """A request for kernels that run a symbolic program at all sizes of ranges.
+
+    Sizes spread over the ranges are tuned as jobs of one group, each with the name, note and tags.
+    """
+
+    workload: Workload
+    # By the names of symbolic extents; the text of the program may declare ranges, too.
+    ranges: dict[InputName, Range] = Field(
+        default={}, max_length=MAX_RANGES, examples=[{"M": [1, 512]}]
+    )
 
 
 class GroupChange(Request):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from compiler.ir.core.program import IRModule
 from compiler.runtime.measurement import Measurement
 from tuner.candidate import Candidate
 from tuner.task import Task
@@ -39,6 +40,10 @@ class MemoryMeasurer:
         for index in order.tolist():
             self.asked.append(candidates[index])
             yield index, self._measured(candidates[index])
+
+    def measure_module(self, task: Task, module: IRModule) -> Measurement:
+        """Return a correct measurement; see `ModuleMeasurer`."""
+        return Measurement((1.0,))
 
     def compare(
         self, task: Task, candidates: Sequence[Candidate], num_rounds: int, seed: int

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count, islice
 from typing import TypeAlias
 
@@ -69,6 +70,26 @@ def _fraction(number: int, base: int) -> float:
         unit /= base
         fraction += digit * unit
     return fraction
+
+
+def ends_first(sizes: Sequence[Sizes]) -> list[Sizes]:
+    """Return sizes in an order whose beginnings are spread: the last, the first, a middle one, ...
+
+    Args:
+        sizes: The sizes in ascending order.
+    """
+    if not sizes:
+        return []
+    last = len(sizes) - 1
+    order = dict.fromkeys((last, 0))
+    intervals = deque([(0, last)])
+    while intervals:
+        low, high = intervals.popleft()
+        if high - low > 1:
+            between = (low + high) // 2
+            order.setdefault(between)
+            intervals += [(low, between), (between, high)]
+    return [sizes[position] for position in order]
 
 
 def middle(low: int, high: int) -> int:

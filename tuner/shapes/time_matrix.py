@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -68,8 +69,10 @@ def measure_matrix(
     program: Task,
     kernels: Sequence[Candidate],
     sizes: Sequence[Sizes],
+    *,
     measurer: Measurer,
     on_measured: OnMeasured = lambda *_: None,
+    affords: Callable[[float], bool] = lambda _: True,
 ) -> TimeMatrix:
     """Time kernels of a symbolic program at sizes; each is compared with the oracle there.
 
@@ -82,10 +85,15 @@ def measure_matrix(
         sizes: The sizes.
         measurer: Times the kernels.
         on_measured: Called with each measurement, and the task and candidate that it is of.
+        affords: Returns whether there is time for so many seconds more. The first size is timed in
+            any case, and another one if that may take as long as the slowest so far.
     """
     secs = np.full((len(kernels), len(sizes)), np.inf)
-    first = 0
+    first, slowest_secs, num_timed = 0, 0.0, 0
     for column, of_size in enumerate(sizes):
+        if column > 0 and not affords(slowest_secs):
+            break
+        start_secs = time.monotonic()
         task = Task(_workload(program.func, of_size), program.target)
         others = [row for row in range(len(kernels)) if row != first]
         for rows in ([first], others):
@@ -97,7 +105,9 @@ def measure_matrix(
                 if measurement.ok:
                     secs[rows[index], column] = measurement.best_secs
         first = int(np.argmin(secs[:, column]))
-    return TimeMatrix(tuple(kernels), tuple(sizes), secs)
+        slowest_secs = max(slowest_secs, time.monotonic() - start_secs)
+        num_timed += 1
+    return TimeMatrix(tuple(kernels), tuple(sizes[:num_timed]), secs[:, :num_timed])
 
 
 def _workload(func: PrimFunc, sizes: Sizes) -> PrimFunc:

@@ -7,8 +7,9 @@ them are grown. All of it follows from the measurements.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -16,8 +17,8 @@ from compiler.ir.core.program import IRModule, PrimFunc
 from compiler.schedule.error import ScheduleError, TraceError
 from compiler.target.target import Target
 from tuner.candidate import Candidate, default_candidate
-from tuner.loop.search_result import SearchResult
 from tuner.measurer.measurer import Measurer
+from tuner.shapes.choice_budget import BEST_OF_EACH, ChoiceBudget, secs_a_timing
 from tuner.shapes.dispatcher import (
     Tree,
     dispatching_module,
@@ -27,7 +28,7 @@ from tuner.shapes.dispatcher import (
     renumbered,
 )
 from tuner.shapes.kernel_choice import MAX_KERNELS, choose_kernels
-from tuner.shapes.sizes import Sizes, ranges_of, spread_sizes
+from tuner.shapes.sizes import Sizes, ends_first, ranges_of, spread_sizes
 from tuner.shapes.time_matrix import OnMeasured, TimeMatrix, measure_matrix
 from tuner.task import Task
 from tuner.transfer.to_symbolic import symbolic_trace
@@ -38,10 +39,6 @@ TUNED_SIZES = 8
 TIMED_SIZES = 24
 """Sizes spread over the ranges that kernels are timed at, besides those that are tuned: about three
 in each doubling from 1 to 512. Chosen.
-"""
-BEST_OF_EACH = 4
-"""Schedules of a tuned size that are carried over, the fastest: the fastest of one size may be slow
-at others. Chosen.
 """
 
 
@@ -95,21 +92,25 @@ def tasks_of_sizes(func: PrimFunc, target: Target, sizes: Sequence[Sizes]) -> li
 
 
 def carried_over(
-    func: PrimFunc, trials: Mapping[int, Sequence[MeasuredTrial]], sizes: Sequence[Sizes]
+    func: PrimFunc,
+    trials: Sequence[Sequence[MeasuredTrial]],
+    sizes: Sequence[Sizes],
+    best_of_each: int = BEST_OF_EACH,
 ) -> list[Candidate]:
     """Return schedules of a symbolic program like the best of sizes; the default comes first.
 
     Args:
         func: The symbolic program.
-        trials: The trials of each tuned size, by its position in `sizes`.
+        trials: The trials of each tuned size.
         sizes: The tuned sizes.
+        best_of_each: How many schedules of each size.
     """
     kernels: dict[str, Candidate] = {}
-    for position, of_size in trials.items():
-        correct = sorted((t for t in of_size if t.measurement.ok), key=lambda t: t.best_secs)
-        for trial in correct[:BEST_OF_EACH]:
+    for of_size, measured in zip(sizes, trials, strict=True):
+        correct = sorted((t for t in measured if t.measurement.ok), key=lambda t: t.best_secs)
+        for trial in correct[:best_of_each]:
             try:
-                trace = symbolic_trace(trial.candidate.trace, func, dict(sizes[position].items()))
+                trace = symbolic_trace(trial.candidate.trace, func, dict(of_size.items()))
             except (ScheduleError, TraceError):
                 continue  # its loops depend on the size
             kernel = Candidate(trial.candidate.sketch, trace)
@@ -121,38 +122,46 @@ def carried_over(
 def find_kernels(
     func: PrimFunc,
     target: Target,
-    searches: Sequence[SearchResult],
+    trials: Sequence[Sequence[MeasuredTrial]],
     sizes: Sequence[Sizes],
     *,
     measurer: Measurer,
     max_kernels: int = MAX_KERNELS,
     on_measured: OnMeasured = lambda *_: None,
-    should_stop: Callable[[], bool] = lambda: False,
+    budget: ChoiceBudget | None = None,
 ) -> ShapeSearch:
     """Choose the kernels of a symbolic program, and grow its dispatcher.
 
     Args:
         func: The symbolic program.
         target: The target.
-        searches: The searches of sizes.
+        trials: The trials of each tuned size.
         sizes: These sizes.
         measurer: Times the kernels.
         max_kernels: The limit on kernels.
         on_measured: Called with each measurement.
-        should_stop: Once it returns true, only the tuned sizes decide.
+        budget: The time for all this: with less of it, fewer kernels are timed at fewer sizes.
 
     Raises:
         NoShapeError: If no kernel is correct at all sizes.
     """
-    trials = {position: search.trials for position, search in enumerate(searches)}
-    candidates = carried_over(func, trials, sizes)
+    budget = budget or ChoiceBudget()
+    secs = secs_a_timing(trials)
+    # What comes after the timings: the module is compiled, and checked at one size at least.
+    budget.reserve((max_kernels + 1) * secs)
+    best_of_each = budget.best_of_each(len(sizes), secs)
+    candidates = carried_over(func, trials, sizes, best_of_each)
     program = Task(func, target)
-    matrix = measure_matrix(program, candidates, sizes, measurer, on_measured)
-    matrix = matrix.with_kernels(matrix.promising())
     further = [s for s in spread_sizes(ranges_of(func), TIMED_SIZES) if s not in sizes]
-    if further and not should_stop():
-        more = measure_matrix(program, matrix.kernels, further, measurer, on_measured)
-        matrix = matrix.beside(more)
+    if budget.is_limited:
+        sizes, further = ends_first(sizes), ends_first(further)
+    measure = partial(
+        measure_matrix, measurer=measurer, on_measured=on_measured, affords=budget.affords
+    )
+    matrix = measure(program, candidates, sizes)
+    matrix = matrix.with_kernels(matrix.promising())
+    if further and not budget.should_stop() and budget.affords(len(matrix.kernels) * secs):
+        matrix = matrix.beside(measure(program, matrix.kernels, further))
     return choose(func, target, matrix, len(candidates), max_kernels)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import keyword
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from compiler.ir.analysis.constant_params import constant_params, with_constants
@@ -30,7 +30,7 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.replace_buffers import replace_buffers
-from compiler.ir.core.visit import map_stmt, substitute, walk_stmts
+from compiler.ir.core.visit import map_stmt, substitute, transform_expr, walk_stmts
 
 
 def with_limits(func: PrimFunc) -> PrimFunc:
@@ -102,6 +102,15 @@ def with_values(func: PrimFunc, values: Mapping[Var, Expr]) -> PrimFunc:
     return _Specializer(values).func(func) if values else func
 
 
+def with_symbols(func: PrimFunc, symbols: Mapping[int, Var]) -> PrimFunc:
+    """Return a program with literals replaced by symbolic variables, by the values of literals."""
+
+    def symbol(expr: Expr) -> Expr | None:
+        return symbols.get(expr.value) if isinstance(expr, IntImm) else None
+
+    return _Specializer({}, lambda expr: transform_expr(expr, symbol)).func(func)
+
+
 def _literal(value: object, name: str, var: Var) -> IntImm | FloatImm:
     """Return the value of a variable, a number of Python or of NumPy, as a literal."""
     assert var.dtype != "handle"
@@ -127,8 +136,13 @@ def replaced_in(stmt: Stmt, values: Mapping[Var, Expr]) -> Stmt:
 
 
 class _Specializer:
-    def __init__(self, mapping: Mapping[Var, Expr]) -> None:
+    """Replaces variables, and expressions by a function."""
+
+    def __init__(
+        self, mapping: Mapping[Var, Expr], replaced: Callable[[Expr], Expr] | None = None
+    ) -> None:
         self._mapping = mapping
+        self._replaced = replaced or (lambda expr: substitute(expr, mapping))
         self._buffers: dict[Buffer, Buffer] = {}
 
     def func(self, func: PrimFunc) -> PrimFunc:
@@ -159,7 +173,7 @@ class _Specializer:
         return replace(new, block=replace(new.block, iter_vars=iter_vars))
 
     def _expr(self, expr: Expr) -> Expr:
-        new = substitute(expr, self._mapping)
+        new = self._replaced(expr)
         return expr if new is expr else simplify(new)
 
     def _buffer(self, old: Buffer) -> Buffer:

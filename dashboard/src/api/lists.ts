@@ -2,7 +2,15 @@
 
 import { keepPreviousData, useInfiniteQuery, useQueries, useQuery } from "@tanstack/react-query";
 
-import { get, post, type Job, type ModelSummary, type Page, type Query } from "./client";
+import {
+  get,
+  post,
+  type Job,
+  type ModelSummary,
+  type Page,
+  type Query,
+  type ShapesSummary,
+} from "./client";
 import type { components } from "./schema";
 
 export type BestSummary = components["schemas"]["BestSummary"];
@@ -36,6 +44,10 @@ export function useJobList(query: Query) {
 
 export function useModelList(query: Query) {
   return useList<ModelSummary>("/models", query);
+}
+
+export function useShapesList(query: Query) {
+  return useList<ShapesSummary>("/shapes", query);
 }
 
 export function useBestList(query: Query) {

@@ -8,6 +8,7 @@ import {
   type Job,
   type Model,
   type Page,
+  type Shapes,
   type Trial,
   type TrialCode,
   type Worker,
@@ -45,6 +46,16 @@ export function useModel(id: string) {
   return useQuery({
     queryKey: ["model", id],
     queryFn: ({ signal }) => get<Model>(`/models/${id}`, {}, signal),
+    refetchInterval: ({ state }) =>
+      state.data && !["queued", "running"].includes(state.data.state) ? false : REFRESH_MS,
+  });
+}
+
+/** A search over ranges, read again until its kernels are chosen. */
+export function useShapes(id: string) {
+  return useQuery({
+    queryKey: ["shapes", id],
+    queryFn: ({ signal }) => get<Shapes>(`/shapes/${id}`, {}, signal),
     refetchInterval: ({ state }) =>
       state.data && !["queued", "running"].includes(state.data.state) ? false : REFRESH_MS,
   });

@@ -391,6 +391,74 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/shapes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Shapes
+         * @description List searches over ranges, the newest first by default.
+         */
+        get: operations["get_shapes_api_v1_shapes_get"];
+        put?: never;
+        /**
+         * Post Shapes
+         * @description Queue jobs for sizes spread over ranges; repeated with the same `Idempotency-Key`, once.
+         *
+         *     The jobs share the trials: each size counts the same. When the last one ends, at most eight
+         *     kernels of the symbolic program are chosen by their times at these and further sizes, and the
+         *     dispatcher that calls them by size. Controls of the group act on all jobs.
+         */
+        post: operations["post_shapes_api_v1_shapes_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/shapes/{shapes_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get One
+         * @description Read a search over ranges: its sizes, kernels and times, and the dispatcher.
+         */
+        get: operations["get_one_api_v1_shapes__shapes_id__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/shapes/{shapes_id}/artifact": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Post Artifact
+         * @description Build the artifact of a search that has ended: one kernel for all sizes of its ranges.
+         */
+        post: operations["post_artifact_api_v1_shapes__shapes_id__artifact_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{job_id}/trials/{number}": {
         parameters: {
             query?: never;
@@ -2148,6 +2216,8 @@ export interface components {
              * @default 1
              */
             weight?: number;
+            /** Shapes Id */
+            shapes_id?: string | null;
             baseline?: components["schemas"]["BaselineRead"] | null;
             webhook?: components["schemas"]["WebhookRead"] | null;
             /** Window */
@@ -2787,6 +2857,13 @@ export interface components {
             /** Next Cursor */
             next_cursor?: string | null;
         };
+        /** Page[ShapesSummary] */
+        Page_ShapesSummary_: {
+            /** Items */
+            items: components["schemas"]["ShapesSummary"][];
+            /** Next Cursor */
+            next_cursor?: string | null;
+        };
         /**
          * Page[TargetRead]
          * @example {
@@ -2999,6 +3076,222 @@ export interface components {
             kernel_set: string;
             /** Secs */
             secs: number | null;
+        };
+        /**
+         * ShapeKernelRead
+         * @description One of the kernels: a schedule of the symbolic program.
+         */
+        ShapeKernelRead: {
+            /** Sketch */
+            sketch: string;
+            /** Trace */
+            trace: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+        };
+        /**
+         * ShapeTimeRead
+         * @description The times at one size, in seconds a run: the shortest sample of each.
+         */
+        ShapeTimeRead: {
+            /** Sizes */
+            sizes: {
+                [key: string]: number;
+            };
+            /** Kernel */
+            kernel: number;
+            /** Run Secs */
+            run_secs: number;
+            /** Best Secs */
+            best_secs: number;
+            /** Tuned Secs */
+            tuned_secs: number | null;
+            /** Loss */
+            loss: number | null;
+        };
+        /**
+         * ShapesCreate
+         * @description A request for kernels that run a symbolic program at all sizes of ranges.
+         *
+         *     Sizes spread over the ranges are tuned as jobs of one group, each with the name, note and tags.
+         */
+        ShapesCreate: {
+            /** Name */
+            name?: string | null;
+            /** Note */
+            note?: string | null;
+            /**
+             * Tags
+             * @example [
+             *       "nightly",
+             *       "model:bert"
+             *     ]
+             */
+            tags?: string[] | null;
+            /**
+             * Target
+             * @default cpu
+             */
+            target?: string;
+            /** Max Trials */
+            max_trials: number;
+            /** Max Secs */
+            max_secs?: number | null;
+            /** Plateau */
+            plateau?: number | null;
+            /**
+             * Seed
+             * @default 0
+             */
+            seed?: number;
+            /** @default evolutionary */
+            strategy?: components["schemas"]["Strategy"];
+            /** Rules */
+            rules?: string[] | null;
+            /**
+             * Warm Start
+             * @default true
+             */
+            warm_start?: boolean;
+            /**
+             * Priority
+             * @default 0
+             */
+            priority?: number;
+            webhook?: components["schemas"]["Webhook"] | null;
+            /** Window */
+            window?: string | null;
+            workload: components["schemas"]["Workload"];
+            /**
+             * Ranges
+             * @default {}
+             * @example {
+             *       "M": [
+             *         1,
+             *         512
+             *       ]
+             *     }
+             */
+            ranges?: {
+                [key: string]: [
+                    number,
+                    number
+                ];
+            };
+        };
+        /**
+         * ShapesRead
+         * @description A search over ranges with its program and its result, which is empty until it has ended.
+         */
+        ShapesRead: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Name */
+            name: string;
+            /** Target */
+            target: string;
+            /** Owner */
+            owner: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Group Id
+             * Format: uuid
+             */
+            group_id: string;
+            /** Ranges */
+            ranges: {
+                [key: string]: [
+                    number,
+                    number
+                ];
+            };
+            state: components["schemas"]["JobState"];
+            /** Error */
+            error: string | null;
+            /** Num Sizes */
+            num_sizes: number;
+            /** Max Trials */
+            max_trials: number;
+            /** Num Measured */
+            num_measured: number;
+            /** Num Timed */
+            num_timed: number;
+            /** Num Kernels */
+            num_kernels: number | null;
+            /** Loss */
+            loss: number | null;
+            /** Script */
+            script: string;
+            /** Tuned */
+            tuned: components["schemas"]["TunedSizeRead"][];
+            /** Kernels */
+            kernels: components["schemas"]["ShapeKernelRead"][];
+            /** Times */
+            times: components["schemas"]["ShapeTimeRead"][];
+            /** Dispatcher */
+            dispatcher: string | null;
+            /** Module */
+            module: string | null;
+            webhook?: components["schemas"]["WebhookRead"] | null;
+        };
+        /**
+         * ShapesSummary
+         * @description A search over ranges of sizes.
+         *
+         *     Its sizes are tuned as the jobs of a group. When the last one ends, kernels are timed at more
+         *     sizes, at most eight of them are chosen, and the dispatcher is made.
+         */
+        ShapesSummary: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Name */
+            name: string;
+            /** Target */
+            target: string;
+            /** Owner */
+            owner: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Group Id
+             * Format: uuid
+             */
+            group_id: string;
+            /** Ranges */
+            ranges: {
+                [key: string]: [
+                    number,
+                    number
+                ];
+            };
+            state: components["schemas"]["JobState"];
+            /** Error */
+            error: string | null;
+            /** Num Sizes */
+            num_sizes: number;
+            /** Max Trials */
+            max_trials: number;
+            /** Num Measured */
+            num_measured: number;
+            /** Num Timed */
+            num_timed: number;
+            /** Num Kernels */
+            num_kernels: number | null;
+            /** Loss */
+            loss: number | null;
         };
         /**
          * SketchCount
@@ -3339,6 +3632,26 @@ export interface components {
              * @description The shortest sample of the search; null for a failed trial.
              */
             readonly provisional_secs: number | null;
+        };
+        /**
+         * TunedSizeRead
+         * @description A size that is tuned alone, by a job.
+         */
+        TunedSizeRead: {
+            /** Sizes */
+            sizes: {
+                [key: string]: number;
+            };
+            /**
+             * Job Id
+             * Format: uuid
+             */
+            job_id: string;
+            state: components["schemas"]["JobState"];
+            /** Num Measured */
+            num_measured: number;
+            /** Best Secs */
+            best_secs: number | null;
         };
         /**
          * Verdict
@@ -5867,6 +6180,413 @@ export interface operations {
             };
             /** @description Too Many Requests */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_shapes_api_v1_shapes_get: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the previous page; use the same order and filters */
+                cursor?: string | null;
+                /** @description a part of the target's text, such as `znver3`; `llvm` is a synonym of `cpu` */
+                target?: string | null;
+                /** @description the name of the token that submitted it */
+                owner?: string | null;
+                /** @description a part of its name or of the target */
+                text?: string | null;
+                sort?: "-created_at" | "created_at" | "name" | "-name";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_ShapesSummary_"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_shapes_api_v1_shapes_post: {
+        parameters: {
+            query?: never;
+            header?: {
+                "idempotency-key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ShapesCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ShapesRead"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_one_api_v1_shapes__shapes_id__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                shapes_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ShapesRead"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_artifact_api_v1_shapes__shapes_id__artifact_post: {
+        parameters: {
+            query?: never;
+            header?: {
+                "if-none-match"?: string | null;
+            };
+            path: {
+                shapes_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The kernels with their dispatcher */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The cached artifact is current */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
                 headers: {
                     [name: string]: unknown;
                 };

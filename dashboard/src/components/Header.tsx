@@ -8,6 +8,7 @@ const PLACES = [
   ["/", "Jobs"],
   ["/best", "Best schedules"],
   ["/models", "Models"],
+  ["/shapes", "Ranges"],
   ["/cost-models", "Cost model"],
   ["/workers", "Workers"],
 ] as const;

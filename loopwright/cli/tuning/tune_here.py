@@ -83,6 +83,7 @@ def tune_ranges_here(
     Returns:
         The result, and whether Ctrl-C ended the search.
     """
+    say_in_process()
     with _ctrl_c() as stopped:
         try:
             result = tuning.tune(

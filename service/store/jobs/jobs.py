@@ -39,6 +39,7 @@ from service.store import targets, webhooks, workloads
 from service.store.database.base import Base, UtcDateTime, enum_column, utc_now
 from service.store.jobs import baselines, events
 from service.store.jobs.baselines import BaselineRow
+from service.store.shapes import ShapesRow
 from service.store.targets import TargetRow
 from service.store.webhooks import WebhookRow
 from service.store.workloads import WorkloadRow
@@ -110,7 +111,7 @@ class JobRow(Base):
     active_secs: Mapped[float] = mapped_column(default=0.0, server_default=text("0"))
     active_at: Mapped[datetime | None] = mapped_column(UtcDateTime)  # up to which that is counted
     priority: Mapped[int] = mapped_column(Integer, default=0, server_default=text("0"))
-    group_id: Mapped[UUID | None]  # of the jobs that it shares trials with
+    group_id: Mapped[UUID | None] = mapped_column()  # of the jobs that it shares trials with
     weight: Mapped[float] = mapped_column(default=1.0, server_default=text("1"))  # among them
     # Texts of the user, to find the job.
     name: Mapped[str | None] = mapped_column(String(255))
@@ -132,6 +133,8 @@ class JobRow(Base):
         WorkloadRow.shape, WorkloadRow.key, workload_key
     )
     float32_peak: Mapped[float | None] = _read_with(TargetRow.peak_flops, TargetRow.name, target)
+    # The search over ranges that its group belongs to, if any.
+    shapes_id: Mapped[UUID | None] = _read_with(ShapesRow.id, ShapesRow.group_id, group_id)
     baselines: Mapped[list[BaselineRow]] = relationship(viewonly=True, lazy="selectin")
     webhook_row: Mapped[WebhookRow | None] = relationship(
         viewonly=True, lazy="selectin", primaryjoin="foreign(JobRow.webhook_id) == WebhookRow.id"

@@ -8,6 +8,7 @@ from threading import Event
 from typing import Any
 from uuid import UUID
 
+from compiler.ir.core.program import IRModule
 from compiler.runtime.measurement import Measurement
 from service.coordinator.coordinator import Coordinator
 from service.jobs.jobs import submit_job
@@ -88,6 +89,9 @@ class Interrupting:
             if self._seen == self._at:
                 self._act()
             yield answer
+
+    def measure_module(self, task: Task, module: IRModule) -> Measurement:
+        return self.memory.measure_module(task, module)
 
     def compare(
         self, task: Task, candidates: Sequence[Candidate], num_rounds: int, seed: int

@@ -86,6 +86,16 @@ function figures(job: Job) {
     ["Time", spent === null ? "–" : duration(spent)],
     ["Trials per second", job.trials_per_sec == null ? "–" : job.trials_per_sec.toFixed(1)],
     ["Search", `${job.strategy}, seed ${job.seed}`],
+    ...(job.shapes_id
+      ? ([
+          [
+            "Tuned for",
+            <Link key="shapes" to={`/shapes/${job.shapes_id}`}>
+              a range of sizes
+            </Link>,
+          ],
+        ] as const)
+      : []),
     ...(job.window ? ([["Window", job.window]] as const) : []),
     ...(job.owner ? ([["Owner", job.owner]] as const) : []),
     ...(job.stop_reason ? ([["Finished", stopReason(job.stop_reason)]] as const) : []),

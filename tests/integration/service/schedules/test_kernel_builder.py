@@ -25,7 +25,7 @@ from service.common.errors import BuildFailedError, UnprocessableError
 from service.http.app import create_app
 from service.http.dependencies import Dependencies
 from service.jobs.jobs import submit_job
-from service.schedules.kernel_builder import KernelBuilder, KernelRequest
+from service.schedules.kernel_builder import KernelBuilder, KernelRequest, ModuleRequest
 from service.store.database.database import Database
 from service.store.results.sql_store import SqlStore
 from service.wire.requests import JobCreate, Workload
@@ -176,7 +176,7 @@ def test_more_builds_than_can_wait_are_sent_away(database: Database) -> None:
     begun, go_on = Barrier(2), Event()
 
     class Slow(KernelBuilder):
-        def _run_child(self, request: KernelRequest, wanted: str) -> bytes:
+        def _run_child(self, request: KernelRequest | ModuleRequest, wanted: str) -> bytes:
             begun.wait(PATIENCE_SECS)
             assert go_on.wait(PATIENCE_SECS)
             return b"a kernel"

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import loopwright as lw
+from examples.serving import Server
 from tests.public.cli.commands import TARGET, run
 
 ROW_SUM = """
@@ -30,9 +31,14 @@ def script(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_one_artifact_runs_all_sizes_of_a_range(script: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_there", [False, True])
+@pytest.mark.usefixtures("no_server")
+def test_one_artifact_runs_all_sizes_of_a_range(
+    script: str, tmp_path: Path, server: Server, is_there: bool
+) -> None:
     path = tmp_path / "row_sum.lwk"
-    options = ("--target", TARGET, "--range", "M=1:2", "--max-trials", "16")
+    at = ("--url", server.url) if is_there else ()
+    options = ("--target", TARGET, "--range", "M=1:2", "--max-trials", "16", *at)
     ran = run("tune", script, *options, "-o", str(path), "--json")
     assert ran.exit_code == 0, ran.stderr
     found = json.loads(ran.stdout)
@@ -46,6 +52,13 @@ def test_one_artifact_runs_all_sizes_of_a_range(script: str, tmp_path: Path) -> 
         assert (y == 16).all()
     with pytest.raises(lw.ShapeError, match="row_sum takes M from 1 to 2"):
         kernel(np.ones((3, 16), "float32"), np.zeros(3, "float32"))
+    if is_there:
+        with lw.Client(server.url) as client:
+            search = client.shapes(found["shapes"])
+            assert search.read().dispatcher == found["dispatcher"]
+            y = np.zeros(2, "float32")
+            search.kernel()(np.ones((2, 16), "float32"), y)
+            assert (y == 16).all()
 
 
 @pytest.mark.parametrize(
@@ -56,11 +69,11 @@ def test_one_artifact_runs_all_sizes_of_a_range(script: str, tmp_path: Path) -> 
         (("--range", "N=1:2"), "row_sum has no symbolic extent N: it has M"),
         (("--range", "M=0:2"), "M runs from 0 to 2"),
         (("matmul:8,8,8", "--range", "M=1:2"), "--range accepts one workload"),
-        (("--range", "M=1:2", "--url", "http://127.0.0.1:9"), "leave out --url"),
         (("--range", "M=1:2", "--name", "mine"), "require a server"),
         (("--url", "http://127.0.0.1:9"), "or tune all sizes with --range M=1:512"),
     ],
 )
+@pytest.mark.usefixtures("no_server")
 def test_what_does_not_fit_is_refused(script: str, options: tuple[str, ...], message: str) -> None:
     ran = run("tune", script, *options)
     assert ran.exit_code == 2

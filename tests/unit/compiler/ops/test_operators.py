@@ -170,7 +170,7 @@ def test_an_argmax_of_nan_is_a_position(place: int) -> None:
         ("topk:4,8", "topk needs k=..., by name: expected topk:d0[,d1,...][:dtype] (options: k,"),
         ("matmul:1,2", "matmul takes 3 numbers, got 2"),
         ("matmul:1,2,3,4", "matmul takes 3 numbers, got 4"),
-        ("matmul:1,2,x", "'x' is not an integer"),
+        ("matmul:1,2,float32", "'float32' is not an integer"),
         ("matmul:1,2,", "'' is not an integer"),
         ("matmul:1,2,3.0", "'3.0' is not an integer"),
         ("matmul:1,2,99999999999999999999", "is not an integer"),

@@ -64,7 +64,8 @@ def searched(measurer: FormulaMeasurer) -> tuple[ShapeSearch, list[Sizes]]:
     sizes = tuned_sizes(func)[::3]
     tasks = tasks_of_sizes(func, TARGET, sizes)
     searches = tune_tasks(tasks, measurer=measurer, max_trials=16 * len(tasks), strategy="random")
-    return find_kernels(func, TARGET, searches, sizes, measurer=measurer), sizes
+    trials = [search.trials for search in searches]
+    return find_kernels(func, TARGET, trials, sizes, measurer=measurer), sizes
 
 
 def test_each_size_is_worth_the_same() -> None:

@@ -1,0 +1,1 @@
+"""Searches over ranges of sizes: submit them, read them, build their artifacts. Without HTTP."""
