@@ -8,6 +8,7 @@ from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.dtypes import DType, bits, is_float
 from compiler.ir.core.expr_types import dtype_of, lanes_of
 from compiler.ir.core.function_calls import call_function
+from compiler.ir.core.library_calls import EXTERN, PACKED
 from compiler.ir.core.nodes import (
     BinOp,
     Buffer,
@@ -60,7 +61,9 @@ def foreign(context: Context, node: ast.Call, name: str) -> Expr:
     others = [keyword for keyword in node.keywords if keyword.arg != "dtype"]
     if others:
         raise context.error(f"T.{name} has no argument {others[0].arg}", others[0], "undefined")
-    args = [_argument(context, argument) for argument in node.args]
+    # A registered function gets arrays, by their buffers or by their storage.
+    argument_of = _passed if name in (PACKED, EXTERN) else _argument
+    args = [argument_of(context, argument) for argument in node.args]
     declared = [keyword.value for keyword in node.keywords]
     if declared and name in _WITH_RESULT:
         # Older scripts name the type of the result last.

@@ -17,6 +17,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeAlias
 
+from compiler.executor.functions import allow_only, allowed_functions
 from service.common.errors import UnprocessableError
 from service.intake.workload_text import look_here, read_here, space_here
 from service.wire.requests import Workload
@@ -32,6 +33,7 @@ _WORK: Work = {
 
 def answer_requests(work: Work) -> None:
     """Answer requests until their stream ends."""
+    allow_only(allowed_functions())
     memory_bytes = int(sys.argv[1])
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
