@@ -58,6 +58,7 @@ from compiler.ir.verify.build_problem import build_problem
 from compiler.ir.verify.library_problem import call_of, constant_of, top_statements
 from compiler.ir.verify.verify_buffers import stored_buffers
 from compiler.runtime.kernel_params import params_of
+from compiler.schedule.primitives.blocks.call_library import NUM_THREADS
 from compiler.target.cpu import CpuTarget
 from compiler.target.target import Target
 
@@ -152,7 +153,8 @@ class _Plan:
                 args.append(ArrayArg(self._numbers[region.buffer], starts, shape, passed[1]))
             else:
                 args.append(_value(constant_of(passed)))
-        return CallStep(call.form, call.function, tuple(args))
+        threads = dict(block.annotations).get(NUM_THREADS, 0)
+        return CallStep(call.form, call.function, tuple(args), _count(threads))
 
     def _kernel(self, group: Sequence[Stmt], number: int) -> tuple[Artifact, tuple[int, ...]]:
         """Compile the statements between two calls; return the kernel, and the buffers it takes."""
@@ -225,3 +227,8 @@ def _value(arg: Expr) -> ValueArg:
         return ValueArg(arg.value, "str")
     assert isinstance(arg, IntImm | FloatImm), "the program has no problem"
     return ValueArg(arg.value, arg.dtype)
+
+
+def _count(number: object) -> int:
+    """Return a number of threads; 0 for an annotation that is none."""
+    return number if isinstance(number, int) and number > 0 else 0

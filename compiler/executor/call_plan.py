@@ -90,11 +90,16 @@ class KernelStep:
 
 @dataclass(frozen=True, slots=True)
 class CallStep:
-    """A call of a registered function, in the form `PACKED` or `EXTERN`."""
+    """A call of a registered function, in the form `PACKED` or `EXTERN`.
+
+    Attributes:
+        num_threads: The most threads that a library should use; 0 for those of the kernel's call.
+    """
 
     form: str
     function: str
     args: tuple[Arg, ...]
+    num_threads: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +182,8 @@ def _step(fields: Mapping[str, Any]) -> KernelStep | CallStep:
         return KernelStep(int(fields["part"]), _ints(fields["buffers"]))
     if fields["form"] not in (PACKED, EXTERN):
         raise ValueError(f"its plan has a call of the form {fields['form']!r}")
-    return CallStep(fields["form"], str(fields["function"]), tuple(map(_arg, fields["args"])))
+    args = tuple(map(_arg, fields["args"]))
+    return CallStep(fields["form"], str(fields["function"]), args, int(fields["num_threads"]))
 
 
 def _arg(fields: Mapping[str, Any]) -> Arg:
@@ -245,7 +251,7 @@ class PlanRunner:
                 self._array(arg, addresses) if isinstance(arg, ArrayArg) else arg.value
                 for arg in step.args
             ]
-            run_function(target, step, args, self._name, threads)
+            run_function(target, step, args, self._name, min(step.num_threads or threads, threads))
 
     def _array(self, arg: ArrayArg, addresses: Sequence[int]) -> Array:
         number = arg.buffer

@@ -240,9 +240,9 @@ class _Evaluator(ExpressionEvaluator):
                 self.run(block.body, group)
             else:
                 for thread in group:
-                    self._call(block, call, thread)
+                    self._call_function(block, call, thread)
 
-    def _call(self, block: Block, call: LibraryCall, thread: Thread) -> None:
+    def _call_function(self, block: Block, call: LibraryCall, thread: Thread) -> None:
         """Run a registered function."""
         try:
             written = run_call(
