@@ -191,8 +191,8 @@ def tune(
         TargetError: If the target is unknown, or this host can't measure kernels for it.
         UnknownFunctionError: If a library is not installed.
         ValueError: If `strategy`, a rule or a library is unknown, a budget is not positive, the
-            weights or trials do not fit the workloads, a shape is symbolic and has no range, a range is wrong,
-            a module has several entries, or a call in it is not legal.
+            weights or trials do not fit the workloads, a shape is symbolic and has no range, a
+            range is wrong, a module has several entries, or a call in it is not legal.
         NothingMeasuredError: If `should_stop` returned true before anything was measured.
         JobFailedError: If no trial of a workload is correct, not even the default schedule; its
             `results` hold those of all workloads.

@@ -65,9 +65,9 @@ def _inner_problem(stmt: Stmt) -> str | None:
         names = [arg.value for arg in call.args[:2] if isinstance(arg, StringImm)]
         name = names[-1] if names else "a function"
         return (
-            f"T.{call.name} of {name} stands in a loop, under a condition or outside of a block:"
-            " such a call can only be scheduled; to build it, put it between the loops, in a block"
-            " of its own with T.reads and T.writes"
+            f"T.{call.name} of {name}, no function of this module, stands in a loop, under a"
+            " condition or outside of a block: such a call can only be scheduled; to build it, put"
+            " it between the loops, in a block of its own with T.reads and T.writes"
         )
     return None
 
