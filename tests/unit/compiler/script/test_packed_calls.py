@@ -99,5 +99,5 @@ def test_wrong_calls_are_refused(old: str, new: str, message: str) -> None:
 
 def test_a_function_that_is_not_there_is_refused() -> None:
     module = parse_module(MODULE.replace('"triple", A', '"tripel", A'))
-    with pytest.raises(BuildError, match="T.call_packed of tripel, no function of this module"):
+    with pytest.raises(BuildError, match=r"T.call_packed of tripel, no function of this module"):
         build(module, TARGET)
