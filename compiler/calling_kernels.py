@@ -34,7 +34,7 @@ from compiler.executor.call_plan import (
 from compiler.executor.error import ArtifactError
 from compiler.executor.memory import ALIGNMENT
 from compiler.ir.analysis.symbols import symbolic_vars
-from compiler.ir.core.library_calls import LibraryCall, passed_buffers, passed_regions
+from compiler.ir.core.library_calls import FunctionCall, passed_buffers, passed_regions
 from compiler.ir.core.nodes import (
     TRUE,
     Block,
@@ -98,9 +98,9 @@ class _Plan:
         steps: list[KernelStep | CallStep] = []
         parts: list[Artifact] = []
         for group in self._groups:
-            found = call_of(group[0])
-            if found is not None:
-                steps.append(self._call(*found))
+            block_and_call = call_of(group[0])
+            if block_and_call is not None:
+                steps.append(self._call(*block_and_call))
                 continue
             part, numbers = self._kernel(group, len(parts))
             steps.append(KernelStep(len(parts), numbers))
@@ -135,7 +135,7 @@ class _Plan:
             end += -(-placed.size_bytes // ALIGNMENT) * ALIGNMENT
         return tuple(buffers), end
 
-    def _call(self, block: Block, call: LibraryCall) -> CallStep:
+    def _call(self, block: Block, call: FunctionCall) -> CallStep:
         try:
             function = checked_function(self._func.name, call.form, call.function)
         except ArtifactError as error:

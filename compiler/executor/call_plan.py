@@ -17,13 +17,12 @@ import numpy as np
 
 from .dtypes import numpy_dtype
 from .error import ArtifactError, LibraryCallError
-from .functions import LibraryFunction, registered_func
+from .functions import EXTERN, PACKED, LibraryFunction, registered_func
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Array: TypeAlias = "NDArray[Any]"
-PACKED, EXTERN = "call_packed", "call_extern"
 _C_TYPES: Mapping[str, Any] = {
     "int8": ctypes.c_int8,
     "int16": ctypes.c_int16,
@@ -193,7 +192,7 @@ def _arg(fields: Mapping[str, Any]) -> Arg:
     return ValueArg(fields["value"], str(fields["dtype"]))
 
 
-class PlanRunner:
+class CallPlanRunner:
     """The entry of a kernel with a plan: it takes the words that native code would take.
 
     Args:
@@ -220,10 +219,12 @@ class PlanRunner:
         self._words = struct.Struct(f"{num_params + 3}Q")
         self._types = [ctypes.c_char * buffer.size_bytes for buffer in plan.buffers]
         self._dtypes = [numpy_dtype(buffer.dtype) for buffer in plan.buffers]
-        self._steps = [
-            entries[step.part] if isinstance(step, KernelStep) else _callable(name, step)
+        self._entries = entries
+        self._functions = {
+            (step.form, step.function): checked_function(name, step.form, step.function)
             for step in plan.steps
-        ]
+            if isinstance(step, CallStep)
+        }
 
     def __call__(self, words: bytes | int) -> None:
         """Run the steps.
@@ -240,22 +241,23 @@ class PlanRunner:
         inner = [workspace + (b.offset or 0) for b in self._plan.buffers[self._num_params :]]
         addresses = [*params, *inner]
         native_workspace = workspace + self._plan.workspace_bytes
-        for step, target in zip(self._plan.steps, self._steps, strict=True):
+        for step in self._plan.steps:
             if isinstance(step, KernelStep):
                 passed = [addresses[number] for number in step.buffers]
-                target(
-                    struct.pack(f"{len(passed) + 3}Q", *passed, native_workspace, threads, launch)
-                )
+                packed = (*passed, native_workspace, threads, launch)
+                self._entries[step.part](struct.pack(f"{len(packed)}Q", *packed))
                 continue
             args = [
                 self._array(arg, addresses) if isinstance(arg, ArrayArg) else arg.value
                 for arg in step.args
             ]
-            run_function(target, step, args, self._name, min(step.num_threads or threads, threads))
+            function = self._functions[step.form, step.function]
+            most_threads = min(step.num_threads or threads, threads)
+            run_function(function, step, args, self._name, most_threads)
 
     def _array(self, arg: ArrayArg, addresses: Sequence[int]) -> Array:
         number = arg.buffer
-        memory = self._types[number].from_address(addresses[number])
+        memory: Any = self._types[number].from_address(addresses[number])
         shape = self._plan.buffers[number].shape
         whole: Array = np.ndarray(shape, self._dtypes[number], memory)
         return box_of(whole, arg.starts, arg.shape)
@@ -269,7 +271,8 @@ def box_of(array: Array, starts: Sequence[int], shape: Sequence[int]) -> Array:
         *(slice(low, low + n) for low, n in zip(starts[lead:], shape, strict=True)),
         ...,  # a view even of a single element
     )
-    return array[key]
+    box: Array = array[key]
+    return box
 
 
 def run_function(
@@ -320,10 +323,6 @@ def checked_function(caller: str, form: str, name: str) -> LibraryFunction:
             f"{caller} calls {name!r} by T.{form}, but it is {kind}: expected T.{other}"
         )
     return function
-
-
-def _callable(caller: str, step: CallStep) -> LibraryFunction:
-    return checked_function(caller, step.form, step.function)
 
 
 def _protected(arg: Arg, value: Any) -> Any:

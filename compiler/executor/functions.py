@@ -20,6 +20,10 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 _C_FUNCTION: Any = ctypes._CFuncPtr  # type: ignore[attr-defined]
 
 
+PACKED, EXTERN = "call_packed", "call_extern"
+"""The forms of calls: of a Python function, and of a function in C."""
+
+
 @dataclass(frozen=True, slots=True)
 class LibraryFunction:
     """A function that programs may call.
@@ -144,9 +148,9 @@ def registered_func(name: str) -> LibraryFunction:
     """
     if _allowed is not None and name not in _allowed:
         raise UnknownFunctionError(f"{name!r} is not allowed here: {how_to_allow(name)}")
-    found = _registered.get(name)
-    if found is not None:
-        return found
+    function = _registered.get(name)
+    if function is not None:
+        return function
     if name not in BUILT_IN:
         names = ", ".join((*_registered, *BUILT_IN))
         raise UnknownFunctionError(
@@ -157,8 +161,8 @@ def registered_func(name: str) -> LibraryFunction:
         library = importlib.import_module(f".{BUILT_IN[name]}", __package__)
     except ImportError as error:
         raise UnknownFunctionError(f"{name!r} requires a library: {error}") from error
-    function = getattr(library, name.rpartition(".")[2])
-    return LibraryFunction(name, function, num_outputs=1, is_built_in=True)
+    built_in = getattr(library, name.rpartition(".")[2])
+    return LibraryFunction(name, built_in, num_outputs=1, is_built_in=True)
 
 
 def how_to_allow(name: str) -> str:
@@ -173,5 +177,5 @@ def num_outputs_of(name: str) -> int | None:
     """Return the number of arrays that a function is declared to write; None if unknown."""
     if name in BUILT_IN:
         return 1
-    found = _registered.get(name)
-    return None if found is None else found.num_outputs
+    function = _registered.get(name)
+    return None if function is None else function.num_outputs

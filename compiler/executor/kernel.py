@@ -15,7 +15,7 @@ import numpy as np
 
 from .arrays import ArrayCheck, check_overlaps
 from .artifact import Artifact
-from .call_plan import PlanRunner
+from .call_plan import CallPlanRunner
 from .cores import available_cores
 from .cpu_flags import cpu_flags
 from .dtypes import numpy_dtype
@@ -195,7 +195,7 @@ def _load(artifact: Artifact) -> Callable[[bytes | int], None]:
     """Link an object into the process; return its entry, which keeps the code loaded."""
     if artifact.plan is not None:
         entries = [_load(part) for part in artifact.parts]
-        return PlanRunner(artifact.name, artifact.plan, len(artifact.params), entries)
+        return CallPlanRunner(artifact.name, artifact.plan, len(artifact.params), entries)
     if artifact.backend != BACKEND:
         raise ArtifactError(
             f"{artifact.name} was built for {artifact.target}: only Module.load of the compiler"

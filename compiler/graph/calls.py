@@ -12,13 +12,13 @@ import numpy as np
 
 from compiler import te
 from compiler.executor.call_plan import (
-    PACKED,
     ArrayArg,
     CallStep,
     checked_function,
     run_function,
 )
 from compiler.executor.error import ArtifactError, LibraryCallError
+from compiler.executor.functions import PACKED
 from compiler.graph.error import ModelError
 from compiler.graph.nodes import Array, TensorType
 from compiler.graph.operator import graph_operator

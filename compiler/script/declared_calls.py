@@ -40,12 +40,16 @@ def with_declared_calls(func: PrimFunc, at: Callable[[Block, Stmt], Block]) -> P
     def declared(stmt: Stmt) -> Stmt:
         call = library_call(stmt)
         passed = [] if call is None else [buffers.get(handle) for handle in call.handles]
-        known = [buffer for buffer in passed if buffer is not None]
+        buffers_passed = [buffer for buffer in passed if buffer is not None]
         num_outputs = None if call is None else num_outputs_of(call.function)
-        if call is None or num_outputs is None or len(known) < max(num_outputs, len(passed)):
+        if (
+            call is None
+            or num_outputs is None
+            or len(buffers_passed) < max(num_outputs, len(passed))
+        ):
             return stmt
         name = _fresh(re.sub(r"\W", "_", call.function), names)
-        return BlockRealize((), TRUE, at(_block(name, stmt, known, num_outputs), stmt))
+        return BlockRealize((), TRUE, at(_block(name, stmt, buffers_passed, num_outputs), stmt))
 
     root = replace(func.root, body=seq(*map(declared, statements)))
     return replace(func, body=replace(func.body, block=root))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 
+from compiler.executor.functions import EXTERN, PACKED
 from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.dtypes import DType, bits, is_float
 from compiler.ir.core.expr_types import dtype_of, lanes_of
 from compiler.ir.core.function_calls import call_function
-from compiler.ir.core.library_calls import EXTERN, PACKED
 from compiler.ir.core.nodes import (
     BinOp,
     Buffer,

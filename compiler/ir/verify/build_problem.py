@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from compiler.executor.functions import EXTERN, PACKED
 from compiler.ir.core.foreign import FOREIGN_LLVM, foreign_calls
-from compiler.ir.core.library_calls import EXTERN, PACKED
 from compiler.ir.core.nodes import StringImm
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.verify.library_problem import library_problem

@@ -24,6 +24,8 @@ from compiler.ir.interpret.oracle.oracle import OracleError, interpret
 from compiler.passes.common.error import LoweringError
 from compiler.schedule.schedule import Schedule
 from compiler.script import parse
+from loopwright.errors import ArtifactRefusedError
+from loopwright.kernels.kernel import KernelSource, load
 from tests.unit.compiler.script.round_trips import round_tripped
 
 SORTED = """
@@ -212,6 +214,12 @@ def test_an_artifact_requires_its_functions(tmp_path: Path) -> None:
         register_func("test.sort", _sort)
     with pytest.raises(ArtifactError, match=r"run in Python: it can't be written as .so"):
         artifact.save(tmp_path / "sorted.so")
+
+
+def test_a_kernel_of_a_server_calls_no_function() -> None:
+    content = compile_kernel(parse(SORTED), TARGET).to_bytes()
+    with pytest.raises(ArtifactRefusedError, match=r"calls functions of this process \(test.sort"):
+        load(content, KernelSource.SERVER)
 
 
 def test_a_damaged_plan_is_refused() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compiler.executor.functions import BUILT_IN
-from compiler.ir.core.library_calls import PACKED, whole
+from compiler.executor.functions import BUILT_IN, PACKED
+from compiler.ir.core.library_calls import whole
 from compiler.ir.core.nodes import (
     TRUE,
     BinOp,
@@ -62,8 +62,8 @@ def call_library(func: PrimFunc, block: str, function: str) -> PrimFunc:
     path = block_path(func, block, refuse)
     realize = realize_at(path)
     if function not in BUILT_IN:
-        known = " or ".join(f'"{name}"' for name in BUILT_IN)
-        raise refuse(f'no library has "{function}": expected {known}', realize, "not_found")
+        expected = " or ".join(f'"{name}"' for name in BUILT_IN)
+        raise refuse(f'no library has "{function}": expected {expected}', realize, "not_found")
     depth = next((i for i, stmt in enumerate(path) if isinstance(stmt, For)), len(path) - 1)
     loops = [stmt for stmt in path[depth:-1] if isinstance(stmt, For)]
     is_in_root = not any(isinstance(stmt, BlockRealize) for stmt in path[1:-1])
@@ -81,7 +81,7 @@ def call_library(func: PrimFunc, block: str, function: str) -> PrimFunc:
         for iterator, value in zip(realize.block.iter_vars, realize.iter_values, strict=True)
     ):
         raise refuse(f"the loops of block {block} must not be divided", realize, "structure")
-    product = _product(realize.block, refuse, realize)
+    product = _product_of(realize.block, refuse, realize)
     passed = (product.left, product.right, product.output)
     flags = (IntImm(int(product.is_left_transposed)), IntImm(int(product.is_right_transposed)))
     call = Call(PACKED, (StringImm(function), *(b.data for b in passed), *flags), "int32")
@@ -97,7 +97,7 @@ def call_library(func: PrimFunc, block: str, function: str) -> PrimFunc:
 
 
 @dataclass(frozen=True)
-class _Product:
+class _MatchedProduct:
     left: Buffer
     right: Buffer
     output: Buffer
@@ -105,26 +105,26 @@ class _Product:
     is_right_transposed: bool
 
 
-def _product(block: Block, refuse: Refuse, at: BlockRealize) -> _Product:
+def _product_of(block: Block, refuse: Refuse, at: BlockRealize) -> _MatchedProduct:
     """Return the operands of a block that is a matrix product, or refuse."""
-    found = None
+    product = None
     match block.body, block.init:
         case (
             Store(output, indices, BinOp("+", Load() as old, BinOp("*", Load() as a, Load() as b))),
             Store(first, zeroed, IntImm(0) | FloatImm(0.0)),
         ) if (old.buffer, old.indices) == (output, indices) == (first, zeroed):
-            found = _matched(block, Load(output, indices), a, b)
-            found = found or _matched(block, Load(output, indices), b, a)
+            product = _matched(block, Load(output, indices), a, b)
+            product = product or _matched(block, Load(output, indices), b, a)
         case _:
             pass
     has_more = block.alloc_buffers or block.match_buffers
-    if found is None or has_more:
+    if product is None or has_more:
         reason = f"block {block.name} is not a product of two matrices, each accessed whole"
         raise refuse(f"{reason}, of float32 or float64", at, "block_kind")
-    return found
+    return product
 
 
-def _matched(block: Block, output: Load, left: Load, right: Load) -> _Product | None:
+def _matched(block: Block, output: Load, left: Load, right: Load) -> _MatchedProduct | None:
     """Return the product of two operands; None if they have other roles."""
     kinds = {iterator.var: iterator.kind for iterator in block.iter_vars}
     extents = {iterator.var: iterator.extent for iterator in block.iter_vars}
@@ -154,7 +154,7 @@ def _matched(block: Block, output: Load, left: Load, right: Load) -> _Product | 
     ]
     if flags[0] is None or flags[1] is None:
         return None
-    return _Product(buffers[1], buffers[2], buffers[0], flags[0], flags[1])
+    return _MatchedProduct(buffers[1], buffers[2], buffers[0], flags[0], flags[1])
 
 
 def _is_transposed(load: Load, batch: Sequence[Expr], pair: tuple[Expr, Expr]) -> bool | None:
