@@ -34,7 +34,7 @@ from compiler.executor.call_plan import (
 from compiler.executor.error import ArtifactError
 from compiler.executor.memory import ALIGNMENT
 from compiler.ir.analysis.symbols import symbolic_vars
-from compiler.ir.core.library_calls import FunctionCall, passed_buffers, passed_regions
+from compiler.ir.core.library_calls import RegisteredCall, passed_buffers, passed_regions
 from compiler.ir.core.nodes import (
     TRUE,
     Block,
@@ -135,7 +135,7 @@ class _Plan:
             end += -(-placed.size_bytes // ALIGNMENT) * ALIGNMENT
         return tuple(buffers), end
 
-    def _call(self, block: Block, call: FunctionCall) -> CallStep:
+    def _call(self, block: Block, call: RegisteredCall) -> CallStep:
         try:
             function = checked_function(self._func.name, call.form, call.function)
         except ArtifactError as error:

@@ -40,7 +40,7 @@ def with_declared_calls(func: PrimFunc, at: Callable[[Block, Stmt], Block]) -> P
     def declared(stmt: Stmt) -> Stmt:
         call = library_call(stmt)
         passed = [] if call is None else [buffers.get(handle) for handle in call.handles]
-        buffers_passed = [buffer for buffer in passed if buffer is not None]
+        buffers_passed = [b for b in passed if b is not None]
         num_outputs = None if call is None else num_outputs_of(call.function)
         if (
             call is None

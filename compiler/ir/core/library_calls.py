@@ -35,7 +35,7 @@ from compiler.ir.core.visit import walk_stmts
 
 
 @dataclass(frozen=True, slots=True)
-class FunctionCall:
+class RegisteredCall:
     """A call of a registered function.
 
     Attributes:
@@ -54,18 +54,18 @@ class FunctionCall:
         return tuple(arg for arg in self.args if isinstance(arg, Var) and arg.dtype == "handle")
 
 
-def library_call(stmt: Stmt) -> FunctionCall | None:
+def library_call(stmt: Stmt) -> RegisteredCall | None:
     """Return the call that a statement is; None if it is none."""
     match stmt:
         case Evaluate(Call("call_packed", (StringImm(function), *args), _)):
-            return FunctionCall(PACKED, function, tuple(args))
+            return RegisteredCall(PACKED, function, tuple(args))
         case Evaluate(Call("call_extern", (StringImm(_), StringImm(function), *args), _)):
-            return FunctionCall(EXTERN, function, tuple(args))
+            return RegisteredCall(EXTERN, function, tuple(args))
         case _:
             return None
 
 
-def library_calls(stmt: Stmt) -> list[FunctionCall]:
+def library_calls(stmt: Stmt) -> list[RegisteredCall]:
     """Return the calls of registered functions below a statement, in order."""
     calls = map(library_call, walk_stmts(stmt))
     return [call for call in calls if call is not None]
@@ -93,7 +93,7 @@ def is_whole(region: BufferRegion) -> bool:
     )
 
 
-def passed_regions(block: Block, call: FunctionCall) -> Iterator[tuple[Var, BufferRegion | None]]:
+def passed_regions(block: Block, call: RegisteredCall) -> Iterator[tuple[Var, BufferRegion | None]]:
     """Yield the storage that the call of a block passes, and the region of a buffer that it is.
 
     The region is None if neither a declaration nor a view of the block says which buffer it is.
@@ -107,7 +107,7 @@ def passed_regions(block: Block, call: FunctionCall) -> Iterator[tuple[Var, Buff
             yield handle, whole(declared[handle]) if handle in declared else None
 
 
-def passed_buffers(block: Block, call: FunctionCall) -> list[tuple[Buffer, bool] | Expr]:
+def passed_buffers(block: Block, call: RegisteredCall) -> list[tuple[Buffer, bool] | Expr]:
     """Return what the call of a block passes, in order.
 
     A buffer or view comes with whether the block declares that it is written; anything else, also

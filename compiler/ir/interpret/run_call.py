@@ -17,7 +17,7 @@ from compiler.executor.call_plan import (
 )
 from compiler.executor.error import ArtifactError, LibraryCallError
 from compiler.ir.core.expr_types import dtype_of
-from compiler.ir.core.library_calls import FunctionCall, passed_buffers
+from compiler.ir.core.library_calls import RegisteredCall, passed_buffers
 from compiler.ir.core.nodes import Block, Buffer, Expr, StringImm
 
 Array = NDArray[Any]
@@ -29,7 +29,7 @@ class CallProblem(Exception):  # noqa: N818 - who interprets turns it into an er
 
 def run_call(
     block: Block,
-    call: FunctionCall,
+    call: RegisteredCall,
     array: Callable[[Buffer], Array],
     number: Callable[[Expr], Any],
 ) -> list[tuple[Buffer, Array]]:

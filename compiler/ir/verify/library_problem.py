@@ -5,7 +5,7 @@ from __future__ import annotations
 from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.foreign import foreign_calls
 from compiler.ir.core.library_calls import (
-    FunctionCall,
+    RegisteredCall,
     is_whole,
     library_call,
     passed_buffers,
@@ -37,7 +37,7 @@ def top_statements(func: PrimFunc) -> tuple[Stmt, ...]:
     return body.stmts if isinstance(body, Seq) else (body,)
 
 
-def call_of(stmt: Stmt) -> tuple[Block, FunctionCall] | None:
+def call_of(stmt: Stmt) -> tuple[Block, RegisteredCall] | None:
     """Return the call in a block that runs once, and the block; None for another statement."""
     if not isinstance(stmt, BlockRealize):
         return None
@@ -72,7 +72,7 @@ def _inner_problem(stmt: Stmt) -> str | None:
     return None
 
 
-def _call_problem(func: PrimFunc, block: Block, call: FunctionCall) -> str | None:
+def _call_problem(func: PrimFunc, block: Block, call: RegisteredCall) -> str | None:
     visible = {*func.buffers, *func.root.alloc_buffers}
     name = f"block {block.name} calls {call.function}"
     for handle, region in passed_regions(block, call):

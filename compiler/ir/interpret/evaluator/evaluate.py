@@ -21,7 +21,7 @@ import numpy as np
 from compiler.ir.analysis.checked_indices import loaded_names
 from compiler.ir.core.dtypes import is_float
 from compiler.ir.core.expr_types import lanes_of
-from compiler.ir.core.library_calls import FunctionCall, library_call
+from compiler.ir.core.library_calls import RegisteredCall, library_call
 from compiler.ir.core.nodes import (
     Allocate,
     Block,
@@ -242,7 +242,7 @@ class _Evaluator(ExpressionEvaluator):
                 for thread in group:
                     self._call_function(block, call, thread)
 
-    def _call_function(self, block: Block, call: FunctionCall, thread: Thread) -> None:
+    def _call_function(self, block: Block, call: RegisteredCall, thread: Thread) -> None:
         """Run a registered function."""
         try:
             written = run_call(

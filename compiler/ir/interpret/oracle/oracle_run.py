@@ -10,7 +10,7 @@ import numpy as np
 from compiler.identity_cache import IdentityCache
 from compiler.ir.analysis.running_sum import running_sum
 from compiler.ir.core.dtypes import is_float
-from compiler.ir.core.library_calls import FunctionCall, library_call
+from compiler.ir.core.library_calls import RegisteredCall, library_call
 from compiler.ir.core.nodes import (
     Allocate,
     Block,
@@ -208,7 +208,7 @@ class OracleRun:
         else:
             self._call(block, call, inside)
 
-    def _call(self, block: Block, call: FunctionCall, frame: OracleFrame) -> None:
+    def _call(self, block: Block, call: RegisteredCall, frame: OracleFrame) -> None:
         """Run a registered function; its results are rounded as stored values are."""
         try:
             written = run_call(
