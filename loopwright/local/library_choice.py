@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from compiler.executor.functions import BUILT_IN, registered_func
@@ -16,6 +16,7 @@ from tuner.space.registry import search_space_of
 from tuner.space.rules.cpu.library_products import LIBRARIES, library_rule
 from tuner.space.rules.rule import rule_name
 from tuner.task import Task
+from tuner.trial import MeasuredTrial
 from tuner.warm_start import WarmStart
 
 
@@ -73,13 +74,26 @@ class LibraryChoice:
         candidates = {c.key: c for c in (*self._calls(task, rules), *warm_start.candidates)}
         return replace(warm_start, candidates=tuple(candidates.values()))
 
+    def fastest(self, trials: Sequence[MeasuredTrial]) -> tuple[int, ...]:
+        """Return the number of the fastest trial that calls a library, if one is correct.
+
+        The final comparison includes it, also if its trial was slow: a library's threads suffer
+        more from other load than those of a kernel.
+        """
+        called = [t for t in trials if self._is_call(t.candidate.sketch) and t.measurement.ok]
+        fastest = min(called, key=lambda trial: trial.best_secs, default=None)
+        return () if fastest is None else (fastest.number,)
+
+    def _is_call(self, sketch: str) -> bool:
+        return sketch.partition("/")[0] in self.libraries
+
     def _calls(self, task: Task, rules: Collection[str] | None) -> list[Candidate]:
         """Return a candidate of each sketch that calls a library, for each number of threads.
 
         Other knobs of the sketch keep their first option.
         """
         sketches = design_space(task, rules).sketches
-        called = [s for s in sketches if s.name.partition("/")[0] in self.libraries]
+        called = [sketch for sketch in sketches if self._is_call(sketch.name)]
         return [
             sketch.candidate([threads] + [0] * (len(sketch.knobs) - 1))
             for sketch in called

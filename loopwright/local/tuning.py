@@ -250,6 +250,7 @@ def tune(
                 should_stop,
                 time_limit,
                 len(tasks) - number,
+                library_choice.fastest(search.trials),
             )
             for number, (task, search) in enumerate(zip(tasks, searches, strict=True))
         ]
@@ -381,6 +382,7 @@ def _finished(  # noqa: PLR0917
     should_stop: Callable[[], bool],
     time_limit: TimeLimit,
     num_unfinished: int,
+    also: Collection[int],
 ) -> TuneResult:
     """Run the final comparison of a search, and time NumPy beside the winner."""
     final = finish(
@@ -388,6 +390,7 @@ def _finished(  # noqa: PLR0917
         search.trials,
         measurer,
         seed=seed,
+        also=also,
         is_whole=num_schedules is not None,
         max_secs=time_limit.finish_secs(num_unfinished),
         should_stop=should_stop,

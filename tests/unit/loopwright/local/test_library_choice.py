@@ -31,6 +31,7 @@ def test_a_search_measures_the_call_of_a_library_and_may_choose_it() -> None:
     default, called, _ = result.trials
     assert (default.sketch, called.sketch.partition("/")[0]) == ("default", "blas")
     assert called.measurement.ok, called.measurement.message
+    assert called.final is not None  # it is in the final comparison, however slow its trial was
     kernel = lw.build(called.trace.apply_to(func), "cpu -num-cores=1")
     assert kernel.artifact.functions == ("blas.matmul",)
     inputs = lw.random_inputs(func, 1)
